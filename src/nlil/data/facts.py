@@ -1,0 +1,91 @@
+"""Facts by column, and the splits of a data set. Ids only; names are added by the vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .arrays import Floats, Ids, Longs, Mask
+
+NO_OBJECT = -1
+"""The object of a unary fact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """P(s) and P(s, o) as three id columns and an optional weight in [0, 1]; `object` is -1 for P(s)."""
+
+    predicate: Ids
+    subject: Ids
+    object: Ids
+    weight: Floats | None = None
+
+    @classmethod
+    def empty(cls) -> Facts:
+        none = np.zeros(0, np.int32)
+        return cls(none, none, none)
+
+    def __len__(self) -> int:
+        return len(self.predicate)
+
+    @property
+    def is_unary(self) -> Mask:
+        return self.object == NO_OBJECT
+
+    def __getitem__(self, rows: Mask | Longs | slice) -> Facts:
+        weight = None if self.weight is None else self.weight[rows]
+        return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight)
+
+    def of(self, predicate_id: int) -> Facts:
+        return self[self.predicate == predicate_id]
+
+    def crisp(self) -> Facts:
+        """The facts that count: weight >= .5, weights dropped."""
+        if self.weight is None:
+            return self
+        keep = self[self.weight >= 0.5]
+        return Facts(keep.predicate, keep.subject, keep.object)
+
+    def unique(self) -> Facts:
+        """Sorted by (predicate, subject, object), each fact once; of repeated ones the heaviest counts."""
+        weight = np.ones(len(self), np.float32) if self.weight is None else self.weight
+        order = np.lexsort((-weight, self.object, self.subject, self.predicate))
+        sorted_facts = self[order]
+        p, s, o = sorted_facts.predicate, sorted_facts.subject, sorted_facts.object
+        new = np.ones(len(self), bool)
+        new[1:] = (p[1:] != p[:-1]) | (s[1:] != s[:-1]) | (o[1:] != o[:-1])
+        return sorted_facts[new]
+
+    def __add__(self, other: Facts) -> Facts:
+        weight = None
+        if self.weight is not None or other.weight is not None:
+            ones = [np.ones(len(f), np.float32) if f.weight is None else f.weight for f in (self, other)]
+            weight = np.concatenate(ones)
+        return Facts(
+            np.concatenate((self.predicate, other.predicate)),
+            np.concatenate((self.subject, other.subject)),
+            np.concatenate((self.object, other.object)),
+            weight,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Facts to learn from, to choose by, to test on. `negatives[split]` holds given false facts."""
+
+    train: Facts
+    valid: Facts = field(default_factory=Facts.empty)
+    test: Facts = field(default_factory=Facts.empty)
+    negatives: dict[str, Facts] = field(default_factory=dict)
+
+    def __getitem__(self, split: str) -> Facts:
+        from ..errors import UnknownName
+
+        known = {"train": self.train, "valid": self.valid, "test": self.test}
+        if split not in known:
+            raise UnknownName("split", split, known, hint="use train, valid or test")
+        return known[split]
+
+    def all(self) -> Facts:
+        return self.train + self.valid + self.test

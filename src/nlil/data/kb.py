@@ -1,0 +1,185 @@
+"""KnowledgeBase: facts by id, with the indexes that the engine walks. Names at the border only.
+
+Every binary predicate p has two step codes, 2p (subject to object) and 2p + 1 (its inverse);
+a unary predicate p has the code 2p (a filter). `Adjacency` holds both directions of every binary
+fact in one edge array sorted by (node, code, neighbour).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import DataError, UnknownName
+from ..logic.predicate import Fact, Predicate, Step
+from .arrays import Floats, Ids, Longs, Mask, offsets
+from .facts import NO_OBJECT, Facts
+from .vocabulary import Vocabulary
+
+PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Edges of both directions: those of node v are pointer[v] .. pointer[v + 1], sorted by (code, neighbour)."""
+
+    pointer: Longs
+    code: Ids
+    neighbour: Ids
+    weight: Floats | None
+
+    @property
+    def node(self) -> Ids:
+        degree = np.diff(self.pointer)
+        return np.repeat(np.arange(len(degree), dtype=np.int32), degree)
+
+
+@dataclass(frozen=True, eq=False)
+class KnowledgeBase:
+    """Entities, predicates and facts (each once, sorted). Build it with `build` or `from_facts`.
+
+    `graph_of` gives each entity its graph when many small graphs are joined; `classes` are the ids
+    of the unary predicates that form the exclusive class group of a scene graph.
+    Labels are for people: they never serve as keys.
+    """
+
+    entities: Vocabulary
+    predicates: tuple[Predicate, ...]
+    facts: Facts
+    graph_of: Ids | None = None
+    classes: frozenset[int] = frozenset()
+    entity_labels: Mapping[str, str] = field(default_factory=dict)
+    predicate_labels: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_facts(cls, facts: Iterable[PlainFact | Fact]) -> KnowledgeBase:
+        """From tuples in the order of the TSV format, or from `Fact` values.
+
+        (entity, predicate) is unary, (subject, predicate, object) binary, a fourth item is the weight;
+        a weighted unary fact has an empty third item.
+
+        >>> kb = KnowledgeBase.from_facts([("ann", "mother", "bob"), ("ann", "female")])
+        >>> kb.num_entities, [str(p) for p in kb.predicates]
+        (2, ['female/1', 'mother/2'])
+        """
+        from .builder import FactBuilder
+
+        builder = FactBuilder()
+        for row in facts:
+            builder.add_row(row)
+        return builder.knowledge_base()
+
+    @property
+    def num_entities(self) -> int:
+        return len(self.entities)
+
+    @property
+    def num_predicates(self) -> int:
+        return len(self.predicates)
+
+    @property
+    def num_codes(self) -> int:
+        return 2 * len(self.predicates)
+
+    @property
+    def num_graphs(self) -> int:
+        return 1 if self.graph_of is None else int(self.graph_of.max(initial=-1)) + 1
+
+    # names to ids ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _predicate_ids(self) -> dict[Predicate, int]:
+        return {p: i for i, p in enumerate(self.predicates)}
+
+    def predicate_id(self, predicate: Predicate) -> int:
+        try:
+            return self._predicate_ids[predicate]
+        except KeyError:
+            other = Predicate(predicate.name, 2 if predicate.arity == 1 else 1)
+            hint = f"it exists with arity {other.arity} only" if other in self._predicate_ids else ""
+            names = [p.name for p in self.predicates if p.name != predicate.name]
+            raise UnknownName("predicate", predicate.name, names, hint) from None
+
+    def predicate(self, text: str) -> Predicate:
+        """`name`, or `name/arity` where both arities exist."""
+        exact = [p for p in self.predicates if p.name == text]
+        if len(exact) == 1:
+            return exact[0]
+        if len(exact) == 2:
+            raise UnknownName("predicate", text, (), f"both arities exist, write {text}/1 or {text}/2")
+        name, _, arity = text.rpartition("/")
+        for p in self.predicates:
+            if p.name == name and str(p.arity) == arity:
+                return p
+        raise UnknownName("predicate", text, [p.name for p in self.predicates])
+
+    def code(self, step: Step) -> int:
+        return 2 * self.predicate_id(step.predicate) + step.inverse
+
+    def step(self, code: int) -> Step:
+        return Step(self.predicates[code >> 1], bool(code & 1))
+
+    def fact(self, predicate: int, subject: int, object: int = NO_OBJECT) -> Fact:
+        """A fact by name."""
+        ids = (subject,) if object == NO_OBJECT else (subject, object)
+        return Fact(self.predicates[predicate], tuple(self.entities.name(i) for i in ids))
+
+    def label(self, name: str) -> str:
+        """What to show a person for an entity name."""
+        return self.entity_labels.get(name, name)
+
+    # indexes --------------------------------------------------------------------------------------
+
+    @cached_property
+    def crisp(self) -> KnowledgeBase:
+        """The same base with the facts that count (weight >= .5), all of weight 1."""
+        return self if self.facts.weight is None else replace(self, facts=self.facts.crisp())
+
+    @cached_property
+    def binary(self) -> Facts:
+        return self.facts[~self.facts.is_unary]
+
+    @cached_property
+    def unary(self) -> Facts:
+        return self.facts[self.facts.is_unary]
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        b = self.binary
+        node = np.concatenate((b.subject, b.object))
+        neighbour = np.concatenate((b.object, b.subject))
+        code = np.concatenate((2 * b.predicate, 2 * b.predicate + 1)).astype(np.int32)
+        # One stable pass per key, least significant first, on a single 64-bit key where it fits.
+        order = np.lexsort((neighbour, node.astype(np.int64) * self.num_codes + code))
+        weight = None if b.weight is None else np.concatenate((b.weight, b.weight))[order]
+        return Adjacency(offsets(node[order], self.num_entities), code[order], neighbour[order], weight)
+
+    @cached_property
+    def unary_pointer(self) -> Longs:
+        """Unary facts are sorted by predicate: those of p are unary_pointer[p] .. unary_pointer[p + 1]."""
+        return offsets(self.unary.predicate, self.num_predicates)
+
+    def members(self, predicate_id: int) -> Ids:
+        """The entities of a unary predicate, ascending."""
+        lo, hi = self.unary_pointer[predicate_id : predicate_id + 2]
+        return self.unary.subject[lo:hi]
+
+    @cached_property
+    def predicate_counts(self) -> Longs:
+        return np.bincount(self.facts.predicate, minlength=self.num_predicates).astype(np.int64)
+
+    def with_facts(self, facts: Facts) -> KnowledgeBase:
+        """The same entities and predicates with other facts."""
+        return replace(self, facts=facts.unique())
+
+    def without(self, predicate_ids: Sequence[int]) -> KnowledgeBase:
+        keep: Mask = ~np.isin(self.facts.predicate, np.asarray(predicate_ids, np.int32))
+        return replace(self, facts=self.facts[keep])
+
+    def __post_init__(self) -> None:
+        top = max((int(a.max(initial=-1)) for a in (self.facts.subject, self.facts.object)), default=-1)
+        if top >= len(self.entities):
+            raise DataError(f"entity ids must be below {len(self.entities)}, got {top}")

@@ -1,0 +1,63 @@
+"""Names and ids. The only place that converts between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import UnknownName
+from .arrays import Ids
+
+
+class Vocabulary:
+    """Frozen two-way table name <-> id; ids are 0 .. len - 1. Names live in one Arrow array."""
+
+    def __init__(self, names: Iterable[str] | pa.Array, kind: str = "entity") -> None:
+        self.kind = kind
+        array = names if isinstance(names, pa.Array) else pa.array(list(names), pa.string())
+        self.array = array.cast(pa.large_string())
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.array.to_pylist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.array.equals(other.array)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._id_of
+
+    @cached_property
+    def _id_of(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.array.to_pylist())}
+
+    def name(self, id: int) -> str:
+        return str(self.array[int(id)].as_py())
+
+    def names(self, ids: Ids | Sequence[int]) -> list[str]:
+        return list(self.array.take(pa.array(np.asarray(ids, dtype=np.int64))).to_pylist())
+
+    def id(self, name: str) -> int:
+        try:
+            return self._id_of[name]
+        except KeyError:
+            raise UnknownName(self.kind, name, self._id_of) from None
+
+    def find(self, name: str) -> int | None:
+        return self._id_of.get(name)
+
+    def ids_of(self, other: Vocabulary) -> Ids:
+        """For each name of `other` its id here, or -1: the map between two vocabularies."""
+        import pyarrow.compute as pc
+
+        if other is self:
+            return np.arange(len(self), dtype=np.int32)
+        found = pc.index_in(other.array, value_set=self.array)
+        return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int32)

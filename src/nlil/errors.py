@@ -1,0 +1,99 @@
+"""The errors a user can cause. Imports nothing.
+
+    NlilError
+    ├── DataError          a file or a fact is wrong        carries path, line
+    ├── RuleSyntaxError    rule text is wrong               carries text, column
+    ├── RuleError          a rule cannot mean anything      e.g. Y in the body of a unary head
+    ├── UnknownName        predicate, entity, data set      carries kind, name, closest
+    ├── ConfigError        a key or a value is wrong        carries key
+    ├── RunError           a run folder cannot be used      carries path
+    ├── LimitError         a budget is too small            e.g. --memory
+    └── MissingExtra       an optional package is absent    carries package, extra
+
+One sentence each: where, what was expected, what came, what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class NlilError(Exception):
+    """Base of every error that is the user's to mend; the command line prints it and exits with 2."""
+
+
+class DataError(NlilError):
+    def __init__(self, message: str, path: object = None, line: int | None = None) -> None:
+        self.path, self.line = path, line
+        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(where + message)
+
+
+class RuleSyntaxError(NlilError):
+    """`column` counts from 1 in `text`."""
+
+    def __init__(self, message: str, text: str, column: int) -> None:
+        self.text, self.column = text, column
+        super().__init__(f"column {column}: {message} in {text!r}")
+
+
+class RuleError(NlilError):
+    pass
+
+
+class UnknownName(NlilError):
+    def __init__(self, kind: str, name: str, known: Iterable[str] = (), hint: str = "") -> None:
+        self.kind, self.name = kind, name
+        self.closest = closest(name, known)
+        near = f"; closest: {', '.join(map(repr, self.closest))}" if self.closest else ""
+        super().__init__(f"unknown {kind} {name!r}{near}" + (f"; {hint}" if hint else ""))
+
+
+class ConfigError(NlilError):
+    def __init__(self, message: str, key: str | None = None) -> None:
+        self.key = key
+        super().__init__(message)
+
+
+class RunError(NlilError):
+    def __init__(self, message: str, path: object = None) -> None:
+        self.path = path
+        super().__init__(message if path is None else f"{path}: {message}")
+
+
+class LimitError(NlilError):
+    pass
+
+
+class MissingExtra(NlilError):
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed; "
+            f"install it with: pip install 'nlil[{extra}]'"
+        )
+
+
+def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Up to `limit` known names that look like `name`, nearest first; case is forgiven.
+
+    >>> closest('mothr', ['father', 'mother', 'brother'])
+    ('mother', 'brother', 'father')
+    """
+    by_lower: dict[str, str] = {}
+    for candidate in known:
+        by_lower.setdefault(candidate.lower(), candidate)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.5)
+    return tuple(by_lower[n] for n in near)
+
+
+def require(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
+    """Import an optional package, or say which extra brings it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(package or module.split(".")[0], extra, purpose) from error

@@ -1,0 +1,227 @@
+"""What a rule's body is made of: Path, Statement, Not, And, Or, TRUE. Frozen, hashable, pure Python.
+
+A statement is two paths that meet. Read from one start to the other it is a single line of nodes,
+
+    start --step-- node --step-- ... --step-- end
+
+where a unary predicate is a filter on a node. So `Statement` keeps one path and the anchor at its far
+end, and normalises itself: of the two ways to read the line it keeps the smaller, and filters of a
+node stand in order. Two statements that draw the same line are therefore equal as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import RuleError
+from .predicate import Predicate, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A head variable: X, or Y (the paper's X')."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in ("X", "Y"):
+            raise RuleError(f"a head variable is X or Y, got {self.name!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """One entity, by its name in the data: the set {c}."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """All entities of the query's own graph."""
+
+
+X = Variable("X")
+Y = Variable("Y")
+ANY = Anything()
+Anchor = Variable | Constant | Anything
+
+
+def anchor_key(anchor: Anchor) -> tuple[int, str]:
+    """Order of anchors: X, Y, constants by name, ANY. Lines are read from the smaller end."""
+    match anchor:
+        case Variable(name):
+            return (0, name)
+        case Constant(name):
+            return (1, name)
+        case _:
+            return (2, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """phi_T(... phi_1(start)): a set of entities.  A unary start P() is `Path.unary(P)`."""
+
+    start: Anchor
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def unary(cls, predicate: Predicate, *steps: Step) -> Path:
+        """P(), then steps: the entities of P are everything, filtered by P."""
+        return cls(ANY, (Step(predicate), *steps))
+
+    def then(self, *steps: Step) -> Path:
+        return Path(self.start, self.steps + steps)
+
+
+def _sort_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Filters of one node commute; keep each run of them in order."""
+    result: list[Step] = []
+    run: list[Step] = []
+    for step in steps:
+        if step.is_filter:
+            run.append(step)
+        else:
+            result += sorted(run)
+            result.append(step)
+            run = []
+    return (*result, *sorted(run))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """psi: the path meets its far end.  Build it from two paths with `Statement.meet`.
+
+    P_k(l, r) is meet(l.then(P_k), r); P_k(l) for a unary P_k is meet(l.then(P_k), any);
+    a bare relation is meet(l.then(P_k), any).
+    """
+
+    start: Anchor
+    steps: tuple[Step, ...]
+    end: Anchor = ANY
+
+    def __post_init__(self) -> None:
+        forward = _sort_filters(self.steps)
+        backward = _sort_filters(tuple(s.reversed() for s in reversed(self.steps)))
+        one = (anchor_key(self.start), anchor_key(self.end), forward)
+        two = (anchor_key(self.end), anchor_key(self.start), backward)
+        start, end, steps = self.start, self.end, forward
+        if two < one:
+            start, end, steps = self.end, self.start, backward
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
+        object.__setattr__(self, "steps", steps)
+        if not steps and (isinstance(start, Anything) or isinstance(end, Anything) or start == end):
+            raise RuleError("a statement needs at least one predicate, or two different ends to equate")
+
+    @classmethod
+    def meet(cls, left: Path, right: Path) -> Statement:
+        """exists Z: Z in left and Z in right."""
+        back = tuple(step.reversed() for step in reversed(right.steps))
+        return cls(left.start, left.steps + back, right.start)
+
+    @property
+    def line(self) -> Line:
+        return Line.of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement laid out: node i carries `filters[i]`; `moves[i]` leads from node i to node i + 1.
+
+    `anchors[i]` is ANY for a body variable. With no moves both ends of the statement are node 0:
+    then `equal` holds the second anchor (X = Y), otherwise None.
+    """
+
+    anchors: tuple[Anchor, ...]
+    filters: tuple[tuple[Predicate, ...], ...]
+    moves: tuple[Step, ...]
+    equal: Anchor | None
+
+    @classmethod
+    def of(cls, statement: Statement) -> Line:
+        filters: list[list[Predicate]] = [[]]
+        moves: list[Step] = []
+        for step in statement.steps:
+            if step.is_filter:
+                filters[-1].append(step.predicate)
+            else:
+                moves.append(step)
+                filters.append([])
+        ends = (statement.start, *[ANY] * (len(moves) - 1), statement.end)
+        anchors, equal = ends[: len(moves) + 1], None
+        if not moves:
+            # One node, two ends: the stronger anchor names it, the other is an equation.
+            anchors = (statement.start,)
+            equal = None if isinstance(statement.end, Anything) else statement.end
+            equal = None if equal == statement.start else equal
+        return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
+
+    @property
+    def num_variables(self) -> int:
+        """Different variables on the line: X, Y, and one per unanchored node."""
+        free = sum(isinstance(a, Anything) for a in self.anchors)
+        named = {a for a in (*self.anchors, self.equal) if isinstance(a, Variable)}
+        return free + len(named)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """true: the body of a prior, `p(X, c) :- true`."""
+
+
+TRUE = Truth()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    argument: Formula
+
+
+def _flatten(kind: type, arguments: tuple[Formula, ...]) -> tuple[Formula, ...]:
+    flat: list[Formula] = []
+    for argument in arguments:
+        flat += argument.arguments if isinstance(argument, kind) else (argument,)  # type: ignore[attr-defined]
+    if len(flat) < 2:
+        raise RuleError(f"{kind.__name__} takes at least two formulas, got {len(flat)}")
+    return tuple(flat)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class And:
+    """f1 * f2 * ...; nested conjunctions are one conjunction."""
+
+    arguments: tuple[Formula, ...]
+
+    def __init__(self, *arguments: Formula) -> None:
+        object.__setattr__(self, "arguments", _flatten(And, arguments))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Or:
+    """1 - (1 - f1) * (1 - f2) * ...; nested disjunctions are one disjunction."""
+
+    arguments: tuple[Formula, ...]
+
+    def __init__(self, *arguments: Formula) -> None:
+        object.__setattr__(self, "arguments", _flatten(Or, arguments))
+
+
+Formula = Statement | Not | And | Or | Truth
+
+
+def statements(formula: Formula) -> Iterator[Statement]:
+    """Every statement of the formula, left to right."""
+    match formula:
+        case Statement():
+            yield formula
+        case Not(argument):
+            yield from statements(argument)
+        case And(arguments) | Or(arguments):
+            for argument in arguments:
+                yield from statements(argument)
+
+
+def length(formula: Formula) -> int:
+    """The number of body atoms (an equation counts as one)."""
+    return sum(len(s.steps) + (s.line.equal is not None) for s in statements(formula))

@@ -1,0 +1,62 @@
+"""Predicates, steps along them, and facts by name. Pure values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import RuleError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Predicate:
+    """P/1 or P/2. `p/1` and `p/2` may coexist; the name is the data's own, never rewritten."""
+
+    name: str
+    arity: Literal[1, 2]
+
+    def __post_init__(self) -> None:
+        if self.arity not in (1, 2):
+            raise RuleError(f"predicate {self.name!r}: arity must be 1 or 2, got {self.arity}")
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.arity}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Step:
+    """phi_k: from a set of entities to a set of entities.
+
+    A binary predicate moves from subject to object, {z : P(v, z), v in V}; its inverse from object
+    to subject, {z : P(z, v), v in V}; a unary predicate filters, {v in V : P(v)}.
+    This is the one place that fixes the direction.
+    """
+
+    predicate: Predicate
+    inverse: bool = False
+
+    def __post_init__(self) -> None:
+        if self.inverse and self.predicate.arity == 1:
+            raise RuleError(f"the unary predicate {self.predicate} has no inverse")
+
+    @property
+    def is_filter(self) -> bool:
+        return self.predicate.arity == 1
+
+    def reversed(self) -> Step:
+        """The step walked backwards; a filter is its own reverse."""
+        return self if self.is_filter else Step(self.predicate, not self.inverse)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fact:
+    """P(a) or P(a, b) by name, for people."""
+
+    predicate: Predicate
+    arguments: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.arguments) != self.predicate.arity:
+            raise RuleError(
+                f"{self.predicate} takes {self.predicate.arity} argument(s), got {len(self.arguments)}"
+            )

@@ -1,0 +1,147 @@
+"""Rule, its statistics, and the pair of both. A bare Rule carries no statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import RuleError
+from .formula import Anything, Constant, Formula, Variable, X, Y, length, statements
+from .predicate import Predicate
+
+SMOOTHING = 5
+"""Smoothed confidence is support / (body size + SMOOTHING)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """p(X), p(X, Y), p(X, c) or p(c, Y)."""
+
+    predicate: Predicate
+    arguments: tuple[Variable | Constant, ...]
+
+    def __post_init__(self) -> None:
+        allowed = "p(X)" if self.predicate.arity == 1 else "p(X, Y), p(X, c) or p(c, Y)"
+        match self.arguments:
+            case (Variable("X"),) if self.predicate.arity == 1:
+                return
+            case (Variable("X"), Variable("Y") | Constant()) if self.predicate.arity == 2:
+                return
+            case (Constant(), Variable("Y")) if self.predicate.arity == 2:
+                return
+        raise RuleError(f"the head of a rule for {self.predicate} must be {allowed}, got {self.arguments}")
+
+    @classmethod
+    def of(cls, predicate: Predicate) -> Head:
+        return cls(predicate, (X,) if predicate.arity == 1 else (X, Y))
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        return frozenset(a for a in self.arguments if isinstance(a, Variable))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """head :- body.  `distinct`: all variables of a statement take different entities.
+
+    A rule in which no statement has two variables is the same with or without `distinct`;
+    it is stored without.
+    """
+
+    head: Head
+    body: Formula
+    distinct: bool = False
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        wide = False
+        for statement in statements(self.body):
+            for anchor in (statement.start, statement.end):
+                if isinstance(anchor, Variable) and anchor not in self.head.variables:
+                    raise RuleError(f"{anchor.name} is used in the body but is no variable of the head")
+            wide = wide or statement.line.num_variables > 1
+        object.__setattr__(self, "distinct", self.distinct and wide)
+        object.__setattr__(self, "_hash", hash((self.head, self.body, self.distinct)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        from .text import rule_text  # text.py prints rules, so it imports this module
+
+        return rule_text(self)
+
+    @property
+    def target(self) -> Predicate:
+        return self.head.predicate
+
+    @property
+    def length(self) -> int:
+        return length(self.body)
+
+    @property
+    def constants(self) -> frozenset[str]:
+        ends = [a for s in statements(self.body) for a in (s.start, s.end)]
+        return frozenset(a.name for a in (*self.head.arguments, *ends) if isinstance(a, Constant))
+
+    @property
+    def predicates(self) -> frozenset[Predicate]:
+        """Predicates of the body."""
+        return frozenset(step.predicate for s in statements(self.body) for step in s.steps)
+
+    @property
+    def has_free_start(self) -> bool:
+        return any(isinstance(s.start, Anything) for s in statements(self.body))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStats:
+    """Counts with each target fact tested with itself hidden.
+
+    support    target facts whose body holds
+    body_size  head tuples whose body holds (with given negatives: positives + negatives covered)
+    head_size  target facts that the head could match
+    pca_body   those of body_size whose X has some target fact; None for unary heads
+    """
+
+    support: int
+    body_size: int
+    head_size: int
+    pca_body: int | None = None
+
+    @property
+    def confidence(self) -> float:
+        return self.support / self.body_size if self.body_size else 0.0
+
+    @property
+    def smoothed(self) -> float:
+        return self.support / (self.body_size + SMOOTHING)
+
+    @property
+    def head_coverage(self) -> float:
+        return self.support / self.head_size if self.head_size else 0.0
+
+    @property
+    def pca_confidence(self) -> float | None:
+        if self.pca_body is None:
+            return None
+        return self.support / self.pca_body if self.pca_body else 0.0
+
+    def to_dict(self) -> dict[str, int | float | None]:
+        return {
+            "support": self.support,
+            "body_size": self.body_size,
+            "head_size": self.head_size,
+            "confidence": self.confidence,
+            "smoothed_confidence": self.smoothed,
+            "head_coverage": self.head_coverage,
+            "pca_confidence": self.pca_confidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRule:
+    """A rule, what was counted for it, and the weight it carries in its set."""
+
+    rule: Rule
+    stats: RuleStats
+    weight: float
