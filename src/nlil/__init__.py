@@ -1,0 +1,85 @@
+"""Learn first-order rules from facts, complete and check the facts with them, and explain every answer.
+
+Public names only, each imported when it is first used: `import nlil` loads neither torch nor Arrow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Dataset",
+    "Explanation",
+    "Fact",
+    "Facts",
+    "KnowledgeBase",
+    "Learned",
+    "Learner",
+    "LearnerConfig",
+    "Metrics",
+    "NlilError",
+    "Predicate",
+    "Rule",
+    "RuleSet",
+    "RuleStats",
+    "ScoredRule",
+    "Splits",
+    "check",
+    "evaluate",
+    "explain",
+    "load",
+    "load_dataset",
+    "load_run",
+    "materialize",
+    "parse_rule",
+    "predict",
+    "rule_stats",
+]
+
+if TYPE_CHECKING:
+    from .data import Dataset, Facts, KnowledgeBase, Splits, load, load_dataset
+    from .engine import materialize, rule_stats
+    from .errors import NlilError
+    from .evaluation import Answer, Metrics, evaluate, predict
+    from .explanation import Explanation, check, explain
+    from .learning.config import LearnerConfig
+    from .learning.learner import Learned, Learner
+    from .learning.run import load_run
+    from .logic.parse import parse_rule
+    from .logic.predicate import Fact, Predicate
+    from .logic.rule import Rule, RuleStats, ScoredRule
+    from .rules import RuleSet
+
+_HOME = {
+    "data": ("Dataset", "Facts", "KnowledgeBase", "Splits", "load", "load_dataset"),
+    "engine": ("materialize", "rule_stats"),
+    "errors": ("NlilError",),
+    "evaluation": ("Answer", "Metrics", "evaluate", "predict"),
+    "explanation": ("Explanation", "check", "explain"),
+    "learning.config": ("LearnerConfig",),
+    "learning.learner": ("Learned", "Learner"),
+    "learning.run": ("load_run",),
+    "logic.parse": ("parse_rule",),
+    "logic.predicate": ("Fact", "Predicate"),
+    "logic.rule": ("Rule", "RuleStats", "ScoredRule"),
+    "rules": ("RuleSet",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its home, on first use (PEP 562)."""
+    from importlib import import_module
+
+    for home, names in _HOME.items():
+        if name in names:
+            value = getattr(import_module(f".{home}", __name__), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

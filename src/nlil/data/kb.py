@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,41 @@ class KnowledgeBase:
         for row in facts:
             builder.add_row(row)
         return builder.knowledge_base()
+
+    @classmethod
+    def from_numpy(cls, array: Any) -> KnowledgeBase:
+        """Rows of names as in `from_facts`."""
+        from .convert import from_numpy
+
+        return from_numpy(array)
+
+    @classmethod
+    def from_pandas(cls, frame: Any) -> KnowledgeBase:
+        """Columns head/relation/tail, subject/predicate/object or entity/predicate, and weight; else by position."""
+        from .convert import from_pandas
+
+        return from_pandas(frame)
+
+    @classmethod
+    def from_arrow(cls, table: Any) -> KnowledgeBase:
+        """A pyarrow table with the columns of `from_pandas`."""
+        from .convert import from_arrow
+
+        return from_arrow(table)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, **options: Any) -> KnowledgeBase:
+        """A DiGraph or MultiDiGraph; options as in `convert.from_networkx`."""
+        from .convert import from_networkx
+
+        return from_networkx(graph, **options)
+
+    @classmethod
+    def from_pykeen(cls, factory: Any) -> KnowledgeBase:
+        """A PyKEEN TriplesFactory."""
+        from .convert import from_pykeen
+
+        return from_pykeen(factory)
 
     @property
     def num_entities(self) -> int:
@@ -156,6 +192,24 @@ class KnowledgeBase:
         order = np.lexsort((neighbour, node.astype(np.int64) * self.num_codes + code))
         weight = None if b.weight is None else np.concatenate((b.weight, b.weight))[order]
         return Adjacency(offsets(node[order], self.num_entities), code[order], neighbour[order], weight)
+
+    @cached_property
+    def edge_key(self) -> Longs:
+        """node * num_codes + code of every edge, ascending: the edges of a node along a step are one range."""
+        return self.adjacency.node.astype(np.int64) * self.num_codes + self.adjacency.code
+
+    @cached_property
+    def domain(self) -> Mask:
+        """The entities that exist here: all, or with many graphs those whose graph has a fact in this base.
+
+        Scene graphs of other splits share the vocabulary; their objects are not part of this world.
+        """
+        everyone = np.ones(self.num_entities, bool)
+        if self.graph_of is None:
+            return everyone
+        present = np.zeros(self.num_graphs, bool)
+        present[self.graph_of[self.facts.subject]] = True
+        return present[self.graph_of]
 
     @cached_property
     def unary_pointer(self) -> Longs:

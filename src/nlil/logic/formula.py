@@ -6,7 +6,8 @@ A statement is two paths that meet. Read from one start to the other it is a sin
 
 where a unary predicate is a filter on a node. So `Statement` keeps one path and the anchor at its far
 end, and normalises itself: of the two ways to read the line it keeps the smaller, and filters of a
-node stand in order. Two statements that draw the same line are therefore equal as values.
+node stand in order; a line that returns to its own anchor keeps that anchor's filters at the start.
+Two statements that draw the same line are therefore equal as values.
 """
 
 from __future__ import annotations
@@ -88,6 +89,12 @@ def _sort_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return (*result, *sorted(run))
 
 
+def _gather_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Both ends are the same entity, so filters of the far end may stand at the start: there they go."""
+    last_move = max((i for i, step in enumerate(steps) if not step.is_filter), default=-1)
+    return steps[last_move + 1 :] + steps[: last_move + 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """psi: the path meets its far end.  Build it from two paths with `Statement.meet`.
@@ -101,13 +108,19 @@ class Statement:
     end: Anchor = ANY
 
     def __post_init__(self) -> None:
-        forward = _sort_filters(self.steps)
-        backward = _sort_filters(tuple(s.reversed() for s in reversed(self.steps)))
+        forward = self.steps
+        backward = tuple(s.reversed() for s in reversed(forward))
+        closed = self.start == self.end and not isinstance(self.start, Anything)
+        if closed:
+            forward, backward = _gather_filters(forward), _gather_filters(backward)
+        forward, backward = _sort_filters(forward), _sort_filters(backward)
         one = (anchor_key(self.start), anchor_key(self.end), forward)
         two = (anchor_key(self.end), anchor_key(self.start), backward)
         start, end, steps = self.start, self.end, forward
         if two < one:
             start, end, steps = self.end, self.start, backward
+        if closed and all(step.is_filter for step in steps):
+            end = ANY  # car(X) that meets X is car(X)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "end", end)
         object.__setattr__(self, "steps", steps)
@@ -181,7 +194,7 @@ class Not:
 def _flatten(kind: type, arguments: tuple[Formula, ...]) -> tuple[Formula, ...]:
     flat: list[Formula] = []
     for argument in arguments:
-        flat += argument.arguments if isinstance(argument, kind) else (argument,)  # type: ignore[attr-defined]
+        flat += argument.arguments if isinstance(argument, kind) else (argument,)  # type: ignore[union-attr]
     if len(flat) < 2:
         raise RuleError(f"{kind.__name__} takes at least two formulas, got {len(flat)}")
     return tuple(flat)

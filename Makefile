@@ -1,0 +1,50 @@
+# make demo | test | bench | clean.  The environment is .venv; it is made once and again only when
+# pyproject.toml or constraints.txt change.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help demo test lint types unit bench constraints clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo         learn, evaluate and explain on a built-in data set"
+	@echo "make test         ruff, mypy, pytest"
+	@echo "make bench        the paper's tables with our figures beside them; writes benchmarks/results"
+	@echo "make clean        remove the environment and every cache"
+
+demo: $(READY)
+	@$(BIN)/nlil demo
+
+test: lint types unit
+
+lint: $(READY)
+	$(BIN)/ruff check src tests
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/pytest -n 2
+
+bench: $(READY)
+	$(BIN)/nlil bench stats
+	$(BIN)/nlil bench scale
+	$(BIN)/nlil bench kb
+	$(BIN)/nlil bench tables
+
+constraints: $(READY)
+	@{ sed -n '/^#/p' constraints.txt; $(BIN)/pip freeze --exclude-editable | sed 's/^\(torch==[^+]*\)+.*/\1/'; } > constraints.new
+	@mv constraints.new constraints.txt && touch $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; old = sys.version_info < (3, 11); sys.exit(old and "nlil needs Python 3.11 or newer and $(PYTHON) is %d.%d; name a newer one with: make PYTHON=python3.11" % sys.version_info[:2])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build src/*.egg-info
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

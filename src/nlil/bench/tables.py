@@ -1,0 +1,112 @@
+"""Result files as Markdown tables, and the places in the README where they stand.
+
+A place is everything between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; it is written by this file only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataError
+from .published import KB, TABLE_2
+from .record import RESULTS, read_entries
+
+PLACE = re.compile(r"(<!-- bench:(\w+) -->\n)(.*?)(<!-- /bench:\2 -->)", re.DOTALL)
+Entries = Mapping[str, Mapping[str, Any]]
+
+
+def update(readme: Path, folder: Path = RESULTS) -> bool:
+    """Write the tables into the README; True if that changed it."""
+    from ..data.files import replacing
+
+    old = readme.read_text(encoding="utf-8")
+    new = filled(old, folder)
+    if new == old:
+        return False
+    with replacing(readme) as temporary:
+        temporary.write_text(new, encoding="utf-8")
+    return True
+
+
+def filled(text: str, folder: Path = RESULTS) -> str:
+    """The text with every place filled from the result files."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group(2)
+        if name not in TABLES:
+            raise DataError(f"unknown place bench:{name}, expected one of {', '.join(TABLES)}")
+        return f"{match.group(1)}{TABLES[name](read_entries(name, folder))}\n{match.group(4)}"
+
+    return PLACE.sub(fill, text)
+
+
+def kb_table(entries: Entries) -> str:
+    """Ours first for each data set, then what was published."""
+    rows: list[Sequence[str]] = []
+    shown = [key for key in entries if not entries[key]["quick"]]
+    for data in (*KB, *sorted({entries[key]["data"] for key in shown} - set(KB))):
+        ours = [key for key in shown if entries[key]["data"] == data]
+        if not ours:
+            continue
+        rows += [_kb_row(data, key, entries[key]) for key in ours]
+        rows += [(data, p.method, _share(p.mrr), "", _share(p.hits10), _minutes(p.minutes), "", "", p.ties)
+                 for p in KB.get(data, ())]
+    head = ("data", "method", "MRR", "Hits@1", "Hits@10", "time", "peak memory", "rules", "ties, machine")
+    return markdown(head, rows, right=range(2, 8))
+
+
+def _kb_row(data: str, key: str, entry: Mapping[str, Any]) -> Sequence[str]:
+    metrics, seconds = entry["metrics"], entry["seconds"]
+    options = key.split(" ", 2)[2:]
+    name = "**nlil**, counting" + (f", {options[0]}" if options else "")
+    return (data, name, _share(metrics.get("mrr")), _share(metrics.get("hits@1")), _share(metrics.get("hits@10")),
+            f"{seconds['learn'] + seconds['evaluate']:.0f} s", f"{entry['peak_memory_mb'] / 1000:.1f} GB",
+            f"{entry['num_rules']:,}", f"realistic; {machine_text(entry['machine'])}")
+
+
+def machine_text(machine: Mapping[str, Any]) -> str:
+    return f"{machine['cores']} cores" if machine["device"] == "cpu" else str(machine["device"])
+
+
+def stats_table(entries: Entries) -> str:
+    rows = []
+    for data in (*TABLE_2, *sorted(set(entries) - set(TABLE_2))):
+        if data not in entries:
+            continue
+        name, *paper = TABLE_2.get(data, ("", "", "", ""))
+        entry = entries[data]
+        ours = [f"{entry[column]:,}" for column in ("num_facts", "num_entities", "num_predicates")]
+        rows.append((data, *ours, name, *paper))
+    head = ("data", "facts", "entities", "predicates", "in the paper", "facts", "entities", "predicates")
+    return markdown(head, rows, right=(1, 2, 3, 5, 6, 7))
+
+
+def scale_table(entries: Entries) -> str:
+    rows = [(f"{e['num_triples']:,}", f"{e['num_facts']:,}", f"{e['file_mb']:,.0f} MB", f"{e['seconds']['load']:.1f} s",
+             f"{e['peak_memory_mb'] / 1000:.2f} GB", machine_text(e["machine"])) for e in entries.values()]
+    return markdown(("triples", "facts kept", "file", "load", "peak memory", "machine"), rows, right=range(5))
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | range = ()) -> str:
+    if not rows:
+        return "Not measured yet."
+    rule = ["--:" if i in right else "---" for i in range(len(head))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
+
+
+def _minutes(value: float | None) -> str:
+    return "" if value is None else f"{value:g} min"
+
+
+def _share(value: float | None) -> str:
+    """
+    >>> _share(0.95), _share(None)
+    ('.950', '')
+    """
+    return "" if value is None else f"{value:.3f}".removeprefix("0")
+
+
+TABLES: Mapping[str, Callable[[Entries], str]] = {"kb": kb_table, "stats": stats_table, "scale": scale_table}

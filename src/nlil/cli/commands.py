@@ -1,0 +1,31 @@
+"""Every command by name, in the order of the help page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .bench import bench
+from .check import check
+from .datasets import datasets
+from .demo import demo
+from .evaluate import evaluate
+from .explain import explain
+from .inspect_data import inspect
+from .learn import learn
+from .materialize import materialize
+from .predict import predict
+from .rules import rules
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "demo": demo,
+    "datasets": datasets,
+    "inspect": inspect,
+    "learn": learn,
+    "rules": rules,
+    "evaluate": evaluate,
+    "predict": predict,
+    "explain": explain,
+    "check": check,
+    "materialize": materialize,
+    "bench": bench,
+}

@@ -1,0 +1,107 @@
+"""nlil demo: the whole line, from facts to an explanation, on a built-in genealogy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .opening import Opened, read_data
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+    from ..learning.learner import Learned
+
+SHOWN = ("uncle", "grandmother", "husband", "sister")
+TARGET = "uncle"
+
+
+def demo(
+    session: Session,
+    data: Annotated[str, typer.Argument(metavar="[DATA]", help="What to learn from.")] = "kin",
+) -> None:
+    """Learn, evaluate and explain on a built-in data set."""
+    from ..data import summarise
+    from ..explanation import explain
+    from ..learning.config import LearnerConfig
+    from ..learning.learner import Learner
+    from .evaluate import measure, views
+
+    config = session.configure(LearnerConfig())
+    dataset = read_data(session, data, config.seed)
+    with session.progress() as progress:
+        learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
+    opened = Opened(learned.rules, dataset, config, True)
+    metrics = measure(session, opened, "test")
+    fact = example(learned, dataset)
+    explanation = explain(learned.rules, dataset.kb, fact)
+    summary = summarise(dataset)
+    document = {
+        "data": dataset.name,
+        "facts": summary.num_facts,
+        "num_rules": len(learned.rules),
+        "metrics": metrics.to_dict(),
+        "explanation": explanation.to_dict(),
+        "seconds": learned.seconds,
+    }
+    session.show(
+        document,
+        heading(f"1. Facts: {summary.num_facts:,} about {summary.num_entities:,} people, "
+                f"{summary.num_predicates:,} predicates"),
+        *fact_lines(dataset),
+        heading(f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s, the best of a few targets"),
+        best_rules(learned),
+        heading("3. How good: facts that were held out, predicted from the others"),
+        views(metrics, opened, "test")[0],
+        heading(f"4. Why: {fact}, a fact that was held out"),
+        explanation,
+        "\nNext: nlil learn kin --out runs/kin, then nlil rules runs/kin. Your own facts: nlil learn FILE --out RUN",
+    )
+
+
+def heading(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(f"\n{text}", style="bold")
+
+
+def fact_lines(dataset: Dataset, count: int = 4) -> list[str]:
+    """A few training facts about the target, as the data has them."""
+    from ..logic.text import fact_text
+
+    kb = dataset.kb
+    facts = kb.facts.of(kb.predicate_id(chosen_target(dataset)))[:count]
+    return [f"  {fact_text(kb.fact(int(p), int(s), int(o)))}"
+            for p, s, o in zip(facts.predicate, facts.subject, facts.object)]
+
+
+def chosen_target(dataset: Dataset) -> Any:
+    named = [p for p in dataset.targets if p.name == TARGET]
+    return named[0] if named else dataset.targets[0]
+
+
+def best_rules(learned: Learned) -> Any:
+    from .render import reader, rule_table
+
+    wanted = [p for p in learned.rules.targets if p.name in SHOWN] or list(learned.rules.targets[:4])
+    best = [scored for p in wanted for scored in learned.rules.for_target(p).top(2)]
+    return rule_table(best, reader(learned.rules))
+
+
+def example(learned: Learned, dataset: Dataset) -> str:
+    """The held-out fact of the target that rules support most strongly; a training fact where nothing is held out."""
+    from ..evaluation import predict
+    from ..logic.text import fact_text
+
+    kb, target = dataset.kb, chosen_target(dataset)
+    for facts in (dataset.splits.test, kb.facts):
+        own = facts.of(kb.predicate_id(target))
+        for p, s, o in list(zip(own.predicate, own.subject, own.object))[:20]:
+            fact = kb.fact(int(p), int(s), int(o))
+            if target.arity == 1:
+                return fact_text(fact)
+            asked = fact_text(fact).rpartition(",")[0] + ", ?)"
+            if any(a.entity == fact.arguments[1] for a in predict(learned.rules, kb, asked, top=3)):
+                return fact_text(fact)
+    return fact_text(kb.fact(int(kb.facts.predicate[0]), int(kb.facts.subject[0]), int(kb.facts.object[0])))

@@ -1,0 +1,25 @@
+"""nlil explain RUN "uncle(alice, bob)" """
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .opening import open_run
+from .session import Session
+
+
+def explain(
+    session: Session,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    query: Annotated[str, typer.Argument(metavar="FACT", help="uncle(alice, bob) or person(obj17)")],
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+) -> None:
+    """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
+    from ..explanation import explain as explain_fact
+
+    opened = open_run(session, run, data)
+    explanation = explain_fact(opened.rules, opened.dataset.kb, query)
+    session.show(explanation.to_dict(), explanation)

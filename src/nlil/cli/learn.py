@@ -1,0 +1,160 @@
+"""nlil learn DATA --out RUN"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from .opening import lasting_source, read_data
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+    from ..learning.config import LearnerConfig
+    from ..learning.learner import Learned
+
+SHOWN_TARGETS = 6
+SHOWN_MISSING = 10
+
+
+def learn(
+    session: Session,
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")],
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
+    target: Annotated[list[str] | None, typer.Option(metavar="P", help="Learn rules for this predicate; repeat it for "
+                                                     "more. Default: every predicate with facts.")] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings as TOML.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example "
+                                                       "max_length=2; wins over --config.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue RUN if it was cut short.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace RUN.")] = False,
+    time_limit: Annotated[str | None, typer.Option(metavar="TIME", help="Stop the search after e.g. 60s.")] = None,
+) -> None:
+    """Learn rules from facts and write them to a run folder."""
+    from ..learning.learner import Learner
+    from ..learning.run import check_writable, save_run
+
+    chosen = resolve(session, config, settings or [], time_limit)
+    if resume and force:
+        raise ConfigError("--resume and --force exclude each other")
+    if resume and (out / "run.json").exists() and finished(session, out, data, chosen):
+        return
+    check_writable(out, force or resume)
+    dataset = read_data(session, data, chosen.seed)
+    targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
+    with session.progress() as progress:
+        learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress)
+    save_run(learned, out, lasting_source(data), dataset.checksum, force=force or resume)
+    session.show(document(learned, out, data), *views(learned, dataset, out))
+
+
+def settings_help() -> str:
+    """The settings that --set and --config know: key, default, and the comment beside the field."""
+    import inspect
+    import re
+
+    from ..learning.config import LearnerConfig
+
+    field = re.compile(r"^    (\w+): [^=]+ = (.+?)  # (.+)$", re.MULTILINE)
+    defaults = LearnerConfig().to_dict()
+    found = [(key, defaults[key], text) for key, _, text in field.findall(inspect.getsource(LearnerConfig))]
+    return "Settings:\n" + "\n".join(f"{key}={_word(value)}: {text}" for key, value, text in found)
+
+
+def _word(value: Any) -> str:
+    """A value as --set would take it."""
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case list():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:
+    """Defaults, then the file, then --set, then the options of their own."""
+    from ..learning.config import LearnerConfig
+
+    config = LearnerConfig.from_toml(file) if file is not None else LearnerConfig()
+    config = config.with_settings(settings)
+    if time_limit is not None:
+        config = config.with_values({"time_limit": time_limit}, "--time-limit")
+    return session.configure(config)
+
+
+def finished(session: Session, out: Path, data: str, config: LearnerConfig) -> bool:
+    """The run is complete: say so and leave it. A run of other data or another search cannot be continued."""
+    from ..errors import RunError
+    from ..learning.run import load_with_info
+
+    info, learned = load_with_info(out)
+    if info.source != lasting_source(data):
+        raise RunError(f"was learned from {info.source}, not from {data}; choose another folder or use --force", out)
+    if info.partial:
+        return False
+    if search_of(learned.config) != search_of(config):
+        raise RunError("is complete and was learned with other settings; choose another folder or use --force", out)
+    session.note(f"{out}: the run is complete, nothing is left to do")
+    session.show(document(learned, out, data), f"{len(learned.rules):,} rules in {out}")
+    return True
+
+
+def search_of(config: LearnerConfig) -> dict[str, Any]:
+    """The settings that change results; budgets of time, memory and threads do not."""
+    return {k: v for k, v in config.to_dict().items() if k not in ("time_limit", "device", "threads", "memory")}
+
+
+def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
+    from .render import kinds
+
+    return {
+        "run": str(out),
+        "data": data,
+        "num_rules": len(learned.rules),
+        "kinds": kinds(learned.rules),
+        "targets": [p.name for p in learned.targets],
+        "missing": dict(learned.missing),
+        "partial": learned.partial,
+        "seconds": learned.seconds,
+        "seed": learned.config.seed,
+    }
+
+
+def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
+    """The summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
+    from rich.text import Text
+
+    from .render import kinds, listing, number, reader, rule_table
+
+    rules = learned.rules
+    lines: list[Any] = [Text(f"{len(rules):,} rules for {len(learned.targets):,} targets of {dataset.name} in "
+                             f"{learned.seconds:.1f} s" + (f" ({listing(kinds(rules))})" if len(rules) else ""))]
+    best = [rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
+    if best:
+        best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))
+        title = f"best rule of {len(best)} of {number(len(rules.targets))} targets"
+        lines.append(rule_table(best, reader(rules), title))
+    if learned.missing:
+        shown = list(learned.missing.items())[:SHOWN_MISSING]
+        lines.append(Text(f"no rule for {len(learned.missing):,} targets:"))
+        lines += [Text(f"  {name}: {why}") for name, why in shown]
+        if len(shown) < len(learned.missing):
+            lines.append(Text(f"  ... and {len(learned.missing) - len(shown):,} more"))
+    if learned.partial:
+        lines.append(Text("partial: the search was cut short; continue with --resume", style="yellow"))
+    lines.append(Text(f"written to {out}; next: nlil rules {out}, nlil evaluate {out}"))
+    return lines
+
+
+def shown_targets(learned: Learned) -> list[Any]:
+    """The targets with most facts among those that have rules."""
+    import numpy as np
+
+    rules = learned.rules
+    sizes = {int(head): int(rules.head_size[rules.head == head].max()) for head in np.unique(rules.head)}
+    heads = sorted(sizes, key=lambda head: (-sizes[head], head))[:SHOWN_TARGETS]
+    return [rules.predicates[head] for head in heads]

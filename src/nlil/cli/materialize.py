@@ -1,0 +1,51 @@
+"""nlil materialize RUN --out FACTS"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .opening import open_run
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..logic.rule import Rule
+    from ..rules import RuleSet
+
+
+def materialize(
+    session: Session,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    out: Annotated[Path, typer.Option(metavar="FACTS", help="Where the new facts go: .tsv, .csv, .nt, .pl or "
+                                      ".parquet.")],
+    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Rules with at least this confidence.")] = 0.95,
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+) -> None:
+    """Write all new facts that the strong rules derive, to a fixpoint."""
+    from ..data import write_facts
+    from ..data.files import ending
+    from ..data.write import FORMATS
+    from ..engine import materialize as derive
+
+    if ending(out) not in FORMATS:
+        raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
+    opened = open_run(session, run, data)
+    strong = strong_rules(opened.rules, min_confidence)
+    with session.progress() as progress:
+        derived = derive(opened.dataset.kb, strong, progress=progress)
+    write_facts(opened.dataset.kb, derived.facts, out, derived.confidence)
+    session.show(
+        {"out": str(out), "num_facts": len(derived.facts), "num_rules": len(strong), "rounds": derived.rounds,
+         "min_confidence": min_confidence},
+        f"{len(derived.facts):,} new facts from {len(strong):,} rules in {derived.rounds:,} rounds, written to {out}",
+    )
+
+
+def strong_rules(rules: RuleSet, min_confidence: float) -> list[tuple[Rule, float]]:
+    import numpy as np
+
+    confidence = rules.confidence
+    return [(rules.rule(int(row)), float(confidence[row])) for row in np.flatnonzero(confidence >= min_confidence)]

@@ -1,0 +1,84 @@
+"""nlil predict RUN "uncle(alice, ?)", nlil predict RUN --queries FILE --out FILE.tsv"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError, NlilError
+from .opening import Opened, open_run
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..evaluation import Answer
+
+
+def predict(
+    session: Session,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="uncle(alice, ?) or uncle(?, bob)")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Answers for each query.")] = 10,
+    queries: Annotated[Path | None, typer.Option(metavar="FILE", help="Many queries, one a line.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.tsv", help="Where the answers to --queries go.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+) -> None:
+    """Rank the answers to a query; facts that are known already are marked."""
+    if (query is None) == (queries is None) or (queries is None) != (out is None):
+        raise ConfigError("predict needs a query such as \"uncle(alice, ?)\", or --queries FILE with --out FILE.tsv")
+    opened = open_run(session, run, data)
+    if query is not None:
+        answers = answer(opened, query, top)
+        session.show(document(opened, query, answers), view(opened, query, answers))
+    elif queries is not None and out is not None:
+        answer_all(session, opened, queries, out, top)
+
+
+def answer(opened: Opened, query: str, top: int) -> list[Answer]:
+    from ..evaluation import predict as predict_answers
+
+    dataset = opened.dataset
+    return predict_answers(opened.rules, dataset.kb, query, top=top, known=dataset.splits.all())
+
+
+def answer_all(session: Session, opened: Opened, queries: Path, out: Path, top: int) -> None:
+    """One line for each answer: query, rank, entity, score, 1 if the fact is known."""
+    from ..data.files import lines, replacing
+
+    asked = [(number, text.strip()) for number, text in lines(queries)]
+    if not asked:
+        raise ConfigError(f"{queries}: no queries, expected one a line such as uncle(alice, ?)")
+    written = 0
+    with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as stream, session.progress() as progress:
+        stream.write("query\trank\tentity\tscore\tknown\n")
+        for done, (number, text) in enumerate(asked, start=1):
+            try:
+                found = answer(opened, text, top)
+            except NlilError as error:
+                raise NlilError(f"{queries}:{number}: {error}") from error
+            for rank, item in enumerate(found, start=1):
+                stream.write(f"{text}\t{rank}\t{item.entity}\t{item.score:.9g}\t{int(item.known)}\n")
+            written += len(found)
+            progress("queries", done, len(asked))
+    session.show({"queries": len(asked), "answers": written, "out": str(out)},
+                 f"{written:,} answers to {len(asked):,} queries written to {out}")
+
+
+def document(opened: Opened, query: str, answers: list[Answer]) -> dict[str, Any]:
+    label = opened.dataset.kb.label
+    return {"query": query, "answers": [
+        {"entity": a.entity, "label": label(a.entity), "score": a.score, "known": a.known} for a in answers]}
+
+
+def view(opened: Opened, query: str, answers: list[Answer]) -> Any:
+    from .render import cells, plain_table
+
+    if not answers:
+        return f"{query}: no rule gives an answer"
+    table = plain_table("", "answer", "score", "known", title=query, right=("", "score"))
+    for rank, a in enumerate(answers, start=1):
+        label = opened.dataset.kb.label(a.entity)
+        shown = a.entity if label == a.entity else f"{label} ({a.entity})"
+        table.add_row(*cells(rank, shown, a.score, "yes" if a.known else ""))
+    return table

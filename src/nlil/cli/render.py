@@ -1,0 +1,124 @@
+"""Values as tables for people (labels) and as documents for programs (names of the data)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from ..logic.predicate import Predicate
+    from ..logic.rule import Rule, ScoredRule
+    from ..rules import RuleSet
+
+Reader = Callable[["Rule"], str]
+
+
+def plain_table(*columns: str, title: str | None = None, right: Sequence[str] = ()) -> Table:
+    """A table with a rule under its head and nothing else; `right` columns hold numbers."""
+    from rich import box
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        if column in right:
+            table.add_column(column, justify="right", no_wrap=True)
+        else:
+            table.add_column(column, overflow="fold")
+    return table
+
+
+def cells(*values: Any) -> list[Text]:
+    """Cells as they are: names from data may look like markup."""
+    return [Text("" if v is None else v if isinstance(v, str) else number(v)) for v in values]
+
+
+def number(value: float | int) -> str:
+    """
+    >>> number(12345), number(0.95), number(1.0)
+    ('12,345', '.950', '1.000')
+    """
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = f"{value:.3f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def reader(rules: RuleSet) -> Reader:
+    """rule -> text with labels where the data has them."""
+    from ..logic.text import atom_text, readable_text
+
+    def label(labels: Mapping[str, str]) -> Callable[[str], str]:
+        return lambda name: labels[name] if name in labels else atom_text(name)
+
+    entity, predicate = label(rules.entity_labels), label(rules.predicate_labels)
+    return lambda rule: readable_text(rule, entity, predicate)
+
+
+def rule_document(scored: ScoredRule, read: Reader) -> dict[str, Any]:
+    rule = scored.rule
+    return {
+        "rule": str(rule),
+        "label": read(rule),
+        "target": rule.target.name,
+        "arity": rule.target.arity,
+        "length": rule.length,
+        "distinct": rule.distinct,
+        "weight": scored.weight,
+        **scored.stats.to_dict(),
+    }
+
+
+def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = None) -> Table:
+    numbers = ("confidence", "PCA", "support", "body")
+    table = plain_table("rule", *numbers, title=title, right=numbers)
+    for item in scored:
+        s = item.stats
+        table.add_row(*cells(read(item.rule), s.confidence, s.pca_confidence, s.support, s.body_size))
+    return table
+
+
+def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:
+    """Two columns: what, how much."""
+    from rich import box
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, show_header=False,
+                  pad_edge=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    for key, value in values.items():
+        table.add_row(*cells(key, value))
+    return table
+
+
+def predicate_label(rules: RuleSet, predicate: Predicate) -> str:
+    return rules.predicate_labels.get(predicate.name, str(predicate))
+
+
+def kinds(rules: RuleSet) -> dict[str, int]:
+    """How many rules there are of each kind: chains, paths (of unary heads), anchored, half-anchored, priors, other."""
+    import numpy as np
+
+    from ..rules.coding import FREE, NO_STEP, OTHER
+
+    has_steps = (rules.steps != NO_STEP).any(axis=1) if rules.num_lines else np.zeros(0, bool)
+    chain = has_steps & (rules.end == OTHER)
+    fixed, constant = rules.fixed != 0, rules.end >= 0
+    counts = {
+        "chains": int(chain.sum()),
+        "paths": int((has_steps & ~fixed & ~chain & ~constant).sum()),
+        "anchored": int((has_steps & constant).sum()),
+        "half-anchored": int((has_steps & fixed & (rules.end == FREE)).sum()),
+        "priors": int((~has_steps).sum()),
+        "other": len(rules.general),
+    }
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def listing(counts: Mapping[str, int]) -> str:
+    """
+    >>> listing({"chains": 1200, "priors": 3})
+    '1,200 chains, 3 priors'
+    """
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())

@@ -1,0 +1,78 @@
+"""nlil rules RUN"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..rules import RuleSet
+
+FORMATS = ("text", "prolog", "json")
+SHOWN = 20
+
+
+def rules(
+    session: Session,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    target: Annotated[str | None, typer.Option(metavar="P", help="Only rules for this predicate.")] = None,
+    top: Annotated[int | None, typer.Option(min=0, help=f"So many, best first; 0: all. Default: {SHOWN} as text, "
+                                            "else all.")] = None,
+    format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is "
+                                        "exact.")] = "text",
+) -> None:
+    """List the rules of a run, best first."""
+    from ..learning.run import load_run
+
+    chosen = "json" if session.as_json else format
+    if chosen not in FORMATS:
+        raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
+    found = load_run(run).rules
+    if target is not None:
+        found = found.for_target(target)
+    limit = (SHOWN if chosen == "text" else 0) if top is None else top
+    count = min(limit, len(found)) if limit else len(found)
+    match chosen:
+        case "prolog":
+            write_prolog(found, count)
+        case "json":
+            write_json(found, count)
+        case _:
+            show_text(session, found, count)
+
+
+def show_text(session: Session, rules: RuleSet, count: int) -> None:
+    from .render import reader, rule_table
+
+    views = [rule_table(rules.top(count), reader(rules))]
+    if count < len(rules):
+        more = f"{count:,} of {len(rules):,} rules; --top 0 shows all, --format prolog is exact"
+        session.show(None, *views, more)
+    else:
+        session.show(None, *views, f"{len(rules):,} rules")
+
+
+def write_prolog(rules: RuleSet, count: int) -> None:
+    """One rule per line, exact: parse_rule reads it back."""
+    for row in rules.order()[:count]:
+        sys.stdout.write(f"{rules.rule(int(row))}\n")
+
+
+def write_json(rules: RuleSet, count: int) -> None:
+    """One document, written rule by rule: there may be millions."""
+    from .render import reader, rule_document
+
+    read = reader(rules)
+    sys.stdout.write(f'{{"num_rules": {len(rules)}, "rules": [')
+    separator = "\n"
+    for row in rules.order()[:count]:
+        sys.stdout.write(separator + json.dumps(rule_document(rules[int(row)], read), ensure_ascii=False))
+        separator = ",\n"
+    sys.stdout.write("\n]}\n")

@@ -1,0 +1,202 @@
+"""Names by column become ids by column: `Batch` in, `Collected` out. No loop over rows.
+
+Every reader yields batches; `FactCollector` numbers entities in order of first appearance (row by row,
+the subject before the object), predicates by (name, arity). Imports only arrays, facts, kb, vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import DataError
+from ..logic.predicate import Predicate
+from .arrays import Floats, Ids, Longs
+from .facts import NO_OBJECT, Facts
+from .kb import KnowledgeBase
+from .vocabulary import Vocabulary
+
+NAMES_PENDING = 1 << 22
+"""Names of batches not yet numbered; beyond this they are merged, so that memory follows the entities."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
+
+    `labels` (names for people) and `notes` (what the reader passed over, and why) travel with the rows.
+    """
+
+    subject: pa.DictionaryArray
+    predicate: pa.DictionaryArray
+    object: pa.DictionaryArray | None
+    weight: Floats | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
+        """From sequences, Arrow arrays or dictionary arrays of names; None in `object` marks a unary fact."""
+        third = None if object is None else encoded(object)
+        values = None if weight is None else np.asarray(weight, np.float32)
+        return cls(encoded(subject), encoded(predicate), third, values, **rest)
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """What was read: the vocabulary of all splits, and the facts of each."""
+
+    entities: Vocabulary
+    predicates: tuple[Predicate, ...]
+    facts: Mapping[str, Facts]
+    labels: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def of(self, split: str) -> Facts:
+        return self.facts.get(split, Facts.empty())
+
+    def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
+        """The facts of one split over the vocabulary of all."""
+        return KnowledgeBase(self.entities, self.predicates, self.of(split), **rest)
+
+
+def encoded(column: Any) -> pa.DictionaryArray:
+    """The column as a dictionary array of large strings with 32-bit codes."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not isinstance(column, pa.Array):
+        column = pa.array(column, pa.large_string())
+    by_code = pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32()
+    if by_code and column.dictionary.null_count == 0:  # else a null hides in the dictionary itself
+        return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+    return column.cast(pa.large_string()).dictionary_encode()
+
+
+def code_of_empty(column: pa.DictionaryArray) -> int:
+    """The code of the empty name, or -1."""
+    return int(pc.index(column.dictionary, pa.scalar("", pa.large_string())).as_py())
+
+
+def _codes(column: pa.DictionaryArray) -> Ids:
+    """Codes of the rows; -1 for null."""
+    filled = column.indices.fill_null(-1) if column.indices.null_count else column.indices
+    return filled.to_numpy(zero_copy_only=False)
+
+
+def _first_rows(codes: Ids, num_names: int) -> Longs:
+    """For each code the first row that has it; the number of rows where none has."""
+    first = np.full(num_names, len(codes), np.int64)
+    rows = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[rows]] = rows  # of repeated indices the last assignment stays: the smallest row
+    return first
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One batch with predicates numbered and entities numbered within `names`."""
+
+    split: str
+    names: pa.Array
+    predicate: Ids
+    subject: Ids
+    object: Ids
+    weight: Floats | None
+
+
+class FactCollector:
+    """Collects batches split by split; `finish` gives them ids."""
+
+    def __init__(self) -> None:
+        self._names = pa.array([], pa.large_string())
+        self._pending: list[_Part] = []
+        self._done: dict[str, list[Facts]] = {}
+        self._predicate_ids: dict[Predicate, int] = {}
+        self._labels: dict[str, str] = {}
+        self._notes: list[str] = []
+
+    def register(self, names: Sequence[str]) -> None:
+        """Number entities ahead of their facts, or without any."""
+        none = np.zeros(0, np.int32)
+        self._pending.append(_Part("train", pa.array(names, pa.large_string()), none, none, none, None))
+
+    def add(self, batch: Batch, split: str = "train") -> None:
+        self._labels.update(batch.labels)
+        self._notes += batch.notes
+        subjects = _codes(batch.subject)
+        objects = np.full(len(batch), NO_OBJECT, np.int32) if batch.object is None else _codes(batch.object)
+        names, subject, object = _merge_names(batch, subjects, objects)
+        predicate = self._predicates(batch.predicate, object != NO_OBJECT)
+        self._pending.append(_Part(split, names, predicate, subject, object, batch.weight))
+        if sum(len(part.names) for part in self._pending) > NAMES_PENDING:
+            self._number()
+
+    def finish(self) -> Collected:
+        self._number()
+        predicates = tuple(sorted(self._predicate_ids))
+        order = np.zeros(len(predicates), np.int32)
+        for new, predicate in enumerate(predicates):
+            order[self._predicate_ids[predicate]] = new
+        facts = {split: _join(parts, order) for split, parts in self._done.items()}
+        return Collected(Vocabulary(self._names), predicates, facts, self._labels, tuple(dict.fromkeys(self._notes)))
+
+    def _predicates(self, column: pa.DictionaryArray, is_binary: np.ndarray) -> Ids:
+        key = _codes(column) * 2 + is_binary
+        number = np.zeros(2 * len(column.dictionary) + 2, np.int32)
+        names = column.dictionary.to_pylist()
+        for used in np.unique(key).tolist():
+            predicate = Predicate(names[used >> 1], 2 if used & 1 else 1)
+            number[used] = self._predicate_ids.setdefault(predicate, len(self._predicate_ids))
+        return number[key]
+
+    def _number(self) -> None:
+        """Merge the pending names behind those already numbered: old ids stay what they are."""
+        if not self._pending:
+            return
+        parts, self._pending = self._pending, []
+        joined = pa.concat_arrays([self._names, *(part.names for part in parts)]).dictionary_encode()
+        ids = joined.indices.to_numpy(zero_copy_only=False)
+        start = len(self._names)
+        self._names = joined.dictionary
+        for part in parts:
+            table = np.append(ids[start : start + len(part.names)], np.int32(NO_OBJECT))  # [-1] is "no object"
+            start += len(part.names)
+            facts = Facts(part.predicate, table[part.subject], table[part.object], part.weight)
+            self._done.setdefault(part.split, []).append(facts)
+
+
+def _merge_names(batch: Batch, subjects: Ids, objects: Ids) -> tuple[pa.Array, Ids, Ids]:
+    """The entity names of the batch in order of first appearance, and both columns as codes of them."""
+    left = batch.subject.dictionary
+    right = left.slice(0, 0) if batch.object is None else batch.object.dictionary
+    first = np.concatenate((2 * _first_rows(subjects, len(left)), 2 * _first_rows(objects, len(right)) + 1))
+    order = np.argsort(first, kind="stable")
+    order = order[: int((first < 2 * len(batch)).sum())]
+    merged = pa.concat_arrays([left, right]).take(pa.array(order)).dictionary_encode()
+    table = np.full(len(first) + 1, NO_OBJECT, np.int32)
+    table[order] = merged.indices.to_numpy(zero_copy_only=False)
+    shifted = np.where(objects >= 0, objects + len(left), -1)
+    return merged.dictionary, table[subjects], table[shifted]
+
+
+def _join(parts: list[Facts], order: Ids) -> Facts:
+    weight: Floats | None = None
+    if any(part.weight is not None for part in parts):
+        columns = [np.ones(len(p), np.float32) if p.weight is None else p.weight for p in parts]
+        weight = np.concatenate(columns)
+        if bool((weight < 0).any() or (weight > 1).any() or np.isnan(weight).any()):
+            raise DataError("a weight must lie in [0, 1]")
+        weight = None if bool((weight == 1.0).all()) else weight
+    return Facts(
+        order[np.concatenate([part.predicate for part in parts])],
+        np.concatenate([part.subject for part in parts]),
+        np.concatenate([part.object for part in parts]),
+        weight,
+    ).unique()

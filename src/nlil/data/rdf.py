@@ -1,0 +1,66 @@
+"""N-Triples and Turtle, parsed by pyoxigraph.
+
+rdf:type becomes a unary predicate named by the class; rdfs:label a label; a literal is an entity named by
+its lexical value. IRIs are names as they stand; `urn:nlil:` is how `write.py` spells a name that is no IRI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from ..errors import DataError, require
+from .builder import ROWS_PER_BATCH, Row, batch_of
+from .columns import Batch
+from .files import ending, readable
+
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+OWN_SCHEME = "urn:nlil:"
+
+
+def read_rdf(path: Path) -> Iterator[Batch]:
+    """The triples of a .nt or .ttl file (also .gz)."""
+    rdf = require("pyoxigraph", "rdf", "reading N-Triples and Turtle")
+    syntax = rdf.RdfFormat.N_TRIPLES if ending(path) == ".nt" else rdf.RdfFormat.TURTLE
+    rows: list[Row] = []
+    labels: dict[str, tuple[int, str]] = {}
+    with readable(path) as stream:
+        try:
+            for triple in rdf.parse(input=stream, format=syntax):
+                subject, predicate = _name(triple.subject), _name(triple.predicate)
+                if predicate == RDFS_LABEL:
+                    _keep_best(labels, subject, triple.object)
+                elif predicate == RDF_TYPE:
+                    rows.append((subject, _name(triple.object), None, 1.0))
+                else:
+                    rows.append((subject, predicate, _name(triple.object), 1.0))
+                if len(rows) == ROWS_PER_BATCH:
+                    yield batch_of(rows)
+                    rows = []
+        except SyntaxError as error:
+            raise DataError(f"expected {ending(path)[1:]} triples, got: {error.msg}", path, error.lineno) from error
+    yield batch_of(rows, labels={name: label for name, (_, label) in labels.items()})
+
+
+def _name(term: Any) -> str:
+    match type(term).__name__:
+        case "NamedNode":
+            value: str = term.value
+            return unquote(value[len(OWN_SCHEME) :]) if value.startswith(OWN_SCHEME) else value
+        case "BlankNode":
+            return f"_:{term.value}"
+        case "Literal":
+            return str(term.value)
+        case other:
+            raise DataError(f"expected an IRI, a blank node or a literal, got a {other}: {term}")
+
+
+def _keep_best(labels: dict[str, tuple[int, str]], name: str, term: Any) -> None:
+    """Of several labels: no language first, then English, then whatever comes; the earlier of equals."""
+    language = getattr(term, "language", None)
+    rank = 0 if not language else 1 if language.startswith("en") else 2
+    if name not in labels or rank < labels[name][0]:
+        labels[name] = (rank, str(term.value))

@@ -1,0 +1,111 @@
+"""Arrow tables and Parquet files: columns by name (head/relation/tail, subject/predicate/object,
+entity/predicate, optional weight), else by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import DataError
+from .columns import Batch, code_of_empty, encoded
+
+KNOWN_COLUMNS = (
+    ("head", "relation", "tail"), ("subject", "predicate", "object"), ("entity", "predicate"),
+)
+
+
+def read_parquet(path: Path) -> Iterator[Batch]:
+    """The rows of a .parquet file, row group by row group."""
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"expected a Parquet file, got: {error}", path) from error
+    with file:
+        try:
+            chosen, notes = choose_columns(file.schema_arrow.names)
+            start = 0
+            for rows in file.iter_batches(batch_size=1 << 20, columns=chosen):
+                yield table_batch([rows.column(name) for name in chosen], start, notes)
+                start += rows.num_rows
+        except DataError as error:
+            raise DataError(str(error), path) from error
+        except (OSError, pa.ArrowInvalid) as error:
+            raise DataError(f"expected a complete Parquet file, got: {error}", path) from error
+
+
+def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The columns to read, in the order subject, predicate, object, weight; and a note on those left out.
+
+    >>> choose_columns(["tail", "relation", "head", "weight"])[0]
+    ['head', 'relation', 'tail', 'weight']
+    """
+    lower = {name.lower(): name for name in names}
+    for known in KNOWN_COLUMNS:
+        if all(name in lower for name in known):
+            chosen = [lower[name] for name in known]
+            break
+    else:
+        if not 2 <= len(names) <= 4:
+            expected = "the columns (entity, predicate) or (subject, predicate, object) with an optional weight"
+            raise DataError(f"expected {expected}, got {list(names)}")
+        return list(names), ()
+    if "weight" in lower:
+        chosen.append(lower["weight"])
+    left_out = [name for name in names if name not in chosen]
+    return chosen, (f"columns not read: {', '.join(left_out)}",) if left_out else ()
+
+
+def table_batch(columns: Sequence[Any], start: int = 0, notes: tuple[str, ...] = ()) -> Batch:
+    """Columns subject, predicate[, object][, weight] as a batch; `start` numbers the rows in errors.
+
+    A null or empty object is a unary fact. Two columns and a weight are told from three names by type.
+    """
+    subject, predicate, *rest = columns
+    if len(rest) == 1 and pa.types.is_floating(rest[0].type):
+        rest = [None, rest[0]]
+    object = rest[0] if rest else None
+    weight = _weights(rest[1], start) if len(rest) > 1 else None
+    subject, predicate = _required(subject, "subject", start), _required(predicate, "predicate", start)
+    third = None
+    if object is not None:
+        text = _strings(object)
+        third = encoded(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text))
+    return Batch(subject, predicate, third, weight, notes=notes)
+
+
+def _required(column: Any, what: str, start: int) -> pa.DictionaryArray:
+    names = encoded(_strings(column))
+    if names.null_count or code_of_empty(names) >= 0:
+        empty = pc.fill_null(pc.equal(names.cast(pa.large_string()), ""), True)
+        row = start + pc.index(empty, True).as_py() + 1
+        raise DataError(f"row {row}: expected the name of a {what}, got none")
+    return names
+
+
+def _strings(column: Any) -> Any:
+    """Names as text: whole numbers by their digits; a fraction is no name."""
+    plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = plain.type.value_type if pa.types.is_dictionary(plain.type) else plain.type
+    named = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+    if not named and not pa.types.is_null(kind) and not pa.types.is_string_view(kind):
+        raise DataError(f"expected names as text or whole numbers, got a column of {kind}")
+    return plain.cast(pa.large_string())
+
+
+def _weights(column: Any, start: int) -> Any:
+    try:
+        weight = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"expected weights in [0, 1], got: {error}") from error
+    good = (weight >= 0) & (weight <= 1)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(f"row {start + row + 1}: expected a weight in [0, 1], got {weight[row]}")
+    return weight.astype(np.float32)

@@ -1,0 +1,72 @@
+"""phi, psi, not, and, or: the mathematics of a rule on sparse rows. Shared by exact and soft evaluation.
+
+A frontier is rows (query, node, value). phi hands each row's value along its edges, psi adds what arrives
+and clamps, the connectives combine values in [0, 1]. All functions are differentiable and free of state.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def ranges(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """(row, position): for each row i the positions low_i .. high_i - 1, rows in order."""
+    counts = high - low
+    row = torch.repeat_interleave(torch.arange(len(low), device=low.device), counts)
+    first = torch.cumsum(counts, 0) - counts
+    position = torch.arange(len(row), device=low.device) + (low - first)[row]
+    return row, position
+
+
+def phi(value: Tensor, row: Tensor, weight: Tensor | None) -> Tensor:
+    """phi_k(v) = M_k^T v before it is summed: edge e of row r carries value_r * weight_e.   [paper §4]"""
+    moved = value[row]
+    return moved if weight is None else moved * weight
+
+
+def segment_sum(value: Tensor, counts: Tensor) -> Tensor:
+    """The sum of each run of `counts_i` values, added as a balanced tree.
+
+    The order of the additions depends only on the run, not on its neighbours, the device or the number
+    of threads: equal runs give equal bits wherever they are computed. Empty runs give 0.
+    """
+    result = torch.zeros(len(counts), dtype=value.dtype, device=value.device)
+    filled = (counts > 0).nonzero().squeeze(1)
+    counts = counts[filled]
+    while len(value) > len(counts):
+        first = torch.cumsum(counts, 0) - counts
+        run = torch.repeat_interleave(torch.arange(len(counts), device=value.device), counts)
+        rank = torch.arange(len(value), device=value.device) - first[run]
+        even = (rank % 2 == 0).nonzero().squeeze(1)
+        partner = (even + 1).clamp(max=len(value) - 1)
+        has_partner = rank[even] + 1 < counts[run[even]]
+        value = value[even] + torch.where(has_partner, value[partner], torch.zeros_like(value[partner]))
+        counts = (counts + 1) // 2
+    return result.index_put((filled,), value)
+
+
+def psi(value: Tensor, query: Tensor, num_queries: int) -> Tensor:
+    """psi = min(1, sum of what arrives): true when the two sets of entities meet.   [paper §4]
+
+    `query` is ascending. The clamp makes psi exactly 0 or 1 on crisp facts.
+
+    >>> psi(torch.tensor([1., 1., .5]), torch.tensor([0, 0, 2]), 3)
+    tensor([1.0000, 0.0000, 0.5000])
+    """
+    return segment_sum(value, torch.bincount(query, minlength=num_queries)).clamp(max=1.0)
+
+
+def soft_not(value: Tensor) -> Tensor:
+    """1 - f"""
+    return 1.0 - value
+
+
+def soft_and(left: Tensor, right: Tensor) -> Tensor:
+    """f * g"""
+    return left * right
+
+
+def soft_or(left: Tensor, right: Tensor) -> Tensor:
+    """1 - (1 - f) * (1 - g)"""
+    return soft_not(soft_and(soft_not(left), soft_not(right)))

@@ -1,0 +1,219 @@
+"""walk: one line for a block of queries, as sparse rows. The only place that hides facts and compares variables.
+
+Rows are (query, node, value). Rows of the same query and node are merged after every step, unless `distinct`
+still needs to know how they came there: then `trail` holds the earlier body variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .calculus import phi, ranges, segment_sum
+from .index import Index
+from .lines import FREE, X_NODE, Y_NODE, Hidden, IdLine
+
+
+class TooManyRows(Exception):
+    """A step would outgrow the budget; the evaluator catches it and takes fewer queries at a time."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        super().__init__(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """A block of queries. A side that is None is open: `walk` reports the entities found there."""
+
+    x: Tensor | None
+    y: Tensor | None
+    graph: Tensor | None  # None when there is one graph
+    size: int
+
+    def __getitem__(self, rows: Tensor | slice) -> Queries:
+        x, y, graph = (None if t is None else t[rows] for t in (self.x, self.y, self.graph))
+        size = len(rows) if isinstance(rows, Tensor) else len(range(*rows.indices(self.size)))
+        return Queries(x, y, graph, size)
+
+    def known(self, anchor: int, device: torch.device) -> Tensor | None:
+        """The entity at an anchor, per query; None where it is free or open."""
+        if anchor == X_NODE:
+            return self.x
+        if anchor == Y_NODE:
+            return self.y
+        if anchor == FREE:
+            return None
+        return torch.full((self.size,), anchor, dtype=torch.int64, device=device)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A frontier, ascending by query."""
+
+    query: Tensor
+    node: Tensor
+    value: Tensor
+    trail: tuple[Tensor, ...] = ()
+
+    def take(self, rows: Tensor) -> Rows:
+        return Rows(self.query[rows], self.node[rows], self.value[rows], tuple(t[rows] for t in self.trail))
+
+    def keep(self, mask: Tensor) -> Rows:
+        return self.take(mask.nonzero().squeeze(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """One line, one block of queries: everything a step needs to know."""
+
+    index: Index
+    line: IdLine
+    queries: Queries
+    hidden: Hidden | None
+    distinct: bool
+    max_rows: int
+
+    def run(self) -> Rows:
+        """Rows at the far end of the line."""
+        rows = self._arrive(self._start(), 0)
+        for i in range(1, len(self.line.anchors)):
+            rows = self._arrive(self._move(rows, i), i)
+        return rows if self.line.equal is None else self._equate(rows, self.line.equal)
+
+    def _known(self, i: int) -> Tensor | None:
+        return self.queries.known(self.line.anchors[i], self.index.device)
+
+    def _check(self, total: int) -> None:
+        if total > self.max_rows:
+            raise TooManyRows(total)
+
+    def _start(self) -> Rows:
+        """The known start, or every entity of each query's graph."""
+        known, device = self._known(0), self.index.device
+        query = torch.arange(self.queries.size, device=device)
+        if known is not None:
+            return Rows(query, known, torch.ones(len(query), dtype=torch.float64, device=device))
+        graph = torch.zeros_like(query) if self.queries.graph is None else self.queries.graph
+        low, high = self.index.graph_pointer[graph], self.index.graph_pointer[graph + 1]
+        self._check(int((high - low).sum()))
+        query, position = ranges(low, high)
+        ones = torch.ones(len(query), dtype=torch.float64, device=device)
+        return Rows(query, self.index.graph_entity[position], ones)
+
+    def _move(self, rows: Rows, i: int) -> Rows:
+        """Rows of node i - 1 to rows of node i along its step; the query's own fact is not an edge."""
+        index, code, target = self.index, self.line.codes[i - 1], self._known(i)
+        if target is None:
+            low, high = index.edges(rows.node, code)
+            self._check(int((high - low).sum()))
+            row, position = ranges(low, high)
+            node = index.neighbour[position].to(torch.int64)
+        else:
+            row, position = index.find(rows.node, code, target[rows.query])
+            node = target[rows.query[row]]
+        value = phi(rows.value, row, None if index.weight is None else index.weight[position])
+        source, query = rows.node[row], rows.query[row]
+        trail = tuple(t[row] for t in rows.trail)
+        if self.distinct and self._known(i - 1) is None:
+            trail += (source,)
+        moved = Rows(query, node, value, trail)
+        return moved if self.hidden is None else moved.keep(~self._is_own_fact(code, source, moved))
+
+    def _is_own_fact(self, code: int, source: Tensor, moved: Rows) -> Tensor:
+        x, y = self.queries.x, self.queries.y
+        if self.hidden is None or code >> 1 != self.hidden.binary or x is None or y is None:
+            return torch.zeros_like(source, dtype=torch.bool)
+        subject, object_ = (moved.node, source) if code & 1 else (source, moved.node)
+        return (subject == x[moved.query]) & (object_ == y[moved.query])
+
+    def _arrive(self, rows: Rows, i: int) -> Rows:
+        """What node i demands: the query's graph, different variables, its filters; then merge."""
+        graph, known = self.queries.graph, self._known(i)
+        if self.index.graph_of is not None and graph is not None and known is None:
+            rows = rows.keep(self.index.graph_of[rows.node] == graph[rows.query])
+        if self.distinct:
+            rows = self._distinct(rows, i)
+        for predicate in self.line.filters[i]:
+            rows = self._filter(rows, predicate)
+        later = range(i + 1, len(self.line.anchors))
+        if not any(self._known(k) is None for k in later):
+            # Only unknown variables are compared with the trail: known ones were compared on arrival.
+            rows = Rows(rows.query, rows.node, rows.value)
+        return rows if rows.trail else self._merge(rows)
+
+    def _distinct(self, rows: Rows, i: int) -> Rows:
+        anchor = self.line.anchors[i]
+        if anchor >= 0:
+            return rows
+        differs = torch.ones_like(rows.node, dtype=torch.bool)
+        for variable in {X_NODE, Y_NODE}.intersection(self.line.ends) - {anchor}:
+            entity = self.queries.known(variable, self.index.device)
+            if entity is not None:
+                differs &= rows.node != entity[rows.query]
+        if self._known(i) is None:
+            for earlier in rows.trail:
+                differs &= rows.node != earlier
+        return rows.keep(differs)
+
+    def _filter(self, rows: Rows, predicate: int) -> Rows:
+        row, position = self.index.members(rows.node, predicate)
+        weight = self.index.unary_weight
+        value = phi(rows.value, row, None if weight is None else weight[position])
+        kept = rows.take(row)
+        kept = Rows(kept.query, kept.node, value, kept.trail)
+        if self.hidden is None or predicate not in self.hidden.unary or self.queries.x is None:
+            return kept
+        return kept.keep(kept.node != self.queries.x[kept.query])
+
+    def _merge(self, rows: Rows) -> Rows:
+        """One row per (query, node). Crisp rows only say that the node is reached."""
+        key = rows.query * self.index.num_entities + rows.node
+        if self.index.is_crisp:
+            unique = torch.unique(key)
+            value = torch.ones(len(unique), dtype=torch.float64, device=key.device)
+        else:
+            key, order = torch.sort(key, stable=True)
+            unique, counts = torch.unique_consecutive(key, return_counts=True)
+            value = segment_sum(rows.value[order], counts)
+        n = max(self.index.num_entities, 1)
+        return Rows(unique // n, unique % n, value)
+
+    def _equate(self, rows: Rows, equal: int) -> Rows:
+        """X = Y, X = c: the node is the other end; an open end is wherever the node is."""
+        if self.distinct and equal < 0:
+            return rows.take(torch.zeros(0, dtype=torch.int64, device=rows.node.device))
+        other = self.queries.known(equal, self.index.device)
+        return rows if other is None else rows.keep(rows.node == other[rows.query])
+
+
+def estimate(index: Index, line: IdLine) -> float:
+    """Rows that a walk from the start makes per query, by mean fan-out; the last step to a known end is a look-up."""
+    rows = total = 1.0
+    to_known = line.anchors[-1] != FREE
+    for i, code in enumerate(line.codes):
+        if i == 0 and line.anchors[0] >= 0:
+            node = torch.tensor([line.anchors[0]], device=index.device)
+            low, high = index.edges(node, code)
+            rows = float(high - low)
+        else:
+            rows *= float(index.fanout[code])
+        if i < len(line.codes) - 1 or not to_known:
+            total += rows
+    return total
+
+
+def oriented(index: Index, line: IdLine, first: int | None = None) -> IdLine:
+    """The line read from the end `first`, or from the cheaper of its known ends."""
+    if not line.codes:
+        if first is not None and line.equal == first:
+            return IdLine((first,), line.filters, (), line.anchors[0])
+        return line
+    if first is not None:
+        return line if line.anchors[0] == first else line.reversed()
+    if line.anchors[-1] == FREE:
+        return line
+    back = line.reversed()
+    return back if estimate(index, back) < estimate(index, line) else line

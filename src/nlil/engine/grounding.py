@@ -1,0 +1,186 @@
+"""Groundings: the facts that make a body true for one query, and where a body fails that is not true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from ..data.kb import KnowledgeBase
+from ..logic.formula import Anything, Formula, Not, Statement, Variable
+from ..logic.predicate import Fact
+from ..logic.rule import Rule
+from .lines import X_NODE, Y_NODE, Hidden, IdHead, IdLine, check_arity
+from .normal import All, Leaf, Some, Tree, normal_form
+from .witnesses import LineQuery, Witness
+
+Bindings = tuple[tuple[str, str], ...]
+MAX_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """One way in which a body is true.
+
+    bindings  (variable, entity): X, Y, Z1, ... named as in the text of the rule
+    facts     the facts used, in the order of the text, each once
+    absent    the negated statements that hold because they have no witness
+    weight    the product of the facts' weights, and 1 - value of each negated statement
+    """
+
+    bindings: Bindings
+    facts: tuple[Fact, ...] = ()
+    absent: tuple[Statement, ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Miss:
+    """Where a body fails: the first part that does not hold, the steps of it that do, and the entities reached.
+
+    A negated part fails because its statement holds: then `reached` is all its steps.
+    """
+
+    rule: Rule
+    statement: Formula
+    reached: int
+    at: tuple[str, ...]
+
+
+def groundings(
+    kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, limit: int = 10, hide: bool = False
+) -> list[Grounding]:
+    """Up to `limit` ways in which the body is true for the query; none if its value is 0."""
+    asked = _Asked.of(kb, rule, x, y, hide)
+    if not asked.fits:
+        return []
+    start = Grounding(asked.head_bindings)
+    return [_tidy(start, part) for part in islice(asked.solutions(asked.leaves), limit)]
+
+
+def count_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> int:
+    """How many groundings there are; without `distinct` they are counted, not listed."""
+    asked = _Asked.of(kb, rule, x, y, hide)
+    return asked.count(asked.leaves) if asked.fits else 0
+
+
+def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> Miss | None:
+    """The first part of the body that does not hold; None if the body holds. No head tuple: the whole body, 0."""
+    asked = _Asked.of(kb, rule, x, y, hide)
+    return asked.miss(asked.leaves) if asked.fits else Miss(rule, rule.body, 0, ())
+
+
+# one rule asked for one query ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The rule, the query, and the body with its negations at the leaves."""
+
+    kb: KnowledgeBase
+    rule: Rule
+    x: int
+    y: int | None
+    hidden: Hidden | None
+    leaves: Tree
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, rule: Rule, x: int, y: int | None, hide: bool) -> _Asked:
+        check_arity(rule, y is not None)
+        hidden = Hidden.of(kb, rule) if hide else None
+        return cls(kb, rule, int(x), None if y is None else int(y), hidden, normal_form(rule.body))
+
+    @property
+    def fits(self) -> bool:
+        head, graphs = IdHead.of(self.kb, self.rule), self.kb.graph_of
+        if self.y is None:
+            return True
+        if head.subject not in (X_NODE, self.x) or head.object not in (Y_NODE, self.y):
+            return False
+        return graphs is None or bool(graphs[self.x] == graphs[self.y])
+
+    @property
+    def head_bindings(self) -> Bindings:
+        query = (self.x,) if self.y is None else (self.x, self.y)
+        pairs = zip(self.rule.head.arguments, query, strict=True)
+        return tuple((a.name, self.kb.entities.name(e)) for a, e in pairs if isinstance(a, Variable))
+
+    def line(self, leaf: Leaf) -> LineQuery:
+        line = IdLine.of(self.kb, leaf.statement)
+        return LineQuery(self.kb, line, self.rule.distinct, self.x, self.y, self.hidden)
+
+    def solutions(self, tree: Tree) -> Iterator[Grounding]:
+        match tree:
+            case Leaf(_, _, False):
+                for witness in self.line(tree).witnesses():
+                    yield self._grounding(tree, witness)
+            case Leaf():
+                value = min(1.0, self.line(tree).totals()[1])
+                if value < 1.0:
+                    yield Grounding((), absent=(tree.statement,), weight=1.0 - value)
+            case Some(parts):
+                for part in parts:
+                    yield from self.solutions(part)
+            case All(parts):
+                # A part that cannot hold would be found out once per solution of the parts before it.
+                if all(next(self.solutions(part), None) is not None for part in parts):
+                    yield from self._product(parts)
+
+    def _product(self, parts: tuple[Tree, ...]) -> Iterator[Grounding]:
+        if not parts:
+            yield Grounding(())
+            return
+        for first in self.solutions(parts[0]):
+            for rest in self._product(parts[1:]):
+                yield _joined(first, rest)
+
+    def _grounding(self, leaf: Leaf, witness: Witness) -> Grounding:
+        entities = self.kb.entities.names(witness.nodes)
+        line = leaf.statement.line
+        pairs = zip(line.anchors, leaf.names, entities, strict=True)
+        bindings = tuple((name, entity) for anchor, name, entity in pairs if isinstance(anchor, Anything))
+        facts: list[Fact] = []
+        for node, filters in enumerate(line.filters):
+            facts += [Fact(predicate, (entities[node],)) for predicate in filters]
+            if node < len(line.moves):
+                move, ends = line.moves[node], (entities[node], entities[node + 1])
+                facts.append(Fact(move.predicate, ends[::-1] if move.inverse else ends))
+        return Grounding(bindings, tuple(facts), (), witness.weight)
+
+    def count(self, tree: Tree) -> int:
+        match tree:
+            case Leaf(_, _, False):
+                return self.line(tree).totals()[0]
+            case Leaf():
+                return int(self.line(tree).totals()[1] < 1.0)
+            case Some(parts):
+                return sum(self.count(part) for part in parts)
+            case All(parts):
+                total = 1
+                for part in parts:
+                    total = total and total * self.count(part)
+                return total
+
+    def miss(self, tree: Tree) -> Miss | None:
+        if next(self.solutions(tree), None) is not None:
+            return None
+        match tree:
+            case Leaf(statement, _, negated):
+                reached, where = self.line(tree).furthest()
+                at = tuple(self.kb.entities.names(where[:MAX_SHOWN]))
+                return Miss(self.rule, Not(statement) if negated else statement, reached, at)
+            case All(parts) | Some(parts):
+                misses = (self.miss(part) for part in parts)
+                return next((m for m in misses if m is not None), Miss(self.rule, self.rule.body, 0, ()))
+
+
+def _joined(one: Grounding, two: Grounding) -> Grounding:
+    return Grounding(
+        one.bindings + two.bindings, one.facts + two.facts, one.absent + two.absent, one.weight * two.weight
+    )
+
+
+def _tidy(start: Grounding, part: Grounding) -> Grounding:
+    """Head variables first, body variables by number, each fact once."""
+    body = tuple(sorted(part.bindings, key=lambda binding: int(binding[0][1:])))
+    return Grounding(start.bindings + body, tuple(dict.fromkeys(part.facts)), part.absent, part.weight)

@@ -1,0 +1,51 @@
+"""Work on several threads with the same result as on one: tasks in order, results in order."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+from ..progress import Progress, silent
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Scratch = TypeVar("Scratch")
+
+
+class Pool(Generic[Scratch]):
+    """Runs compiled functions (which release the lock) over tasks; each thread makes its own scratch once."""
+
+    def __init__(self, make_scratch: Callable[[], Scratch], threads: int = 0) -> None:
+        self._make, self._local = make_scratch, threading.local()
+        self.threads = threads or os.cpu_count() or 1
+
+    def scratch(self) -> Scratch:
+        """The scratch of the calling thread."""
+        if not hasattr(self._local, "scratch"):
+            self._local.scratch = self._make()
+        return self._local.scratch  # type: ignore[no-any-return]
+
+    def map(self, function: Callable[[Scratch, Task], Result], tasks: Sequence[Task], stage: str = "",
+            progress: Progress = silent, deadline: float | None = None) -> list[Result]:
+        """[function(scratch, task) for task in tasks]; after the deadline the rest is left out."""
+        results: list[Result] = []
+
+        def work(task: Task) -> Result | None:
+            if deadline is not None and time.monotonic() > deadline:
+                return None
+            return function(self.scratch(), task)
+
+        with ThreadPoolExecutor(self.threads) as executor:
+            try:
+                for done, result in enumerate(executor.map(work, tasks), start=1):
+                    if result is not None:
+                        results.append(result)
+                    progress(stage, done, len(tasks))
+            except BaseException:
+                executor.shutdown(wait=False, cancel_futures=True)
+                raise
+        return results

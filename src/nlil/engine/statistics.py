@@ -1,0 +1,83 @@
+"""Whole-base statistics of one rule: integers, each target fact tested with itself hidden."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.arrays import Longs, Mask
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..logic.rule import Rule, RuleStats
+from .answers import sparse_answers
+from .evaluator import Evaluator
+from .lines import X_NODE, IdHead
+
+
+def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None) -> RuleStats:
+    """support / body size / head size / PCA body, over the facts that count (weight >= .5).
+
+    body size = head tuples whose body holds: facts with themselves hidden, all others as they are.
+    With given negatives the other tuples are unknown: body size = positives + negatives covered.
+    """
+    evaluator = evaluator.crisp
+    facts = matching(evaluator.kb, rule, evaluator.kb.facts)
+    holds = _holds(evaluator, rule, facts)
+    support = int(holds.sum())
+    if negatives is not None:
+        false = matching(evaluator.kb, rule, negatives.crisp().unique())
+        false = false[~np.isin(_keys(evaluator.kb, false), _keys(evaluator.kb, facts))]
+        others = false.subject[_holds(evaluator, rule, false)].astype(np.int64)
+    else:
+        others = _other_subjects(evaluator, rule, facts)
+    pca_body = None
+    if rule.target.arity == 2:
+        with_fact = np.zeros(evaluator.kb.num_entities, bool)
+        with_fact[_target_facts(evaluator.kb, rule, evaluator.kb.facts).subject] = True
+        pca_body = support + int(with_fact[others].sum())
+    return RuleStats(support, support + len(others), len(facts), pca_body)
+
+
+def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
+    """The facts that the head can match: its predicate, its constants, both sides in one graph."""
+    facts = _target_facts(kb, rule, facts)
+    head = IdHead.of(kb, rule)
+    keep: Mask = np.ones(len(facts), bool)
+    if head.subject >= 0:
+        keep &= facts.subject == head.subject
+    if head.object is not None and head.object >= 0:
+        keep &= facts.object == head.object
+    return facts[keep]
+
+
+def _target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
+    facts = facts.of(kb.predicate_id(rule.target))
+    if rule.target.arity == 1 or kb.graph_of is None:
+        return facts
+    return facts[kb.graph_of[facts.subject] == kb.graph_of[facts.object]]
+
+
+def _keys(kb: KnowledgeBase, facts: Facts) -> Longs:
+    """One integer per target fact; the object of a unary fact is -1."""
+    return facts.subject.astype(np.int64) * (kb.num_entities + 1) + facts.object + 1
+
+
+def _holds(evaluator: Evaluator, rule: Rule, facts: Facts) -> Mask:
+    y = facts.object.astype(np.int64) if rule.target.arity == 2 else None
+    return evaluator.values(rule, facts.subject.astype(np.int64), y, hide=True) > 0
+
+
+def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Longs:
+    """The subject of every head tuple that is no target fact and whose body holds."""
+    if rule.target.arity == 1:
+        holds = evaluator.members(rule) > 0
+        holds[facts.subject] = False
+        return np.flatnonzero(holds)
+    known, found = _keys(evaluator.kb, facts), []
+    n = evaluator.kb.num_entities
+    head = IdHead.of(evaluator.kb, rule)
+    ids = np.asarray([head.subject]) if head.subject >= 0 else np.arange(n)
+    for block, rows in sparse_answers(evaluator, rule, evaluator.ids(ids), X_NODE):
+        subject = ids[block][rows.query.cpu().numpy()]
+        keys = subject * (n + 1) + rows.node.cpu().numpy() + 1
+        found.append(subject[~np.isin(keys, known, kind="sort")])
+    return np.concatenate(found) if found else np.zeros(0, np.int64)

@@ -1,0 +1,220 @@
+"""The witnesses of one statement for one query: which entities stand on its line. Lazy, by ids.
+
+A walk from the start goes only through nodes from which the far end can still be reached, so that the
+first witnesses cost little however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..data.arrays import Ids, ranges
+from ..data.kb import KnowledgeBase
+from .lines import FREE, X_NODE, Y_NODE, Hidden, IdLine
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Entity ids along the line, and the product of the weights of the facts between them."""
+
+    nodes: tuple[int, ...]
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class LineQuery:
+    """One line asked for one query (x, y)."""
+
+    kb: KnowledgeBase
+    line: IdLine
+    distinct: bool
+    x: int
+    y: int | None
+    hidden: Hidden | None = None
+
+    def known(self, anchor: int) -> int | None:
+        if anchor == X_NODE:
+            return self.x
+        if anchor == Y_NODE:
+            return self.y
+        return None if anchor == FREE else anchor
+
+    # facts, as this query sees them ---------------------------------------------------------------
+
+    def membership(self, node: int, predicate: int) -> float:
+        """The weight of predicate(node), 0 if it is no fact or hidden."""
+        if self.hidden is not None and node == self.x and predicate in self.hidden.unary:
+            return 0.0
+        members = self.kb.members(predicate)
+        position = int(np.searchsorted(members, node))
+        if position == len(members) or members[position] != node:
+            return 0.0
+        weight = self.kb.unary.weight
+        return 1.0 if weight is None else float(weight[self.kb.unary_pointer[predicate] + position])
+
+    def filter_weight(self, node: int, i: int) -> float:
+        """The product over the filters of node i."""
+        weight = 1.0
+        for predicate in self.line.filters[i]:
+            weight *= self.membership(node, predicate)
+        return weight
+
+    def moves(self, node: int, i: int) -> Iterator[tuple[int, float]]:
+        """(next entity, weight) along step i, in order of id; only where the end can still be reached."""
+        code, edges = self.line.codes[i], self.kb.adjacency
+        key = node * self.kb.num_codes + code
+        low, high = np.searchsorted(self.kb.edge_key, [key, key + 1])
+        neighbours, allowed = edges.neighbour[low:high], self.hopeful[i + 1]
+        positions = np.arange(high - low) if allowed is None else np.flatnonzero(np.isin(neighbours, allowed))
+        for position in positions.tolist():
+            target = int(neighbours[position])
+            if not self._is_own_fact(code, node, target):
+                yield target, 1.0 if edges.weight is None else float(edges.weight[low + position])
+
+    def _is_own_fact(self, code: int, source: int, target: int) -> bool:
+        if self.hidden is None or code >> 1 != self.hidden.binary:
+            return False
+        return (target, source) == (self.x, self.y) if code & 1 else (source, target) == (self.x, self.y)
+
+    # which nodes to try ---------------------------------------------------------------------------
+
+    @cached_property
+    def block(self) -> Ids:
+        """The entities of the query's graph."""
+        if self.kb.graph_of is None:
+            return np.arange(self.kb.num_entities, dtype=np.int32)
+        return np.flatnonzero(self.kb.graph_of == self.kb.graph_of[self.x]).astype(np.int32)
+
+    @cached_property
+    def hopeful(self) -> list[Ids | None]:
+        """Per node the entities from which the rest of the line can be walked; None: no restriction known."""
+        result: list[Ids | None] = [None] * len(self.line.anchors)
+        after: Ids | None = None
+        for i in reversed(range(len(self.line.anchors))):
+            here = None if after is None else self._sources(after, self.line.codes[i])
+            known = self.known(self.line.anchors[i])
+            own = None if known is None else np.asarray([known], np.int32)
+            for predicate in self.line.filters[i]:
+                members = self.kb.members(predicate)
+                own = members if own is None else np.intersect1d(own, members)
+            here = own if here is None else here if own is None else np.intersect1d(here, own)
+            result[i] = after = here
+        return result
+
+    def _sources(self, targets: Ids, code: int) -> Ids:
+        """The entities with a step `code` into `targets`."""
+        key = targets.astype(np.int64) * self.kb.num_codes + (code ^ 1)
+        low = np.searchsorted(self.kb.edge_key, key)
+        counts = np.searchsorted(self.kb.edge_key, key + 1) - low
+        return np.unique(self.kb.adjacency.neighbour[ranges(low, counts)])
+
+    def starts(self) -> list[int]:
+        known, hopeful = self.known(self.line.anchors[0]), self.hopeful[0]
+        if known is not None:
+            return [known]
+        return (self.block if hopeful is None else np.intersect1d(self.block, hopeful)).tolist()
+
+    def allows(self, nodes: tuple[int, ...], node: int) -> bool:
+        """Whether `node` may stand after `nodes`: the query's graph, and different variables."""
+        i, graphs = len(nodes), self.kb.graph_of
+        anchor = self.line.anchors[i]
+        known = self.known(anchor)
+        if known is not None and node != known:
+            return False
+        if anchor == FREE and graphs is not None and graphs[node] != graphs[self.x]:
+            return False
+        if not self.distinct or anchor >= 0:
+            return True
+        others = {a for a in self.line.ends if a in (X_NODE, Y_NODE) and a != anchor}
+        if any(node == self.known(a) for a in others):
+            return False
+        return all(node != nodes[j] for j in range(i) if self.line.anchors[j] == FREE)
+
+    # answers --------------------------------------------------------------------------------------
+
+    def equation_holds(self, node: int) -> bool:
+        equal = self.line.equal
+        return equal is None or (node == self.known(equal) and not (self.distinct and equal < 0))
+
+    def witnesses(self) -> Iterator[Witness]:
+        """Every grounding of the line with a weight above 0, in order of ids."""
+        for node in self.starts():
+            if self.equation_holds(node):
+                yield from self._extend((), node, 1.0)
+
+    def _extend(self, nodes: tuple[int, ...], node: int, weight: float) -> Iterator[Witness]:
+        i = len(nodes)
+        if not self.allows(nodes, node):
+            return
+        weight *= self.filter_weight(node, i)
+        if weight == 0.0:
+            return
+        if i == len(self.line.codes):
+            yield Witness((*nodes, node), weight)
+            return
+        for target, edge_weight in self.moves(node, i):
+            yield from self._extend((*nodes, node), target, weight * edge_weight)
+
+    def totals(self) -> tuple[int, float]:
+        """(number of witnesses, sum of their weights). Counted by node where the path taken does not matter."""
+        if self.distinct or not self.line.codes:
+            weights = [w.weight for w in self.witnesses()]
+            return len(weights), sum(weights)
+        here: dict[int, tuple[int, float]] = {}
+        for node in self.starts():
+            self._add(here, (), node, 1, 1.0)
+        for i in range(len(self.line.codes)):
+            there: dict[int, tuple[int, float]] = {}
+            for node, (count, weight) in here.items():
+                for target, edge_weight in self.moves(node, i):
+                    if edge_weight > 0.0:
+                        self._add(there, (0,) * (i + 1), target, count, weight * edge_weight)
+            here = there
+        return sum(c for c, _ in here.values()), sum(w for _, w in here.values())
+
+    def _add(self, frontier: dict[int, tuple[int, float]], before: tuple[int, ...], node: int, count: int,
+             weight: float) -> None:
+        passed = self.filter_weight(node, len(before)) if self.allows(before, node) else 0.0
+        if passed > 0.0:
+            old_count, old_weight = frontier.get(node, (0, 0.0))
+            frontier[node] = (old_count + count, old_weight + weight * passed)
+
+    def furthest(self) -> tuple[int, list[int]]:
+        """(steps satisfied, where): how far along the line some walk gets, and the entities it ends in."""
+        known = self.known(self.line.anchors[0])
+        reached, where = 0, {known} if known is not None else set(self.block.tolist())
+        stack: list[tuple[tuple[int, ...], int, int]] = [((), node, 0) for node in where]
+        seen: set[tuple[object, int]] = set()
+        while stack:
+            nodes, node, steps = stack.pop()
+            key = ((nodes, node) if self.distinct else node, len(nodes))
+            if key in seen or not self.allows(nodes, node):
+                continue
+            seen.add(key)
+            for predicate in (*self.line.filters[len(nodes)], None):
+                if steps > reached:
+                    reached, where = steps, set()
+                if steps == reached:
+                    where.add(node)
+                if predicate is None:
+                    stack += [((*nodes, node), t, steps + 1) for t in self._any_moves(node, len(nodes))]
+                elif self.membership(node, predicate) == 0.0:
+                    break
+                steps += 1
+        return reached, sorted(where)
+
+    def _any_moves(self, node: int, i: int) -> list[int]:
+        """All entities along step i, hopeful or not."""
+        if i == len(self.line.codes):
+            return []
+        code, edges = self.line.codes[i], self.kb.adjacency
+        key = node * self.kb.num_codes + code
+        low, high = np.searchsorted(self.kb.edge_key, [key, key + 1])
+        targets = edges.neighbour[low:high]
+        if edges.weight is not None:
+            targets = targets[edges.weight[low:high] > 0.0]
+        return [t for t in targets.tolist() if not self._is_own_fact(code, node, t)]

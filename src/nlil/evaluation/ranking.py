@@ -1,0 +1,155 @@
+"""Filtered ranks of the answers of binary queries, in both directions, on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, offsets
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..engine.edges import EdgeIndex, edge_index
+from ..engine.pool import Pool
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from .evidence import score, tie_bounds
+from .general import general_evidence
+from .plan import Plan, plan, shapes, unary_mask
+from .scoring import ScoreSpace, count_ranks, score_query, score_space
+
+BLOCK = 128
+"""Queries of one task."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """`above` candidates score more than the answer, `tied` score the same (the answer included).
+
+    Row i is the query of fact `fact[i]`, p(s, ?) where direction is 0 and p(?, o) where it is 1.
+    """
+
+    fact: Longs
+    direction: Longs
+    above: Longs
+    tied: Longs
+
+    @property
+    def optimistic(self) -> Doubles:
+        return self.above + 1.0
+
+    @property
+    def pessimistic(self) -> Doubles:
+        return (self.above + self.tied).astype(np.float64)
+
+    @property
+    def realistic(self) -> Doubles:
+        """The mean of both: the expected rank over all orders of the tied candidates."""
+        return (self.optimistic + self.pessimistic) / 2
+
+
+class Ranker:
+    """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`."""
+
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30) -> None:
+        self.rules, self.kb, self.memory = rules, kb, memory
+        self.edges: EdgeIndex = edge_index(kb)
+        self.is_unary = unary_mask(kb)
+        self._order = np.argsort(rules.head, kind="stable")
+        self._pointer = offsets(rules.head[self._order], kb.num_predicates)
+        top = rules.aggregation.top if rules.aggregation.kind == "noisy-or" else 1
+        self.top, self.strongest_only = top, rules.aggregation.kind == "max"
+        width = rules.steps.shape[1]
+        self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width), threads)
+
+    def rows_of(self, target: int) -> Longs:
+        """Rows of the whole set whose head is the predicate id `target`."""
+        return self._order[self._pointer[target] : self._pointer[target + 1]]
+
+    def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
+        """The plan of the line rules, and the rules that only the general engine can evaluate."""
+        mine = self.rules.take(self.rows_of(target))
+        if self.kb.facts.weight is not None:
+            # Soft facts: a rule fires to a degree, which only the general engine computes.
+            return self._no_plan(target, direction), mine
+        parts = shapes(mine, self.is_unary)
+        layout = plan(mine, self.kb, self.edges, parts, direction)
+        return layout._replace(code=2 * target + direction), mine.take(parts.rest)
+
+    def _no_plan(self, target: int, direction: int) -> Plan:
+        empty = RuleSet.empty(self.kb)
+        layout = plan(empty, self.kb, self.edges, shapes(empty, self.is_unary), direction)
+        return layout._replace(code=2 * target + direction)
+
+    def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
+        """The evidence of every entity as the answer of one query."""
+        layout, rest = self.target_plan(target, direction)
+        extra = next(general_evidence(rest, self.kb, direction, np.array([known]), np.array([hidden_end]), self.memory))
+        space = self.pool.scratch()
+        score_query(self.edges, layout, self.is_unary, known, hidden_end, self.top, self.strongest_only, extra, space)
+        return space.total.copy()
+
+    def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
+        """Ranks for both directions of every binary fact; answers in `known` are filtered."""
+        groups = list(self._groups(facts))
+        results = [np.zeros((4, 0), np.int64)]
+        for done, (target, direction, rows) in enumerate(groups):
+            layout, rest = self.target_plan(target, direction)
+            answers = Answers.of(known, target, direction, self.kb.num_entities)
+            ends = (facts.subject[rows], facts.object[rows])
+            query, answer = ends[direction], ends[1 - direction]
+            hidden = answer if hide else np.full(len(rows), -1, np.int32)
+            extra = general_evidence(rest, self.kb, direction, query, hidden, self.memory)
+            work = [(rows[i : i + BLOCK], query[i : i + BLOCK], answer[i : i + BLOCK], hidden[i : i + BLOCK])
+                    for i in range(0, len(rows), BLOCK)]
+            tasks = [(*block, [next(extra) for _ in block[0]]) for block in work]
+
+            def run(space: ScoreSpace, task: tuple, layout: Plan = layout, answers: Answers = answers) -> np.ndarray:
+                return self._block(space, layout, answers, *task)
+
+            ranked = self.pool.map(run, tasks)
+            numbers = np.concatenate(ranked, axis=1)
+            results.append(np.vstack((numbers[:1], np.full((1, len(rows)), direction), numbers[1:])))
+            progress("rank", done + 1, len(groups))
+        return Ranks(*np.concatenate(results, axis=1))
+
+    def _groups(self, facts: Facts) -> Iterator[tuple[int, int, Longs]]:
+        binary = np.flatnonzero(~facts.is_unary)
+        for target in np.unique(facts.predicate[binary]):
+            rows = binary[facts.predicate[binary] == target]
+            for direction in (0, 1):
+                yield int(target), direction, rows
+
+    def _block(self, space: ScoreSpace, layout: Plan, answers: Answers, rows: Longs, query: Ids, answer: Ids,
+               hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
+        result = np.empty((3, len(rows)), np.int64)
+        for i in range(len(rows)):
+            score_query(self.edges, layout, self.is_unary, query[i], hidden[i], self.top, self.strongest_only,
+                        extra[i], space)
+            low, high = tie_bounds(space.total[answer[i]])
+            above, tied = count_ranks(space.total, answer[i], answers.to(int(query[i])), low, high)
+            result[:, i] = rows[i], above, tied
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Known answers of one target in one direction, by the entity that the query knows."""
+
+    pointer: Longs
+    answer: Ids
+
+    @classmethod
+    def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
+        mine = facts.of(target)
+        ends = (mine.subject, mine.object)
+        known, answer = ends[direction], ends[1 - direction]
+        pairs = np.unique(known.astype(np.int64) * num_entities + answer)
+        return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
+
+    def to(self, entity: int) -> Ids:
+        return self.answer[self.pointer[entity] : self.pointer[entity + 1]]
+
+
+__all__ = ["Answers", "Ranker", "Ranks", "score"]

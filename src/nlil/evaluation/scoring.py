@@ -1,0 +1,192 @@
+"""The evidence of every candidate for a query, from the line rules of its target. Compiled loops.
+
+A candidate keeps the `top` strongest rules that fire for it; priors count beside them. With top = 0
+all rules count, and `strongest` (the aggregation `max`) keeps only the best, prior or not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Longs
+from ..engine.kernels import compiled
+from ..engine.walk import NO_LIMIT, WalkSpace, code_range, reach, walk_space
+
+
+class ScoreSpace(NamedTuple):
+    """Scratch of one thread. strongest[b, :] holds the best evidence of candidate b, largest first."""
+
+    strongest: np.ndarray
+    held: np.ndarray
+    touched: Longs
+    total: Longs
+    walk: WalkSpace
+
+
+def score_space(num_entities: int, top: int, most_steps: int) -> ScoreSpace:
+    return ScoreSpace(
+        np.zeros((num_entities, max(top, 1)), np.int64),
+        np.zeros(num_entities, np.int16),
+        np.zeros(num_entities, np.int64),
+        np.zeros(num_entities, np.int64),
+        walk_space(num_entities, max(most_steps, 1)),
+    )
+
+
+@compiled
+def add(space, num_touched, candidate, evidence, top):
+    """Give `candidate` one more firing rule; returns the number of candidates touched so far."""
+    held = space.held[candidate]
+    if held == 0:
+        space.touched[num_touched] = candidate
+        num_touched += 1
+    strongest = space.strongest
+    if top == 0:
+        strongest[candidate, 0] = evidence if held == 0 else strongest[candidate, 0] + evidence
+        space.held[candidate] = 1
+        return num_touched
+    place = held
+    if held == top:
+        if evidence <= strongest[candidate, top - 1]:
+            return num_touched
+        place = top - 1
+    else:
+        space.held[candidate] = held + 1
+    while place > 0 and strongest[candidate, place - 1] < evidence:
+        strongest[candidate, place] = strongest[candidate, place - 1]
+        place -= 1
+    strongest[candidate, place] = evidence
+    return num_touched
+
+
+@compiled
+def leaves(edges, node, code, distinct, hidden_end):
+    """Has `node` an edge `code` (to another entity when distinct) besides the one to hidden_end?"""
+    low, high = code_range(edges, node, code)
+    for e in range(low, high):
+        there = edges.neighbour[e]
+        if there != hidden_end and not (distinct and there == node):
+            return True
+    return False
+
+
+@compiled
+def _lower_bound(values, wanted):
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _chains(edges, plan, is_unary, known, hidden_end, top, space, num_touched):
+    no_group = np.zeros(len(is_unary), np.bool_)
+    for i in range(len(plan.chain_length)):
+        found = reach(edges, space.walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known,
+                      plan.chain_distinct[i], plan.code, hidden_end, no_group, NO_LIMIT)
+        for k in range(found):
+            end = space.walk.ends[k]
+            num_touched = add(space, num_touched, end, plan.chain_evidence[i], top)
+    return num_touched
+
+
+@compiled
+def _forward(edges, plan, known, hidden_end, top, space, num_touched):
+    previous = -1
+    for e in range(edges.pointer[known], edges.pointer[known + 1]):
+        code = edges.code[e]
+        own = hidden_end >= 0 and (
+            (code == plan.code and edges.neighbour[e] == hidden_end)
+            or (known == hidden_end and code == (plan.code ^ 1) and edges.neighbour[e] == known)
+        )
+        if not own:
+            item = edges.item_of_edge[e]
+            i = _lower_bound(plan.item, item)
+            while i < len(plan.item) and plan.item[i] == item:
+                num_touched = add(space, num_touched, plan.item_candidate[i], plan.item_evidence[i], top)
+                i += 1
+        if code != previous:
+            previous = code
+            hidden = hidden_end if code == plan.code else -1
+            i = _lower_bound(plan.half_code, code)
+            while i < len(plan.half_code) and plan.half_code[i] == code:
+                if leaves(edges, known, code, plan.half_distinct[i], hidden):
+                    num_touched = add(space, num_touched, plan.half_candidate[i], plan.half_evidence[i], top)
+                i += 1
+    return num_touched
+
+
+@compiled
+def _back(edges, plan, known, hidden_end, top, space, num_touched):
+    """Runs first, on rules from strong to weak: a candidate that holds `top` rules has its best."""
+    reverse = plan.code ^ 1
+    for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
+        body = plan.back_body[i]
+        if body >= 0:
+            own = edges.item_code[body] == reverse and edges.item_entity[body] == known
+            for m in range(edges.item_pointer[body], edges.item_pointer[body + 1]):
+                x = edges.item_member[m]
+                full = top > 0 and space.held[x] == top
+                if not full and not (own and x == hidden_end):
+                    num_touched = add(space, num_touched, x, plan.back_evidence[i], top)
+            continue
+        code = -2 - body
+        previous = -1
+        for j in range(edges.code_pointer[code], edges.code_pointer[code + 1]):
+            x = edges.code_node[j]
+            if x == previous or (top > 0 and space.held[x] == top):
+                continue
+            previous = x
+            hidden = known if code == reverse and x == hidden_end else -1
+            if leaves(edges, x, code, plan.back_distinct[i], hidden):
+                num_touched = add(space, num_touched, x, plan.back_evidence[i], top)
+    return num_touched
+
+
+@compiled
+def score_query(edges, plan, is_unary, known, hidden_end, top, strongest_only, extra, space):
+    """space.total[b] = the evidence of candidate b for the query at `known`; hidden_end: its own fact, or -1.
+
+    `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
+    """
+    keep = 1 if strongest_only else top
+    touched = _back(edges, plan, known, hidden_end, keep, space, 0)
+    touched = _forward(edges, plan, known, hidden_end, keep, space, touched)
+    touched = _chains(edges, plan, is_unary, known, hidden_end, keep, space, touched)
+    for i in range(len(extra)):
+        touched = add(space, touched, extra[i, 0], extra[i, 1], keep)
+    base = plan.back_prior[known]
+    for b in range(edges.num_entities):
+        if strongest_only:
+            space.total[b] = max(base, plan.prior[b])
+        else:
+            space.total[b] = base + plan.prior[b]
+    for i in range(touched):
+        b = space.touched[i]
+        if strongest_only:
+            space.total[b] = max(space.total[b], space.strongest[b, 0])
+        else:
+            for k in range(space.held[b]):
+                space.total[b] += space.strongest[b, k]
+        space.held[b] = 0
+
+
+@compiled
+def count_ranks(total, answer, known_answers, low, high):
+    """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
+    above, tied = 0, 0
+    for b in range(len(total)):
+        above += total[b] >= high
+        tied += low <= total[b] < high
+    for i in range(len(known_answers)):
+        b = known_answers[i]
+        if b != answer:
+            above -= total[b] >= high
+            tied -= low <= total[b] < high
+    return above, tied

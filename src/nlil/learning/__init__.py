@@ -1,0 +1,1 @@
+"""Fit: configuration, the learner, run folders. May import every room before it."""

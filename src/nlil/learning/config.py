@@ -1,0 +1,146 @@
+"""LearnerConfig: every choice a user can make about learning, with its default and its meaning.
+
+The comment beside a field is its help text. `--set key=value`, a TOML file and keyword arguments all
+end here; an unknown key is an error that names the closest known one.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, closest
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+}
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    seed: int = 0  # all randomness comes from here
+    search: str = "count"  # how rules are found: count
+    preset: str = "default"  # a named set of values, applied before all others
+    max_length: int = 3  # most body atoms of a rule found by counting
+    min_support: int = 2  # facts a rule must explain
+    min_confidence: float = 0.01  # least standard confidence of a rule
+    body: tuple[str, ...] = ()  # predicates allowed in bodies; empty: all
+    not_body: tuple[str, ...] = ()  # predicates not allowed in bodies
+    constants: bool = True  # rules with constants: anchored, half-anchored, priors
+    typed: bool = True  # variants of chains with a unary filter, where they raise confidence
+    top_rules: int = 0  # rules kept for each target, best first; 0: all
+    samples: int = 200  # facts of each target from which chains longer than 2 are grown
+    candidates: int = 200  # longer chains counted exactly for each target
+    aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
+    aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
+    time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none
+    device: str = "auto"  # auto, cpu, cuda
+    threads: int = 0  # CPU threads; 0: all cores
+    memory: int = 4 * 2**30  # bytes that block sizes are chosen for
+
+    def __post_init__(self) -> None:
+        self._check("search", self.search in ("count",), "count")
+        self._check("preset", self.preset in PRESETS, ", ".join(PRESETS))
+        self._check("max_length", 1 <= self.max_length <= 8, "1 to 8")
+        self._check("min_support", self.min_support >= 1, "1 or more")
+        self._check("min_confidence", 0 <= self.min_confidence <= 1, "0 to 1")
+        self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
+        self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
+        for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates"):
+            self._check(key, getattr(self, key) >= 0, "0 or more")
+        self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
+
+    def _check(self, key: str, holds: bool, expected: str) -> None:
+        if not holds:
+            raise ConfigError(f"{key}: expected {expected}, got {getattr(self, key)!r}", key)
+
+    def with_values(self, values: Mapping[str, Any], where: str = "settings") -> LearnerConfig:
+        """These values over the present ones; a preset among them is applied first."""
+        preset = values.get("preset", "default")
+        if preset not in PRESETS:
+            raise ConfigError(f"{where}: preset: expected {', '.join(PRESETS)}, got {preset!r}", "preset")
+        known = {f.name: f for f in fields(self)}
+        clean: dict[str, Any] = dict(PRESETS[preset])
+        for key, value in values.items():
+            if key not in known:
+                near = closest(key, known)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+                raise ConfigError(f"{where}: unknown key {key!r}{hint}", key)
+            clean[key] = _convert(key, value, getattr(type(self)(), key), where)
+        return replace(self, **clean)
+
+    def with_settings(self, settings: Iterable[str]) -> LearnerConfig:
+        """`key=value` words from the command line."""
+        values: dict[str, str] = {}
+        for setting in settings:
+            key, separator, value = setting.partition("=")
+            if not separator:
+                raise ConfigError(f"--set {setting}: expected key=value, got no '='")
+            values[key.strip()] = value.strip()
+        return self.with_values(values, "--set")
+
+    @classmethod
+    def from_toml(cls, path: Path) -> LearnerConfig:
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: not a readable TOML file ({error})") from error
+        return cls().with_values(values, str(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+
+
+def _convert(key: str, value: Any, default: Any, where: str) -> Any:
+    """A word or a TOML value as the type of the field's default."""
+    try:
+        match default:
+            case bool():
+                if isinstance(value, bool):
+                    return value
+                return {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False,
+                        "0": False}[str(value).lower()]
+            case int() if key == "memory":
+                return parse_size(str(value))
+            case int():
+                return int(value)
+            case float() if key == "time_limit":
+                return parse_seconds(str(value))
+            case float():
+                return float(value)
+            case tuple():
+                items = value.split(",") if isinstance(value, str) else value
+                return tuple(str(item).strip() for item in items if str(item).strip())
+            case _:
+                return str(value)
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{where}: {key}: expected {type(default).__name__}, got {value!r}", key) from None
+
+
+def parse_size(text: str) -> int:
+    """Bytes: 2GiB, 512MB, 4g, 1000000.
+
+    >>> parse_size("2GiB")
+    2147483648
+    """
+    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+    plain = text.strip().lower().removesuffix("b")
+    digits = plain.rstrip("kmgi")
+    try:
+        return int(float(digits) * units[plain[len(digits) :]])
+    except (ValueError, KeyError, OverflowError):
+        raise ConfigError(f"memory: expected a size such as 2GiB or 512MB, got {text!r}", "memory") from None
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds: 60, 60s, 5min, 1h."""
+    units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+    plain = text.strip().lower()
+    digits = plain.rstrip("smhin")
+    try:
+        return float(digits) * units[plain[len(digits) :]]
+    except (ValueError, KeyError):
+        raise ConfigError(f"time limit: expected seconds such as 60s or 5min, got {text!r}", "time_limit") from None

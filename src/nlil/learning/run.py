@@ -1,0 +1,277 @@
+"""Run folders: what `learn` writes and every other command reads.
+
+    config.json        the resolved LearnerConfig
+    run.json           format, source and checksum of the data, versions, targets, what was not found
+    entities.parquet   names and labels of the entities that rules may mention
+    predicates.json    names, arities and labels of the predicates
+    rules.parquet      the rules by column, with their statistics
+    metrics.json       what `evaluate` measured, by split (once it has)
+    checksums.json     sha256 of every other file, verified on load
+
+A folder appears whole or not at all: it is written beside its place and renamed. No pickle anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError, NlilError, RunError
+from ..logic.predicate import Predicate
+from .config import LearnerConfig
+
+if TYPE_CHECKING:
+    from ..data.vocabulary import Vocabulary
+    from ..rules import RuleSet
+    from .learner import Learned
+
+FORMAT = 1
+REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet")
+PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What run.json says: where the rules come from and what learning left open."""
+
+    source: str | None
+    checksum: str | None
+    targets: tuple[Predicate, ...]
+    partial: bool
+    missing: Mapping[str, str]
+    seconds: float
+    history: tuple[dict[str, Any], ...]
+    versions: Mapping[str, str]
+
+
+def save_run(
+    learned: Learned, path: str | Path, source: str | None = None, checksum: str | None = None, force: bool = False
+) -> Path:
+    """Write the folder atomically; one that exists is replaced only with `force`, and only if it is a run folder."""
+    path = Path(path)
+    check_writable(path, force)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        _write(learned, temporary, source, checksum)
+        _open_permissions(temporary)
+        _swap(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return path
+
+
+def check_writable(path: Path, force: bool) -> None:
+    """Refuse early what `save_run` would refuse late."""
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise RunError(f"{parent} is not a folder that can be written to; choose another place", path)
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not path.is_dir():
+        raise RunError("a file of this name exists; choose another folder", path)
+    if not (path / "run.json").is_file():
+        raise RunError("the folder exists and is not a run folder, so it is left alone; choose another one", path)
+    if not force:
+        raise RunError("the run exists; continue it with --resume, replace it with --force, or choose another folder",
+                       path)
+
+
+def load_run(path: str | Path) -> Learned:
+    """The Learned value of a run folder, its files verified; needs no data."""
+    return load_with_info(path)[1]
+
+
+def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
+    """The Learned value and where it comes from."""
+    from .learner import Learned
+
+    path = Path(path)
+    info = load_info(path)
+    try:
+        config = LearnerConfig().with_values(_read_json(path / "config.json"), "config.json")
+        return info, Learned(
+            rules=_load_rules(path),
+            config=config,
+            targets=info.targets,
+            partial=info.partial,
+            missing=dict(info.missing),
+            seconds=info.seconds,
+            history=info.history,
+        )
+    except RunError:
+        raise
+    except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
+        raise RunError(f"the run folder cannot be read ({error}); learn again", path) from error
+
+
+def load_info(path: str | Path) -> RunInfo:
+    """run.json of a folder whose checksums hold."""
+    path = Path(path)
+    if not path.is_dir():
+        what = "expected a run folder, got a file" if path.exists() else "no such run folder"
+        raise RunError(f"{what}; make one with: nlil learn DATA --out RUN", path)
+    verify(path)
+    try:
+        values = _read_json(path / "run.json")
+        if values["format"] > FORMAT:
+            raise RunError(f"written by a newer nlil (format {values['format']}, this one reads {FORMAT})", path)
+        return RunInfo(
+            source=values["source"],
+            checksum=values["checksum"],
+            targets=tuple(Predicate(name, arity) for name, arity in values["targets"]),
+            partial=bool(values["partial"]),
+            missing=dict(values["missing"]),
+            seconds=float(values["seconds"]),
+            history=tuple(values["history"]),
+            versions=dict(values["versions"]),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise RunError(f"run.json does not describe a run ({error}); learn again", path) from error
+
+
+def verify(path: Path) -> None:
+    """Every file of the folder is the one that was written."""
+    if not (path / "run.json").is_file() or not (path / "checksums.json").is_file():
+        raise RunError("not a run folder of nlil (run.json or checksums.json is missing)", path)
+    try:
+        checksums = dict(_read_json(path / "checksums.json"))
+    except (ValueError, TypeError, OSError) as error:
+        raise RunError(f"checksums.json is damaged ({error}); restore the folder or learn again", path) from error
+    for name in sorted({*REQUIRED, *checksums}):
+        if not (path / name).is_file():
+            raise RunError(f"{name} is missing; restore the folder or learn again", path)
+        if _sha256(path / name) != checksums.get(name):
+            raise RunError(f"{name} is damaged, its checksum differs; restore the folder or learn again", path)
+
+
+def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
+    """Keep what was measured on a split in the folder. Valid after each step: checksums give way first."""
+    path = Path(path)
+    checksums = dict(_read_json(path / "checksums.json"))
+    known = _read_json(path / "metrics.json") if (path / "metrics.json").is_file() else {}
+    checksums.pop("metrics.json", None)
+    _replace_json(path / "checksums.json", checksums)
+    _replace_json(path / "metrics.json", {**known, split: dict(metrics)})
+    _replace_json(path / "checksums.json", {**checksums, "metrics.json": _sha256(path / "metrics.json")})
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that results depend on."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _write(learned: Learned, folder: Path, source: str | None, checksum: str | None) -> None:
+    from ..rules.store import save_rules
+
+    rules = learned.rules
+    run = {
+        "format": FORMAT,
+        "created_by": f"nlil {versions().get('nlil', '')}".strip(),
+        "source": source,
+        "checksum": checksum,
+        "seed": learned.config.seed,
+        "num_rules": len(rules),
+        "targets": [[p.name, p.arity] for p in learned.targets],
+        "partial": learned.partial,
+        "missing": dict(learned.missing),
+        "seconds": learned.seconds,
+        "history": list(learned.history),
+        "versions": versions(),
+    }
+    predicates = [{"name": p.name, "arity": p.arity, "label": rules.predicate_labels.get(p.name)}
+                  for p in rules.predicates]
+    _replace_json(folder / "config.json", learned.config.to_dict())
+    _replace_json(folder / "run.json", run)
+    _replace_json(folder / "predicates.json", predicates)
+    _save_entities(rules, folder / "entities.parquet")
+    save_rules(rules, folder / "rules.parquet")
+    _replace_json(folder / "checksums.json", {name: _sha256(folder / name) for name in REQUIRED})
+
+
+def _save_entities(rules: RuleSet, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    labels = rules.entity_labels
+    label = pa.array([labels.get(n) for n in rules.entities], pa.string()) if labels else pa.nulls(
+        len(rules.entities), pa.string())
+    pq.write_table(pa.table({"name": rules.entities.array, "label": label}), path, compression="zstd")
+
+
+def _load_rules(path: Path) -> RuleSet:
+    from ..rules.store import load_rules
+
+    entities, labels = _load_entities(path / "entities.parquet")
+    predicates = _read_json(path / "predicates.json")
+    rules = load_rules(path / "rules.parquet", entities)
+    if [[p.name, p.arity] for p in rules.predicates] != [[p["name"], p["arity"]] for p in predicates]:
+        raise ConfigError("predicates.json and rules.parquet disagree")
+    shown = {p["name"]: p["label"] for p in predicates if p["label"] is not None}
+    return replace(rules, entity_labels=labels, predicate_labels=shown)
+
+
+def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from ..data.vocabulary import Vocabulary
+
+    table = pq.read_table(path)
+    labelled = table.filter(pc.is_valid(table["label"]))
+    labels = dict(zip(labelled["name"].to_pylist(), labelled["label"].to_pylist()))
+    return Vocabulary(table["name"].combine_chunks()), labels
+
+
+def _open_permissions(folder: Path) -> None:
+    """mkdtemp makes 0700; a result is as readable as any other folder of the user."""
+    umask = os.umask(0)
+    os.umask(umask)
+    folder.chmod(0o777 & ~umask)
+
+
+def _swap(new: Path, place: Path) -> None:
+    """`new` takes its place; what was there goes last, so no moment has neither."""
+    if not place.exists():
+        os.rename(new, place)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    os.rename(place, old)
+    try:
+        os.rename(new, place)
+    except OSError:
+        os.rename(old, place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _replace_json(path: Path, value: Any) -> None:
+    from ..data.files import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,97 @@
+"""A question as a person types it, `uncle(alice, ?)`: names as they are in the data, quotes only where needed.
+
+Unlike in a rule there are no variables here, so `Uncle(Alice, ?)` and `/film/genre(/m/01, ?)` need no quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..errors import RuleSyntaxError
+from .predicate import Fact, Predicate
+from .text import atom_text
+from .tokens import QUOTED, Fault, unquote
+
+_EXAMPLE = "write it as in uncle(alice, ?) or person(obj17)"
+_SPACE = re.compile(r"\s*")
+_QUOTED = re.compile(QUOTED)
+_BARE = re.compile(r"[^(),]+")
+_CLOSE = re.compile(r"\)\s*\.?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """P(a, ?): None stands where the answer is asked for."""
+
+    predicate: str
+    arguments: tuple[str | None, ...]
+
+    def __str__(self) -> str:
+        inner = ", ".join("?" if a is None else atom_text(a) for a in self.arguments)
+        return f"{atom_text(self.predicate)}({inner})"
+
+
+def parse_query(text: str) -> Query:
+    """
+    >>> parse_query("/film/genre(/m/01, ?)")
+    Query(predicate='/film/genre', arguments=('/m/01', None))
+    """
+    try:
+        return _query(text)
+    except Fault as fault:
+        raise RuleSyntaxError(f"{fault.message}; {_EXAMPLE}", text, fault.offset + 1) from None
+
+
+def parse_fact(text: str) -> Fact:
+    """p(a) or p(a, b), names written as in a query."""
+    query = parse_query(text)
+    known = tuple(a for a in query.arguments if a is not None)
+    if len(known) != len(query.arguments):
+        raise RuleSyntaxError(
+            "expected a fact without '?', as in uncle(alice, bob) or person(obj17)", text, text.rindex("?") + 1
+        )
+    return Fact(Predicate(query.predicate, 1 if len(known) == 1 else 2), known)
+
+
+def _query(text: str) -> Query:
+    predicate, offset = _name(text, 0, "the name of a predicate")
+    if predicate is None:
+        raise Fault("expected the name of a predicate, got '?'", 0)
+    if text[offset : offset + 1] != "(":
+        raise Fault(f"expected '(' after {predicate!r}, got {_shown(text, offset)}", offset)
+    arguments: list[str | None] = []
+    while not arguments or text[offset : offset + 1] == ",":
+        argument, offset = _name(text, offset + 1, "a name or '?'")
+        arguments.append(argument)
+    if text[offset : offset + 1] != ")":
+        raise Fault(f"expected ',' or ')', got {_shown(text, offset)}", offset)
+    if not _CLOSE.match(text, offset):
+        raise Fault(f"expected nothing after ')', got {text[offset + 1 :].strip()!r}", offset + 1)
+    if len(arguments) > 2:
+        raise Fault(f"the predicate {predicate!r} takes one or two arguments, got {len(arguments)}", offset)
+    return Query(predicate, tuple(arguments))
+
+
+def _name(text: str, offset: int, expected: str) -> tuple[str | None, int]:
+    """The name at the offset, None for `?`, and the offset of what follows it."""
+    begin = _end(_SPACE, text, offset)
+    if text[begin : begin + 1] == "'":
+        quoted = _QUOTED.match(text, begin)
+        if quoted is None:
+            raise Fault("the quoted name that begins here is not closed", begin)
+        return unquote(quoted.group(), begin), _end(_SPACE, text, quoted.end())
+    bare = _BARE.match(text, begin)
+    if bare is None or not bare.group().strip():
+        raise Fault(f"expected {expected}, got {_shown(text, begin)}", begin)
+    name = bare.group().strip()
+    return None if name == "?" else name, bare.end()
+
+
+def _end(pattern: re.Pattern[str], text: str, offset: int) -> int:
+    match = pattern.match(text, offset)
+    return match.end() if match else offset
+
+
+def _shown(text: str, offset: int) -> str:
+    return repr(text[offset]) if offset < len(text) else "the end"

@@ -1,0 +1,124 @@
+"""Smaller formulas of the same crisp truth value: for every knowledge base value(simplify(r)) == value(r).
+
+Negation is pushed down to the statements (De Morgan), then each conjunction and disjunction drops what
+the rest of it makes idle. And and Or are dual, so `_join` is written once for both:
+
+                 unit (dropped)   zero (absorbs everything)   dual
+    And          TRUE             FALSE                       Or
+    Or           FALSE            TRUE                        And
+
+Soft facts are another matter: weights multiply, so `a, a` is not `a` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .formula import ANY, TRUE, And, Anything, Formula, Not, Or, Statement, Truth
+from .order import formula_key
+from .predicate import Step
+from .rule import Rule
+
+FALSE = Not(TRUE)
+
+
+def simplify(rule: Rule) -> Rule:
+    return Rule(rule.head, simplify_formula(rule.body), rule.distinct)
+
+
+def simplify_formula(formula: Formula) -> Formula:
+    """The same truth value with every Not in front of a statement (or of TRUE: false) and nothing said twice."""
+    return _simplify(formula, positive=True)
+
+
+def _simplify(formula: Formula, positive: bool) -> Formula:
+    """The formula, or with `positive` false its negation."""
+    match formula:
+        case Truth():
+            return TRUE if positive else FALSE
+        case Not(argument):
+            return _simplify(argument, not positive)
+        case Statement():
+            parts = _split(formula)
+            return _join(And, parts) if positive else _join(Or, [Not(part) for part in parts])
+        case And(arguments) | Or(arguments):
+            kind = And if isinstance(formula, And) == positive else Or
+            return _join(kind, [_simplify(argument, positive) for argument in arguments])
+
+
+def _split(statement: Statement) -> list[Statement]:
+    """`(car(X), inside(X, Z1))` is `car(X)` and `inside(X, Z1)`: filters of an anchored end need no line.
+
+    The line that stays has the same nodes, so under `distinct` it compares the same variables.
+    A filter that a node carries twice is kept once.
+    """
+    line = statement.line
+    last = len(line.moves)
+    steps: list[Step] = []
+    alone: list[Statement] = []
+    for node, filters in enumerate(line.filters):
+        own = [Step(predicate) for predicate in dict.fromkeys(filters)]
+        if isinstance(line.anchors[node], Anything):
+            steps += own
+        else:
+            alone += [Statement(line.anchors[node], (step,)) for step in own]
+        steps += line.moves[node : node + 1]
+    if steps or line.equal is not None:
+        end = line.anchors[last] if last else line.equal or ANY
+        alone.append(Statement(line.anchors[0], tuple(steps), end))
+    return alone
+
+
+def _join(kind: type[And] | type[Or], arguments: Sequence[Formula]) -> Formula:
+    """kind(arguments), arguments being simplified already."""
+    unit, zero, dual = (TRUE, FALSE, Or) if kind is And else (FALSE, TRUE, And)
+    while True:
+        flat = [a for a in _flat(kind, arguments) if a != unit]
+        literals: set[Formula] = {a for a in flat if not isinstance(a, And | Or)}
+        if zero in flat or any(_complement(a) in literals for a in literals):
+            return zero
+        arguments = [_given(argument, dual, literals, zero) for argument in flat]
+        if arguments == flat:
+            break
+    kept = _absorb(dual, arguments)
+    match kept:
+        case []:
+            return unit
+        case [only]:
+            return only
+    return kind(*kept)
+
+
+def _flat(kind: type[And] | type[Or], arguments: Sequence[Formula]) -> list[Formula]:
+    flat: list[Formula] = []
+    for argument in arguments:
+        flat += argument.arguments if isinstance(argument, kind) else (argument,)
+    return flat
+
+
+def _complement(literal: Formula) -> Formula:
+    return literal.argument if isinstance(literal, Not) else Not(literal)
+
+
+def _given(argument: Formula, dual: type[And] | type[Or], literals: set[Formula], zero: Formula) -> Formula:
+    """a and (not a or b) is a and b: beside the literals, their complements say nothing in an inner formula."""
+    if not isinstance(argument, dual):
+        return argument
+    remaining = [inner for inner in argument.arguments if _complement(inner) not in literals]
+    match remaining:
+        case []:
+            return zero
+        case [only]:
+            return only
+    return dual(*remaining)
+
+
+def _absorb(dual: type[And] | type[Or], arguments: Sequence[Formula]) -> list[Formula]:
+    """a and (a or b) is a; of equal arguments, also of those in another order, the first stays."""
+    parts = [frozenset(map(formula_key, _flat(dual, [argument]))) for argument in arguments]
+    kept = []
+    for i, argument in enumerate(arguments):
+        idle = any(parts[j] < parts[i] or (parts[j] == parts[i] and j < i) for j in range(len(parts)) if j != i)
+        if not idle:
+            kept.append(argument)
+    return kept

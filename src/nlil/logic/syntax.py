@@ -1,0 +1,209 @@
+"""Tokens to a syntax tree: the grammar, before anything is given a meaning.
+
+    clause       head.    head :- disjunction.    (`<=` and `<-` also stand for `:-`)
+    disjunction  conjunction ; conjunction ; ...
+    conjunction  item, item, ...
+    item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction )
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .predicate import Predicate
+from .tokens import Fault, Token, tokenize
+
+MAX_DEPTH = 100
+"""Nested parentheses and negations: deeper text is refused, since reading it is recursive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A variable or a name; equal wherever it stands."""
+
+    text: str
+    is_variable: bool
+    offset: int = field(compare=False)
+
+    @property
+    def shown(self) -> str:
+        return self.text.partition(" ")[0] if self.is_variable else repr(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    predicate: Predicate
+    terms: tuple[Term, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    terms: tuple[Term, Term]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    terms: tuple[Term, Term]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrueMark:
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    body: Disjunction
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    body: Disjunction
+    offset: int
+
+
+Literal = Atom | Equation
+Item = Literal | Inequality | TrueMark | Negation | Group
+Conjunction = tuple[Item, ...]
+Disjunction = tuple[Conjunction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    head: Atom
+    body: Disjunction
+    offset: int
+
+
+def read_clauses(text: str) -> list[Clause]:
+    """Every clause of the text; the dot after the last one may be missing."""
+    reader = _Reader(tokenize(text))
+    clauses = []
+    while not reader.at_end:
+        clauses.append(reader.clause())
+    return clauses
+
+
+class _Reader:
+    """A position in the tokens: each method reads one thing of the grammar and moves past it."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens, self._position, self._depth = tokens, 0, 0
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._position]
+
+    @property
+    def _after(self) -> Token:
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
+
+    @property
+    def at_end(self) -> bool:
+        return self._next.kind == "end"
+
+    def _take(self) -> Token:
+        token = self._next
+        self._position += token.kind != "end"
+        return token
+
+    def _accept(self, *marks: str) -> bool:
+        found = self._next.is_mark(*marks)
+        self._position += found
+        return found
+
+    def _fault(self, expected: str) -> Fault:
+        return Fault(f"expected {expected}, got {self._next.shown}", self._next.offset)
+
+    def clause(self) -> Clause:
+        """head :- body.  Without a body it is true."""
+        start = self._next
+        if start.kind != "name":
+            raise self._fault("a rule such as p(X, Y) :- q(X, Y)")
+        head = self._atom()
+        body: Disjunction = ((TrueMark(start.offset),),)
+        follows = "':-' or '.' after the head"
+        if self._accept(":-", "<=", "<-"):
+            body = self._disjunction()
+            follows = "',', ';' or '.' after an atom of the body"
+        if not (self.at_end or self._accept(".")):
+            raise self._fault(follows)
+        return Clause(head, body, start.offset)
+
+    def _disjunction(self) -> Disjunction:
+        branches = [self._conjunction()]
+        while self._accept(";"):
+            branches.append(self._conjunction())
+        return tuple(branches)
+
+    def _conjunction(self) -> Conjunction:
+        items = [self._item()]
+        while self._accept(","):
+            items.append(self._item())
+        return tuple(items)
+
+    def _item(self) -> Item:
+        token = self._next
+        if token.is_mark("(", "\\+"):
+            return self._nested()
+        if token.kind == "name" and self._after.is_mark("("):
+            return self._atom()
+        if token == Token("name", "true", token.offset) and not self._after.is_mark("=", "\\="):
+            return TrueMark(self._take().offset)
+        if token.kind in ("name", "variable"):
+            return self._comparison()
+        raise self._fault("an atom such as p(X, Z1)")
+
+    def _nested(self) -> Negation | Group:
+        """\\+ item, or ( disjunction )."""
+        opening = self._take()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Fault(f"more than {MAX_DEPTH} nested parentheses and negations", opening.offset)
+        item: Negation | Group
+        if opening.text == "(":
+            item = Group(self._disjunction(), opening.offset)
+            if not self._accept(")"):
+                raise self._fault(f"',', ';' or the ')' for the '(' of column {opening.offset + 1}")
+        else:
+            argument = self._item()
+            body = argument.body if isinstance(argument, Group) else ((argument,),)
+            item = Negation(body, opening.offset)
+        self._depth -= 1
+        return item
+
+    def _atom(self) -> Atom:
+        name = self._take()
+        if not self._accept("("):
+            raise self._fault(f"'(' after the predicate {name.text!r}")
+        terms = [self._term()]
+        while self._accept(","):
+            terms.append(self._term())
+        if not self._accept(")"):
+            raise self._fault("',' or ')' after an argument")
+        match terms:
+            case [_]:
+                return Atom(Predicate(name.text, 1), tuple(terms), name.offset)
+            case [_, _]:
+                return Atom(Predicate(name.text, 2), tuple(terms), name.offset)
+        raise Fault(f"the predicate {name.text!r} takes one or two arguments, got {len(terms)}", name.offset)
+
+    def _term(self) -> Term:
+        token = self._next
+        if token.kind not in ("name", "variable"):
+            raise self._fault("a variable or a name")
+        self._take()
+        # A space cannot be part of a variable's name, so each `_` becomes a variable of its own.
+        text = f"_ {token.offset}" if token.kind == "variable" and token.text == "_" else token.text
+        return Term(text, token.kind == "variable", token.offset)
+
+    def _comparison(self) -> Equation | Inequality:
+        left, mark = self._term(), self._next
+        if not self._accept("=", "\\="):
+            raise self._fault(f"'(', '=' or '\\=' after {left.shown}")
+        kind = Equation if mark.text == "=" else Inequality
+        return kind((left, self._term()), left.offset)

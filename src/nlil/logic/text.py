@@ -1,0 +1,162 @@
+"""Rules as Prolog text. parse.py is the exact inverse: parse_rule(rule_text(rule)) == rule.
+
+A statement prints its atoms along its line. Where its atoms are not held together by body variables
+it stands in parentheses, so that the parser finds the same statement again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+
+from .formula import And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
+from .predicate import Fact, Predicate
+from .rule import Head, Rule
+
+Label = Callable[[str], str]
+
+_PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*", re.ASCII)
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+
+
+def atom_text(name: str) -> str:
+    """The name as a Prolog atom, quoted where it is not plain; never rewritten.
+
+    >>> atom_text("car"), atom_text("/film/genre"), atom_text("true")
+    ('car', "'/film/genre'", "'true'")
+    """
+    if _PLAIN.fullmatch(name) and name != "true":
+        return name
+    return "'" + "".join(map(_escaped, name)) + "'"
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return character if character.isprintable() else f"\\x{ord(character):x}\\"
+
+
+def rule_text(rule: Rule) -> str:
+    """head :- body.  as Prolog, exact."""
+    return readable_text(rule)
+
+
+def readable_text(rule: Rule, entity_label: Label | None = None, predicate_label: Label | None = None) -> str:
+    """The rule with labels in place of names, for people; without label functions it is `rule_text`."""
+    writer = _Writer(entity_label or atom_text, predicate_label or atom_text, rule.distinct)
+    return f"{writer.head(rule.head)} :- {writer.disjunction(rule.body)}."
+
+
+def formula_text(formula: Formula, distinct: bool = False) -> str:
+    """A body alone; variables are numbered from Z1."""
+    return _Writer(atom_text, atom_text, distinct).disjunction(formula)
+
+
+def fact_text(fact: Fact) -> str:
+    """p(a, b) as Prolog, without a dot."""
+    return f"{atom_text(fact.predicate.name)}({', '.join(map(atom_text, fact.arguments))})"
+
+
+class _Writer:
+    """Prints one rule: numbers its body variables in the order in which they are printed."""
+
+    def __init__(self, entity: Label, predicate: Label, distinct: bool) -> None:
+        self._entity, self._predicate, self._distinct = entity, predicate, distinct
+        self._num_variables = 0
+
+    def head(self, head: Head) -> str:
+        return self._atom(head.predicate, *[self._anchor(a) for a in head.arguments])
+
+    def disjunction(self, formula: Formula) -> str:
+        branches = formula.arguments if isinstance(formula, Or) else (formula,)
+        return " ; ".join(map(self._conjunction, branches))
+
+    def _conjunction(self, formula: Formula) -> str:
+        """A scope of its own: an inequality between X and Y is said once in it."""
+        said: set[frozenset[str]] = set()
+        items = formula.arguments if isinstance(formula, And) else (formula,)
+        return ", ".join(self._item(item, said) for item in items)
+
+    def _item(self, formula: Formula, said: set[frozenset[str]]) -> str:
+        match formula:
+            case Truth():
+                return "true"
+            case Not(argument):
+                return f"\\+ {self._negated(argument)}"
+            case Statement():
+                return self._statement(formula, said)
+            case _:
+                return f"({self.disjunction(formula)})"
+
+    def _negated(self, formula: Formula) -> str:
+        if isinstance(formula, Truth | Not):
+            return self._item(formula, set())
+        if isinstance(formula, Statement) and _num_atoms(formula.line) == 1 and not self._compares(formula):
+            return self._statement(formula, set())
+        return f"({self.disjunction(formula)})"
+
+    def _compares(self, statement: Statement) -> bool:
+        return self._distinct and statement.line.num_variables > 1
+
+    def _statement(self, statement: Statement, said: set[frozenset[str]]) -> str:
+        line = statement.line
+        names: dict[int, str] = {}
+        atoms: list[str] = []
+        for node, filters in enumerate(line.filters):
+            atoms += [self._atom(predicate, self._node(line, node, names)) for predicate in filters]
+            if node < len(line.moves):
+                move = line.moves[node]
+                ends = (node + 1, node) if move.inverse else (node, node + 1)
+                atoms.append(self._atom(move.predicate, *[self._node(line, end, names) for end in ends]))
+        if line.equal is not None:
+            atoms.append(f"{self._node(line, 0, names)} = {self._anchor(line.equal)}")
+        text = ", ".join(atoms)
+        if not _holds_together(line):
+            text = f"({text})"
+        return ", ".join([text, *self._inequalities(line, names, said)])
+
+    def _node(self, line: Line, node: int, names: dict[int, str]) -> str:
+        if node not in names:
+            names[node] = self._anchor(line.anchors[node])
+        return names[node]
+
+    def _inequalities(self, line: Line, names: dict[int, str], said: set[frozenset[str]]) -> list[str]:
+        """Z1 \\= X for every pair of variables of the statement, the later one first."""
+        if not self._distinct:
+            return []
+        variables = [name for node, name in names.items() if not isinstance(line.anchors[node], Constant)]
+        if isinstance(line.equal, Variable):
+            variables.append(line.equal.name)
+        result = []
+        for later, earlier in ((b, a) for a, b in combinations(dict.fromkeys(variables), 2)):
+            if frozenset((later, earlier)) not in said:
+                said.add(frozenset((later, earlier)))
+                result.append(f"{later} \\= {earlier}")
+        return result
+
+    def _anchor(self, anchor: Variable | Constant | Anything) -> str:
+        match anchor:
+            case Variable(name):
+                return name
+            case Constant(name):
+                return self._entity(name)
+            case Anything():
+                self._num_variables += 1
+                return f"Z{self._num_variables}"
+
+    def _atom(self, predicate: Predicate, *arguments: str) -> str:
+        return f"{self._predicate(predicate.name)}({', '.join(arguments)})"
+
+
+def _num_atoms(line: Line) -> int:
+    return sum(map(len, line.filters)) + len(line.moves) + (line.equal is not None)
+
+
+def _holds_together(line: Line) -> bool:
+    """One atom alone, or every atom mentions a body variable: neighbours on a line share theirs."""
+    if _num_atoms(line) == 1:
+        return True
+    ends = (0, len(line.moves))
+    filtered = any(line.filters[end] and not isinstance(line.anchors[end], Anything) for end in ends)
+    return not filtered

@@ -1,0 +1,176 @@
+"""All chains of length 1 and 2, with exact statistics for every target at once.
+
+    p(X, Y) :- r(X, Y)              p(X, Y) :- r1(X, Z1), r2(Z1, Y)        all variables distinct
+
+For one first step r1 and each start a the loop visits every distinct (r2, b) that r1 then r2 reaches:
+body size counts them, support those with a target fact p(a, b), and the PCA body those of which a has
+some target fact. With distinct variables a chain of two or more steps cannot run through p(a, b)
+itself, so nothing needs hiding; for one step p(a, b) is excluded as its own body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..engine.edges import EdgeIndex, TargetFacts
+from ..engine.kernels import compiled, first_visit, new_table, table_mask
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Rows: target position, step codes (n, length), support, body size, PCA body."""
+
+    target: Ids
+    steps: Ids
+    support: Longs
+    body_size: Longs
+    pca_body: Longs
+
+    @classmethod
+    def join(cls, parts: list[Chains], length: int) -> Chains:
+        none = np.zeros(0, np.int64)
+        parts = [*parts, cls(np.zeros(0, np.int32), np.zeros((0, length), np.int32), none, none, none)]
+        columns = ("target", "steps", "support", "body_size", "pca_body")
+        return cls(*(np.concatenate([getattr(p, c) for p in parts]) for c in columns))
+
+
+class Workspace:
+    """Scratch arrays of one thread; `epoch` never repeats, so nothing is ever cleared."""
+
+    def __init__(self, edges: EdgeIndex, num_targets: int) -> None:
+        self.table = new_table(most_reached(edges))
+        self.mark = np.full((edges.num_entities, 2), -1, np.int64)
+        self.epoch = 0
+        self.support = np.zeros((num_targets, edges.num_codes), np.int64)
+        self.pca = np.zeros((num_targets, edges.num_codes), np.int64)
+        self.body = np.zeros(edges.num_codes, np.int64)
+
+
+def most_reached(edges: EdgeIndex) -> int:
+    """The most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
+    if not len(edges.code):
+        return 1
+    degree = np.diff(edges.pointer)
+    reached = degree[edges.code_neighbour]
+    starts = np.flatnonzero(
+        np.concatenate(([True], (np.diff(edges.code_node) != 0) | (np.diff(edge_codes(edges)) != 0)))
+    )
+    return int(np.add.reduceat(reached, starts).max(initial=1))
+
+
+def edge_codes(edges: EdgeIndex) -> Ids:
+    """The code of each edge in the order by code."""
+    return np.repeat(np.arange(edges.num_codes, dtype=np.int32), np.diff(edges.code_pointer))
+
+
+@compiled
+def _mark_objects(facts, a, mark, epoch):
+    """mark[b] = (epoch, first fact of the pair (a, b)) for every b with a target fact of a."""
+    for f in range(facts.pointer[a], facts.pointer[a + 1]):
+        b = facts.object[f]
+        if mark[b, 0] != epoch:
+            mark[b, 0] = epoch
+            mark[b, 1] = f
+
+
+@compiled
+def _two_steps(edges, facts, first, epoch, table, mark, support, pca, body):
+    """Counts for all chains that begin with the step `first`; returns the last epoch used."""
+    span = np.int64(edges.num_codes) * edges.num_entities
+    count = np.zeros(edges.num_codes, np.int64)
+    touched = np.empty(edges.num_codes, np.int64)
+    stop = edges.code_pointer[first + 1]
+    i = edges.code_pointer[first]
+    while i < stop:
+        a = edges.code_node[i]
+        j = i
+        reached = 0
+        while j < stop and edges.code_node[j] == a:
+            z = edges.code_neighbour[j]
+            reached += edges.pointer[z + 1] - edges.pointer[z]
+            j += 1
+        epoch += 1
+        _mark_objects(facts, a, mark, epoch)
+        mask = table_mask(table, reached)
+        alone = j - i == 1  # a single middle entity reaches nothing twice
+        num_touched = 0
+        for k in range(i, j):
+            z = edges.code_neighbour[k]
+            if z == a:
+                continue
+            for e in range(edges.pointer[z], edges.pointer[z + 1]):
+                b = edges.neighbour[e]
+                if b == a or b == z:
+                    continue
+                second = edges.code[e]
+                key = np.int64(second) * edges.num_entities + b
+                if not alone and not first_visit(table, mask, epoch, span, key):
+                    continue
+                if count[second] == 0:
+                    touched[num_touched] = second
+                    num_touched += 1
+                count[second] += 1
+                if mark[b, 0] == epoch:
+                    f = mark[b, 1]
+                    while f < facts.pointer[a + 1] and facts.object[f] == b:
+                        support[facts.target[f], second] += 1
+                        f += 1
+        for k in range(num_touched):
+            second = touched[k]
+            body[second] += count[second]
+            for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
+                pca[facts.subject_target[t], second] += count[second]
+            count[second] = 0
+        i = j
+    return epoch
+
+
+def chains_from(edges: EdgeIndex, facts: TargetFacts, first: int, work: Workspace, min_support: int,
+                min_confidence: float) -> Chains:
+    """All chains of length 2 that begin with the step code `first`."""
+    work.support[:] = 0
+    work.pca[:] = 0
+    work.body[:] = 0
+    work.epoch = _two_steps(edges, facts, first, work.epoch, work.table, work.mark, work.support, work.pca, work.body)
+    enough = work.support >= np.maximum(min_support, min_confidence * work.body)
+    target, second = np.nonzero(enough & (work.support > 0))
+    steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
+    return Chains(target.astype(np.int32), steps, work.support[target, second], work.body[second],
+                  work.pca[target, second])
+
+
+@compiled
+def _one_step(edges, facts, target_code, mark, support, pca, body):
+    for a in range(edges.num_entities):
+        _mark_objects(facts, a, mark, a)
+        for e in range(edges.pointer[a], edges.pointer[a + 1]):
+            b = edges.neighbour[e]
+            if a == b:
+                continue
+            step = edges.code[e]
+            body[step] += 1
+            for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
+                pca[facts.subject_target[t], step] += 1
+            if mark[b, 0] == a:
+                f = mark[b, 1]
+                while f < facts.pointer[a + 1] and facts.object[f] == b:
+                    if target_code[facts.target[f]] != step:
+                        support[facts.target[f], step] += 1
+                    f += 1
+
+
+def one_step_chains(edges: EdgeIndex, facts: TargetFacts, targets: Ids, min_support: int,
+                    min_confidence: float) -> Chains:
+    """p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct."""
+    shape = (len(targets), edges.num_codes)
+    support, pca = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    body = np.zeros(edges.num_codes, np.int64)
+    mark = np.full((edges.num_entities, 2), -1, np.int64)
+    _one_step(edges, facts, 2 * targets.astype(np.int64), mark, support, pca, body)
+    enough = (support > 0) & (support >= np.maximum(min_support, min_confidence * body))
+    target, step = np.nonzero(enough)
+    return Chains(target.astype(np.int32), step[:, None].astype(np.int32), support[target, step], body[step],
+                  pca[target, step])

@@ -1,0 +1,182 @@
+"""The counting search: every rule of the pool with exact statistics, as one RuleSet.
+
+Order of the rules: chains by length, typed chains, then for each direction of each target its anchored,
+half-anchored rules and priors, then rules for unary targets. It depends on the data alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.arrays import Ids
+from ..data.kb import KnowledgeBase
+from ..engine.edges import EdgeIndex, TargetFacts, edge_index, target_facts
+from ..engine.pool import Pool
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..rules.ruleset import UNKNOWN, step_dtype
+from . import anchored, chains, longer, typed
+from .chains import Chains
+from .options import CountOptions
+from .unary import UnaryRules, unary_rules
+
+
+@dataclass(frozen=True)
+class Counted:
+    rules: RuleSet
+    partial: bool
+
+
+def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: KnowledgeBase | None = None,
+                progress: Progress = silent) -> Counted:
+    """Rules for the target predicate ids; bodies use the facts of `body` (default: of kb)."""
+    kb = kb.crisp
+    edges = edge_index(kb if body is None else body)
+    binary = np.array([t for t in targets if kb.predicates[t].arity == 2], np.int32)
+    unary = np.array([t for t in targets if kb.predicates[t].arity == 1], np.int32)
+    parts = [RuleSet.empty(kb)]
+    if len(binary):
+        parts += _binary(kb, edges, binary, options, progress)
+    if len(unary) and not _late(options):
+        progress("paths", 0, 1)
+        parts += _unary_part(kb, unary, unary_rules(kb, edges, unary, options))
+        progress("paths", 1, 1)
+    return Counted(RuleSet.join(parts), _late(options))
+
+
+def _late(options: CountOptions) -> bool:
+    return options.deadline is not None and time.monotonic() > options.deadline
+
+
+def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
+            progress: Progress) -> list[RuleSet]:
+    facts = target_facts(kb, targets)
+    found = [chains.one_step_chains(edges, facts, targets, options.min_support, options.min_confidence)]
+    if options.max_length >= 2:
+        pool = Pool(lambda: chains.Workspace(edges, len(targets)), options.threads)
+
+        def two(work: chains.Workspace, first: int) -> Chains:
+            return chains.chains_from(edges, facts, first, work, options.min_support, options.min_confidence)
+
+        found.append(Chains.join(pool.map(two, range(edges.num_codes), "chains", progress, options.deadline), 2))
+    short = list(found)
+    for length in range(3, options.max_length + 1):
+        found.append(_longer(edges, facts, len(targets), length, options, progress))
+    if options.typed and len(edges.unary_predicate):
+        found += _typed(kb, edges, facts, short, options, progress)
+    parts = [_chain_part(kb, targets, facts, c) for c in found]
+    if options.constants and kb.graph_of is None:
+        codes = [int(code) for t in targets for code in (2 * t, 2 * t + 1)]
+        pool_of_none: Pool[None] = Pool(lambda: None, options.threads)
+        budget = max(options.memory // (4 * pool_of_none.threads), 2**20)
+
+        def constant(_: None, code: int) -> RuleSet:
+            rows = anchored.anchored_rules(edges, code, options.min_support, options.min_confidence, budget)
+            rows = anchored.Anchored.join([rows, anchored.priors(edges, code, options.min_support)])
+            return _anchored_part(kb, edges, code, rows)
+
+        parts += pool_of_none.map(constant, codes, "constants", progress, options.deadline)
+    return parts
+
+
+def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions,
+            progress: Progress) -> Chains:
+    """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
+    pool = Pool(lambda: longer.ChainCounter(edges, facts, num_targets, length), options.threads)
+    subject = np.repeat(np.arange(len(facts.pointer) - 1, dtype=np.int32), np.diff(facts.pointer))
+
+    def propose(counter: longer.ChainCounter, target: int) -> np.ndarray:
+        mine = facts.target == target
+        random = np.random.default_rng((options.seed, length, target))
+        return longer.proposals(counter, (subject[mine], facts.object[mine]), length, options.samples,
+                                longer.ESTIMATED * options.candidates, random)
+
+    proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, options.deadline)
+    bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
+    steps = longer.unpack(bodies, length, edges.num_codes)
+    blocks = [steps[i : i + 256] for i in range(0, len(steps), 256)]
+
+    def guess(counter: longer.ChainCounter, block: Ids) -> np.ndarray:
+        return np.array([longer.estimate(counter, row) for row in block], np.float32)
+
+    guessed = np.concatenate([np.zeros((0, num_targets), np.float32),
+                              *pool.map(guess, blocks, f"length {length}: estimate", progress, options.deadline)])
+    chosen = np.zeros(len(guessed), bool)
+    for target in range(num_targets):
+        mine = guessed[:, target]
+        best = np.argsort(-mine, kind="stable")[: options.candidates]
+        chosen[best[mine[best] >= max(options.min_confidence, 1e-9)]] = True
+    picked = steps[: len(guessed)][chosen]
+    blocks = [picked[i : i + 64] for i in range(0, len(picked), 64)]
+
+    def count(counter: longer.ChainCounter, block: Ids) -> Chains:
+        rows = [longer.counted(counter, row, options.min_support, options.min_confidence) for row in block]
+        return Chains.join(rows, length)
+
+    return Chains.join(pool.map(count, blocks, f"length {length}: count", progress, options.deadline), length)
+
+
+def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[Chains], options: CountOptions,
+           progress: Progress) -> list[Chains]:
+    pool = Pool(lambda: typed.TypedCounter(edges, kb.num_predicates), options.threads)
+    found = []
+    for c in short:
+        length = c.steps.shape[1] + 1
+        if length > options.max_length:
+            continue
+        rows = np.flatnonzero(c.support < c.body_size)
+
+        def variants(counter: typed.TypedCounter, row: int, c: Chains = c) -> Chains:
+            return typed.typed_variants(edges, facts, c, row, counter, options)
+
+        found.append(Chains.join(pool.map(variants, rows.tolist(), "typed", progress, options.deadline), length))
+    return found
+
+
+def _part(kb: KnowledgeBase, steps: np.ndarray, **columns: np.ndarray | int | bool) -> RuleSet:
+    """Line rules from columns; single numbers are repeated."""
+    dtypes: dict[str, type] = {"fixed": np.int8, "distinct": np.bool_}
+    full = {
+        name: np.broadcast_to(np.asarray(values, dtypes.get(name, np.int32)), len(steps)).copy()
+        for name, values in columns.items()
+    }
+    return replace(RuleSet.empty(kb), steps=steps.astype(step_dtype(kb.num_codes)), **full)  # type: ignore[arg-type]
+
+
+def _chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -> RuleSet:
+    return _part(kb, c.steps, head=targets[c.target], head_entity=FREE, fixed=0, end=OTHER, distinct=True,
+                 support=c.support, body_size=c.body_size, head_size=facts.size[c.target], pca_body=c.pca_body)
+
+
+def _anchored_part(kb: KnowledgeBase, edges: EdgeIndex, code: int, rows: anchored.Anchored) -> RuleSet:
+    """q(X, c) for an even code, q(c, Y) for an odd one: the same items seen from the other argument."""
+    on_item = rows.body >= 0
+    half = (rows.body < 0) & (rows.body != anchored.PRIOR)
+    item = np.where(on_item, rows.body, 0)
+    step = np.where(on_item, edges.item_code[item], np.where(half, anchored.HALF - rows.body, NO_STEP))
+    return _part(
+        kb, step[:, None], head=code >> 1, head_entity=edges.item_entity[rows.head],
+        fixed=SECOND if code % 2 == 0 else FIRST, end=np.where(on_item, edges.item_entity[item], FREE), distinct=half,
+        support=rows.support, body_size=rows.body_size, head_size=np.diff(edges.item_pointer)[rows.head],
+        pca_body=rows.pca_body,
+    )  # fmt: skip
+
+
+def _unary_part(kb: KnowledgeBase, targets: Ids, found: UnaryRules) -> list[RuleSet]:
+    size = kb.predicate_counts
+    moves = np.zeros(len(found.target), np.int64)
+    is_move = np.array([p.arity == 2 for p in kb.predicates] + [False], bool)
+    for column in found.steps.T:
+        moves += (column != NO_STEP) & is_move[column >> 1]
+    rules = _part(kb, found.steps, head=found.target, head_entity=FREE, fixed=0, end=found.end,
+                  distinct=(moves > 1) | ((moves == 1) & (found.end == FREE)), support=found.support,
+                  body_size=found.body_size, head_size=size[found.target], pca_body=UNKNOWN)
+    everyone = int(kb.domain.sum())
+    prior = _part(kb, np.full((len(targets), 1), NO_STEP), head=targets, head_entity=FREE, fixed=0, end=FREE,
+                  distinct=False, support=size[targets], body_size=everyone, head_size=size[targets],
+                  pca_body=UNKNOWN)
+    return [rules, prior]

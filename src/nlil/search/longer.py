@@ -1,0 +1,184 @@
+"""Chains longer than two steps: grown from facts, then counted exactly.
+
+Exhaustive counting stops at length 2. For a longer chain, paths of that length between the two ends of
+sampled facts of a target say which bodies have support at all; the most frequent are kept, their
+confidence is estimated on a sample of starts, and the best are counted exactly over the whole base.
+All effort is bounded by counts (`samples`, `candidates`, steps per fact), never by time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..engine.edges import EdgeIndex, TargetFacts
+from ..engine.kernels import compiled
+from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..logic.rule import SMOOTHING
+from .chains import Chains, _mark_objects
+
+MOST_EDGES = 200_000
+"""Edges that the search for paths between the ends of one fact may look at."""
+ESTIMATE_STARTS = 100
+"""Starts on which the confidence of a candidate is estimated, ..."""
+ESTIMATE_PAIRS = 1000
+"""... fewer when they reach this many pairs."""
+ESTIMATED = 10
+"""Candidates estimated for each one that is then counted."""
+
+
+class ChainCounter:
+    """Counts bodies for all targets at once; the scratch arrays of one thread."""
+
+    def __init__(self, edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int) -> None:
+        self.edges, self.facts, self.num_targets = edges, facts, num_targets
+        self.space: WalkSpace = walk_space(edges.num_entities, length)
+        self.mark = np.full((edges.num_entities, 2), -1, np.int64)
+        self.is_unary = np.zeros(edges.num_codes // 2 + 1, bool)
+        self.buffer = np.zeros(2**16, np.int64)
+
+    def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
+        """Support of each target, body size, PCA body of each target.
+
+        With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
+        """
+        support, pca = np.zeros(self.num_targets, np.int64), np.zeros(self.num_targets, np.int64)
+        body = _count_chain(self.edges, self.facts, steps, stride, most_pairs, self.space, self.mark,
+                            self.is_unary, support, pca)
+        return support, body, pca
+
+    def bodies(self, a: int, b: int, length: int) -> Longs:
+        """The bodies of `length` steps that lead from a to b, as mixed-radix numbers, each once."""
+        while True:
+            found = _paths_between(self.edges, a, b, length, self.space, self.buffer, MOST_EDGES)
+            if found <= len(self.buffer):
+                return np.unique(self.buffer[:found])
+            self.buffer = np.zeros(2 * found, np.int64)
+
+
+@compiled
+def _count_chain(edges, facts, steps, stride, most_pairs, space, mark, is_unary, support, pca):
+    group = is_unary  # nothing is hidden: chains have no unary steps
+    stop = edges.code_pointer[steps[0] + 1]
+    i = edges.code_pointer[steps[0]]
+    body = 0
+    index = 0
+    while i < stop and body < most_pairs:
+        a = edges.code_node[i]
+        while i < stop and edges.code_node[i] == a:
+            i += 1
+        index += 1
+        if index % stride:
+            continue
+        found = reach(edges, space, steps, len(steps), is_unary, a, True, -1, -1, group, NO_LIMIT)
+        body += found
+        if found == 0:
+            continue
+        for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
+            pca[facts.subject_target[t]] += found
+        if facts.pointer[a] == facts.pointer[a + 1]:
+            continue
+        _mark_objects(facts, a, mark, space.clock[0])
+        for k in range(found):
+            b = space.ends[k]
+            if mark[b, 0] == space.clock[0]:
+                f = mark[b, 1]
+                while f < facts.pointer[a + 1] and facts.object[f] == b:
+                    support[facts.target[f]] += 1
+                    f += 1
+    return body
+
+
+@compiled
+def _paths_between(edges, a, b, length, space, out, most_edges):
+    """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit).
+
+    Depth-first over the first length - 1 steps; a node next to b closes the path.
+    """
+    space.clock[0] += 1
+    epoch = space.clock[0]
+    for e in range(edges.pointer[b], edges.pointer[b + 1]):
+        space.seen[edges.neighbour[e]] = epoch
+    found = 0
+    looked = 0
+    depth = 0
+    base = np.int64(edges.num_codes)
+    prefix = np.zeros(length + 1, np.int64)
+    space.node[0] = a
+    space.position[0], space.stop[0] = edges.pointer[a], edges.pointer[a + 1]
+    while depth >= 0:
+        if space.position[depth] >= space.stop[depth] or looked > most_edges:
+            depth -= 1
+            continue
+        e = space.position[depth]
+        space.position[depth] += 1
+        looked += 1
+        there = edges.neighbour[e]
+        if there == b:
+            continue
+        if depth + 2 == length and space.seen[there] != epoch:
+            continue
+        repeated = False
+        for i in range(depth + 1):
+            repeated = repeated or space.node[i] == there
+        if repeated:
+            continue
+        prefix[depth + 1] = prefix[depth] * base + edges.code[e]
+        if depth + 2 < length:
+            depth += 1
+            space.node[depth] = there
+            space.position[depth], space.stop[depth] = edges.pointer[there], edges.pointer[there + 1]
+            continue
+        # The step from b back to `there`, reversed, closes the path; walk the smaller list.
+        if edges.pointer[b + 1] - edges.pointer[b] < edges.pointer[there + 1] - edges.pointer[there]:
+            for f in range(edges.pointer[b], edges.pointer[b + 1]):
+                if edges.neighbour[f] == there:
+                    if found < len(out):
+                        out[found] = prefix[depth + 1] * base + (edges.code[f] ^ 1)
+                    found += 1
+        else:
+            for f in range(edges.pointer[there], edges.pointer[there + 1]):
+                if edges.neighbour[f] == b:
+                    if found < len(out):
+                        out[found] = prefix[depth + 1] * base + edges.code[f]
+                    found += 1
+    return found
+
+
+def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, samples: int, keep: int,
+              random: np.random.Generator) -> Longs:
+    """The bodies that most of the sampled facts (subjects, objects) of one target have, at least two of them."""
+    subject, object = facts
+    if len(subject) > samples:
+        chosen = np.sort(random.choice(len(subject), samples, replace=False))
+        subject, object = subject[chosen], object[chosen]
+    found = [counter.bodies(a, b, length) for a, b in zip(subject, object) if a != b]
+    if not found:
+        return np.zeros(0, np.int64)
+    body, count = np.unique(np.concatenate(found), return_counts=True)
+    body, count = body[count >= 2], count[count >= 2]
+    return body[np.lexsort((body, -count))[:keep]]
+
+
+def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
+    """Numbers in base num_codes as rows of steps."""
+    steps = np.empty((len(bodies), length), np.int32)
+    for place in reversed(range(length)):
+        bodies, steps[:, place] = np.divmod(bodies, num_codes)
+    return steps
+
+
+def estimate(counter: ChainCounter, steps: Ids) -> np.ndarray:
+    """For each target the confidence of the body on every n-th start."""
+    starts = counter.edges.code_pointer[steps[0] + 1] - counter.edges.code_pointer[steps[0]]
+    stride = max(1, int(starts) // ESTIMATE_STARTS)
+    support, body, _ = counter.count(steps, stride, ESTIMATE_PAIRS)
+    return stride * support / (stride * body + SMOOTHING)
+
+
+def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence: float) -> Chains:
+    """The exact statistics of one body for every target that it supports well enough."""
+    support, body, pca = counter.count(steps)
+    target = np.flatnonzero((support > 0) & (support >= np.maximum(min_support, min_confidence * body)))
+    return Chains(target.astype(np.int32), np.repeat(steps[None, :], len(target), axis=0), support[target],
+                  np.full(len(target), body, np.int64), pca[target])

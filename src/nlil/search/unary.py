@@ -1,0 +1,197 @@
+"""Rules for unary targets: every path from X of up to max_length - 1 moves that ends in a unary predicate.
+
+    q(X) :- u(X)      q(X) :- k(X, Z1), u(Z1)      q(X) :- k(X, Z1), r(Z1, Z2), u(Z2)      ...
+    q(X) :- k(X, Z1)  (a bare relation)            q(X) :- k(X, d)  (a constant)            q(X) :- true
+
+All variables distinct. For each entity x the loop lists the bodies that hold, as numbers; body size and
+support are then counts of equal numbers. Hidden: q(x), and for a class q every class of x; with distinct
+variables that concerns bodies u(X) only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..data.kb import KnowledgeBase
+from ..engine.edges import EdgeIndex
+from ..engine.kernels import compiled
+from ..rules.coding import FREE, NO_STEP
+from .options import CountOptions
+
+
+@dataclass(frozen=True, eq=False)
+class UnaryRules:
+    """Rows: target (predicate id), steps padded with NO_STEP, end, support, body size."""
+
+    target: Ids
+    steps: Ids
+    end: Ids
+    support: Longs
+    body_size: Longs
+
+
+class Bodies:
+    """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare);
+    numbers from `constants_from` on are items k(X, d)."""
+
+    def __init__(self, edges: EdgeIndex, num_predicates: int, moves: int) -> None:
+        self.base = edges.num_codes + 1
+        self.ends = num_predicates + 1
+        self.constants_from = self.base**moves * self.ends
+        if self.constants_from + len(edges.item_code) >= 2**62:
+            moves = 1
+        self.moves = moves
+        self.edges = edges
+
+    def decode(self, numbers: Longs, width: int) -> tuple[Ids, Ids]:
+        """Steps (n, width) and end of each body."""
+        steps = np.full((len(numbers), width), NO_STEP, np.int32)
+        end = np.full(len(numbers), FREE, np.int32)
+        constant = numbers >= self.constants_from
+        item = numbers[constant] - self.constants_from
+        steps[constant, 0] = self.edges.item_code[item]
+        end[constant] = self.edges.item_entity[item]
+        for row in np.flatnonzero(~constant):
+            path, unary = divmod(int(numbers[row]), self.ends)
+            digits = []
+            while path:
+                path, digit = divmod(path, self.base)
+                digits.append(digit - 1)
+            digits.reverse()
+            if unary:
+                digits.append(2 * (unary - 1))
+            steps[row, : len(digits)] = digits
+        return steps, end
+
+
+@compiled
+def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, constants, out, pointer):
+    """Bodies that hold for entities[begin:], sorted and once each, until `out` is full; returns the next entity."""
+    node = np.zeros(moves + 1, np.int64)
+    position = np.zeros(moves + 1, np.int64)
+    path = np.zeros(moves + 1, np.int64)
+    used = 0
+    index = begin
+    while index < len(entities):
+        x = entities[index]
+        start = used
+        depth = 0
+        node[0] = x
+        path[0] = 0
+        position[0] = edges.pointer[x]
+        fits = True
+        arrived = True
+        while depth >= 0 and fits:
+            here = node[depth]
+            if arrived:
+                unary = edges.unary_pointer[here + 1] - edges.unary_pointer[here]
+                if used + unary + 1 > len(out):
+                    fits = False
+                    break
+                for i in range(edges.unary_pointer[here], edges.unary_pointer[here + 1]):
+                    out[used] = path[depth] * ends + edges.unary_predicate[i] + 1
+                    used += 1
+                if depth > 0:
+                    out[used] = path[depth] * ends
+                    used += 1
+                arrived = False
+            if depth == moves or position[depth] == edges.pointer[here + 1]:
+                depth -= 1
+                continue
+            e = position[depth]
+            position[depth] += 1
+            there = edges.neighbour[e]
+            repeated = False
+            for i in range(depth + 1):
+                repeated = repeated or node[i] == there
+            if repeated:
+                continue
+            depth += 1
+            node[depth] = there
+            path[depth] = path[depth - 1] * base + edges.code[e] + 1
+            position[depth] = edges.pointer[there]
+            arrived = True
+        if fits and constants:
+            fits = used + edges.pointer[x + 1] - edges.pointer[x] <= len(out)
+            if fits:
+                for e in range(edges.pointer[x], edges.pointer[x + 1]):
+                    out[used] = constants_from + edges.item_of_edge[e]
+                    used += 1
+        if not fits:
+            return index
+        out[start:used].sort()
+        last = start
+        for i in range(start, used):
+            if i == start or out[i] != out[last - 1]:
+                out[last] = out[i]
+                last += 1
+        used = last
+        index += 1
+        pointer[index] = used
+    return index
+
+
+def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple[Longs, Longs]:
+    both, place = np.unique(np.concatenate((keys, more)), return_inverse=True)
+    total = np.bincount(place, weights=np.concatenate((counts, more_counts)), minlength=len(both))
+    return both, total.astype(np.int64)
+
+
+def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions) -> UnaryRules:
+    """All rules for the unary `targets` (predicate ids) with enough support and confidence."""
+    kb = kb.crisp
+    bodies = Bodies(edges, kb.num_predicates, max(options.max_length - 1, 0))
+    constants = options.constants and kb.graph_of is None
+    entities = np.flatnonzero(kb.domain)
+    targets_of = _targets_of(kb, targets)
+    out = np.zeros(max(options.memory // 64, 2**16), np.int64)
+    pointer = np.zeros(len(entities) + 1, np.int64)
+    none = np.zeros(0, np.int64)
+    body_keys, body_counts, pair_keys, pair_counts = none, none, none, none
+    begin = 0
+    while begin < len(entities):
+        pointer[begin] = 0
+        end = _list_bodies(edges, entities, begin, bodies.moves, bodies.base, bodies.ends, bodies.constants_from,
+                           constants, out, pointer)
+        if end == begin:
+            out = np.zeros(2 * len(out), np.int64)
+            continue
+        held = out[: pointer[end]]
+        found, place, count = np.unique(held, return_inverse=True, return_counts=True)
+        body_keys, body_counts = _merge(body_keys, body_counts, found, count)
+        owner = np.repeat(np.arange(begin, end), np.diff(pointer[begin : end + 1]))
+        for t in range(len(targets)):
+            mine = np.bincount(place[targets_of[t][entities[owner]]], minlength=len(found))
+            some = np.flatnonzero(mine)
+            pair_keys = np.concatenate((pair_keys, found[some] * len(targets) + t))
+            pair_counts = np.concatenate((pair_counts, mine[some]))
+        begin = end
+    pair_keys, pair_counts = _merge(none, none, pair_keys, pair_counts)
+    body, target = np.divmod(pair_keys, max(len(targets), 1))
+    size = body_counts[np.searchsorted(body_keys, body)]
+    return _select(kb, bodies, targets[target] if len(targets) else target, body, pair_counts, size, options)
+
+
+def _select(kb: KnowledgeBase, bodies: Bodies, target: Ids, body: Longs, support: Longs, size: Longs,
+            options: CountOptions) -> UnaryRules:
+    keep = (support >= options.min_support) & (support >= options.min_confidence * size)
+    # u(X) for the target itself, or class for class, is the query's own fact.
+    own = (body < bodies.ends) & (body > 0)
+    unary = body - 1
+    is_class = np.zeros(bodies.ends, bool)
+    is_class[list(kb.classes)] = True
+    keep &= ~(own & (unary == target))
+    keep &= ~(own & is_class[np.where(own, unary, 0)] & is_class[target])
+    steps, end = bodies.decode(body[keep], bodies.moves + 1)
+    return UnaryRules(target[keep].astype(np.int32), steps, end, support[keep], size[keep])
+
+
+def _targets_of(kb: KnowledgeBase, targets: Ids) -> np.ndarray:
+    """(targets, entities): does the entity have the target?"""
+    table = np.zeros((len(targets), kb.num_entities), bool)
+    for t, predicate in enumerate(targets):
+        table[t, kb.members(int(predicate))] = True
+    return table

@@ -1,0 +1,53 @@
+"""materialize equals naive iteration, confidences included."""
+
+from __future__ import annotations
+
+from engine_cases import BIG, KNOWS, LIKES, RED, bases, rules
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import oracle
+from nlil.engine.materialize import materialize
+from nlil.engine.strata import strata
+from nlil.errors import RuleError
+from nlil.logic.formula import Constant, X, Y
+from nlil.logic.rule import Head
+
+heads = st.one_of(
+    st.sampled_from([Head.of(p) for p in (BIG, RED, KNOWS, LIKES)]),
+    st.sampled_from([Head(LIKES, (X, Constant("a"))), Head(LIKES, (Constant("b"), Y))]),
+)
+confidences = st.sampled_from([0.5, 0.75, 1.0])
+programs = st.lists(st.tuples(rules(heads), confidences), min_size=1, max_size=4)
+
+
+def named(kb, derived):
+    f = derived.facts
+    keys = zip(f.predicate.tolist(), f.subject.tolist(), f.object.tolist(), strict=True)
+    return {kb.fact(*key): c for key, c in zip(keys, derived.confidence.tolist(), strict=True)}
+
+
+@given(kb=bases(), program=programs)
+@settings(deadline=None, max_examples=120)
+def test_materialize_equals_naive_iteration(kb, program):
+    try:
+        levels = strata(rule for rule, _ in program)
+    except RuleError:
+        assume(False)
+    derived = materialize(kb, program)
+    assert named(kb, derived) == oracle.fixpoint(oracle.World.of(kb), program, levels)
+
+
+@given(kb=bases(), program=programs)
+@settings(deadline=None, max_examples=40)
+def test_the_fixpoint_is_closed_and_rounds_stop_at_the_limit(kb, program):
+    try:
+        derived = materialize(kb, program)
+    except RuleError:
+        return
+    seen = []
+    limited = materialize(kb, program, max_rounds=1, progress=lambda rounds, new: seen.append((rounds, new)))
+    assert len(seen) == limited.rounds <= 1
+    whole = named(kb, derived)
+    assert all(confidence <= whole[fact] for fact, confidence in named(kb, limited).items())
+    assert derived.rounds >= (len(derived.facts) > 0)

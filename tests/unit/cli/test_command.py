@@ -1,0 +1,134 @@
+"""How a command ends: exit codes, one sentence, nothing on stdout."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+import nlil
+from commandline import Nlil
+from nlil.cli.command import command, complain, guarded, sentence
+from nlil.cli.commands import COMMANDS
+from nlil.cli.session import Session
+from nlil.errors import NlilError, UnknownName
+
+
+def ending(error: BaseException) -> int:
+    def work() -> None:
+        raise error
+
+    return guarded(Session(), work)
+
+
+@pytest.mark.parametrize(("error", "code", "said"), [
+    (UnknownName("predicate", "mothr", ["mother"]), 2, "nlil: unknown predicate 'mothr'; closest: 'mother'\n"),
+    (NlilError("two\nlines   here"), 2, "nlil: two lines here\n"),
+    (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.pl"), 2,
+     "nlil: a.pl: no such file or directory\n"),
+    (OSError(errno.ENOSPC, "No space left on device", "run/x"), 2,
+     "nlil: run/x: no space left on the device; free some space or write elsewhere\n"),
+    (OSError(errno.ENOSPC, "No space left on device"), 2,
+     "nlil: no space left on the device; free some space or write elsewhere\n"),
+    (MemoryError(), 2, "nlil: not enough memory; give a smaller budget with --memory, for example --memory 1GiB\n"),
+    (KeyboardInterrupt(), 130, "nlil: interrupted\n"),
+])
+def test_endings(error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ending(error) == code
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", said)
+
+
+def test_a_bug_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        ending(ZeroDivisionError())
+
+
+def test_debug_shows_the_traceback() -> None:
+    def work() -> None:
+        raise NlilError("x")
+
+    with pytest.raises(NlilError):
+        guarded(Session(debug=True), work)
+
+
+def test_sentence_of_a_bare_error() -> None:
+    assert sentence(OSError("odd")) == "odd"
+
+
+def test_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    complain("a\n b")
+    assert capsys.readouterr().err == "nlil: a b\n"
+
+
+def test_every_command_has_the_common_options(nlil_command: Nlil) -> None:
+    for name in COMMANDS:
+        page = nlil_command(name, "--help")
+        assert page.code == 0
+        for option in ("--json", "--seed", "--device", "--threads", "--memory", "--quiet", "--debug"):
+            assert option in page.out, (name, option)
+
+
+def test_common_options_reach_the_session() -> None:
+    import typer
+
+    seen: list[Session] = []
+
+    def probe(session: Session) -> None:
+        seen.append(session)
+
+    app = typer.Typer()
+    app.command()(command(probe))
+    app(["--json", "--seed", "7", "--device", "cpu", "--threads", "2", "--memory", "2GiB", "--quiet"],
+        standalone_mode=False)
+    assert seen == [Session(True, 7, "cpu", 2, "2GiB", True, False)]
+
+
+def test_given_options_win_over_the_configuration() -> None:
+    from nlil.learning.config import LearnerConfig
+
+    config = LearnerConfig(seed=3, threads=4)
+    assert Session().configure(config) == config
+    changed = Session(seed=5, memory="1GiB").configure(config)
+    assert (changed.seed, changed.threads, changed.memory) == (5, 4, 2**30)
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [
+    (("learn",), "Missing argument 'DATA'; see: nlil learn --help"),
+    (("learn", "kin"), "Missing option '--out'; see: nlil learn --help"),
+    (("lern", "kin"), "No such command 'lern'"),
+    (("inspect", "kin", "--sed", "1"), "No such option: --sed"),
+    (("inspect", "kin", "--seed", "x"), "Invalid value for '--seed'"),
+    (("inspect", "kin", "--seed", "-1"), "Invalid value for '--seed'"),
+    (("predict", "run", "q", "--top", "0"), "Invalid value for '--top'"),
+])
+def test_usage_errors_are_one_sentence(arguments: tuple[str, ...], expected: str, nlil_command: Nlil) -> None:
+    complaint = nlil_command(*arguments).complaint
+    assert expected in complaint
+    assert "--help" in complaint
+
+
+def test_version_and_help(nlil_command: Nlil) -> None:
+    assert nlil_command("--version").out == f"nlil {nlil.__version__}\n"
+    for arguments in ((), ("--help",), ("-h",)):
+        page = nlil_command(*arguments)
+        assert page.code == 0
+        assert all(name in page.out for name in COMMANDS)
+
+
+def test_module_can_be_run() -> None:
+    done = subprocess.run([sys.executable, "-m", "nlil", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"nlil {nlil.__version__}\n"
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`nlil datasets | head -0`: no traceback, no complaint."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([sys.executable, "-m", "nlil", "inspect", "even:10"], stdout=write_end,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, "")

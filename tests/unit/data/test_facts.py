@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from data_cases import rows, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nlil.data.builder as builder_module
+from nlil.data import KnowledgeBase, load_dataset, summarise
+from nlil.data.facts import Facts
+from nlil.data.synthetic import write_random_triples
+from nlil.errors import DataError
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "e", "é", "x y", "1"])
+ROWS = st.lists(st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, NAMES), max_size=40)
+
+
+@settings(deadline=None, max_examples=150)
+@given(facts=ROWS, batch=st.integers(1, 7))
+def test_any_rows_become_ids_and_back(facts, batch):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder_module, "ROWS_PER_BATCH", batch)
+        patch.setattr("nlil.data.columns.NAMES_PENDING", 3)
+        kb = KnowledgeBase.from_facts(facts)
+    assert rows(kb) == set(facts)
+    assert len(kb.facts) == len(set(facts))
+    assert list(kb.entities) == list(dict.fromkeys(name for row in facts for name in (row[0], *row[2:])))
+    assert list(kb.predicates) == sorted(kb.predicates)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(-1, 5)), max_size=60),
+       st.sampled_from([0, 2**31 - 10]))
+def test_unique_packed_equals_unique_by_columns(triples, shift):
+    columns = np.array(triples, np.int64).reshape(-1, 3)
+    p, s, o = (columns + np.array([shift, shift, 0])).T.astype(np.int32)  # large ids do not fit one key
+    plain = Facts(p, s, o).unique()
+    weighted = Facts(p, s, o, np.ones(len(p), np.float32)).unique()
+    for column in ("predicate", "subject", "object"):
+        one, two = getattr(plain, column), getattr(weighted, column)
+        assert one.dtype == np.int32
+        assert one.tolist() == two.tolist()
+    assert len(plain) == len({tuple(row) for row in columns.tolist()})
+
+
+@pytest.mark.parametrize("row", [
+    ("a",), ("a", "p", "b", 0.5, 1), ("", "p"), ("a", ""), (1, "p"), ("a", "p", "b", "much"),
+])
+def test_bad_rows(row):
+    with pytest.raises(DataError, match="expected"):
+        KnowledgeBase.from_facts([row])
+
+
+def test_weights_outside_the_range():
+    with pytest.raises(DataError, match=r"a weight must lie in \[0, 1\], got 2"):
+        KnowledgeBase.from_facts([("a", "p", "b", 2)])
+
+
+def test_summary_counts(tmp_path):
+    write(tmp_path / "train.tsv", "a\tp\tb\na\tp\tc\nb\tq\tc\na\tu\n")
+    write(tmp_path / "test.tsv", "c\tp\td\n")
+    write(tmp_path / "test_negatives.tsv", "d\tp\ta\n")
+    found = summarise(load_dataset(tmp_path)).to_dict()
+    assert (found["facts"], found["entities"], found["predicates"]) == (4, 4, 3)
+    assert (found["num_unary_predicates"], found["num_binary_predicates"]) == (1, 2)
+    assert found["splits"] == {"train": 4, "valid": 0, "test": 1}
+    assert found["negatives"] == {"test": 1}
+    assert found["degree"] == {"mean": 1.5, "median": 2.0, "max": 2}
+    assert list(found["top_predicates"].items()) == [("p/2", 2), ("q/2", 1), ("u/1", 1)]
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_random_triples_are_seeded_and_readable(tmp_path):
+    one = write_random_triples(tmp_path / "a.tsv", 2000, 50, 4, seed=1)
+    assert one.read_bytes() == write_random_triples(tmp_path / "b.tsv", 2000, 50, 4, seed=1).read_bytes()
+    assert one.read_bytes() != write_random_triples(tmp_path / "c.tsv", 2000, 50, 4, seed=2).read_bytes()
+    assert one.read_text().count("\n") == 2000
+    kb = load_dataset(one).kb
+    assert kb.num_entities == 50
+    assert kb.num_predicates == 4
+    zipped = load_dataset(write_random_triples(tmp_path / "d.tsv.gz", 2000, 50, 4, seed=1))
+    assert zipped.checksum == load_dataset(one).checksum
