@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "Dataset",
+    "Evaluator",
     "Explanation",
     "Fact",
     "Facts",
@@ -41,7 +42,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .data import Dataset, Facts, KnowledgeBase, Splits, load, load_dataset
-    from .engine import materialize, rule_stats
+    from .engine.evaluator import Evaluator
+    from .engine.materialize import materialize
+    from .engine.statistics import rule_stats
     from .errors import NlilError
     from .evaluation import Answer, Metrics, evaluate, predict
     from .explanation import Explanation, check, explain
@@ -55,7 +58,9 @@ if TYPE_CHECKING:
 
 _HOME = {
     "data": ("Dataset", "Facts", "KnowledgeBase", "Splits", "load", "load_dataset"),
-    "engine": ("materialize", "rule_stats"),
+    "engine.evaluator": ("Evaluator",),
+    "engine.materialize": ("materialize",),
+    "engine.statistics": ("rule_stats",),
     "errors": ("NlilError",),
     "evaluation": ("Answer", "Metrics", "evaluate", "predict"),
     "explanation": ("Explanation", "check", "explain"),

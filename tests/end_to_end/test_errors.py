@@ -54,10 +54,10 @@ def test_wrong_options(options: tuple[str, ...], expected: str, nlil_command: Nl
 
 
 @pytest.mark.parametrize(("query", "expected"), [
-    ("uncle(p1", "column"),
-    ("unlce(p1, ?)", "closest: 'uncle'"),
+    ("uncle(jack1", "column"),
+    ("unlce(jack1, ?)", "closest: 'uncle'"),
     ("uncle(nobody, ?)", "unknown entity 'nobody'"),
-    ("uncle(p1)", "uncle"),
+    ("uncle(jack1)", "uncle"),
 ])
 def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_run: Path, tmp_path: Path) -> None:
     assert expected in nlil_command("predict", kin_run, query).complaint
@@ -66,7 +66,7 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
     out = tmp_path / "answers.tsv"
     assert f"{queries}:1: " in nlil_command("predict", kin_run, "--queries", queries, "--out", out).complaint
     assert not out.exists()
-    assert nlil_command("explain", kin_run, query.replace("?", "p2")).complaint
+    assert nlil_command("explain", kin_run, query.replace("?", "emil1")).complaint
 
 
 @pytest.mark.parametrize(("arguments", "expected"), [
@@ -94,8 +94,8 @@ def test_wrong_commands(arguments: tuple[str, ...], expected: str, nlil_command:
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", [("rules",), ("evaluate",), ("check",), ("predict", "uncle(p1, ?)"),
-                                     ("explain", "uncle(p1, p2)"), ("materialize", "--out", "x.tsv")])
+@pytest.mark.parametrize("command", [("rules",), ("evaluate",), ("check",), ("predict", "uncle(jack1, ?)"),
+                                     ("explain", "uncle(jack1, emil1)"), ("materialize", "--out", "x.tsv")])
 def test_no_run_folder(command: tuple[str, ...], nlil_command: Nlil, tmp_path: Path) -> None:
     name, *rest = command
     assert "no such run folder" in nlil_command(name, tmp_path / "run", *rest).complaint

@@ -27,8 +27,8 @@ def test_even(nlil_command: Nlil, golden: Golden, even_run: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "command"), [
-    ("predict-uncle.txt", ("predict", "uncle(?, p40)", "--top", "5")),
-    ("explain-uncle.txt", ("explain", "uncle(p12, p40)")),
+    ("predict-uncle.txt", ("predict", "uncle(?, vera1)", "--top", "5")),
+    ("explain-aunt.txt", ("explain", "aunt(vera1, alice1)")),
 ])
 def test_answers(name: str, command: tuple[str, ...], nlil_command: Nlil, golden: Golden, kin_run: Path) -> None:
     verb, *rest = command

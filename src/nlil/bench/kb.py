@@ -36,7 +36,8 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
     learnt = time.perf_counter()
     metrics = evaluate(learned.rules, dataset.kb, dataset.splits.test, splits=dataset.splits, split="test",
-                       config=config, progress=progress)
+                       threads=config.threads, memory=config.memory, device=actual_device(config.device),
+                       progress=progress)
     end = time.perf_counter()
     values = metrics.to_dict()
     values.pop("per_predicate", None)

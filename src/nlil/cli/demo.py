@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ..data import Dataset
     from ..learning.learner import Learned
 
-SHOWN = ("uncle", "grandmother", "husband", "sister")
-TARGET = "uncle"
+SHOWN = ("aunt", "grandmother", "husband", "sister")
+TARGET = "aunt"
 
 
 def demo(

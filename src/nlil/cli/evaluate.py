@@ -46,15 +46,17 @@ def choose(session: Session, run: Path | None, rules: Path | None, data: str | N
 
 
 def measure(session: Session, opened: Opened, split: str) -> Metrics:
+    from ..bench.record import actual_device
     from ..evaluation import evaluate as evaluate_rules
 
-    dataset = opened.dataset
+    dataset, config = opened.dataset, opened.config
     facts = dataset.splits[split]
     if not len(facts):
         raise DataError(f"{dataset.name} has no {split} facts; choose another split with --split")
     with session.progress() as progress:
         return evaluate_rules(opened.rules, dataset.kb, facts, splits=dataset.splits, split=split,
-                              config=opened.config, progress=progress)
+                              threads=config.threads, memory=config.memory, device=actual_device(config.device),
+                              progress=progress)
 
 
 def keep(session: Session, run: Path, split: str, document: dict[str, Any]) -> None:
@@ -71,7 +73,7 @@ def views(metrics: Metrics, opened: Opened, split: str) -> list[Any]:
     from .render import cells, pairs_table, plain_table
 
     document = metrics.to_dict()
-    overall = {key: value for key, value in document.items() if key != "per_predicate"}
+    overall = {key: value for key, value in document.items() if key not in ("per_predicate", "notes")}
     for key in ("seconds", "peak_memory_mb"):
         overall[key] = f"{overall[key]:,.1f}"
     tables: list[Any] = [pairs_table(overall, f"{opened.dataset.name}, {split}")]

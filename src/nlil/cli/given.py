@@ -60,7 +60,8 @@ def _from_json(text: str, path: Path) -> list[Placed]:
 
 def counted(given: list[Placed], path: Path, dataset: Dataset, config: LearnerConfig, progress: Progress) -> RuleSet:
     """The rules with statistics of the training facts; each rule once."""
-    from ..engine import Evaluator, rule_stats
+    from ..engine.evaluator import Evaluator
+    from ..engine.statistics import rule_stats
     from ..rules.ruleset import Aggregation, RuleSet
 
     evaluator = Evaluator(dataset.kb, memory=config.memory)

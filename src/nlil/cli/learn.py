@@ -136,7 +136,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     best = [rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
     if best:
         best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))
-        title = f"best rule of {len(best)} of {number(len(rules.targets))} targets"
+        title = f"best rule of {len(best)} of {number(len(learned.targets) - len(learned.missing))} targets"
         lines.append(rule_table(best, reader(rules), title))
     if learned.missing:
         shown = list(learned.missing.items())[:SHOWN_MISSING]

@@ -28,14 +28,16 @@ def materialize(
     from ..data import write_facts
     from ..data.files import ending
     from ..data.write import FORMATS
-    from ..engine import materialize as derive
+    from ..engine.materialize import materialize as derive
 
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
     opened = open_run(session, run, data)
     strong = strong_rules(opened.rules, min_confidence)
     with session.progress() as progress:
-        derived = derive(opened.dataset.kb, strong, progress=progress)
+        # How many rounds there will be is not known before the last one.
+        derived = derive(opened.dataset.kb, strong,
+                         progress=lambda rounds, new: progress("rounds", rounds, rounds, f"{new:,} new facts"))
     write_facts(opened.dataset.kb, derived.facts, out, derived.confidence)
     session.show(
         {"out": str(out), "num_facts": len(derived.facts), "num_rules": len(strong), "rounds": derived.rounds,

@@ -12,7 +12,7 @@ from .opening import Opened, open_run
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..evaluation import Answer
+    from ..evaluation import Answer, Predictor
 
 
 def predict(
@@ -27,22 +27,24 @@ def predict(
     """Rank the answers to a query; facts that are known already are marked."""
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError("predict needs a query such as \"uncle(alice, ?)\", or --queries FILE with --out FILE.tsv")
-    opened = open_run(session, run, data)
+    predictor = predictor_of(open_run(session, run, data))
     if query is not None:
-        answers = answer(opened, query, top)
-        session.show(document(opened, query, answers), view(opened, query, answers))
+        answers = predictor.predict(query, top)
+        session.show({"query": query, "answers": [a.to_dict() for a in answers]}, view(query, answers))
     elif queries is not None and out is not None:
-        answer_all(session, opened, queries, out, top)
+        answer_all(session, predictor, queries, out, top)
 
 
-def answer(opened: Opened, query: str, top: int) -> list[Answer]:
-    from ..evaluation import predict as predict_answers
+def predictor_of(opened: Opened) -> Predictor:
+    """Known are the facts of all splits: a held-out fact that is found is no discovery."""
+    from ..evaluation import Predictor
 
-    dataset = opened.dataset
-    return predict_answers(opened.rules, dataset.kb, query, top=top, known=dataset.splits.all())
+    kb, config = opened.dataset.kb, opened.config
+    known = kb.facts + opened.dataset.splits.all()
+    return Predictor(opened.rules, kb, known, config.threads, config.memory)
 
 
-def answer_all(session: Session, opened: Opened, queries: Path, out: Path, top: int) -> None:
+def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path, top: int) -> None:
     """One line for each answer: query, rank, entity, score, 1 if the fact is known."""
     from ..data.files import lines, replacing
 
@@ -54,7 +56,7 @@ def answer_all(session: Session, opened: Opened, queries: Path, out: Path, top: 
         stream.write("query\trank\tentity\tscore\tknown\n")
         for done, (number, text) in enumerate(asked, start=1):
             try:
-                found = answer(opened, text, top)
+                found = predictor.predict(text, top)
             except NlilError as error:
                 raise NlilError(f"{queries}:{number}: {error}") from error
             for rank, item in enumerate(found, start=1):
@@ -65,20 +67,13 @@ def answer_all(session: Session, opened: Opened, queries: Path, out: Path, top: 
                  f"{written:,} answers to {len(asked):,} queries written to {out}")
 
 
-def document(opened: Opened, query: str, answers: list[Answer]) -> dict[str, Any]:
-    label = opened.dataset.kb.label
-    return {"query": query, "answers": [
-        {"entity": a.entity, "label": label(a.entity), "score": a.score, "known": a.known} for a in answers]}
-
-
-def view(opened: Opened, query: str, answers: list[Answer]) -> Any:
+def view(query: str, answers: list[Answer]) -> Any:
     from .render import cells, plain_table
 
     if not answers:
         return f"{query}: no rule gives an answer"
     table = plain_table("", "answer", "score", "known", title=query, right=("", "score"))
     for rank, a in enumerate(answers, start=1):
-        label = opened.dataset.kb.label(a.entity)
-        shown = a.entity if label == a.entity else f"{label} ({a.entity})"
+        shown = a.entity if a.label == a.entity else f"{a.label} ({a.entity})"
         table.add_row(*cells(rank, shown, a.score, "yes" if a.known else ""))
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from ..logic.predicate import Predicate
     from ..logic.rule import Rule, ScoredRule
     from ..rules import RuleSet
+
+DISTINCT = "\u2260"
 
 Reader = Callable[["Rule"], str]
 
@@ -71,11 +74,14 @@ def rule_document(scored: ScoredRule, read: Reader) -> dict[str, Any]:
 
 
 def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = None) -> Table:
+    """Rules for reading: \u2260 stands for the inequalities of a rule whose variables take different entities."""
     numbers = ("confidence", "PCA", "support", "body")
-    table = plain_table("rule", *numbers, title=title, right=numbers)
+    table = plain_table("rule", DISTINCT, *numbers, title=title, right=numbers)
     for item in scored:
-        s = item.stats
-        table.add_row(*cells(read(item.rule), s.confidence, s.pca_confidence, s.support, s.body_size))
+        s, rule = item.stats, item.rule
+        short = replace(rule, distinct=False)
+        table.add_row(*cells(read(short), DISTINCT if rule.distinct else "", s.confidence, s.pca_confidence, s.support,
+                             s.body_size))
     return table
 
 

@@ -49,14 +49,14 @@ def rules(
 
 
 def show_text(session: Session, rules: RuleSet, count: int) -> None:
-    from .render import reader, rule_table
+    from .render import DISTINCT, reader, rule_table
 
     views = [rule_table(rules.top(count), reader(rules))]
     if count < len(rules):
-        more = f"{count:,} of {len(rules):,} rules; --top 0 shows all, --format prolog is exact"
-        session.show(None, *views, more)
+        size = f"{count:,} of {len(rules):,} rules; --top 0 shows all."
     else:
-        session.show(None, *views, f"{len(rules):,} rules")
+        size = f"{len(rules):,} rules."
+    session.show(None, *views, f"{size} {DISTINCT}: variables take different entities; --format prolog spells it out.")
 
 
 def write_prolog(rules: RuleSet, count: int) -> None:

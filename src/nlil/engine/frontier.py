@@ -142,7 +142,7 @@ class Walk:
         if not any(self._known(k) is None for k in later):
             # Only unknown variables are compared with the trail: known ones were compared on arrival.
             rows = Rows(rows.query, rows.node, rows.value)
-        return rows if rows.trail else self._merge(rows)
+        return self._merge(rows) if not rows.trail and self._may_repeat(i) else rows
 
     def _distinct(self, rows: Rows, i: int) -> Rows:
         anchor = self.line.anchors[i]
@@ -167,6 +167,13 @@ class Walk:
         if self.hidden is None or predicate not in self.hidden.unary or self.queries.x is None:
             return kept
         return kept.keep(kept.node != self.queries.x[kept.query])
+
+    def _may_repeat(self, i: int) -> bool:
+        """Whether several rows may share (query, node) where it matters; at a closed far end psi adds them up."""
+        if i == 0 or (i == 1 and self._known(0) is not None):
+            return False
+        is_open = self.line.anchors[i] in (X_NODE, Y_NODE) and self._known(i) is None
+        return is_open or i < len(self.line.anchors) - 1
 
     def _merge(self, rows: Rows) -> Rows:
         """One row per (query, node). Crisp rows only say that the node is reached."""

@@ -46,14 +46,15 @@ class Ranks:
     @property
     def realistic(self) -> Doubles:
         """The mean of both: the expected rank over all orders of the tied candidates."""
-        return (self.optimistic + self.pessimistic) / 2
+        return np.asarray((self.optimistic + self.pessimistic) / 2, np.float64)
 
 
 class Ranker:
     """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`."""
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30) -> None:
-        self.rules, self.kb, self.memory = rules, kb, memory
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30,
+                 device: str = "cpu") -> None:
+        self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
         self.edges: EdgeIndex = edge_index(kb)
         self.is_unary = unary_mask(kb)
         self._order = np.argsort(rules.head, kind="stable")

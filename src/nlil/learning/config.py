@@ -32,8 +32,8 @@ class LearnerConfig:
     constants: bool = True  # rules with constants: anchored, half-anchored, priors
     typed: bool = True  # variants of chains with a unary filter, where they raise confidence
     top_rules: int = 0  # rules kept for each target, best first; 0: all
-    samples: int = 200  # facts of each target from which chains longer than 2 are grown
-    candidates: int = 200  # longer chains counted exactly for each target
+    samples: int = 50  # facts of each target from which chains longer than 2 are grown
+    candidates: int = 30  # longer chains counted exactly for each target
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none

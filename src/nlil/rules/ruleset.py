@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -60,27 +61,28 @@ class RuleSet:
     weight: Floats | None = None
     general: tuple[Rule, ...] = ()
     aggregation: Aggregation = Aggregation()
+    asked: tuple[Predicate, ...] = ()
     entity_labels: Mapping[str, str] = field(default_factory=dict)
     predicate_labels: Mapping[str, str] = field(default_factory=dict)
 
     # making ---------------------------------------------------------------------------------------
 
     @classmethod
-    def empty(cls, kb: KnowledgeBase, aggregation: Aggregation = Aggregation()) -> RuleSet:
+    def empty(cls, kb: KnowledgeBase, aggregation: Aggregation | None = None) -> RuleSet:
         none, small = np.zeros(0, np.int32), np.zeros(0, np.int8)
-        steps = np.zeros((0, 1), step_dtype(kb.num_codes))
+        steps: np.ndarray = np.zeros((0, 1), step_dtype(kb.num_codes))
         return cls(kb.predicates, kb.entities, none, none, small, steps, none, np.zeros(0, bool), none, none, none,
-                   none, None, (), aggregation, kb.entity_labels, kb.predicate_labels)
+                   none, None, (), aggregation or Aggregation(), (), kb.entity_labels, kb.predicate_labels)
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation = Aggregation()) -> RuleSet:
+    def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
         """A set of given rules. Line rules come first, each group in the given order."""
         rows = [(encode(s.rule, kb), s) for s in scored]
         lines = [(row, s) for row, s in rows if row is not None]
         others = [s for row, s in rows if row is None]
         ordered = [s for _, s in lines] + others
         width = max((len(row.steps) for row, _ in lines), default=1) or 1
-        steps = np.full((len(lines), width), NO_STEP, step_dtype(kb.num_codes))
+        steps: np.ndarray = np.full((len(lines), width), NO_STEP, step_dtype(kb.num_codes))
         for i, (row, _) in enumerate(lines):
             steps[i, : len(row.steps)] = row.steps
         heads = [row.head for row, _ in lines] + [kb.predicate_id(s.rule.target) for s in others]
@@ -121,7 +123,7 @@ class RuleSet:
         if any(p.weight is not None for p in parts):
             parts = [replace(p, weight=p.weights.astype(np.float32)) for p in parts]
             weights = tail_last("weight")
-        joined = {name: tail_last(name) for name in COLUMNS}
+        joined: dict[str, Any] = {name: tail_last(name) for name in COLUMNS}
         steps = np.concatenate([np.pad(p.steps, ((0, 0), (0, width - p.steps.shape[1])), constant_values=NO_STEP)
                                 for p in parts])
         general = tuple(rule for p in parts for rule in p.general)
@@ -149,8 +151,8 @@ class RuleSet:
 
     @property
     def targets(self) -> tuple[Predicate, ...]:
-        """Predicates that some rule has in its head."""
-        return tuple(self.predicates[i] for i in np.unique(self.head))
+        """The predicates that rules were asked for, else those that some rule has in its head."""
+        return self.asked or tuple(self.predicates[i] for i in np.unique(self.head))
 
     def rule(self, row: int) -> Rule:
         if row >= self.num_lines:
@@ -183,8 +185,10 @@ class RuleSet:
         rows = np.flatnonzero(rows) if rows.dtype == bool else np.asarray(rows, np.int64)
         lines, others = rows[rows < self.num_lines], rows[rows >= self.num_lines]
         both = np.concatenate((lines, others))
-        picked = {name: getattr(self, name)[lines] for name in ("head_entity", "fixed", "end", "distinct", "steps")}
-        picked |= {name: getattr(self, name)[both] for name in ("head", "support", "body_size", "head_size", "pca_body")}
+        of_lines = ("head_entity", "fixed", "end", "distinct", "steps")
+        of_all = ("head", "support", "body_size", "head_size", "pca_body")
+        picked: dict[str, Any] = {name: getattr(self, name)[lines] for name in of_lines}
+        picked |= {name: getattr(self, name)[both] for name in of_all}
         weight = None if self.weight is None else self.weight[both]
         return replace(self, weight=weight, general=tuple(self.general[i - self.num_lines] for i in others), **picked)
 

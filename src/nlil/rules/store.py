@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,7 @@ def save_rules(rules: RuleSet, path: Path) -> None:
         "predicates": [[p.name, p.arity] for p in rules.predicates],
         "num_lines": rules.num_lines,
         "aggregation": asdict(rules.aggregation),
+        "asked": [[p.name, p.arity] for p in rules.asked],
     }
     table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(metadata)})
     temporary = path.with_name(path.name + ".partial")
@@ -59,7 +61,7 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
 
     num_steps = sum(name.startswith("step_") for name in table.column_names)
     steps = np.stack([column(f"step_{i + 1}", lines) for i in range(num_steps)], axis=1)
-    values = {name: column(name, lines if name in LINE_COLUMNS else None) for name in COLUMNS}
+    values: dict[str, Any] = {name: column(name, lines if name in LINE_COLUMNS else None) for name in COLUMNS}
     texts = table["text"][lines:].to_pylist() if "text" in table.column_names else []
     return RuleSet(
         predicates=tuple(Predicate(name, arity) for name, arity in metadata["predicates"]),
@@ -68,5 +70,6 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
         weight=column("weight").astype(np.float32) if "weight" in table.column_names else None,
         general=tuple(parse_rule(text) for text in texts),
         aggregation=Aggregation(**metadata["aggregation"]),
+        asked=tuple(Predicate(name, arity) for name, arity in metadata["asked"]),
         **values,
     )

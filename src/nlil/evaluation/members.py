@@ -1,0 +1,199 @@
+"""The evidence of unary targets (object classes, or any P(x)) for given entities.
+
+Rules of many targets share their bodies, so each different body is walked once per entity, and only the
+bodies whose first step the entity has are tried. Each target keeps its `top` strongest rules and the prior.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, offsets
+from ..data.kb import KnowledgeBase
+from ..engine.edges import EdgeIndex, edge_index
+from ..engine.evaluator import Evaluator
+from ..engine.kernels import compiled
+from ..engine.pool import Pool
+from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.coding import NO_STEP
+from .evidence import evidence
+from .plan import unary_mask
+
+BLOCK = 512
+"""Entities of one task."""
+
+
+class BodyPlan(NamedTuple):
+    """Different bodies by their first step; the rules of body i are rule_pointer[i] .. rule_pointer[i + 1]."""
+
+    first_pointer: Longs
+    steps: np.ndarray
+    length: Ids
+    end: Ids
+    distinct: np.ndarray
+    rule_pointer: Longs
+    rule_target: Ids
+    rule_evidence: Longs
+    prior: Longs
+
+
+def body_plan(rules: RuleSet, targets: Ids, num_codes: int) -> BodyPlan:
+    """Lay out the line rules whose head is one of `targets` (predicate ids, coded by position)."""
+    position = np.full(len(rules.predicates), -1, np.int32)
+    position[targets] = np.arange(len(targets), dtype=np.int32)
+    lines = np.flatnonzero(position[rules.head[: rules.num_lines]] >= 0)
+    power = evidence(rules.weights)
+    length = (rules.steps != NO_STEP).sum(axis=1)
+    prior = np.zeros(len(targets), np.int64)
+    empty = lines[length[lines] == 0]
+    np.add.at(prior, position[rules.head[empty]], power[empty])
+    lines = lines[length[lines] > 0]
+    table = np.column_stack((rules.steps[lines], rules.end[lines], rules.distinct[lines])).astype(np.int64)
+    bodies, body_of = np.unique(table, axis=0, return_inverse=True)
+    body_of = body_of.reshape(-1)
+    order = np.lexsort((lines, body_of))
+    lines, body_of = lines[order], body_of[order]
+    steps = bodies[:, :-2]
+    return BodyPlan(
+        offsets(steps[:, 0], num_codes),
+        steps,
+        (steps != NO_STEP).sum(axis=1).astype(np.int32),
+        bodies[:, -2].astype(np.int32),
+        bodies[:, -1].astype(bool),
+        offsets(body_of, len(bodies)),
+        position[rules.head[lines]],
+        power[lines],
+        prior,
+    )
+
+
+@compiled
+def _fires(edges, plan, body, is_unary, x, hidden_group, walk):
+    end = plan.end[body]
+    limit = 1 if end < 0 else NO_LIMIT
+    found = reach(edges, walk, plan.steps[body], plan.length[body], is_unary, x, plan.distinct[body], -1, -1,
+                  hidden_group, limit)
+    if end < 0:
+        return found > 0
+    for i in range(found):
+        if walk.ends[i] == end:
+            return True
+    return False
+
+
+@compiled
+def _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, held, walk):
+    for body in range(plan.first_pointer[code], plan.first_pointer[code + 1]):
+        if not _fires(edges, plan, body, is_unary, x, hidden_group, walk):
+            continue
+        for r in range(plan.rule_pointer[body], plan.rule_pointer[body + 1]):
+            target = plan.rule_target[r]
+            power = plan.rule_evidence[r]
+            if top == 0:
+                strongest[target, 0] += power
+                held[target] = 1
+                continue
+            place = held[target]
+            if place == top:
+                if power <= strongest[target, top - 1]:
+                    continue
+                place -= 1
+            else:
+                held[target] += 1
+            while place > 0 and strongest[target, place - 1] < power:
+                strongest[target, place] = strongest[target, place - 1]
+                place -= 1
+            strongest[target, place] = power
+
+
+@compiled
+def _score_entities(edges, plan, is_unary, entities, hidden_group, top, walk, extra, total):
+    """total[i, t] = summed evidence of the kept rules of target t for entities[i], without priors."""
+    num_targets = total.shape[1]
+    strongest = np.zeros((num_targets, max(top, 1)), np.int64)
+    held = np.zeros(num_targets, np.int64)
+    for i in range(len(entities)):
+        x = entities[i]
+        strongest[:] = 0
+        held[:] = 0
+        for k in range(edges.node_code_pointer[x], edges.node_code_pointer[x + 1]):
+            _fire_bodies(edges, plan, is_unary, x, edges.node_code[k], hidden_group, top, strongest, held, walk)
+        for k in range(edges.unary_pointer[x], edges.unary_pointer[x + 1]):
+            code = 2 * edges.unary_predicate[k]
+            _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, held, walk)
+        for row in range(len(extra)):
+            if extra[row, 0] == i:
+                target, power = extra[row, 1], extra[row, 2]
+                if top == 0:
+                    strongest[target, 0] += power
+                    continue
+                place = top - 1
+                if power > strongest[target, place]:
+                    while place > 0 and strongest[target, place - 1] < power:
+                        strongest[target, place] = strongest[target, place - 1]
+                        place -= 1
+                    strongest[target, place] = power
+        for t in range(num_targets):
+            for k in range(strongest.shape[1]):
+                total[i, t] += strongest[t, k]
+
+
+class MemberScorer:
+    """Scores P(x) for the unary `targets` (predicate ids) with a RuleSet bound to `kb`."""
+
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, targets: Ids, threads: int = 0, memory: int = 2**30) -> None:
+        self.rules, self.kb, self.targets = rules, kb, np.asarray(targets, np.int32)
+        self.edges: EdgeIndex = edge_index(kb)
+        self.is_unary = unary_mask(kb)
+        soft = kb.facts.weight is not None
+        lines = rules.take(np.zeros(0, np.int64)) if soft else rules
+        self.plan = body_plan(lines, self.targets, self.edges.num_codes)
+        chosen = np.isin(rules.head, self.targets)
+        self.general = np.flatnonzero(chosen if soft else chosen & (np.arange(len(rules)) >= rules.num_lines))
+        self.evaluator = Evaluator(kb, memory=memory)
+        self.strongest_only = rules.aggregation.kind == "max"
+        self.top = 1 if self.strongest_only else rules.aggregation.top
+        width = rules.steps.shape[1]
+        self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, max(width, 1)), threads)
+
+    def hidden_group(self) -> np.ndarray:
+        """What a query hides at x: all classes if the targets are classes, else the targets themselves."""
+        group = np.zeros(self.kb.num_predicates + 1, bool)
+        group[self.targets] = True
+        if set(self.targets.tolist()) & self.kb.classes:
+            group[list(self.kb.classes)] = True
+        return group
+
+    def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
+        """(entities, targets): the evidence of each target for each entity, the entity's own facts hidden."""
+        hidden = self.hidden_group()
+        extra = self._general(entities)
+        blocks = [(i, entities[i : i + BLOCK]) for i in range(0, len(entities), BLOCK)]
+
+        def run(walk: WalkSpace, block: tuple[int, Ids]) -> Longs:
+            begin, some = block
+            rows = extra[(extra[:, 0] >= begin) & (extra[:, 0] < begin + len(some))]
+            rows = rows - np.array([begin, 0, 0])
+            total = np.zeros((len(some), len(self.targets)), np.int64)
+            _score_entities(self.edges, self.plan, self.is_unary, some, hidden, self.top, walk, rows, total)
+            return total
+
+        parts = self.pool.map(run, blocks, "score", progress)
+        total = np.concatenate([np.zeros((0, len(self.targets)), np.int64), *parts])
+        return np.maximum(total, self.plan.prior) if self.strongest_only else total + self.plan.prior
+
+    def _general(self, entities: Ids) -> Longs:
+        """Firings (entity position, target position, evidence) of the rules that are no lines."""
+        rows = [np.zeros((0, 3), np.int64)]
+        position = {int(t): i for i, t in enumerate(self.targets)}
+        for row in self.general:
+            values = self.evaluator.values(self.rules.rule(int(row)), entities.astype(np.int64), None, hide=True)
+            fired = np.flatnonzero(values > 0)
+            power = evidence(values[fired] * self.rules.weights[row])
+            target = np.full(len(fired), position[int(self.rules.head[row])])
+            rows.append(np.stack((fired, target, power), axis=1))
+        return np.concatenate(rows)

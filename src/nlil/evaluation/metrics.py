@@ -1,0 +1,110 @@
+"""Metrics: figures as fractions, overall and per predicate; functions of ranks or labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Doubles, Longs, Mask
+from .ranking import Ranks
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """`values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes,
+    precision, recall and f1 for other unary targets."""
+
+    values: Mapping[str, float]
+    per_predicate: Mapping[str, Mapping[str, float]]
+    num_queries: int
+    num_rules: int
+    seconds: float
+    peak_memory_mb: float
+    notes: tuple[str, ...] = field(default=())
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    @property
+    def mrr(self) -> float:
+        return self.values["mrr"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.values,
+            "num_queries": self.num_queries,
+            "num_rules": self.num_rules,
+            "seconds": round(self.seconds, 3),
+            "peak_memory_mb": round(self.peak_memory_mb, 1),
+            "per_predicate": {name: dict(figures) for name, figures in self.per_predicate.items()},
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        figures = "  ".join(f"{name} {value:.4f}" for name, value in self.values.items())
+        return f"{figures}  ({self.num_queries} queries, {self.num_rules} rules, {self.seconds:.1f} s)"
+
+    def __rich__(self) -> Any:
+        from rich.table import Table
+
+        table = Table(title=f"{self.num_queries} queries, {self.num_rules} rules", title_justify="left")
+        table.add_column("figure")
+        table.add_column("value", justify="right")
+        for name, value in self.values.items():
+            table.add_row(name, f"{value:.4f}")
+        return table
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{name}</td><td>{value:.4f}</td></tr>" for name, value in self.values.items())
+        return f"<table><caption>{self.num_queries} queries, {self.num_rules} rules</caption>{rows}</table>"
+
+
+def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, float]:
+    """Mean reciprocal rank and hits@k by the realistic rank; the other two tie rules beside it."""
+    realistic = ranks.realistic[chosen]
+    return {
+        "mrr": _mean(1 / realistic),
+        **{f"hits@{k}": _mean(realistic <= k) for k in (1, 3, 10)},
+        "mrr_optimistic": _mean(1 / ranks.optimistic[chosen]),
+        "mrr_pessimistic": _mean(1 / ranks.pessimistic[chosen]),
+    }
+
+
+def recall_figures(rank: Doubles) -> dict[str, float]:
+    """r@k: the share of all objects whose class has realistic rank <= k."""
+    return {f"r@{k}": _mean(rank <= k) for k in (1, 5)}
+
+
+def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[str, float]:
+    precision = true_positive / predicted if predicted else 0.0
+    recall = true_positive / actual if actual else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}
+
+
+def best_threshold(evidence: Longs, is_member: Mask) -> int:
+    """The least evidence at which saying "member" has the largest F1; with ties the highest such threshold."""
+    order = np.argsort(-evidence, kind="stable")
+    ordered = evidence[order]
+    hits = np.cumsum(is_member[order])
+    last = np.append(ordered[1:] != ordered[:-1], True)  # a threshold cannot split equal evidence
+    f1 = np.where(last, 2 * hits / (np.arange(1, len(ordered) + 1) + is_member.sum()), -1.0)
+    return max(int(ordered[int(np.argmax(f1))]), 1) if len(ordered) else 1
+
+
+def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
+    """The realistic rank of column answer[i] in row i, scores rounded before they are compared."""
+    from .evidence import tie_bounds
+
+    own = evidence[np.arange(len(answer)), answer]
+    low, high = tie_bounds(own)
+    above = (evidence >= high[:, None]).sum(axis=1)
+    tied = ((evidence >= low[:, None]) & (evidence < high[:, None])).sum(axis=1)
+    return above + (tied + 1) / 2
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values)) if len(values) else 0.0

@@ -1,0 +1,91 @@
+"""predict: ranked answers of one query, each with its score and whether it is a known fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..errors import NlilError
+from ..logic.parse import Query, parse_query
+from ..logic.predicate import Predicate
+from ..rules import RuleSet
+from ..rules.binding import bind
+from .evidence import score
+from .members import MemberScorer
+from .ranking import Ranker
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One entity that fills the query's `?`."""
+
+    entity: str
+    label: str
+    score: float
+    known: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"entity": self.entity, "label": self.label, "score": self.score, "known": self.known}
+
+
+class Predictor:
+    """Answers queries over one base; keep it for many queries."""
+
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, known: Facts | None = None, threads: int = 1,
+                 memory: int = 2**30) -> None:
+        self.rules, self.kb, self.threads, self.memory = bind(rules, kb).rules, kb, threads, memory
+        self.known = kb.facts if known is None else known
+        self.ranker = Ranker(self.rules, kb, threads, memory)
+
+    def predict(self, query: str | Query, top: int = 10) -> list[Answer]:
+        """The best `top` answers; for a query without `?` the one answer with its score, own fact hidden."""
+        query = parse_query(query) if isinstance(query, str) else query
+        predicate = self.resolve(query)
+        target = self.kb.predicate_id(predicate)
+        ids = [None if name is None else self.kb.entities.id(name) for name in query.arguments]
+        open_places = [place for place, id in enumerate(ids) if id is None]
+        if len(open_places) > 1:
+            raise NlilError(f"{query}: one argument may be '?', got {len(open_places)}; ask p(a, ?) or p(?, b)")
+        if predicate.arity == 1:
+            return self._members(target, ids[0], top)
+        direction = 1 if open_places == [0] else 0
+        known_end, asked = (ids[1], ids[0]) if direction else (ids[0], ids[1])
+        assert known_end is not None
+        evidence = self.ranker.evidence(target, direction, known_end, -1 if asked is None else asked)
+        facts = self.known.of(target)
+        sides = (facts.subject, facts.object)
+        known = sides[1 - direction][sides[direction] == known_end]
+        return self._answers(evidence, known, top, asked)
+
+    def _members(self, target: int, entity: int | None, top: int) -> list[Answer]:
+        scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
+        entities = np.arange(self.kb.num_entities, dtype=np.int32) if entity is None else np.array([entity], np.int32)
+        evidence = np.zeros(self.kb.num_entities, np.int64)
+        evidence[entities] = scorer.evidence(entities)[:, 0]
+        return self._answers(evidence, self.known.of(target).subject, top, entity)
+
+    def _answers(self, evidence: Longs, known: Ids, top: int, asked: int | None) -> list[Answer]:
+        if asked is not None:
+            best = np.array([asked])
+        else:
+            best = np.lexsort((np.arange(len(evidence)), -evidence))[:top]
+            best = best[evidence[best] > 0]
+        names, scores, is_known = self.kb.entities.names(best), score(evidence[best]), np.isin(best, known)
+        return [Answer(name, self.kb.label(name), float(s), bool(k)) for name, s, k in zip(names, scores, is_known)]
+
+    def resolve(self, query: Query) -> Predicate:
+        """The predicate of the query, by name and number of arguments."""
+        predicate = Predicate(query.predicate, 1 if len(query.arguments) == 1 else 2)
+        self.kb.predicate_id(predicate)
+        return predicate
+
+
+def predict(rules: RuleSet, kb: KnowledgeBase, query: str | Query, top: int = 10, known: Facts | None = None,
+            threads: int = 1, memory: int = 2**30) -> list[Answer]:
+    """The best answers of one query."""
+    return Predictor(rules, kb, known, threads, memory).predict(query, top)

@@ -1,0 +1,125 @@
+"""evaluate: the figures of a rule set on the facts of a split. One protocol for every kind of target."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..data.arrays import Ids
+from ..data.facts import Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..logic.predicate import Predicate
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.binding import bind
+from .members import MemberScorer
+from .metrics import Metrics, best_threshold, class_ranks, decision_figures, rank_figures, recall_figures
+from .ranking import Ranker
+
+
+def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits | None = None, split: str = "test",
+             targets: Sequence[Predicate] | None = None, threads: int = 0, memory: int = 2**30, device: str = "cpu",
+             progress: Progress = silent) -> Metrics:
+    """Every fact whose predicate is a target counts, whether rules reach it or not.
+
+    Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own
+    fact; the filter uses all splits. `targets` defaults to what the rules were learned for.
+    """
+    started = time.perf_counter()
+    bound = bind(rules, kb)
+    rules = bound.rules
+    notes = [f"{count} rules left out: {what} unknown in this data"
+             for count, what in ((bound.unknown_constant, "a constant"), (bound.unknown_predicate, "a predicate"))
+             if count]
+    known = (splits.all() if splits is not None else facts) + kb.facts
+    if splits is not None and split in splits.context:
+        kb = kb.with_facts(splits.context[split])
+    chosen = [kb.predicate_id(p) for p in (rules.targets if targets is None else targets) if p in kb.predicates]
+    facts = facts[np.isin(facts.predicate, np.asarray(chosen, np.int32))]
+    values: dict[str, float] = {}
+    per_predicate: dict[str, dict[str, float]] = {}
+    num_queries = 0
+    for part in (_binary, _classes, _members):
+        figures, by_predicate, queries = part(rules, kb, facts, known, chosen, threads, memory, device, progress)
+        values |= figures
+        per_predicate |= by_predicate
+        num_queries += queries
+    return Metrics(values, per_predicate, num_queries, len(rules), time.perf_counter() - started, peak_memory_mb(),
+                   tuple(notes))
+
+
+Part = tuple[dict[str, float], dict[str, dict[str, float]], int]
+
+
+def _binary(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
+            memory: int, device: str, progress: Progress) -> Part:
+    facts = facts[~facts.is_unary]
+    if not len(facts):
+        return {}, {}, 0
+    ranks = Ranker(rules, kb, threads, memory, device).rank(facts, known, hide=True, progress=progress)
+    predicate = facts.predicate[ranks.fact]
+    by_predicate = {}
+    for p in np.unique(predicate):
+        mine = predicate == p
+        by_predicate[str(kb.predicates[p])] = {**rank_figures(ranks, mine), "num_queries": int(mine.sum())}
+    return rank_figures(ranks), by_predicate, len(ranks.fact)
+
+
+def _classes(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
+             memory: int, device: str, progress: Progress) -> Part:
+    classes = np.array([t for t in targets if t in kb.classes], np.int32)
+    facts = facts[np.isin(facts.predicate, classes)]
+    if not len(facts):
+        return {}, {}, 0
+    position = np.zeros(kb.num_predicates, np.int64)
+    position[classes] = np.arange(len(classes))
+    evidence = MemberScorer(rules, kb, classes, threads, memory).evidence(facts.subject, progress)
+    rank = class_ranks(evidence, position[facts.predicate])
+    by_predicate = {}
+    for p in np.unique(facts.predicate):
+        mine = facts.predicate == p
+        by_predicate[str(kb.predicates[p])] = {**recall_figures(rank[mine]), "num_queries": int(mine.sum())}
+    return recall_figures(rank), by_predicate, len(facts)
+
+
+def _members(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
+             memory: int, device: str, progress: Progress) -> Part:
+    """Precision, recall and F1 of the decisions over all entities whose truth is not known from elsewhere.
+
+    An entity is said to have the predicate when its score reaches the threshold that decides the facts of
+    `kb` best (largest F1, each fact hidden from itself).
+    """
+    facts = facts[facts.is_unary & ~np.isin(facts.predicate, list(kb.classes))]
+    totals = np.zeros(3, np.int64)
+    by_predicate = {}
+    everyone = np.flatnonzero(kb.domain).astype(np.int32)
+    for p in np.unique(facts.predicate):
+        positive = np.unique(facts.of(int(p)).subject)
+        evidence = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory).evidence(everyone, progress)[:, 0]
+        threshold = best_threshold(evidence, np.isin(everyone, kb.members(int(p))))
+        candidates = np.isin(everyone, _undecided(kb, known.of(int(p)).subject, positive))
+        said = (evidence >= threshold) & candidates
+        counts = np.array([int(said[np.isin(everyone, positive)].sum()), int(said.sum()), len(positive)])
+        totals += counts
+        by_predicate[str(kb.predicates[p])] = {**decision_figures(*counts.tolist()), "num_queries": len(positive)}
+    if not by_predicate:
+        return {}, {}, 0
+    return decision_figures(*totals.tolist()), by_predicate, len(facts)
+
+
+def _undecided(kb: KnowledgeBase, known: Ids, positive: Ids) -> Ids:
+    """Entities of this base, less those known to be members through another split."""
+    keep = kb.domain.copy()
+    keep[known] = False
+    keep[positive] = True
+    return np.flatnonzero(keep).astype(np.int32)
+
+
+def peak_memory_mb() -> float:
+    """The most memory this process has held, in megabytes (10^6 bytes)."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

@@ -1,0 +1,141 @@
+"""Learner: facts in, RuleSet out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Ids
+from ..data.facts import Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..engine.evaluator import Evaluator
+from ..engine.statistics import rule_stats
+from ..errors import NlilError
+from ..logic.predicate import Predicate
+from ..logic.rule import ScoredRule
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.ruleset import Aggregation
+from ..search.count import count_rules
+from ..search.options import CountOptions
+from .config import LearnerConfig
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What `fit` returns: the rules, how they were asked for, and what was not found.
+
+    `missing` gives for each target without rules the reason and what to change.
+    """
+
+    rules: RuleSet
+    config: LearnerConfig
+    targets: tuple[Predicate, ...]
+    partial: bool = False
+    missing: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    history: tuple[dict[str, Any], ...] = ()
+
+    def save(self, path: str | Path, **about: Any) -> Path:
+        """Write a run folder; see `nlil.learning.run.save_run`."""
+        from .run import save_run
+
+        return save_run(self, Path(path), **about)
+
+
+class Learner:
+    """Learner(config).fit(kb): rules for every target."""
+
+    def __init__(self, config: LearnerConfig | None = None, **values: Any) -> None:
+        self.config = (config or LearnerConfig()).with_values(values) if values else config or LearnerConfig()
+
+    def fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, splits: Splits | None = None,
+            progress: Progress = silent) -> Learned:
+        """Learn rules for `targets` (default: every predicate with facts) from the facts of kb."""
+        started = time.monotonic()
+        config = self.config
+        chosen = self._targets(kb, targets)
+        ids = np.array([kb.predicate_id(p) for p in chosen], np.int32)
+        options = CountOptions(
+            max_length=config.max_length,
+            min_support=config.min_support,
+            min_confidence=config.min_confidence,
+            constants=config.constants,
+            typed=config.typed,
+            samples=config.samples,
+            candidates=config.candidates,
+            seed=config.seed,
+            threads=config.threads,
+            memory=config.memory,
+            deadline=started + config.time_limit if config.time_limit else None,
+        )
+        negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
+        if len(negatives):
+            # Confidence against given negatives is another number: let every supported body through, then recount.
+            options = replace(options, min_confidence=0.0)
+        counted = count_rules(kb, ids, options, self._body(kb), progress)
+        rules = counted.rules
+        if len(negatives):
+            rules = self._against(kb, rules, negatives, progress)
+        rules = replace(
+            self._best(rules, ids),
+            aggregation=Aggregation(config.aggregation, config.aggregation_top),
+            asked=tuple(chosen),
+        )
+        missing = {str(kb.predicates[t]): self._reason(kb, int(t)) for t in ids if not (rules.head == t).any()}
+        return Learned(rules, config, tuple(chosen), counted.partial, missing, time.monotonic() - started)
+
+    def _targets(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> list[Predicate]:
+        if targets is None:
+            found = [p for p, count in zip(kb.predicates, kb.predicate_counts) if count]
+        else:
+            found = [kb.predicate(t) if isinstance(t, str) else t for t in targets]
+            for predicate in found:
+                kb.predicate_id(predicate)
+        if not found:
+            raise NlilError("there is no predicate with facts to learn rules for; check the data with: nlil inspect")
+        return list(dict.fromkeys(found))
+
+    def _body(self, kb: KnowledgeBase) -> KnowledgeBase | None:
+        """The facts that bodies may use, where the configuration restricts them."""
+        if not self.config.body and not self.config.not_body:
+            return None
+        allowed = {kb.predicate_id(kb.predicate(name)) for name in self.config.body} or set(range(kb.num_predicates))
+        allowed -= {kb.predicate_id(kb.predicate(name)) for name in self.config.not_body}
+        return kb.without([p for p in range(kb.num_predicates) if p not in allowed])
+
+    def _against(self, kb: KnowledgeBase, rules: RuleSet, negatives: Facts, progress: Progress) -> RuleSet:
+        """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
+        evaluator = Evaluator(kb, memory=self.config.memory)
+        kept = []
+        for row in range(len(rules)):
+            rule = rules.rule(row)
+            stats = rule_stats(evaluator, rule, negatives.of(int(rules.head[row])))
+            if stats.support >= self.config.min_support and stats.confidence >= self.config.min_confidence:
+                kept.append(ScoredRule(rule, stats, stats.smoothed))
+            progress("negatives", row + 1, len(rules))
+        return RuleSet.of(kb, kept)
+
+    def _best(self, rules: RuleSet, targets: Ids) -> RuleSet:
+        """The `top_rules` best of each target, in the order of the set."""
+        if not self.config.top_rules:
+            return rules
+        order = rules.order()
+        keep = [order[rules.head[order] == t][: self.config.top_rules] for t in targets]
+        return rules.take(np.sort(np.concatenate(keep)))
+
+    def _reason(self, kb: KnowledgeBase, target: int) -> str:
+        facts = int(kb.predicate_counts[target])
+        if facts == 0:
+            return "no support: it has no facts to learn from"
+        if facts < self.config.min_support:
+            return f"too few facts: {facts}, while a rule must explain {self.config.min_support}; lower min_support"
+        return (
+            f"no body explains {self.config.min_support} of its {facts} facts with confidence "
+            f"{self.config.min_confidence}; lower min_support or min_confidence, or raise max_length"
+        )

@@ -1,0 +1,113 @@
+"""Ranks and scores of the compiled path against a plain aggregation over the engine's rule values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from property.test_counting import bases
+
+from nlil.data.kb import KnowledgeBase
+from nlil.engine.evaluator import Evaluator
+from nlil.evaluation.evidence import evidence, score, tie_bounds
+from nlil.evaluation.members import MemberScorer
+from nlil.evaluation.ranking import Ranker
+from nlil.logic.formula import Truth
+from nlil.rules import RuleSet
+from nlil.rules.ruleset import Aggregation
+from nlil.search.count import count_rules
+from nlil.search.options import CountOptions
+
+AGGREGATIONS = [Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("noisy-or", 0), Aggregation("max")]
+
+
+def learn(kb: KnowledgeBase, aggregation: Aggregation) -> RuleSet:
+    options = CountOptions(min_support=1, min_confidence=0.0, samples=20, candidates=20)
+    return replace(count_rules(kb, np.arange(kb.num_predicates), options).rules, aggregation=aggregation)
+
+
+def plain_score(fired: list[tuple[float, bool]], aggregation: Aggregation) -> float:
+    """(weight, is prior) of the rules that fire -> score, as the documentation says it."""
+    if aggregation.kind == "max":
+        return max((weight for weight, _ in fired), default=0.0)
+    others = sorted((weight for weight, prior in fired if not prior), reverse=True)
+    kept = others[: aggregation.top] if aggregation.top else others
+    return 1 - math.prod(1 - w for w in [*kept, *(weight for weight, prior in fired if prior)])
+
+
+def plain_scores(rules: RuleSet, kb: KnowledgeBase, target: int, x: np.ndarray, y: np.ndarray | None) -> list[float]:
+    evaluator = Evaluator(kb)
+    fired: list[list[tuple[float, bool]]] = [[] for _ in x]
+    for scored in rules.for_target(kb.predicates[target]):
+        values = evaluator.values(scored.rule, x, y, hide=True)
+        for i in np.flatnonzero(values > 0):
+            fired[i].append((scored.weight, isinstance(scored.rule.body, Truth)))
+    return [plain_score(f, rules.aggregation) for f in fired]
+
+
+@settings(deadline=None, max_examples=20)
+@given(bases(), st.sampled_from(AGGREGATIONS), st.integers(0, 1))
+def test_evidence_of_a_query_is_the_plain_aggregation(kb: KnowledgeBase, aggregation: Aggregation,
+                                                      direction: int) -> None:
+    rules = learn(kb, aggregation)
+    ranker = Ranker(rules, kb, threads=1)
+    fact = kb.binary[:1]
+    target, ends = int(fact.predicate[0]), (int(fact.subject[0]), int(fact.object[0]))
+    known, answer = ends[direction], ends[1 - direction]
+    got = score(ranker.evidence(target, direction, known, hidden_end=answer))
+    # With distinct variables hiding one fact changes no other candidate, so pairwise hiding is the reference.
+    candidates = np.arange(kb.num_entities)
+    pair = (np.full_like(candidates, known), candidates)
+    x, y = pair if direction == 0 else pair[::-1]
+    others = ~np.isin(candidates, _answers(kb, target, direction, known)) | (candidates == answer)
+    expected = np.array(plain_scores(rules, kb, target, x, y))
+    assert got[others] == pytest.approx(expected[others], abs=2e-9)
+
+
+def _answers(kb: KnowledgeBase, target: int, direction: int, known: int) -> np.ndarray:
+    facts = kb.facts.of(target)
+    ends = (facts.subject, facts.object)
+    return ends[1 - direction][ends[direction] == known]
+
+
+@settings(deadline=None, max_examples=20)
+@given(bases(), st.sampled_from(AGGREGATIONS))
+def test_evidence_of_members_is_the_plain_aggregation(kb: KnowledgeBase, aggregation: Aggregation) -> None:
+    rules = learn(kb, aggregation)
+    everyone = np.arange(kb.num_entities, dtype=np.int32)
+    for target in (i for i, p in enumerate(kb.predicates) if p.arity == 1):
+        got = score(MemberScorer(rules, kb, np.array([target]), threads=1).evidence(everyone)[:, 0])
+        expected = plain_scores(rules, kb, target, everyone.astype(np.int64), None)
+        assert got == pytest.approx(expected, abs=2e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(bases())
+def test_ranks_are_those_of_sorting(kb: KnowledgeBase) -> None:
+    rules = learn(kb, AGGREGATIONS[0])
+    ranker = Ranker(rules, kb, threads=2)
+    facts = kb.binary[:4]
+    ranks = ranker.rank(facts, kb.facts, hide=True)
+    for fact, direction, above, tied in zip(ranks.fact, ranks.direction, ranks.above, ranks.tied):
+        ends = (int(facts.subject[fact]), int(facts.object[fact]))
+        known, answer = ends[direction], ends[1 - direction]
+        scores = score(ranker.evidence(int(facts.predicate[fact]), int(direction), known, answer))
+        rivals = np.setdiff1d(np.arange(kb.num_entities), _answers(kb, int(facts.predicate[fact]), direction, known))
+        assert above == (scores[rivals] > scores[answer]).sum()
+        assert tied == (scores[rivals] == scores[answer]).sum() + 1
+    assert (ranks.optimistic <= ranks.realistic).all()
+    assert (ranks.realistic <= ranks.pessimistic).all()
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_tie_bounds_hold_exactly_what_rounds_to_the_same_score(weights: list[float]) -> None:
+    total = evidence(np.array(weights)).sum()
+    low, high = tie_bounds(np.array(total))
+    assert low <= total < high
+    for other, same in ((low, True), (low - 1, False), (high - 1, True), (high, False)):
+        if 0 <= other < 2**45:
+            assert (abs(score(other) - score(total)) < 1e-10) == same
