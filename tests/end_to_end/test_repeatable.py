@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -37,3 +41,23 @@ def test_a_run_remembers_its_seed(nlil_command: Nlil, tmp_path: Path) -> None:
     outcome = nlil_command("evaluate", run, "--json")
     assert outcome.json["num_queries"] > 0
     assert "has changed" not in outcome.err
+
+
+def test_a_time_limit_truncates_and_resume_completes(nlil_command: Nlil, kin_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    cut = nlil_command("learn", "kin", "--out", run, "--time-limit", "0.001s", "--json").json
+    assert cut["partial"]
+    assert "cut short" in nlil_command("learn", "kin", "--out", tmp_path / "two", "--time-limit", "0.001s").out
+    whole = nlil_command("learn", "kin", "--out", run, "--resume", "--json").json
+    assert not whole["partial"]
+    assert (run / "rules.parquet").read_bytes() == (kin_run / "rules.parquet").read_bytes()
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
+    learn = ("learn", "kin:5000", "--out", str(tmp_path / "run"), "--set", "max_length=5")
+    child = subprocess.Popen([sys.executable, "-m", "nlil", *learn], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out, err) == (130, "", "nlil: interrupted\n")
+    assert not any(tmp_path.iterdir())

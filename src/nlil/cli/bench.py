@@ -79,7 +79,8 @@ def bench_stats(session: Session, names: list[str] | None, quick: bool, out: Pat
     chosen = names or (stats.QUICK_DATA if quick else stats.DATA)
     usable = [name for name in chosen if available(session, name, skipped, asked=names is not None)]
     entries = {name: stats.measure(name, session.seed or 0) for name in usable}
-    save_entries("stats", entries, out)
+    if entries:
+        save_entries("stats", entries, out)
     finish(session, "stats", entries, skipped, out)
 
 
@@ -117,4 +118,7 @@ def finish(session: Session, bench: str, entries: dict[str, Any], skipped: dict[
 
     shown = {key: {**entry, "quick": False} for key, entry in entries.items()}
     document = {"bench": bench, "entries": entries, "skipped": skipped, "file": str(out / f"{bench}.json")}
-    session.show(document, Markdown(TABLES[bench](shown)), f"kept in {out / f'{bench}.json'}")
+    if entries:
+        session.show(document, Markdown(TABLES[bench](shown)), f"kept in {out / f'{bench}.json'}")
+    else:
+        session.show(document, "nothing was measured")

@@ -30,6 +30,8 @@ def evaluate(
     opened = choose(session, run, rules, data)
     metrics = measure(session, opened, split)
     document = metrics.to_dict()
+    if not metrics.num_queries:
+        session.note(f"{opened.dataset.name}: no {split} fact belongs to a target of these rules: no figures")
     if run is not None and opened.is_own_data:
         keep(session, run, split, document)
     session.show({"data": opened.dataset.name, "split": split, **document}, *views(metrics, opened, split))

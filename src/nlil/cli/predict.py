@@ -12,6 +12,7 @@ from .opening import Opened, open_run
 from .session import Session
 
 if TYPE_CHECKING:
+    from ..data import KnowledgeBase
     from ..evaluation import Answer, Predictor
 
 
@@ -30,7 +31,8 @@ def predict(
     predictor = predictor_of(open_run(session, run, data))
     if query is not None:
         answers = predictor.predict(query, top)
-        session.show({"query": query, "answers": [a.to_dict() for a in answers]}, view(query, answers))
+        session.show({"query": query, "answers": [a.to_dict() for a in answers]},
+                     view(labelled(query, predictor.kb), answers))
     elif queries is not None and out is not None:
         answer_all(session, predictor, queries, out, top)
 
@@ -65,6 +67,17 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
             progress("queries", done, len(asked))
     session.show({"queries": len(asked), "answers": written, "out": str(out)},
                  f"{written:,} answers to {len(asked):,} queries written to {out}")
+
+
+def labelled(query: str, kb: KnowledgeBase) -> str:
+    """The query as asked, then what its names mean."""
+    from ..logic.parse import parse_query
+
+    parsed = parse_query(query)
+    arguments = ", ".join("?" if name is None else kb.label(name) for name in parsed.arguments)
+    meaning = f"{kb.predicate_labels.get(parsed.predicate, parsed.predicate)}({arguments})"
+    plain = ", ".join("?" if name is None else name for name in parsed.arguments)
+    return query if meaning == f"{parsed.predicate}({plain})" else f"{query}: {meaning}"
 
 
 def view(query: str, answers: list[Answer]) -> Any:

@@ -75,13 +75,12 @@ def rule_document(scored: ScoredRule, read: Reader) -> dict[str, Any]:
 
 def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = None) -> Table:
     """Rules for reading: \u2260 stands for the inequalities of a rule whose variables take different entities."""
-    numbers = ("confidence", "PCA", "support", "body")
+    numbers = ("weight", "confidence", "PCA", "support", "body")
     table = plain_table("rule", DISTINCT, *numbers, title=title, right=numbers)
     for item in scored:
-        s, rule = item.stats, item.rule
-        short = replace(rule, distinct=False)
-        table.add_row(*cells(read(short), DISTINCT if rule.distinct else "", s.confidence, s.pca_confidence, s.support,
-                             s.body_size))
+        s, mark = item.stats, DISTINCT if item.rule.distinct else ""
+        short = replace(item.rule, distinct=False)
+        table.add_row(*cells(read(short), mark, item.weight, s.confidence, s.pca_confidence, s.support, s.body_size))
     return table
 
 

@@ -15,32 +15,50 @@ from .evidence import evidence
 NOTHING = np.zeros((0, 2), np.int64)
 
 
-def general_evidence(rules: RuleSet, kb: KnowledgeBase, direction: int, known: Ids, hidden: Ids,
+def general_evidence(rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids,
                      memory: int) -> Iterator[np.ndarray]:
-    """For each query in order its firings; a rule that holds to degree v counts with v times its weight."""
+    """For each query in order its firings; a rule that holds to degree v counts with v times its weight.
+
+    `code` is the step code of the queries' target and direction. A query whose own fact (known, hidden) is
+    in the base is evaluated on the base without it: exact, and slow, but only then.
+    """
     if not len(rules):
         for _ in known:
             yield NOTHING
         return
     evaluator = Evaluator(kb, memory=memory)
-    weight = rules.weights
-    # One dense row per query and rule while a block is open.
-    block = max(1, memory // (16 * kb.num_entities * 8))
+    # While a block is open each of its queries holds a dense row or two.
+    block = max(1, memory // (64 * kb.num_entities))
+    own = [_fact_row(kb, code, int(a), int(b)) for a, b in zip(known, hidden)]
     for begin in range(0, len(known), block):
-        some = known[begin : begin + block].astype(np.int64)
-        firings: list[list[np.ndarray]] = [[] for _ in some]
-        for row in range(len(rules)):
-            rule = rules.rule(row)
-            answers = evaluator.objects(rule, some) if direction == 0 else evaluator.subjects(rule, some)
-            for rows, dense in answers:
-                for i, values in zip(np.arange(len(some))[rows], dense):
-                    values = np.array(values)
-                    end = int(hidden[begin + i])
-                    if end >= 0:
-                        x, y = (some[i], end) if direction == 0 else (end, some[i])
-                        values[end] = evaluator.values(rule, np.array([x]), np.array([y]), hide=True)[0]
-                    fired = np.flatnonzero(values > 0)
-                    power = evidence(values[fired] * weight[row])
-                    firings[i].append(np.stack((fired, power), axis=1))
-        for rows_of_query in firings:
-            yield np.concatenate(rows_of_query) if rows_of_query else NOTHING
+        some = known[begin : begin + block]
+        firings = _firings(rules, evaluator, code & 1, some)
+        for i, a in enumerate(some):
+            row = own[begin + i]
+            if row is None:
+                yield firings[i]
+                continue
+            without = Evaluator(kb.with_facts(kb.facts[np.arange(len(kb.facts)) != row]), memory=memory)
+            yield _firings(rules, without, code & 1, np.array([a]))[0]
+
+
+def _fact_row(kb: KnowledgeBase, code: int, known: int, hidden: int) -> int | None:
+    """The row of the query's own fact in the base."""
+    subject, object_ = (known, hidden) if code & 1 == 0 else (hidden, known)
+    facts = kb.facts
+    found = np.flatnonzero((facts.predicate == code >> 1) & (facts.subject == subject) & (facts.object == object_))
+    return int(found[0]) if hidden >= 0 and len(found) else None
+
+
+def _firings(rules: RuleSet, evaluator: Evaluator, direction: int, known: Ids) -> list[np.ndarray]:
+    firings: list[list[np.ndarray]] = [[NOTHING] for _ in known]
+    weight = rules.weights
+    for row in range(len(rules)):
+        rule = rules.rule(row)
+        ids = known.astype(np.int64)
+        answers = evaluator.objects(rule, ids) if direction == 0 else evaluator.subjects(rule, ids)
+        for rows, dense in answers:
+            for i, values in zip(range(rows.start, rows.stop), dense):
+                fired = np.flatnonzero(values > 0)
+                firings[i].append(np.stack((fired, evidence(values[fired] * weight[row])), axis=1))
+    return [np.concatenate(parts) for parts in firings]

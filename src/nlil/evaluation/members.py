@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, offsets
+from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..engine.edges import EdgeIndex, edge_index
 from ..engine.evaluator import Evaluator
@@ -69,6 +69,11 @@ def body_plan(rules: RuleSet, targets: Ids, num_codes: int) -> BodyPlan:
         power[lines],
         prior,
     )
+
+
+def walkable(rules: RuleSet) -> Mask:
+    """The line rules that `reach` can walk: it keeps a constant end apart from the variables, `distinct` does not."""
+    return ~(rules.distinct & (rules.end >= 0))
 
 
 @compiled
@@ -149,11 +154,12 @@ class MemberScorer:
         self.rules, self.kb, self.targets = rules, kb, np.asarray(targets, np.int32)
         self.edges: EdgeIndex = edge_index(kb)
         self.is_unary = unary_mask(kb)
-        soft = kb.facts.weight is not None
-        lines = rules.take(np.zeros(0, np.int64)) if soft else rules
-        self.plan = body_plan(lines, self.targets, self.edges.num_codes)
-        chosen = np.isin(rules.head, self.targets)
-        self.general = np.flatnonzero(chosen if soft else chosen & (np.arange(len(rules)) >= rules.num_lines))
+        is_prior = ~(rules.steps != NO_STEP).any(axis=1)
+        lines = is_prior if kb.facts.weight is not None else is_prior | walkable(rules)
+        self.plan = body_plan(rules if lines.all() else rules.take(lines), self.targets, self.edges.num_codes)
+        general = np.isin(rules.head, self.targets)
+        general[: rules.num_lines] &= ~lines
+        self.general = np.flatnonzero(general)
         self.evaluator = Evaluator(kb, memory=memory)
         self.strongest_only = rules.aggregation.kind == "max"
         self.top = 1 if self.strongest_only else rules.aggregation.top

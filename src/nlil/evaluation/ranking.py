@@ -16,7 +16,7 @@ from ..progress import Progress, silent
 from ..rules import RuleSet
 from .evidence import score, tie_bounds
 from .general import general_evidence
-from .plan import Plan, plan, shapes, unary_mask
+from .plan import Plan, Shapes, plan, shapes, unary_mask
 from .scoring import ScoreSpace, count_ranks, score_query, score_space
 
 BLOCK = 128
@@ -71,22 +71,19 @@ class Ranker:
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
         """The plan of the line rules, and the rules that only the general engine can evaluate."""
         mine = self.rules.take(self.rows_of(target))
-        if self.kb.facts.weight is not None:
-            # Soft facts: a rule fires to a degree, which only the general engine computes.
-            return self._no_plan(target, direction), mine
         parts = shapes(mine, self.is_unary)
+        if self.kb.facts.weight is not None:
+            # Soft facts: a rule fires to a degree, which only the general engine computes. Priors always hold.
+            others = np.setdiff1d(np.arange(len(mine)), parts.prior)
+            none = others[:0]
+            parts = Shapes(none, none, none, parts.prior, others)
         layout = plan(mine, self.kb, self.edges, parts, direction)
         return layout._replace(code=2 * target + direction), mine.take(parts.rest)
-
-    def _no_plan(self, target: int, direction: int) -> Plan:
-        empty = RuleSet.empty(self.kb)
-        layout = plan(empty, self.kb, self.edges, shapes(empty, self.is_unary), direction)
-        return layout._replace(code=2 * target + direction)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""
         layout, rest = self.target_plan(target, direction)
-        extra = next(general_evidence(rest, self.kb, direction, np.array([known]), np.array([hidden_end]), self.memory))
+        extra = next(general_evidence(rest, self.kb, layout.code, np.array([known]), np.array([hidden_end]), self.memory))
         space = self.pool.scratch()
         score_query(self.edges, layout, self.is_unary, known, hidden_end, self.top, self.strongest_only, extra, space)
         return space.total.copy()
@@ -101,7 +98,7 @@ class Ranker:
             ends = (facts.subject[rows], facts.object[rows])
             query, answer = ends[direction], ends[1 - direction]
             hidden = answer if hide else np.full(len(rows), -1, np.int32)
-            extra = general_evidence(rest, self.kb, direction, query, hidden, self.memory)
+            extra = general_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
             work = [(rows[i : i + BLOCK], query[i : i + BLOCK], answer[i : i + BLOCK], hidden[i : i + BLOCK])
                     for i in range(0, len(rows), BLOCK)]
             tasks = [(*block, [next(extra) for _ in block[0]]) for block in work]

@@ -62,6 +62,17 @@ def add(space, num_touched, candidate, evidence, top):
 
 
 @compiled
+def _hidden_end(query_code, known, hidden_end, node, code):
+    """Where the query's own fact would lead from `node` along `code`: no such edge counts. -1: nowhere."""
+    if hidden_end >= 0:
+        if code == query_code and node == known:
+            return hidden_end
+        if code == (query_code ^ 1) and node == hidden_end:
+            return known
+    return -1
+
+
+@compiled
 def leaves(edges, node, code, distinct, hidden_end):
     """Has `node` an edge `code` (to another entity when distinct) besides the one to hidden_end?"""
     low, high = code_range(edges, node, code)
@@ -101,11 +112,7 @@ def _forward(edges, plan, known, hidden_end, top, space, num_touched):
     previous = -1
     for e in range(edges.pointer[known], edges.pointer[known + 1]):
         code = edges.code[e]
-        own = hidden_end >= 0 and (
-            (code == plan.code and edges.neighbour[e] == hidden_end)
-            or (known == hidden_end and code == (plan.code ^ 1) and edges.neighbour[e] == known)
-        )
-        if not own:
+        if edges.neighbour[e] != _hidden_end(plan.code, known, hidden_end, known, code):
             item = edges.item_of_edge[e]
             i = _lower_bound(plan.item, item)
             while i < len(plan.item) and plan.item[i] == item:
@@ -113,7 +120,7 @@ def _forward(edges, plan, known, hidden_end, top, space, num_touched):
                 i += 1
         if code != previous:
             previous = code
-            hidden = hidden_end if code == plan.code else -1
+            hidden = _hidden_end(plan.code, known, hidden_end, known, code)
             i = _lower_bound(plan.half_code, code)
             while i < len(plan.half_code) and plan.half_code[i] == code:
                 if leaves(edges, known, code, plan.half_distinct[i], hidden):
@@ -125,15 +132,14 @@ def _forward(edges, plan, known, hidden_end, top, space, num_touched):
 @compiled
 def _back(edges, plan, known, hidden_end, top, space, num_touched):
     """Runs first, on rules from strong to weak: a candidate that holds `top` rules has its best."""
-    reverse = plan.code ^ 1
     for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
         body = plan.back_body[i]
         if body >= 0:
-            own = edges.item_code[body] == reverse and edges.item_entity[body] == known
+            code, end = edges.item_code[body], edges.item_entity[body]
             for m in range(edges.item_pointer[body], edges.item_pointer[body + 1]):
                 x = edges.item_member[m]
                 full = top > 0 and space.held[x] == top
-                if not full and not (own and x == hidden_end):
+                if not full and end != _hidden_end(plan.code, known, hidden_end, x, code):
                     num_touched = add(space, num_touched, x, plan.back_evidence[i], top)
             continue
         code = -2 - body
@@ -143,7 +149,7 @@ def _back(edges, plan, known, hidden_end, top, space, num_touched):
             if x == previous or (top > 0 and space.held[x] == top):
                 continue
             previous = x
-            hidden = known if code == reverse and x == hidden_end else -1
+            hidden = _hidden_end(plan.code, known, hidden_end, x, code)
             if leaves(edges, x, code, plan.back_distinct[i], hidden):
                 num_touched = add(space, num_touched, x, plan.back_evidence[i], top)
     return num_touched

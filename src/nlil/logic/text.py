@@ -48,9 +48,11 @@ def readable_text(rule: Rule, entity_label: Label | None = None, predicate_label
     return f"{writer.head(rule.head)} :- {writer.disjunction(rule.body)}."
 
 
-def formula_text(formula: Formula, distinct: bool = False) -> str:
+def formula_text(
+    formula: Formula, distinct: bool = False, entity_label: Label | None = None, predicate_label: Label | None = None
+) -> str:
     """A body alone; variables are numbered from Z1."""
-    return _Writer(atom_text, atom_text, distinct).disjunction(formula)
+    return _Writer(entity_label or atom_text, predicate_label or atom_text, distinct).disjunction(formula)
 
 
 def fact_text(fact: Fact) -> str:

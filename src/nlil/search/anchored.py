@@ -150,10 +150,11 @@ def _anchored_of(edges, begin, end, bodies_beyond_self, min_support, min_confide
             support = item_count[item]
             item_count[item] = 0
             body = edges.item_pointer[item + 1] - edges.item_pointer[item]
+            pca = item_pca[item] if q % 2 == 0 else body
             if loop and edges.item_code[item] == (q ^ 1) and edges.item_entity[item] == c:
                 body -= 1
+                pca -= 1
             if support >= min_support and support >= min_confidence * body:
-                pca = min(item_pca[item], body) if q % 2 == 0 else body
                 columns[0, rows], columns[1, rows], columns[2, rows] = head, item, support
                 columns[3, rows], columns[4, rows] = body, pca
                 rows += 1

@@ -1,0 +1,189 @@
+"""firing: the rules of a target that hold for one fact, and the evidence of each. The fact itself is hidden.
+
+It agrees with `Ranker.evidence` and `MemberScorer`, which score all candidates at once; here one candidate is
+looked at and the rules are kept apart. Rules are looked at by column: a target of a large base has tens of
+thousands of them, of which a few fire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.kb import KnowledgeBase
+from ..engine.edges import EdgeIndex, edge_index
+from ..engine.evaluator import Evaluator
+from ..engine.kernels import compiled
+from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..evaluation.evidence import evidence
+from ..evaluation.members import walkable
+from ..evaluation.plan import reversed_steps, shapes, unary_mask
+from ..logic.formula import Constant
+from ..rules import RuleSet
+from ..rules.coding import FIRST, FREE, NO_STEP
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Fired:
+    """Rules that hold for a fact. `rows` are rows of the whole set, ascending; `value` is 1 where facts are crisp.
+
+    `asked` are the rows whose head fits the fact, whether they hold or not.
+    """
+
+    rows: Longs
+    evidence: Longs
+    value: Doubles
+    is_prior: Mask
+    asked: Longs
+
+
+@compiled
+def _walk_lines(edges, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group,
+                fires):
+    """fires[i]: the line steps[i] from `start` arrives at end[i] (anywhere where that is negative)."""
+    for i in range(len(steps)):
+        limit = 1 if end[i] < 0 else NO_LIMIT
+        found = reach(edges, walk, steps[i], length[i], is_unary, start, distinct[i], hidden_code, hidden_end,
+                      hidden_group, limit)
+        fires[i] = found > 0 if end[i] < 0 else walk.seen[end[i]] == walk.clock[0]
+
+
+class Firing:
+    """Asks which rules fire, over one base; keep it for many facts. `rules` are bound to the ids of `kb`."""
+
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, edges: EdgeIndex | None = None) -> None:
+        self.rules, self.kb, self.memory = rules, kb, memory
+        self.edges = edge_index(kb) if edges is None else edges
+        self.is_unary = unary_mask(kb)
+        self.is_soft = kb.facts.weight is not None
+        self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        return Evaluator(self.kb, memory=self.memory)
+
+    @cached_property
+    def walk(self) -> WalkSpace:
+        return walk_space(self.kb.num_entities, max(self.rules.steps.shape[1], 1))
+
+    def of_target(self, target: int) -> tuple[Longs, RuleSet]:
+        """Rows of the whole set whose head is the predicate id `target`, and those rules as a set of their own."""
+        if target != self._target:
+            rows = np.flatnonzero(self.rules.head == target)
+            self._target, self._rows, self._mine = target, rows, self.rules.take(rows)
+        return self._rows, self._mine
+
+    # binary heads -----------------------------------------------------------------------------------
+
+    def pair(self, target: int, x: int, y: int, hidden: Pair | None = None) -> Fired:
+        """Rules that hold for target(x, y) while the fact target(hidden) is invisible: the fact itself, or one
+        that shares an end with it (a rival answer is judged without the answer that the data has)."""
+        rows, mine = self.of_target(target)
+        fits = self._fits(mine, x, y)
+        parts = shapes(mine, self.is_unary)
+        is_prior = np.zeros(len(mine), bool)
+        is_prior[parts.prior] = True
+        value = np.where(is_prior & fits, 1.0, 0.0)
+        rest = np.flatnonzero(~is_prior) if self.is_soft else parts.rest
+        if not self.is_soft:
+            chain = parts.chain[fits[parts.chain]]
+            value[chain] = self._chains(mine, chain, target, x, y, hidden)
+            bodies = np.concatenate((parts.anchored, parts.half))
+            bodies = bodies[fits[bodies]]
+            for node, some in ((y, bodies[mine.fixed[bodies] == FIRST]), (x, bodies[mine.fixed[bodies] != FIRST])):
+                value[some] = self._one_move(mine, some, node, *self._edges_of(node, target, hidden))
+        rest = rest[fits[rest]]
+        if len(rest):
+            own = hidden == (x, y)
+            evaluator = self.evaluator if own or hidden is None else self._without(target, hidden)
+            for row in rest.tolist():
+                value[row] = evaluator.values(mine.rule(row), np.array([x]), np.array([y]), own)[0]
+        return self._fired(rows, mine, value, is_prior, fits)
+
+    def _fits(self, mine: RuleSet, x: int, y: int) -> Mask:
+        """Whether (x, y) is a tuple of each head: its constant, and one graph for both sides."""
+        fits = np.zeros(len(mine), bool)
+        if self.kb.graph_of is not None and self.kb.graph_of[x] != self.kb.graph_of[y]:
+            return fits
+        fits[: mine.num_lines] = mine.head_entity == np.array([FREE, x, y])[mine.fixed]
+        names = self.kb.entities.names([x, y])
+        for row, rule in enumerate(mine.general, start=mine.num_lines):
+            fits[row] = all(a.name == n for a, n in zip(rule.head.arguments, names) if isinstance(a, Constant))
+        return fits
+
+    def _one_move(self, mine: RuleSet, some: Longs, node: int, code: Ids, there: Ids) -> Mask:
+        """k(node, d), or k(node, Z) for any Z, over the visible edges (code, there) of the node."""
+        wanted, end = mine.steps[some, 0].astype(np.int64), mine.end[some]
+        size = self.kb.num_entities
+        anchored = np.isin(wanted * size + end, code.astype(np.int64) * size + there)
+        apart = np.isin(wanted, code[there != node])
+        return np.where(end >= 0, anchored, np.where(mine.distinct[some], apart, np.isin(wanted, code)))
+
+    def _chains(self, mine: RuleSet, chain: Longs, target: int, x: int, y: int, hidden: Pair | None) -> Mask:
+        steps = mine.steps[chain].astype(np.int64)
+        length = (steps != NO_STEP).sum(axis=1)
+        start, end, code, hidden_end = x, y, 2 * target, -1 if hidden is None else hidden[1]
+        if hidden is not None and hidden[0] != x:
+            # `reach` hides an edge of its start: begin at the end that the fact shares with the hidden one.
+            steps = reversed_steps(steps, length, self.is_unary)
+            start, end, code, hidden_end = y, x, 2 * target + 1, hidden[0]
+        fires = np.zeros(len(chain), bool)
+        group = np.zeros(len(self.is_unary), bool)
+        _walk_lines(self.edges, self.walk, steps, length, np.full(len(chain), end), mine.distinct[chain], self.is_unary,
+                    start, code, hidden_end, group, fires)
+        return fires
+
+    def _edges_of(self, node: int, target: int, hidden: Pair | None) -> tuple[Ids, Ids]:
+        """(codes, neighbours) of the node, the hidden fact left out in both directions."""
+        span = slice(*self.edges.pointer[node : node + 2])
+        code, there = self.edges.code[span], self.edges.neighbour[span]
+        if hidden is None:
+            return code, there
+        forward = (code == 2 * target) & (there == hidden[1]) & (node == hidden[0])
+        backward = (code == 2 * target + 1) & (there == hidden[0]) & (node == hidden[1])
+        seen = ~(forward | backward)
+        return code[seen], there[seen]
+
+    def _without(self, target: int, hidden: Pair) -> Evaluator:
+        facts = self.kb.facts
+        own = (facts.predicate == target) & (facts.subject == hidden[0]) & (facts.object == hidden[1])
+        return Evaluator(self.kb.with_facts(facts[~own]), memory=self.memory)
+
+    # unary heads ------------------------------------------------------------------------------------
+
+    def member(self, target: int, x: int, hide: bool = True) -> Fired:
+        """Rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
+        rows, mine = self.of_target(target)
+        length = (mine.steps != NO_STEP).sum(axis=1)
+        is_prior = np.concatenate((length == 0, np.zeros(len(mine.general), bool)))
+        value = np.where(is_prior, 1.0, 0.0)
+        lines = np.flatnonzero((length > 0) & walkable(mine) & (not self.is_soft))
+        fires = np.zeros(len(lines), bool)
+        group = np.zeros(len(self.is_unary), bool)
+        if hide:
+            group[list(self.kb.classes if target in self.kb.classes else {target})] = True
+        _walk_lines(self.edges, self.walk, mine.steps[lines].astype(np.int64), length[lines],
+                    mine.end[lines].astype(np.int64), mine.distinct[lines], self.is_unary, x, -1, -1, group, fires)
+        value[lines] = fires
+        rest = ~is_prior
+        rest[lines] = False
+        for row in np.flatnonzero(rest).tolist():
+            value[row] = self.evaluator.values(mine.rule(row), np.array([x]), None, hide)[0]
+        return self._fired(rows, mine, value, is_prior, np.ones(len(mine), bool))
+
+    def _fired(self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask) -> Fired:
+        holds = np.flatnonzero(value > 0)
+        power = evidence(value[holds] * mine.weights[holds])
+        return Fired(rows[holds], power, value[holds], is_prior[holds], rows[fits])
+
+
+def firing_rules(rules: RuleSet, kb: KnowledgeBase, target: int, x: int, y: int | None = None, hide: bool = True,
+                 memory: int = 2**30) -> Fired:
+    """The rules of a set bound to `kb` that hold for target(x, y), or target(x); `hide` hides the fact itself."""
+    firing = Firing(rules, kb, memory)
+    return firing.member(target, x, hide) if y is None else firing.pair(target, x, y, (x, y) if hide else None)
