@@ -55,7 +55,8 @@ def test_a_time_limit_truncates_and_resume_completes(nlil_command: Nlil, kin_run
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
     learn = ("learn", "kin:5000", "--out", str(tmp_path / "run"), "--set", "max_length=5")
-    child = subprocess.Popen([sys.executable, "-m", "nlil", *learn], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-m", "nlil", *learn], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
     time.sleep(4)
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)

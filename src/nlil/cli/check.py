@@ -19,14 +19,18 @@ def check(
 ) -> None:
     """Find facts that the rules dispute, worst first."""
     from ..explanation import check as check_facts
-    from .render import cells, plain_table
+    from .render import cells, plain_table, short_text
 
     opened = open_run(session, run, data)
-    disputes = check_facts(opened.rules, opened.dataset.kb, opened.dataset.splits, top)
+    with session.progress() as progress:
+        disputes = check_facts(opened.rules, opened.base, top=top, threads=opened.config.threads,
+                               memory=opened.config.memory, progress=progress)
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return
-    table = plain_table("fact", "own score", "the rules prefer", "score", right=("own score", "score"))
-    for dispute in disputes:
-        table.add_row(*cells(str(dispute.fact), dispute.own_score, str(dispute.competitor), dispute.competitor_score))
+    table = plain_table("fact", "own score", "the rules prefer", "score", "because", right=("own score", "score"))
+    for d in disputes:
+        because = short_text(d.reasons[0].rule, d.labels.rule) if d.reasons else ""
+        table.add_row(*cells(d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score,
+                             because))
     session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, table)

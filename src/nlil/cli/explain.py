@@ -15,11 +15,13 @@ def explain(
     session: Session,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     query: Annotated[str, typer.Argument(metavar="FACT", help="uncle(alice, bob) or person(obj17)")],
+    top: Annotated[int | None, typer.Option(min=1, help="Rules shown, strongest first. Default: all that count, up "
+                                            "to 20.")] = None,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
 ) -> None:
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
     from ..explanation import explain as explain_fact
 
     opened = open_run(session, run, data)
-    explanation = explain_fact(opened.rules, opened.dataset.kb, query)
+    explanation = explain_fact(opened.rules, opened.base, query, top=top, memory=opened.config.memory)
     session.show(explanation.to_dict(), explanation)

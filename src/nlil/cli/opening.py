@@ -10,7 +10,7 @@ from ..errors import RunError
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..data import Dataset
+    from ..data import Dataset, KnowledgeBase
     from ..learning.config import LearnerConfig
     from ..rules import RuleSet
 
@@ -23,6 +23,15 @@ class Opened:
     dataset: Dataset
     config: LearnerConfig
     is_own_data: bool
+
+    @property
+    def base(self) -> KnowledgeBase:
+        """What a question may look at: the training facts, and the scenes of every split, each a world of its own."""
+        kb = self.dataset.kb
+        facts = kb.facts
+        for context in self.dataset.splits.context.values():
+            facts = facts + context
+        return kb if facts is kb.facts else kb.with_facts(facts)
 
 
 def read_data(session: Session, source: str, seed: int) -> Dataset:

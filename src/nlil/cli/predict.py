@@ -41,7 +41,7 @@ def predictor_of(opened: Opened) -> Predictor:
     """Known are the facts of all splits: a held-out fact that is found is no discovery."""
     from ..evaluation import Predictor
 
-    kb, config = opened.dataset.kb, opened.config
+    kb, config = opened.base, opened.config
     known = kb.facts + opened.dataset.splits.all()
     return Predictor(opened.rules, kb, known, config.threads, config.memory)
 
@@ -71,13 +71,12 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
 
 def labelled(query: str, kb: KnowledgeBase) -> str:
     """The query as asked, then what its names mean."""
-    from ..logic.parse import parse_query
+    from ..explanation.labels import Labels
+    from ..logic.query import parse_query
 
     parsed = parse_query(query)
-    arguments = ", ".join("?" if name is None else kb.label(name) for name in parsed.arguments)
-    meaning = f"{kb.predicate_labels.get(parsed.predicate, parsed.predicate)}({arguments})"
-    plain = ", ".join("?" if name is None else name for name in parsed.arguments)
-    return query if meaning == f"{parsed.predicate}({plain})" else f"{query}: {meaning}"
+    meaning = Labels.of(kb).query(parsed)
+    return query if meaning == str(parsed) else f"{query}: {meaning}"
 
 
 def view(query: str, answers: list[Answer]) -> Any:

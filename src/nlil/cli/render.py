@@ -50,13 +50,14 @@ def number(value: float | int) -> str:
 
 def reader(rules: RuleSet) -> Reader:
     """rule -> text with labels where the data has them."""
-    from ..logic.text import atom_text, readable_text
+    from ..explanation.labels import Labels
 
-    def label(labels: Mapping[str, str]) -> Callable[[str], str]:
-        return lambda name: labels[name] if name in labels else atom_text(name)
+    return Labels(rules.entity_labels, rules.predicate_labels).rule
 
-    entity, predicate = label(rules.entity_labels), label(rules.predicate_labels)
-    return lambda rule: readable_text(rule, entity, predicate)
+
+def short_text(rule: Rule, read: Reader) -> str:
+    """The rule without its inequalities; whoever shows it says that the variables are distinct."""
+    return read(replace(rule, distinct=False))
 
 
 def rule_document(scored: ScoredRule, read: Reader) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = N
     table = plain_table("rule", DISTINCT, *numbers, title=title, right=numbers)
     for item in scored:
         s, mark = item.stats, DISTINCT if item.rule.distinct else ""
-        short = replace(item.rule, distinct=False)
-        table.add_row(*cells(read(short), mark, item.weight, s.confidence, s.pca_confidence, s.support, s.body_size))
+        text = short_text(item.rule, read)
+        table.add_row(*cells(text, mark, item.weight, s.confidence, s.pca_confidence, s.support, s.body_size))
     return table
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..engine.device import resolve_device
 from ..engine.edges import EdgeIndex, edge_index
 from ..engine.pool import Pool
 from ..progress import Progress, silent
@@ -54,7 +55,7 @@ class Ranker:
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30,
                  device: str = "cpu") -> None:
-        self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
+        self.rules, self.kb, self.memory, self.device = rules, kb, memory, resolve_device(device)
         self.edges: EdgeIndex = edge_index(kb)
         self.is_unary = unary_mask(kb)
         self._order = np.argsort(rules.head, kind="stable")
@@ -92,6 +93,9 @@ class Ranker:
         """Ranks for both directions of every binary fact; answers in `known` are filtered."""
         groups = list(self._groups(facts))
         results = [np.zeros((4, 0), np.int64)]
+        if self.device == "cuda":
+            ranked, groups = self._on_device(groups, facts, known, hide)
+            results.append(ranked)
         for done, (target, direction, rows) in enumerate(groups):
             layout, rest = self.target_plan(target, direction)
             answers = Answers.of(known, target, direction, self.kb.num_entities)
@@ -112,6 +116,22 @@ class Ranker:
             progress("rank", done + 1, len(groups))
         return Ranks(*np.concatenate(results, axis=1))
 
+    def _on_device(self, groups: list[tuple[int, int, Longs]], facts: Facts, known: Facts,
+                   hide: bool) -> tuple[np.ndarray, list[tuple[int, int, Longs]]]:
+        """Ranks of the groups that the GPU can do, and the groups left for the CPU."""
+        from .device_ranking import DeviceRanker, Group, fits
+
+        rest, there = [], []
+        plans = self.pool.map(lambda _, g: self.target_plan(g[0], g[1]), groups)
+        inside = known_rows(facts, self.kb.facts, self.kb.num_entities) if hide else np.zeros(len(facts), bool)
+        for (target, direction, rows), (layout, general) in zip(groups, plans):
+            if len(general) or inside[rows].any() or not self.top or not fits(layout):
+                rest.append((target, direction, rows))
+                continue
+            ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
+            there.append(Group(layout, rows, ends[direction], ends[1 - direction], direction))
+        return DeviceRanker(self, self.device).rank(there, known, self.memory), rest
+
     def _groups(self, facts: Facts) -> Iterator[tuple[int, int, Longs]]:
         binary = np.flatnonzero(~facts.is_unary)
         for target in np.unique(facts.predicate[binary]):
@@ -129,6 +149,15 @@ class Ranker:
             above, tied = count_ranks(space.total, answer[i], answers.to(int(query[i])), low, high)
             result[:, i] = rows[i], above, tied
         return result
+
+
+def known_rows(facts: Facts, base: Facts, num_entities: int) -> np.ndarray:
+    """Which facts are in `base`."""
+
+    def key(f: Facts) -> Longs:
+        return (f.predicate.astype(np.int64) * num_entities + f.subject) * (num_entities + 1) + f.object + 1
+
+    return np.isin(key(facts), key(base))
 
 
 @dataclass(frozen=True, eq=False)

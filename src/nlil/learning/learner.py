@@ -13,6 +13,7 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..engine.device import resolve_device
 from ..engine.evaluator import Evaluator
 from ..engine.statistics import rule_stats
 from ..errors import NlilError
@@ -71,6 +72,7 @@ class Learner:
             candidates=config.candidates,
             seed=config.seed,
             threads=config.threads,
+            device=resolve_device(config.device),
             memory=config.memory,
             deadline=started + config.time_limit if config.time_limit else None,
         )

@@ -145,6 +145,7 @@ def _anchored_of(edges, begin, end, bodies_beyond_self, min_support, min_confide
             break
         c = edges.item_entity[head]
         loop = _has_self_loop(edges, q, c)
+        touched[:num_touched].sort()
         for i in range(num_touched):
             item = touched[i]
             support = item_count[item]

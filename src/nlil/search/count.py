@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from . import anchored, chains, longer, typed
 from .chains import Chains
 from .options import CountOptions
 from .unary import UnaryRules, unary_rules
+
+if TYPE_CHECKING:
+    from .tensors import TensorCounter
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,8 @@ def _late(options: CountOptions) -> bool:
 def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
             progress: Progress) -> list[RuleSet]:
     facts = target_facts(kb, targets)
-    found = [chains.one_step_chains(edges, facts, targets, options.min_support, options.min_confidence)]
-    if options.max_length >= 2:
-        pool = Pool(lambda: chains.Workspace(edges, len(targets)), options.threads)
-
-        def two(work: chains.Workspace, first: int) -> Chains:
-            return chains.chains_from(edges, facts, first, work, options.min_support, options.min_confidence)
-
-        found.append(Chains.join(pool.map(two, range(edges.num_codes), "chains", progress, options.deadline), 2))
+    tensors = _tensors(edges, facts, targets, options)
+    found = _short(edges, facts, targets, options, tensors, progress)
     short = list(found)
     for length in range(3, options.max_length + 1):
         found.append(_longer(edges, facts, len(targets), length, options, progress))
@@ -70,17 +68,54 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
         found += _typed(kb, edges, facts, short, options, progress)
     parts = [_chain_part(kb, targets, facts, c) for c in found]
     if options.constants and kb.graph_of is None:
-        codes = [int(code) for t in targets for code in (2 * t, 2 * t + 1)]
-        pool_of_none: Pool[None] = Pool(lambda: None, options.threads)
-        budget = max(options.memory // (4 * pool_of_none.threads), 2**20)
-
-        def constant(_: None, code: int) -> RuleSet:
-            rows = anchored.anchored_rules(edges, code, options.min_support, options.min_confidence, budget)
-            rows = anchored.Anchored.join([rows, anchored.priors(edges, code, options.min_support)])
-            return _anchored_part(kb, edges, code, rows)
-
-        parts += pool_of_none.map(constant, codes, "constants", progress, options.deadline)
+        parts += _constants(kb, edges, targets, options, tensors, progress)
     return parts
+
+
+def _tensors(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions) -> TensorCounter | None:
+    if options.device == "cpu" or not len(edges.code):
+        return None
+    from .tensors import TensorCounter
+
+    return TensorCounter(edges, facts, targets, options.device, options.memory)
+
+
+def _short(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions, tensors: TensorCounter | None,
+           progress: Progress) -> list[Chains]:
+    """Chains of length 1 and 2."""
+    least = (options.min_support, options.min_confidence)
+    if tensors is not None:
+        return tensors.chains(*least)[: options.max_length]
+    found = [chains.one_step_chains(edges, facts, targets, *least)]
+    if options.max_length >= 2:
+        pool = Pool(lambda: chains.Workspace(edges, len(targets)), options.threads)
+
+        def two(work: chains.Workspace, first: int) -> Chains:
+            return chains.chains_from(edges, facts, first, work, *least)
+
+        found.append(Chains.join(pool.map(two, range(edges.num_codes), "chains", progress, options.deadline), 2))
+    return found
+
+
+def _constants(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
+               tensors: TensorCounter | None, progress: Progress) -> list[RuleSet]:
+    """Anchored, half-anchored rules and priors, code by code."""
+    codes = [int(code) for t in targets for code in (2 * t, 2 * t + 1)]
+    least = (options.min_support, options.min_confidence)
+
+    def part(code: int, rows: anchored.Anchored) -> RuleSet:
+        rows = anchored.Anchored.join([rows, anchored.priors(edges, code, options.min_support)])
+        return _anchored_part(kb, edges, code, rows)
+
+    if tensors is not None:
+        return [part(code, rows) for code, rows in tensors.anchored(codes, *least)]
+    pool: Pool[None] = Pool(lambda: None, options.threads)
+    budget = max(options.memory // (4 * pool.threads), 2**20)
+
+    def constant(_: None, code: int) -> RuleSet:
+        return part(code, anchored.anchored_rules(edges, code, *least, budget))
+
+    return pool.map(constant, codes, "constants", progress, options.deadline)
 
 
 def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions,

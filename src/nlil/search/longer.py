@@ -21,9 +21,9 @@ MOST_EDGES = 200_000
 """Edges that the search for paths between the ends of one fact may look at."""
 ESTIMATE_STARTS = 100
 """Starts on which the confidence of a candidate is estimated, ..."""
-ESTIMATE_PAIRS = 1000
+ESTIMATE_PAIRS = 500
 """... fewer when they reach this many pairs."""
-ESTIMATED = 10
+ESTIMATED = 5
 """Candidates estimated for each one that is then counted."""
 
 

@@ -16,5 +16,6 @@ class CountOptions:
     candidates: int = 200
     seed: int = 0
     threads: int = 1
+    device: str = "cpu"
     memory: int = 2**30
     deadline: float | None = None

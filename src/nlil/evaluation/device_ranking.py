@@ -1,0 +1,289 @@
+"""Filtered ranks on a GPU: the same evidence, as integers, and so the same ranks as on a CPU.
+
+All targets of a split are laid out together and ranked in batches of queries; `device_kernel.fire` does the
+firing. Chains of one and two steps are reached by sorting path keys on the device, other chains are walked by
+the compiled loops. What neither knows (general rules, soft facts, a hidden fact) stays with the CPU ranker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..data.arrays import Longs
+from ..data.facts import Facts
+from ..engine.calculus import ranges
+from ..engine.edges import EdgeIndex
+from ..engine.kernels import compiled
+from ..engine.walk import NO_LIMIT, WalkSpace, reach
+from .evidence import tie_bounds
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from .ranking import Ranker
+
+BYTES_PER_PATH = 96
+BLOCK = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The queries of one target in one direction."""
+
+    plan: Plan
+    rows: Longs
+    query: Longs
+    answer: Longs
+    direction: int
+
+
+def fits(plan: Plan) -> bool:
+    """Whether a plan can be ranked here: every half-anchored rule has distinct variables, so its body is an item."""
+    return bool(plan.half_distinct.all() and plan.back_distinct[plan.back_body < 0].all())
+
+
+class DeviceRanker:
+    def __init__(self, ranker: Ranker, device: str) -> None:
+        self.ranker, self.device = ranker, torch.device(device)
+        edges = ranker.edges
+        self.num_entities, self.num_codes, self.num_items = edges.num_entities, edges.num_codes, len(edges.item_code)
+        self.pointer, self.code, self.neighbour = (self.put(a) for a in (edges.pointer, edges.code, edges.neighbour))
+        node = torch.repeat_interleave(torch.arange(self.num_entities, device=self.device), self.pointer.diff())
+        # A code to another entity is an item too, numbered behind the others: the body k(X, Z1).
+        apart = self.neighbour != node
+        half = torch.unique(self.code[apart] * self.num_entities + node[apart])
+        half_item, half_node = half // self.num_entities + self.num_items, half % self.num_entities
+        item = torch.cat((self.put(edges.item_of_edge), half_item))
+        owner = torch.cat((node, half_node))
+        order = torch.argsort(owner, stable=True)
+        self.items, self.items_pointer = item[order], self._offsets(owner[order], self.num_entities)
+        by_item = torch.argsort(item, stable=True)
+        self.item_member = owner[by_item].to(torch.int32)
+        self.item_pointer = self._offsets(item[by_item], self.num_items + self.num_codes)
+
+    def put(self, array: np.ndarray) -> Tensor:
+        return torch.as_tensor(np.ascontiguousarray(array, np.int64), device=self.device)
+
+    def _offsets(self, sorted_keys: Tensor, num_keys: int) -> Tensor:
+        return torch.searchsorted(sorted_keys, torch.arange(num_keys + 1, device=self.device))
+
+    def rank(self, groups: list[Group], known: Facts, memory: int) -> np.ndarray:
+        """Columns (fact row, direction, above, tied) for the queries of all groups."""
+        if not groups:
+            return np.zeros((4, 0), np.int64)
+        rules = _Rules(self, groups)
+        query = np.concatenate([g.query for g in groups])
+        answer = np.concatenate([g.answer for g in groups])
+        of_group = np.repeat(np.arange(len(groups)), [len(g.query) for g in groups])
+        code = np.array([g.plan.code for g in groups])[of_group]
+        answers = _Known(self, known)
+        top = max(self.ranker.top, 1)
+        batch = max(1, memory // (self.num_entities * 8 * (top + 3)))
+        found = []
+        for low in range(0, len(query), batch):
+            part = slice(low, low + batch)
+            total = rules.totals(query[part], of_group[part], top, self.ranker.strongest_only)
+            found.append(answers.ranks(total, code[part], query[part], answer[part]))
+        above, tied = np.concatenate(found, axis=1)
+        rows = np.concatenate([g.rows for g in groups])
+        return np.stack((rows, np.array([g.direction for g in groups])[of_group], above, tied))
+
+    def two_steps(self, starts: Tensor, wanted: Tensor, memory: int) -> tuple[Tensor, Tensor]:
+        """(start * num_codes^2 + body, end) of all distinct two-step paths whose body is wanted, sorted."""
+        degree = self.pointer.diff()
+        edge_row, edge = ranges(self.pointer[starts], self.pointer[starts + 1])
+        work = degree[self.neighbour[edge]].cumsum(0).cpu().numpy()
+        keys, low, limit = [torch.zeros(0, dtype=torch.int64, device=self.device)], 0, max(memory // BYTES_PER_PATH, 1)
+        while low < len(work):
+            high = max(int(np.searchsorted(work, (work[low - 1] if low else 0) + limit)), low + 1)
+            first = edge[low:high]
+            row, second = ranges(self.pointer[self.neighbour[first]], self.pointer[self.neighbour[first] + 1])
+            start, middle = starts[edge_row[low:high]][row], self.neighbour[first][row]
+            body, end = self.code[first][row] * self.num_codes + self.code[second], self.neighbour[second]
+            keep = wanted[body] & (middle != start) & (end != start) & (end != middle)
+            key = (start[keep] * self.num_codes**2 + body[keep]) * self.num_entities + end[keep]
+            keys.append(torch.unique(key))
+            low = high
+        key = torch.unique(torch.cat(keys))
+        return key // self.num_entities, (key % self.num_entities).to(torch.int32)
+
+
+class _Rules:
+    """The plans of all groups on the device, one after the other."""
+
+    def __init__(self, ranker: DeviceRanker, groups: list[Group]) -> None:
+        self.ranker, self.groups = ranker, groups
+        plans = [g.plan for g in groups]
+        n, put = ranker.num_entities, ranker.put
+        num_items = ranker.num_items + ranker.num_codes
+        item = [np.concatenate((i * num_items + p.item, i * num_items + ranker.num_items + p.half_code))
+                for i, p in enumerate(plans)]
+        order = [np.argsort(keys, kind="stable") for keys in item]
+        self.item_key = put(np.concatenate([keys[o] for keys, o in zip(item, order)]))
+        candidate = [np.concatenate((p.item_candidate, p.half_candidate))[o] for p, o in zip(plans, order)]
+        power = [np.concatenate((p.item_evidence, p.half_evidence))[o] for p, o in zip(plans, order)]
+        self.candidate, self.candidate_evidence = put(np.concatenate(candidate)).to(torch.int32), put(np.concatenate(power))
+        start = np.cumsum([0] + [len(p.back_body) for p in plans])
+        self.back_pointer = put(np.stack([s + p.back_pointer for s, p in zip(start, plans)]))
+        body = [np.where(p.back_body >= 0, p.back_body, ranker.num_items - 2 - p.back_body.astype(np.int64)) for p in plans]
+        self.back_body, self.back_evidence = put(np.concatenate(body)), put(np.concatenate([p.back_evidence for p in plans]))
+        self.prior = put(np.stack([p.prior for p in plans])) if len(plans) * n < 2**28 else None
+        self.back_prior = [p.back_prior for p in plans]
+        self._chains(plans)
+
+    def _chains(self, plans: list[Plan]) -> None:
+        """Reach of all one- and two-step distinct chains from every query's entity; the other chains by group."""
+        ranker, codes = self.ranker, self.ranker.num_codes
+        is_unary = ranker.ranker.is_unary
+        self.short = [(p.chain_length <= 2) & p.chain_distinct
+                      & ~(is_unary[p.chain_steps >> 1] & (p.chain_steps >= 0)).any(axis=1) for p in plans]
+        wanted = torch.zeros(codes * codes, dtype=torch.bool, device=ranker.device)
+        self.bodies, self.powers = [], []
+        for p, short in zip(plans, self.short):
+            steps, two = p.chain_steps[short], p.chain_length[short] == 2
+            second = steps[:, 1] if steps.shape[1] > 1 else steps[:, 0]
+            # One-step bodies are numbered behind the two-step ones.
+            body = np.where(two, steps[:, 0] * codes + second, codes * codes + steps[:, 0])
+            wanted[ranker.put(body[two])] = True
+            self.bodies.append(body)
+            self.powers.append(p.chain_evidence[short])
+        starts = ranker.put(np.unique(np.concatenate([g.query for g in self.groups])))
+        key, end = ranker.two_steps(starts, wanted, ranker.ranker.memory)
+        row, edge = ranges(ranker.pointer[starts], ranker.pointer[starts + 1])
+        apart = ranker.neighbour[edge] != starts[row]
+        span = codes * codes + codes
+        one = starts[row[apart]] * span + codes * codes + ranker.code[edge[apart]]
+        both = torch.cat((key // (codes * codes) * span + key % (codes * codes), one))
+        ends = torch.cat((end, ranker.neighbour[edge[apart]].to(torch.int32)))
+        order = torch.argsort(both, stable=True)
+        self.chain_key, self.ends, self.span = both[order], ends[order], span
+
+    def totals(self, query: Longs, group: Longs, top: int, strongest_only: bool) -> Tensor:
+        """(queries, entities): the summed evidence of each candidate."""
+        from .device_kernel import fire
+
+        r = self.ranker
+        known, owner = r.put(query), r.put(group)
+        chains = self._chain_lists(query, group)
+        item_row, place = ranges(r.items_pointer[known], r.items_pointer[known + 1])
+        key = owner[item_row] * (r.num_items + r.num_codes) + r.items[place]
+        begin, end = torch.searchsorted(self.item_key, key), torch.searchsorted(self.item_key, key, right=True)
+        some = end > begin
+        slots = torch.zeros((len(query), r.num_entities, top), dtype=torch.int64, device=r.device)
+        fire[(len(query),)](
+            *chains,
+            self.back_pointer[owner, known], self.back_pointer[owner, known + 1], self.back_body, self.back_evidence,
+            r.item_pointer, r.item_member,
+            r._offsets(item_row[some], len(query)), begin[some].contiguous(), end[some].contiguous(),
+            self.candidate, self.candidate_evidence,
+            slots, r.num_entities, TOP=top, BLOCK=BLOCK, num_warps=1,
+        )  # fmt: skip
+        prior = self.prior[owner] if self.prior is not None else r.put(
+            np.stack([self.groups[g].plan.prior for g in group]))
+        base = r.put(np.array([self.back_prior[g][a] for g, a in zip(group, query)]))[:, None]
+        if strongest_only:
+            return torch.maximum(torch.maximum(slots[:, :, 0], prior), base)
+        return slots.sum(dim=2) + prior + base
+
+    def _chain_lists(self, query: Longs, group: Longs) -> tuple[Tensor, ...]:
+        """(pointer of each query, begin, end, evidence) of its chains, and the array they point into."""
+        r = self.ranker
+        count = np.array([len(b) for b in self.bodies])[group]
+        body = np.concatenate([self.bodies[g] for g in group]) if count.sum() else np.zeros(0, np.int64)
+        power = np.concatenate([self.powers[g] for g in group]) if count.sum() else np.zeros(0, np.int64)
+        owner = np.repeat(np.arange(len(query)), count)
+        key = r.put(query[owner] * self.span + body)
+        begin, end = torch.searchsorted(self.chain_key, key), torch.searchsorted(self.chain_key, key, right=True)
+        other_owner, other_begin, other_end, other_power, other_ends = self._walked(query, group)
+        shift = len(self.ends)
+        owner_all = torch.cat((r.put(owner), r.put(other_owner)))
+        order = torch.argsort(owner_all, stable=True)
+        begin = torch.cat((begin, r.put(other_begin) + shift))[order]
+        end = torch.cat((end, r.put(other_end) + shift))[order]
+        power_all = torch.cat((r.put(power), r.put(other_power)))[order]
+        ends = torch.cat((self.ends, r.put(other_ends).to(torch.int32))) if len(other_ends) else self.ends
+        return r._offsets(owner_all[order], len(query)), begin, end, power_all, ends
+
+    def _walked(self, query: Longs, group: Longs) -> tuple[np.ndarray, ...]:
+        """(query position, begin, end, evidence, ends) of chains that the compiled loops walk."""
+        cpu = self.ranker.ranker
+        tasks = []
+        for g in np.unique(group):
+            if not self.short[g].all():
+                tasks += [(g, part) for part in np.array_split(np.flatnonzero(group == g), 16) if len(part)]
+
+        def run(space: object, task: tuple[int, Longs]) -> tuple[np.ndarray, ...]:
+            g, mine = task
+            plan = self.groups[g].plan
+            rules = np.flatnonzero(~self.short[g])
+            buffer = np.zeros(2**12, np.int64)
+            while True:
+                pointer = np.zeros(len(mine) * len(rules) + 1, np.int64)
+                used = _collect(cpu.edges, space.walk, plan, rules, cpu.is_unary, query[mine], pointer, buffer)  # type: ignore[attr-defined]
+                if used <= len(buffer):
+                    break
+                buffer = np.zeros(2 * used, np.int64)
+            return (np.repeat(mine, len(rules)), pointer, np.tile(plan.chain_evidence[rules], len(mine)), buffer[:used])
+
+        parts = cpu.pool.map(run, tasks)
+        shift = np.cumsum([0] + [len(p[3]) for p in parts])
+        none = [np.zeros(0, np.int64)]
+        return (
+            np.concatenate(none + [p[0] for p in parts]),
+            np.concatenate(none + [p[1][:-1] + s for p, s in zip(parts, shift)]),
+            np.concatenate(none + [p[1][1:] + s for p, s in zip(parts, shift)]),
+            np.concatenate(none + [p[2] for p in parts]),
+            np.concatenate(none + [p[3] for p in parts]),
+        )
+
+
+@compiled
+def _collect(edges: EdgeIndex, walk: WalkSpace, plan: Plan, rules: Longs, is_unary: np.ndarray, query: Longs,
+             pointer: Longs, buffer: Longs) -> int:
+    """Ends of each (query, rule) one after the other; returns how many there are (they may not fit)."""
+    no_group = np.zeros(len(is_unary), np.bool_)
+    used, row = 0, 0
+    for a in query:
+        for rule in rules:
+            found = reach(edges, walk, plan.chain_steps[rule], plan.chain_length[rule], is_unary, a,
+                          plan.chain_distinct[rule], plan.code, -1, no_group, NO_LIMIT)
+            if used + found <= len(buffer):
+                buffer[used : used + found] = walk.ends[:found]
+            used += found
+            row += 1
+            pointer[row] = used
+    return used
+
+
+class _Known:
+    """Known answers of every target and direction, sorted by (code, entity)."""
+
+    def __init__(self, ranker: DeviceRanker, known: Facts) -> None:
+        self.ranker = ranker
+        facts = known[~known.is_unary]
+        n = ranker.num_entities
+        p, s, o = (a.astype(np.int64) for a in (facts.predicate, facts.subject, facts.object))
+        both = np.concatenate(((2 * p * n + s) * n + o, ((2 * p + 1) * n + o) * n + s))
+        self.key = torch.unique(ranker.put(both))
+
+    def ranks(self, total: Tensor, code: Longs, query: Longs, answer: Longs) -> np.ndarray:
+        """Above and tied of each query's answer, other known answers left out."""
+        r = self.ranker
+        target = r.put(answer)
+        own = total.gather(1, target[:, None])[:, 0]
+        low, high = (r.put(bound) for bound in tie_bounds(own.cpu().numpy()))
+        above = (total >= high[:, None]).sum(1)
+        tied = ((total >= low[:, None]) & (total < high[:, None])).sum(1)
+        pair = r.put(code * r.num_entities + query) * r.num_entities
+        row, place = ranges(torch.searchsorted(self.key, pair), torch.searchsorted(self.key, pair + r.num_entities))
+        other = self.key[place] % r.num_entities
+        keep = other != target[row]
+        row, other = row[keep], other[keep]
+        value = total[row, other]
+        above.index_add_(0, row, -(value >= high[row]).to(torch.int64))
+        tied.index_add_(0, row, -((value >= low[row]) & (value < high[row])).to(torch.int64))
+        return torch.stack((above, tied)).cpu().numpy()

@@ -1,0 +1,82 @@
+"""The best rival of each known answer: who else could stand there, and how well rules speak for both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..progress import Progress, silent
+from .general import general_evidence
+from .members import MemberScorer
+from .ranking import BLOCK, Answers, Ranker
+from .scoring import ScoreSpace, score_query
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Row i belongs to fact i of those given: its own evidence, its best rival (NOBODY if there is none) and the
+    rival's evidence, all with fact i hidden. Of equals the rival with the smallest id is taken."""
+
+    own: Longs
+    rival: Longs
+    evidence: Longs
+
+
+def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
+    """For facts of one binary target: rivals for the object (direction 0) or the subject (1); no known answers."""
+    layout, rest = ranker.target_plan(target, direction)
+    answers = Answers.of(known, target, direction, ranker.kb.num_entities)
+    ends = (facts.subject, facts.object)
+    query, answer = ends[direction], ends[1 - direction]
+    extra = general_evidence(rest, ranker.kb, layout.code, query, answer, ranker.memory)
+    graph_of = ranker.kb.graph_of
+
+    def run(space: ScoreSpace, task: tuple[Ids, Ids, list[np.ndarray]]) -> np.ndarray:
+        result = np.empty((3, len(task[0])), np.int64)
+        for i, (a, own, more) in enumerate(zip(*task)):
+            score_query(ranker.edges, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space)
+            total = space.total
+            mine = total[own]
+            total[answers.to(int(a))] = NOBODY
+            if graph_of is not None:
+                total[graph_of != graph_of[a]] = NOBODY
+            best = int(total.argmax())
+            result[:, i] = mine, best if total[best] >= 0 else NOBODY, max(total[best], 0)
+        return result
+
+    tasks = [(query[i : i + BLOCK], answer[i : i + BLOCK], [next(extra) for _ in query[i : i + BLOCK]])
+             for i in range(0, len(query), BLOCK)]
+    return Rivals(*np.concatenate([np.zeros((3, 0), np.int64), *ranker.pool.map(run, tasks)], axis=1))
+
+
+def rival_classes(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, memory: int,
+                  progress: Progress = silent) -> Rivals:
+    """For class facts whose predicate is a target of the scorer: the best other class that the object has not."""
+    position = np.full(kb.num_predicates, -1, np.int64)
+    position[scorer.targets] = np.arange(len(scorer.targets))
+    held = kb.unary[np.isin(kb.unary.predicate, scorer.targets)]
+    block = max(1, memory // (32 * max(len(scorer.targets), 1)))
+    parts = [np.zeros((3, 0), np.int64)]
+    for begin in range(0, len(facts), block):
+        some = facts[slice(begin, begin + block)]
+        total = scorer.evidence(some.subject)
+        rows = np.arange(len(some))
+        own = total[rows, position[some.predicate]]
+        # Each known class of each object: rows of `total` that share the object are found by sorting.
+        order = np.argsort(some.subject, kind="stable")
+        low, high = (np.searchsorted(some.subject[order], held.subject, side) for side in ("left", "right"))
+        for shift in range(int((high - low).max(initial=0))):
+            there = low + shift < high
+            total[order[low[there] + shift], position[held.predicate[there]]] = NOBODY
+        best = total.argmax(axis=1)
+        power = total[rows, best]
+        rival = np.where(power >= 0, scorer.targets[best], NOBODY)
+        parts.append(np.stack((own, rival, np.maximum(power, 0))))
+        progress("classes", min(begin + block, len(facts)), len(facts))
+    return Rivals(*np.concatenate(parts, axis=1))

@@ -1,0 +1,138 @@
+"""explain: why a fact scores what it scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.facts import NO_OBJECT
+from ..data.kb import KnowledgeBase
+from ..engine.grounding import count_groundings, first_failing, groundings
+from ..errors import NlilError
+from ..logic.formula import Constant, Formula, Statement, Variable
+from ..logic.predicate import Fact, Predicate
+from ..logic.query import Query, parse_query
+from ..rules import RuleSet
+from ..rules.binding import bind
+from .explanation import Explanation, Miss, Support
+from .firing import Fired, Firing
+from .labels import Labels
+from .sharing import Shares, share_out
+
+MANY = 20
+"""Rules shown when nobody says how many."""
+NAMED = 3
+"""Missing facts that a miss names."""
+MOST = 1000
+"""Groundings of one rule are counted up to here: a hub can have millions."""
+
+
+def explain(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, top: int | None = None,
+            groundings: int = 3, misses: int = 3, memory: int = 2**30) -> Explanation:
+    """Why a fact such as "uncle(alice, bob)" or "person(obj17)" scores what it scores, the fact itself hidden.
+
+    top         rules shown, strongest first; default: all that count, up to 20
+    groundings  for each of them so many ways in which it holds
+    misses      strongest rules that do not fire, with the place where they fail
+    """
+    explainer = Explainer(rules, kb, memory)
+    return explainer.explain(query, top=top, groundings=groundings, misses=misses)
+
+
+class Explainer:
+    """Explains facts over one base; keep it for many."""
+
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30) -> None:
+        self.rules, self.kb = bind(rules, kb).rules, kb
+        self.firing = Firing(self.rules, kb, memory)
+
+    def explain(self, query: str | Query | Fact, *, top: int | None = None, groundings: int = 3,
+                misses: int = 3) -> Explanation:
+        fact = closed(query)
+        target = self.kb.predicate_id(fact.predicate)
+        x = self.kb.entities.id(fact.arguments[0])
+        y = self.kb.entities.id(fact.arguments[1]) if fact.predicate.arity == 2 else None
+        fired = self.fired(target, x, y)
+        shares = share_out(fired, self.rules.aggregation)
+        shown = min(MANY if top is None else max(top, 0), len(shares.order))
+        return Explanation(
+            fact,
+            self._is_known(target, x, y),
+            shares.score,
+            tuple(self._support(fired, shares, place, x, y, groundings) for place in range(shown)),
+            tuple(self._miss(row, x, y) for row in self._failing(target, fired, misses)),
+            len(fired.rows),
+            len(shares.order),
+            float(shares.share[shown:].sum()),
+            Labels.of(self.kb),
+        )
+
+    def fired(self, target: int, x: int, y: int | None) -> Fired:
+        """The rules that fire for target(x, y), or target(x), the fact itself hidden."""
+        return self.firing.member(target, x) if y is None else self.firing.pair(target, x, y, hidden=(x, y))
+
+    def _is_known(self, target: int, x: int, y: int | None) -> bool:
+        facts = self.kb.facts
+        other = NO_OBJECT if y is None else y
+        return bool(((facts.predicate == target) & (facts.subject == x) & (facts.object == other)).any())
+
+    def _support(self, fired: Fired, shares: Shares, place: int, x: int, y: int | None, limit: int) -> Support:
+        position = shares.order[place]
+        scored = self.rules[int(fired.rows[position])]
+        found = groundings(self.kb, scored.rule, x, y, limit=max(limit, MOST if scored.rule.distinct else 0), hide=True)
+        total = len(found) if scored.rule.distinct else count_groundings(self.kb, scored.rule, x, y, hide=True)
+        return Support(scored.rule, scored.stats, scored.weight, float(shares.share[place]),
+                       float(fired.value[position]), tuple(found[:limit]), min(total, MOST))
+
+    # where rules fail -----------------------------------------------------------------------------
+
+    def _failing(self, target: int, fired: Fired, count: int) -> list[int]:
+        """The strongest rules whose head fits and that do not fire; rules of weight 0 say nothing."""
+        quiet = np.setdiff1d(fired.asked, fired.rows, assume_unique=True)
+        rules = self.rules.take(quiet)
+        order = rules.order()
+        return quiet[order[rules.weights[order] > 0][: max(count, 0)]].tolist()
+
+    def _miss(self, row: int, x: int, y: int | None) -> Miss:
+        scored = self.rules[row]
+        rule, exact = scored.rule, scored.rule
+        if isinstance(rule.body, Statement):
+            # Sets of entities instead of paths: cheap at a hub, and it tells when only `distinct` stands in the way.
+            rule = replace(rule, distinct=False)
+        where = first_failing(self.kb, rule, x, y, hide=True)
+        if where is None:
+            return Miss(exact, scored.stats, scored.weight, exact.body, exact.length, (), ())
+        missing = tuple(missing_facts(self.kb, where.statement, where.reached, where.at, x, y))
+        return Miss(exact, scored.stats, scored.weight, where.statement, where.reached, where.at, missing)
+
+
+def closed(query: str | Query | Fact) -> Fact:
+    """The fact that is asked about."""
+    if isinstance(query, Fact):
+        return query
+    query = parse_query(query) if isinstance(query, str) else query
+    names = tuple(name for name in query.arguments if name is not None)
+    if len(names) < len(query.arguments):
+        raise NlilError(f"{query}: explain takes one fact without '?', as in uncle(alice, bob); to find answers use: "
+                        "nlil predict")
+    return Fact(Predicate(query.predicate, 1 if len(names) == 1 else 2), names)
+
+
+def missing_facts(kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int,
+                  y: int | None) -> list[Query]:
+    """The next atom of the statement from each entity `at`: mother(bea, ?), or mother(bea, max) where that is fixed."""
+    if not isinstance(statement, Statement) or reached >= len(statement.steps):
+        return []
+    step = statement.steps[reached]
+    if step.is_filter:
+        return [Query(step.predicate.name, (name,)) for name in at[:NAMED]]
+    line = statement.line
+    node = sum(not s.is_filter for s in statement.steps[:reached]) + 1
+    end: str | None = None
+    match line.anchors[node]:
+        case Variable(name):
+            end = kb.entities.name(x if name == "X" or y is None else y)
+        case Constant(name):
+            end = name
+    return [Query(step.predicate.name, (end, name) if step.inverse else (name, end)) for name in at[:NAMED]]

@@ -1,0 +1,36 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from commandline import Nlil
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "aunt(X, Y) :- " in printed
+    assert "mrr" in printed
+    assert "aunt(vera1, kate2)" in printed
+    assert (tmp_path / "runs" / "aunt" / "rules.parquet").is_file()
+
+
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nlil_command: Nlil) -> None:
+    """Every `nlil ...` line of the command block, in order."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.pl").write_text("uncle(X, Y) :- brother(X, Z1), father(Z1, Y).\n")
+    (block,) = [b for b in re.findall(r"```\n(.*?)```", README, re.DOTALL) if b.startswith("nlil ")]
+    lines = [re.split(r"\s{2,}", line)[0] for line in block.splitlines()]
+    assert len(lines) > 8
+    for line in lines:
+        outcome = nlil_command(*shlex.split(line)[1:])
+        assert outcome.code == 0, (line, outcome.err)
+    assert (tmp_path / "new.tsv").is_file()
