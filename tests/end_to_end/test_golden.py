@@ -16,8 +16,8 @@ def test_inspect(nlil_command: Nlil, golden: Golden) -> None:
     golden("inspect-even.txt", nlil_command("inspect", "even:10").out)
 
 
-def test_rules(nlil_command: Nlil, golden: Golden, kin_run: Path) -> None:
-    arguments = ("rules", kin_run, "--target", "uncle", "--top", "6")
+def test_rules(nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:
+    arguments = ("rules", plain_run, "--target", "uncle", "--top", "6")
     golden("rules-uncle.txt", nlil_command(*arguments).out)
     golden("rules-uncle.pl", nlil_command(*arguments, "--format", "prolog").out)
 
@@ -30,6 +30,6 @@ def test_even(nlil_command: Nlil, golden: Golden, even_run: Path) -> None:
     ("predict-uncle.txt", ("predict", "uncle(?, vera1)", "--top", "5")),
     ("explain-aunt.txt", ("explain", "aunt(vera1, alice1)")),
 ])
-def test_answers(name: str, command: tuple[str, ...], nlil_command: Nlil, golden: Golden, kin_run: Path) -> None:
+def test_answers(name: str, command: tuple[str, ...], nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:
     verb, *rest = command
-    golden(name, nlil_command(verb, kin_run, *rest).out)
+    golden(name, nlil_command(verb, plain_run, *rest).out)

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from commandline import Nlil
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from engine_cases import NAMES, SIZE, bases, rules
 from hypothesis import given, settings
 
 import oracle
@@ -14,6 +13,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.engine.evaluator import BYTES_PER_ROW, Evaluator
 from nlil.engine.statistics import rule_stats
+from property.engine_cases import NAMES, SIZE, bases, rules
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 X_IDS, Y_IDS = (a.ravel() for a in np.meshgrid(np.arange(SIZE), np.arange(SIZE), indexing="ij"))

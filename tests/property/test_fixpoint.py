@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine_cases import BIG, KNOWS, LIKES, RED, bases, rules
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from nlil.engine.strata import strata
 from nlil.errors import RuleError
 from nlil.logic.formula import Constant, X, Y
 from nlil.logic.rule import Head
+from property.engine_cases import BIG, KNOWS, LIKES, RED, bases, rules
 
 heads = st.one_of(
     st.sampled_from([Head.of(p) for p in (BIG, RED, KNOWS, LIKES)]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from engine_cases import SIZE, bases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from nlil.engine.grounding import count_groundings, first_failing, groundings
 from nlil.engine.normal import All, Leaf, normal_form
 from nlil.logic.formula import TRUE, And, Line, Not, Or, Statement, statements
 from nlil.logic.rule import Rule
+from property.engine_cases import SIZE, bases, rules
 
 ids = st.integers(0, SIZE - 1)
 WORDS = re.compile(r"Z\d+")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..progress import Progress
-from .record import actual_device, machine, peak_memory_mb, versions
+from .record import machine, peak_memory_mb, versions
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")
@@ -25,6 +25,7 @@ def job(data: str, settings: tuple[str, ...], options: Mapping[str, Any], quick:
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Load, learn, evaluate; seconds of each and the peak memory of all three."""
     from ..data import load_dataset
+    from ..engine.device import resolve_device
     from ..evaluation import evaluate
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learner
@@ -36,7 +37,7 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
     learnt = time.perf_counter()
     metrics = evaluate(learned.rules, dataset.kb, dataset.splits.test, splits=dataset.splits, split="test",
-                       threads=config.threads, memory=config.memory, device=actual_device(config.device),
+                       threads=config.threads, memory=config.memory, device=config.device,
                        progress=progress)
     end = time.perf_counter()
     values = metrics.to_dict()
@@ -52,7 +53,7 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         "peak_memory_mb": peak_memory_mb(),
         "seed": config.seed,
         "config": config.to_dict(),
-        "machine": machine(actual_device(config.device)),
+        "machine": machine(resolve_device(config.device)),
         "versions": versions(),
     }
 

@@ -40,15 +40,6 @@ def machine(device: str = "cpu") -> dict[str, Any]:
     return found
 
 
-def actual_device(wanted: str) -> str:
-    """auto -> cuda where there is one, else cpu."""
-    if wanted != "auto":
-        return wanted
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 def _cpu_model() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():

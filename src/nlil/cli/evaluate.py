@@ -48,7 +48,6 @@ def choose(session: Session, run: Path | None, rules: Path | None, data: str | N
 
 
 def measure(session: Session, opened: Opened, split: str) -> Metrics:
-    from ..bench.record import actual_device
     from ..evaluation import evaluate as evaluate_rules
 
     dataset, config = opened.dataset, opened.config
@@ -57,7 +56,7 @@ def measure(session: Session, opened: Opened, split: str) -> Metrics:
         raise DataError(f"{dataset.name} has no {split} facts; choose another split with --split")
     with session.progress() as progress:
         return evaluate_rules(opened.rules, dataset.kb, facts, splits=dataset.splits, split=split,
-                              threads=config.threads, memory=config.memory, device=actual_device(config.device),
+                              threads=config.threads, memory=config.memory, device=config.device,
                               progress=progress)
 
 

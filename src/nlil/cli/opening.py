@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,7 @@ def lasting_source(source: str) -> str:
 
 def open_run(session: Session, run: Path, data: str | None) -> Opened:
     """A run and the data its rules are to be applied to: `data`, or what it was learned from."""
+    from ..learning.config import LearnerConfig
     from ..learning.run import load_with_info
     from ..rules.binding import bind
 
@@ -72,7 +73,9 @@ def open_run(session: Session, run: Path, data: str | None) -> Opened:
             f"{left_out:,} of {len(learned.rules):,} rules are left out: {bound.unknown_predicate:,} name a predicate "
             f"and {bound.unknown_constant:,} an entity that {dataset.name} does not have"
         )
-    return Opened(bound.rules, dataset, session.configure(learned.config), data is None)
+    # Device and budgets belong to the machine that learned, not to the rules.
+    config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in ("device", "threads", "memory")})
+    return Opened(bound.rules, dataset, session.configure(config), data is None)
 
 
 def open_rules(session: Session, file: Path, data: str) -> Opened:

@@ -4,21 +4,17 @@ Needs Triton, which comes with every CUDA build of torch for Linux; imported onl
 A firing list names each candidate once, so lanes never meet; lists follow one another with a barrier.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def _insert(slots: Any, candidate: Any, evidence: Any, mask: Any, TOP: tl.constexpr) -> None:
+def _insert(slots, candidate, evidence, mask, TOP: tl.constexpr):
     """Slots of a candidate are sorted, largest first; a new value sinks to its place and the last falls out."""
     place = slots + candidate.to(tl.int64) * TOP
     last = tl.load(place + TOP - 1, mask=mask, other=0)
     better = mask & (evidence > last)
-    value = evidence
+    value = tl.zeros_like(last) + evidence
     for i in tl.static_range(TOP):
         held = tl.load(place + i, mask=better, other=0)
         tl.store(place + i, tl.maximum(held, value), mask=better)

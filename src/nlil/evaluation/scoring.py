@@ -16,9 +16,11 @@ from ..engine.walk import NO_LIMIT, WalkSpace, code_range, reach, walk_space
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch of one thread. strongest[b, :] holds the best evidence of candidate b, largest first."""
+    """Scratch of one thread. strongest[b, :] holds the best evidence of candidate b, largest first;
+    floor[b] is what a rule must exceed to count: the last of them once `top` are held, else -1."""
 
     strongest: np.ndarray
+    floor: Longs
     held: np.ndarray
     touched: Longs
     total: Longs
@@ -28,6 +30,7 @@ class ScoreSpace(NamedTuple):
 def score_space(num_entities: int, top: int, most_steps: int) -> ScoreSpace:
     return ScoreSpace(
         np.zeros((num_entities, max(top, 1)), np.int64),
+        np.full(num_entities, -1, np.int64),
         np.zeros(num_entities, np.int16),
         np.zeros(num_entities, np.int64),
         np.zeros(num_entities, np.int64),
@@ -37,7 +40,7 @@ def score_space(num_entities: int, top: int, most_steps: int) -> ScoreSpace:
 
 @compiled
 def add(space, num_touched, candidate, evidence, top):
-    """Give `candidate` one more firing rule; returns the number of candidates touched so far."""
+    """Give `candidate` one more firing rule (above its floor); returns the number of candidates touched so far."""
     held = space.held[candidate]
     if held == 0:
         space.touched[num_touched] = candidate
@@ -49,8 +52,6 @@ def add(space, num_touched, candidate, evidence, top):
         return num_touched
     place = held
     if held == top:
-        if evidence <= strongest[candidate, top - 1]:
-            return num_touched
         place = top - 1
     else:
         space.held[candidate] = held + 1
@@ -58,6 +59,8 @@ def add(space, num_touched, candidate, evidence, top):
         strongest[candidate, place] = strongest[candidate, place - 1]
         place -= 1
     strongest[candidate, place] = evidence
+    if space.held[candidate] == top:
+        space.floor[candidate] = strongest[candidate, top - 1]
     return num_touched
 
 
@@ -96,14 +99,14 @@ def _lower_bound(values, wanted):
 
 
 @compiled
-def _chains(edges, plan, is_unary, known, hidden_end, top, space, num_touched):
-    no_group = np.zeros(len(is_unary), np.bool_)
-    for i in range(len(plan.chain_length)):
-        found = reach(edges, space.walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known,
-                      plan.chain_distinct[i], plan.code, hidden_end, no_group, NO_LIMIT)
-        for k in range(found):
-            end = space.walk.ends[k]
-            num_touched = add(space, num_touched, end, plan.chain_evidence[i], top)
+def _chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
+    found = reach(edges, space.walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known,
+                  plan.chain_distinct[i], plan.code, hidden_end, no_group, NO_LIMIT)
+    evidence = plan.chain_evidence[i]
+    for k in range(found):
+        end = space.walk.ends[k]
+        if evidence > space.floor[end]:
+            num_touched = add(space, num_touched, end, evidence, top)
     return num_touched
 
 
@@ -116,42 +119,58 @@ def _forward(edges, plan, known, hidden_end, top, space, num_touched):
             item = edges.item_of_edge[e]
             i = _lower_bound(plan.item, item)
             while i < len(plan.item) and plan.item[i] == item:
-                num_touched = add(space, num_touched, plan.item_candidate[i], plan.item_evidence[i], top)
+                if plan.item_evidence[i] > space.floor[plan.item_candidate[i]]:
+                    num_touched = add(space, num_touched, plan.item_candidate[i], plan.item_evidence[i], top)
                 i += 1
         if code != previous:
             previous = code
             hidden = _hidden_end(plan.code, known, hidden_end, known, code)
             i = _lower_bound(plan.half_code, code)
             while i < len(plan.half_code) and plan.half_code[i] == code:
-                if leaves(edges, known, code, plan.half_distinct[i], hidden):
+                better = plan.half_evidence[i] > space.floor[plan.half_candidate[i]]
+                if better and leaves(edges, known, code, plan.half_distinct[i], hidden):
                     num_touched = add(space, num_touched, plan.half_candidate[i], plan.half_evidence[i], top)
                 i += 1
     return num_touched
 
 
 @compiled
-def _back(edges, plan, known, hidden_end, top, space, num_touched):
-    """Runs first, on rules from strong to weak: a candidate that holds `top` rules has its best."""
-    for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
-        body = plan.back_body[i]
-        if body >= 0:
-            code, end = edges.item_code[body], edges.item_entity[body]
-            for m in range(edges.item_pointer[body], edges.item_pointer[body + 1]):
-                x = edges.item_member[m]
-                full = top > 0 and space.held[x] == top
-                if not full and end != _hidden_end(plan.code, known, hidden_end, x, code):
-                    num_touched = add(space, num_touched, x, plan.back_evidence[i], top)
+def _back(edges, plan, i, known, hidden_end, top, space, num_touched):
+    body, evidence = plan.back_body[i], plan.back_evidence[i]
+    if body >= 0:
+        code, end = edges.item_code[body], edges.item_entity[body]
+        for m in range(edges.item_pointer[body], edges.item_pointer[body + 1]):
+            x = edges.item_member[m]
+            if evidence > space.floor[x] and end != _hidden_end(plan.code, known, hidden_end, x, code):
+                num_touched = add(space, num_touched, x, evidence, top)
+        return num_touched
+    code = -2 - body
+    previous = -1
+    for j in range(edges.code_pointer[code], edges.code_pointer[code + 1]):
+        x = edges.code_node[j]
+        if x == previous or evidence <= space.floor[x]:
             continue
-        code = -2 - body
-        previous = -1
-        for j in range(edges.code_pointer[code], edges.code_pointer[code + 1]):
-            x = edges.code_node[j]
-            if x == previous or (top > 0 and space.held[x] == top):
-                continue
-            previous = x
-            hidden = _hidden_end(plan.code, known, hidden_end, x, code)
-            if leaves(edges, x, code, plan.back_distinct[i], hidden):
-                num_touched = add(space, num_touched, x, plan.back_evidence[i], top)
+        previous = x
+        hidden = _hidden_end(plan.code, known, hidden_end, x, code)
+        if leaves(edges, x, code, plan.back_distinct[i], hidden):
+            num_touched = add(space, num_touched, x, evidence, top)
+    return num_touched
+
+
+@compiled
+def _chains_and_back(edges, plan, is_unary, known, hidden_end, top, space):
+    """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
+    no_group = np.zeros(len(is_unary), np.bool_)
+    num_touched = 0
+    chain, num_chains = 0, len(plan.chain_length)
+    back, last = plan.back_pointer[known], plan.back_pointer[known + 1]
+    while chain < num_chains or back < last:
+        if back == last or (chain < num_chains and plan.chain_evidence[chain] >= plan.back_evidence[back]):
+            num_touched = _chain(edges, plan, chain, is_unary, no_group, known, hidden_end, top, space, num_touched)
+            chain += 1
+        else:
+            num_touched = _back(edges, plan, back, known, hidden_end, top, space, num_touched)
+            back += 1
     return num_touched
 
 
@@ -162,11 +181,11 @@ def score_query(edges, plan, is_unary, known, hidden_end, top, strongest_only, e
     `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
     """
     keep = 1 if strongest_only else top
-    touched = _back(edges, plan, known, hidden_end, keep, space, 0)
+    touched = _chains_and_back(edges, plan, is_unary, known, hidden_end, keep, space)
     touched = _forward(edges, plan, known, hidden_end, keep, space, touched)
-    touched = _chains(edges, plan, is_unary, known, hidden_end, keep, space, touched)
     for i in range(len(extra)):
-        touched = add(space, touched, extra[i, 0], extra[i, 1], keep)
+        if extra[i, 1] > space.floor[extra[i, 0]]:
+            touched = add(space, touched, extra[i, 0], extra[i, 1], keep)
     base = plan.back_prior[known]
     for b in range(edges.num_entities):
         if strongest_only:
@@ -181,6 +200,7 @@ def score_query(edges, plan, is_unary, known, hidden_end, top, strongest_only, e
             for k in range(space.held[b]):
                 space.total[b] += space.strongest[b, k]
         space.held[b] = 0
+        space.floor[b] = -1
 
 
 @compiled

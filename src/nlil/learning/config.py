@@ -34,6 +34,7 @@ class LearnerConfig:
     top_rules: int = 0  # rules kept for each target, best first; 0: all
     samples: int = 50  # facts of each target from which chains longer than 2 are grown
     candidates: int = 30  # longer chains counted exactly for each target
+    max_paths: float = 1e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none
@@ -49,7 +50,8 @@ class LearnerConfig:
         self._check("min_confidence", 0 <= self.min_confidence <= 1, "0 to 1")
         self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
         self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
-        for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates"):
+        for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates",
+                    "max_paths"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
         self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
 

@@ -41,6 +41,7 @@ class Learned:
     missing: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     history: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder; see `nlil.learning.run.save_run`."""
@@ -70,6 +71,7 @@ class Learner:
             typed=config.typed,
             samples=config.samples,
             candidates=config.candidates,
+            max_paths=config.max_paths,
             seed=config.seed,
             threads=config.threads,
             device=resolve_device(config.device),
@@ -90,7 +92,8 @@ class Learner:
             asked=tuple(chosen),
         )
         missing = {str(kb.predicates[t]): self._reason(kb, int(t)) for t in ids if not (rules.head == t).any()}
-        return Learned(rules, config, tuple(chosen), counted.partial, missing, time.monotonic() - started)
+        return Learned(rules, config, tuple(chosen), counted.partial, missing, time.monotonic() - started,
+                       notes=counted.notes)
 
     def _targets(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> list[Predicate]:
         if targets is None:

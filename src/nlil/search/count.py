@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 class Counted:
     rules: RuleSet
     partial: bool
+    notes: tuple[str, ...] = ()
 
 
 def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: KnowledgeBase | None = None,
@@ -43,13 +44,28 @@ def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: Kn
     binary = np.array([t for t in targets if kb.predicates[t].arity == 2], np.int32)
     unary = np.array([t for t in targets if kb.predicates[t].arity == 1], np.int32)
     parts = [RuleSet.empty(kb)]
+    notes: list[str] = []
     if len(binary):
+        options, notes = _bounded(edges, options)
         parts += _binary(kb, edges, binary, options, progress)
     if len(unary) and not _late(options):
         progress("paths", 0, 1)
         parts += _unary_part(kb, unary, unary_rules(kb, edges, unary, options))
         progress("paths", 1, 1)
-    return Counted(RuleSet.join(parts), _late(options))
+    return Counted(RuleSet.join(parts), _late(options), tuple(notes))
+
+
+def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, list[str]]:
+    """Chains only as long as the graph's paths of that length stay within max_paths (two steps always)."""
+    node = np.repeat(np.arange(edges.num_entities), np.diff(edges.pointer))
+    paths = np.ones(edges.num_entities)
+    for length in range(1, options.max_length + 1):
+        paths = np.bincount(node, weights=paths[edges.neighbour], minlength=edges.num_entities)
+        if length > 2 and 0 < options.max_paths < paths.sum():
+            note = (f"chains of length {length} left out: the graph has {paths.sum():.1e} such paths, "
+                    f"more than max_paths = {options.max_paths:.0e}")
+            return replace(options, chain_length=length - 1), [note]
+    return replace(options, chain_length=options.max_length), []
 
 
 def _late(options: CountOptions) -> bool:
@@ -62,7 +78,7 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
     tensors = _tensors(edges, facts, targets, options)
     found = _short(edges, facts, targets, options, tensors, progress)
     short = list(found)
-    for length in range(3, options.max_length + 1):
+    for length in range(3, options.chain_length + 1):
         found.append(_longer(edges, facts, len(targets), length, options, progress))
     if options.typed and len(edges.unary_predicate):
         found += _typed(kb, edges, facts, short, options, progress)

@@ -12,10 +12,12 @@ class CountOptions:
     min_confidence: float = 0.01
     constants: bool = True
     typed: bool = True
-    samples: int = 200
-    candidates: int = 200
+    samples: int = 50
+    candidates: int = 30
+    max_paths: float = 1e9
     seed: int = 0
     threads: int = 1
     device: str = "cpu"
     memory: int = 2**30
     deadline: float | None = None
+    chain_length: int = 2  # set by the search: how far chains are grown

@@ -12,7 +12,7 @@ from rich.console import Console
 import kbs
 from nlil import KnowledgeBase, ScoredRule, explain, predict
 from nlil.errors import NlilError, RuleSyntaxError, UnknownName
-from nlil.explanation.firing import firing_rules
+from nlil.explanation.firing import Firing, firing_rules
 from nlil.logic.formula import Not
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Fact, Predicate
@@ -136,6 +136,18 @@ def test_the_fact_itself_is_hidden():
     target, x, y = (kb.predicate_id(Predicate("uncle", 2)), kb.entities.id("tom"), kb.entities.id("max"))
     assert firing_rules(rules, kb, target, x, y).rows.tolist() == [1]
     assert firing_rules(rules, kb, target, x, y, hide=False).rows.tolist() == [0, 1]
+
+
+def test_another_fact_can_be_hidden_instead():
+    """A rival of uncle(tom, cleo) must not be supported by uncle(tom, cleo)."""
+    kb = kbs.family()
+    rules = rule_set(kb, {"uncle(X, Y) :- uncle(X, cleo), female(Y).": 0.9, "uncle(X, dora) :- uncle(X, cleo).": 0.9,
+                          "uncle(X, Y) :- uncle(X, Z1), aunt(Z2, Y).": 0.5})
+    target = kb.predicate_id(Predicate("uncle", 2))
+    tom, dora, cleo = (kb.entities.id(name) for name in ("tom", "dora", "cleo"))
+    firing = Firing(rules, kb)
+    assert firing.pair(target, tom, dora, hidden=(tom, cleo)).rows.tolist() == [2]
+    assert firing.pair(target, tom, dora).rows.tolist() == [0, 1, 2]
 
 
 def test_classes_of_an_object_are_hidden_together():
