@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from property.test_counting import bases
 
 from nlil.data.kb import KnowledgeBase
 from nlil.engine.evaluator import Evaluator
@@ -21,6 +20,7 @@ from nlil.rules import RuleSet
 from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
+from property.test_counting import bases
 
 AGGREGATIONS = [Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("noisy-or", 0), Aggregation("max")]
 

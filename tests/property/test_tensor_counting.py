@@ -7,19 +7,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from property.test_counting import bases
 
 from nlil.data.kb import KnowledgeBase
 from nlil.engine.edges import edge_index, target_facts
 from nlil.search import anchored, chains
 from nlil.search.tensors import TensorCounter
+from property.test_counting import bases
 
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @settings(deadline=None, max_examples=40)
-@given(kb=bases(), memory=st.sampled_from([100, 2**20]), support=st.integers(1, 3), confidence=st.sampled_from([0, 0.3]))
+@given(kb=bases(), memory=st.sampled_from([100, 2**20]), support=st.integers(1, 3),
+       confidence=st.sampled_from([0, 0.3]))
 def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, support: int, confidence: float) -> None:
     edges = edge_index(kb)
     targets = np.array([i for i, p in enumerate(kb.predicates) if p.arity == 2], np.int32)

@@ -27,7 +27,7 @@ class Pool(Generic[Scratch]):
         """The scratch of the calling thread."""
         if not hasattr(self._local, "scratch"):
             self._local.scratch = self._make()
-        return self._local.scratch  # type: ignore[no-any-return]
+        return self._local.scratch
 
     def map(self, function: Callable[[Scratch, Task], Result], tasks: Sequence[Task], stage: str = "",
             progress: Progress = silent, deadline: float | None = None) -> list[Result]:

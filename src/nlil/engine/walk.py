@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Longs, Mask
 from .edges import EdgeIndex
 from .kernels import compiled
 
@@ -74,7 +74,8 @@ def has_unary(edges: EdgeIndex, node: int, predicate: int) -> bool:
 
 
 @compiled
-def _open(edges, space, steps, is_unary, depth, hidden_group, start):
+def _open(edges: EdgeIndex, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask,
+          start: int) -> None:
     """Set up the edges to try from the node at `depth`; a filter is one try at the node itself."""
     code = steps[depth]
     node = space.node[depth]
@@ -86,7 +87,8 @@ def _open(edges, space, steps, is_unary, depth, hidden_group, start):
 
 
 @compiled
-def reach(edges, space, steps, num_steps, is_unary, start, distinct, hidden_code, hidden_end, hidden_group, limit):
+def reach(edges: EdgeIndex, space: WalkSpace, steps: Longs, num_steps: int, is_unary: Mask, start: int, distinct: bool,
+          hidden_code: int, hidden_end: int, hidden_group: Mask, limit: int) -> int:
     """Ends of the line from `start` into space.ends, each once; returns how many (at most `limit`).
 
     Hidden: the edge `hidden_code` from start to hidden_end, also walked backwards (hidden_end = -1: none),

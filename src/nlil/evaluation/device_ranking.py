@@ -126,11 +126,13 @@ class _Rules:
         self.item_key = put(np.concatenate([keys[o] for keys, o in zip(item, order)]))
         candidate = [np.concatenate((p.item_candidate, p.half_candidate))[o] for p, o in zip(plans, order)]
         power = [np.concatenate((p.item_evidence, p.half_evidence))[o] for p, o in zip(plans, order)]
-        self.candidate, self.candidate_evidence = put(np.concatenate(candidate)).to(torch.int32), put(np.concatenate(power))
+        self.candidate = put(np.concatenate(candidate)).to(torch.int32)
+        self.candidate_evidence = put(np.concatenate(power))
         start = np.cumsum([0] + [len(p.back_body) for p in plans])
         self.back_pointer = put(np.stack([s + p.back_pointer for s, p in zip(start, plans)]))
-        body = [np.where(p.back_body >= 0, p.back_body, ranker.num_items - 2 - p.back_body.astype(np.int64)) for p in plans]
-        self.back_body, self.back_evidence = put(np.concatenate(body)), put(np.concatenate([p.back_evidence for p in plans]))
+        back = np.concatenate([p.back_body for p in plans]).astype(np.int64)
+        self.back_body = put(np.where(back >= 0, back, ranker.num_items - 2 - back))
+        self.back_evidence = put(np.concatenate([p.back_evidence for p in plans]))
         self.prior = put(np.stack([p.prior for p in plans])) if len(plans) * n < 2**28 else None
         self.back_prior = [p.back_prior for p in plans]
         self._chains(plans)

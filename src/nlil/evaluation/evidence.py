@@ -24,7 +24,7 @@ def evidence(weight: Doubles) -> Longs:
 
 def score(evidence: Longs) -> Doubles:
     """Rounded to 1e-9."""
-    return np.round(-np.expm1(-np.asarray(evidence, np.float64) / SCALE), 9)
+    return np.asarray(np.round(-np.expm1(-np.asarray(evidence, np.float64) / SCALE), 9), np.float64)
 
 
 def tie_bounds(evidence_of_answer: Longs) -> tuple[Longs, Longs]:

@@ -63,7 +63,9 @@ class Shapes(NamedTuple):
 def shapes(rules: RuleSet, is_unary: np.ndarray) -> Shapes:
     lines = np.arange(rules.num_lines)
     length = (rules.steps != NO_STEP).sum(axis=1)
-    binary = rules.end == OTHER
+    # A line without a move equates X and Y; with distinct variables it never holds. The general engine knows.
+    is_move = (rules.steps != NO_STEP) & ~is_unary[rules.steps.astype(np.int64) >> 1]
+    binary = (rules.end == OTHER) & is_move.any(axis=1)
     one_move = (length == 1) & ~is_unary[rules.steps[:, 0].astype(np.int64) >> 1]
     fixed = rules.fixed > 0
     anchored = fixed & one_move & (rules.end >= 0)

@@ -38,7 +38,7 @@ class Ranks:
 
     @property
     def optimistic(self) -> Doubles:
-        return self.above + 1.0
+        return (self.above + 1).astype(np.float64)
 
     @property
     def pessimistic(self) -> Doubles:
@@ -84,7 +84,8 @@ class Ranker:
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""
         layout, rest = self.target_plan(target, direction)
-        extra = next(general_evidence(rest, self.kb, layout.code, np.array([known]), np.array([hidden_end]), self.memory))
+        query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
+        extra = next(general_evidence(rest, self.kb, layout.code, query, end, self.memory))
         space = self.pool.scratch()
         score_query(self.edges, layout, self.is_unary, known, hidden_end, self.top, self.strongest_only, extra, space)
         return space.total.copy()
@@ -94,8 +95,8 @@ class Ranker:
         groups = list(self._groups(facts))
         results = [np.zeros((4, 0), np.int64)]
         if self.device == "cuda":
-            ranked, groups = self._on_device(groups, facts, known, hide)
-            results.append(ranked)
+            on_device, groups = self._on_device(groups, facts, known, hide)
+            results.append(on_device)
         for done, (target, direction, rows) in enumerate(groups):
             layout, rest = self.target_plan(target, direction)
             answers = Answers.of(known, target, direction, self.kb.num_entities)

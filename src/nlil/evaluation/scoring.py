@@ -99,7 +99,33 @@ def _lower_bound(values, wanted):
 
 
 @compiled
+def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
+    """_chain for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
+    evidence = plan.chain_evidence[i]
+    space.walk.clock[0] += 1
+    epoch = space.walk.clock[0]
+    second = plan.chain_steps[i, 1]
+    hidden = _hidden_end(plan.code, known, hidden_end, known, plan.chain_steps[i, 0])
+    low, high = code_range(edges, known, plan.chain_steps[i, 0])
+    for e in range(low, high):
+        middle = edges.neighbour[e]
+        if middle == known or middle == hidden:
+            continue
+        begin, end = code_range(edges, middle, second)
+        for f in range(begin, end):
+            b = edges.neighbour[f]
+            if evidence > space.floor[b] and space.walk.seen[b] != epoch and b != known and b != middle:
+                space.walk.seen[b] = epoch
+                num_touched = add(space, num_touched, b, evidence, top)
+    return num_touched
+
+
+@compiled
 def _chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
+    first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
+    moves = not is_unary[first >> 1] and not is_unary[second >> 1]
+    if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
+        return _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched)
     found = reach(edges, space.walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known,
                   plan.chain_distinct[i], plan.code, hidden_end, no_group, NO_LIMIT)
     evidence = plan.chain_evidence[i]

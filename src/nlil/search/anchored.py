@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Ids
 from ..engine.edges import EdgeIndex
 from ..engine.kernels import compiled
 
@@ -197,12 +197,7 @@ def priors(edges: EdgeIndex, code: int, min_support: int) -> Anchored:
     head = np.arange(begin, end, dtype=np.int32)
     support = np.diff(edges.item_pointer)[begin:end]
     head, support = head[support >= min_support], support[support >= min_support]
-    size = np.full(len(head), edges.num_entities, np.int64)
-    subjects = _subjects(edges, code)
-    pca = np.full(len(head), subjects, np.int64) if code % 2 == 0 else size
-    return Anchored.join([Anchored(head, np.full(len(head), PRIOR, np.int32), support, size, pca)])
-
-
-def _subjects(edges: EdgeIndex, code: int) -> Longs | int:
-    nodes = edges.code_node[edges.code_pointer[code] : edges.code_pointer[code + 1]]
-    return len(np.unique(nodes))
+    size = np.full(len(head), edges.num_entities, np.int32)
+    subjects = len(np.unique(edges.code_node[edges.code_pointer[code] : edges.code_pointer[code + 1]]))
+    pca = np.full(len(head), subjects, np.int32) if code % 2 == 0 else size
+    return Anchored(head, np.full(len(head), PRIOR, np.int32), support.astype(np.int32), size, pca)

@@ -58,7 +58,7 @@ def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: Kn
 def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, list[str]]:
     """Chains only as long as the graph's paths of that length stay within max_paths (two steps always)."""
     node = np.repeat(np.arange(edges.num_entities), np.diff(edges.pointer))
-    paths = np.ones(edges.num_entities)
+    paths: np.ndarray = np.ones(edges.num_entities)
     for length in range(1, options.max_length + 1):
         paths = np.bincount(node, weights=paths[edges.neighbour], minlength=edges.num_entities)
         if length > 2 and 0 < options.max_paths < paths.sum():
@@ -191,7 +191,7 @@ def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[
 def _part(kb: KnowledgeBase, steps: np.ndarray, **columns: np.ndarray | int | bool) -> RuleSet:
     """Line rules from columns; single numbers are repeated."""
     dtypes: dict[str, type] = {"fixed": np.int8, "distinct": np.bool_}
-    full = {
+    full: dict[str, np.ndarray] = {
         name: np.broadcast_to(np.asarray(values, dtypes.get(name, np.int32)), len(steps)).copy()
         for name, values in columns.items()
     }

@@ -8,6 +8,7 @@ a fraction of a second where a CPU needs several; on a CPU it is slower than the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,10 +39,14 @@ class TensorCounter:
             return torch.as_tensor(array.astype(np.int64), device=device)
 
         self.device = torch.device(device)
-        self.edges = EdgeIndex(edges.num_entities, edges.num_codes, *(tensor(a) for a in edges[2:]))  # type: ignore[arg-type]
+        # The same fields as the index of arrays, as tensors.
+        arrays: dict[str, Any] = {n: tensor(a) for n, a in edges._asdict().items() if isinstance(a, np.ndarray)}
+        columns: dict[str, Any] = {name: tensor(array) for name, array in facts._asdict().items()}
+        index: Any = edges._replace(**arrays)
+        of_targets: Any = facts._replace(**columns)
+        self.edges, self.facts = index, of_targets
         self.node = torch.repeat_interleave(torch.arange(edges.num_entities, device=device), self.edges.pointer.diff())
         self.degree = self.edges.pointer.diff()
-        self.facts = TargetFacts(*(tensor(a) for a in facts))  # type: ignore[arg-type]
         self.target_code = 2 * tensor(targets)
         subject = torch.repeat_interleave(torch.arange(edges.num_entities, device=device), self.facts.pointer.diff())
         self.pair, self.pair_count = torch.unique_consecutive(subject * self.num_entities + self.facts.object,

@@ -110,7 +110,7 @@ def typed_variants(edges: EdgeIndex, facts: TargetFacts, chains: Chains, row: in
     variable, predicate = np.nonzero(enough)
     best = np.lexsort((predicate, variable, -gain[variable, predicate]))[:MOST_VARIANTS]
     variable, predicate = variable[best], predicate[best]
-    rows = [_with_filter(steps, v, p) for v, p in zip(variable, predicate)]
+    rows = [_with_filter(steps, v, p) for v, p in zip(variable.tolist(), predicate.tolist())]
     return Chains(
         np.full(len(rows), target, np.int32),
         np.array(rows, np.int32).reshape(len(rows), len(steps) + 1),
