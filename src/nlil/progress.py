@@ -1,7 +1,9 @@
-"""How long work reports itself: one callable, handed down; nothing is printed below the command line."""
+"""How long work reports itself and is ended early: values handed down; nothing is printed below the command line."""
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Protocol
 
 
@@ -12,3 +14,24 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int, note: str = "") -> None:
     """Report to nobody."""
+
+
+class Stop:
+    """When to end early: after some seconds (0: never), or as soon as `set` is called.
+
+    Work asks `stop()` before each piece that it could leave out; `cut` tells whether it left anything out.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._deadline = time.monotonic() + seconds if seconds else None
+        self._event = threading.Event()
+        self.cut = False
+
+    def set(self) -> None:
+        self._event.set()
+
+    def __call__(self) -> bool:
+        late = self._deadline is not None and time.monotonic() > self._deadline
+        if late or self._event.is_set():
+            self.cut = True
+        return self.cut

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from commandline import Nlil
+from nlil.learning.run import load_run
 
 
 @pytest.mark.parametrize("options", [(), ("--memory", "64MiB"), ("--threads", "1"), ("--threads", "2"),
@@ -53,12 +52,31 @@ def test_a_time_limit_truncates_and_resume_completes(nlil_command: Nlil, kin_run
     assert (run / "rules.parquet").read_bytes() == (kin_run / "rules.parquet").read_bytes()
 
 
-def test_ctrl_c_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
-    learn = ("learn", "kin:5000", "--out", str(tmp_path / "run"), "--set", "max_length=5")
-    child = subprocess.Popen([sys.executable, "-m", "nlil", *learn], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True)
-    time.sleep(4)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
-    assert (child.returncode, out, err) == (130, "", "nlil: interrupted\n")
-    assert not any(tmp_path.iterdir())
+INTERRUPTED = """
+import signal, sys
+from nlil.cli import bar, main
+
+def report(self, stage, done, total, note=""):
+    if stage == "chains" and done == 1:
+        signal.raise_signal(signal.SIGINT)
+
+bar.Bar.__call__ = report
+sys.argv = ["nlil", *sys.argv[1:]]
+main.main()
+"""
+
+
+def test_ctrl_c_saves_what_was_found(tmp_path: Path, nlil_command: Nlil) -> None:
+    run = tmp_path / "run"
+    learn = ("learn", "kin", "--out", str(run), "--target", "uncle")
+    child = subprocess.run([sys.executable, "-c", INTERRUPTED, *learn], capture_output=True, text=True, check=False)
+    assert child.returncode == 130
+    assert "cut short" in child.stdout
+    assert f"nlil learn kin --out {run} --resume" in child.stderr
+    learned = load_run(run)
+    assert learned.partial
+    assert len(learned.rules) > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert nlil_command(*learn, "--resume").code == 0
+    assert not load_run(run).partial
+

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ConfigError
+from ..progress import Stop
 from .opening import lasting_source, read_data
 from .session import Session
 
@@ -45,10 +51,35 @@ def learn(
     check_writable(out, force or resume)
     dataset = read_data(session, data, chosen.seed)
     targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
-    with session.progress() as progress:
-        learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress)
+    stop = Stop(chosen.time_limit)
+    with session.progress() as progress, interruptible(stop) as interrupted:
+        learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress, stop=stop)
     save_run(learned, out, lasting_source(data), dataset.checksum, force=force or resume)
+    for note in learned.notes:
+        session.note(note)
     session.show(document(learned, out, data), *views(learned, dataset, out))
+    if interrupted.is_set():
+        session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: "
+                     f"nlil learn {data} --out {out} --resume")
+        raise typer.Exit(130)
+
+
+@contextmanager
+def interruptible(stop: Stop) -> Iterator[Event]:
+    """The first Ctrl-C ends the search and keeps what it has; a second one ends the program."""
+    asked = Event()
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def settings_help() -> str:
@@ -119,6 +150,7 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
         "targets": [p.name for p in learned.targets],
         "missing": dict(learned.missing),
         "partial": learned.partial,
+        "notes": list(learned.notes),
         "seconds": learned.seconds,
         "seed": learned.config.seed,
     }

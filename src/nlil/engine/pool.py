@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -30,12 +29,12 @@ class Pool(Generic[Scratch]):
         return self._local.scratch
 
     def map(self, function: Callable[[Scratch, Task], Result], tasks: Sequence[Task], stage: str = "",
-            progress: Progress = silent, deadline: float | None = None) -> list[Result]:
-        """[function(scratch, task) for task in tasks]; after the deadline the rest is left out."""
+            progress: Progress = silent, stop: Stop | None = None) -> list[Result]:
+        """[function(scratch, task) for task in tasks]; once `stop` says so the rest is left out."""
         results: list[Result] = []
 
         def work(task: Task) -> Result | None:
-            if deadline is not None and time.monotonic() > deadline:
+            if stop is not None and stop():
                 return None
             return function(self.scratch(), task)
 

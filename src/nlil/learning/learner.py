@@ -19,7 +19,7 @@ from ..engine.statistics import rule_stats
 from ..errors import NlilError
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..rules.ruleset import Aggregation
 from ..search.count import count_rules
@@ -57,10 +57,14 @@ class Learner:
         self.config = (config or LearnerConfig()).with_values(values) if values else config or LearnerConfig()
 
     def fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, splits: Splits | None = None,
-            progress: Progress = silent) -> Learned:
-        """Learn rules for `targets` (default: every predicate with facts) from the facts of kb."""
+            progress: Progress = silent, stop: Stop | None = None) -> Learned:
+        """Learn rules for `targets` (default: every predicate with facts) from the facts of kb.
+
+        `stop` ends the search early (default: after the configured time limit); the result is then partial.
+        """
         started = time.monotonic()
         config = self.config
+        stop = stop or Stop(config.time_limit)
         chosen = self._targets(kb, targets)
         ids = np.array([kb.predicate_id(p) for p in chosen], np.int32)
         options = CountOptions(
@@ -76,7 +80,7 @@ class Learner:
             threads=config.threads,
             device=resolve_device(config.device),
             memory=config.memory,
-            deadline=started + config.time_limit if config.time_limit else None,
+            stop=stop,
         )
         negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
         if len(negatives):
@@ -91,7 +95,8 @@ class Learner:
             aggregation=Aggregation(config.aggregation, config.aggregation_top),
             asked=tuple(chosen),
         )
-        missing = {str(kb.predicates[t]): self._reason(kb, int(t)) for t in ids if not (rules.head == t).any()}
+        unexplained = [int(t) for t in ids if not (rules.head == t).any()]
+        missing = {str(kb.predicates[t]): self._reason(kb, t, counted.partial) for t in unexplained}
         return Learned(rules, config, tuple(chosen), counted.partial, missing, time.monotonic() - started,
                        notes=counted.notes)
 
@@ -134,8 +139,10 @@ class Learner:
         keep = [order[rules.head[order] == t][: self.config.top_rules] for t in targets]
         return rules.take(np.sort(np.concatenate(keep)))
 
-    def _reason(self, kb: KnowledgeBase, target: int) -> str:
+    def _reason(self, kb: KnowledgeBase, target: int, partial: bool) -> str:
         facts = int(kb.predicate_counts[target])
+        if partial:
+            return "the search was stopped before it was done; learn again with more time"
         if facts == 0:
             return "no support: it has no facts to learn from"
         if facts < self.config.min_support:

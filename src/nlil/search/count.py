@@ -6,7 +6,6 @@ half-anchored rules and priors, then rules for unary targets. It depends on the 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -49,10 +48,8 @@ def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: Kn
         options, notes = _bounded(edges, options)
         parts += _binary(kb, edges, binary, options, progress)
     if len(unary) and not _late(options):
-        progress("paths", 0, 1)
-        parts += _unary_part(kb, unary, unary_rules(kb, edges, unary, options))
-        progress("paths", 1, 1)
-    return Counted(RuleSet.join(parts), _late(options), tuple(notes))
+        parts += _unary_part(kb, unary, unary_rules(kb, edges, unary, options, progress))
+    return Counted(RuleSet.join(parts), options.stop is not None and options.stop.cut, tuple(notes))
 
 
 def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, list[str]]:
@@ -69,7 +66,7 @@ def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, lis
 
 
 def _late(options: CountOptions) -> bool:
-    return options.deadline is not None and time.monotonic() > options.deadline
+    return options.stop is not None and options.stop()
 
 
 def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
@@ -109,7 +106,7 @@ def _short(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOpt
         def two(work: chains.Workspace, first: int) -> Chains:
             return chains.chains_from(edges, facts, first, work, *least)
 
-        found.append(Chains.join(pool.map(two, range(edges.num_codes), "chains", progress, options.deadline), 2))
+        found.append(Chains.join(pool.map(two, range(edges.num_codes), "chains", progress, options.stop), 2))
     return found
 
 
@@ -124,14 +121,20 @@ def _constants(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: Count
         return _anchored_part(kb, edges, code, rows)
 
     if tensors is not None:
-        return [part(code, rows) for code, rows in tensors.anchored(codes, *least)]
+        parts = []
+        for done, (code, rows) in enumerate(tensors.anchored(codes, *least)):
+            parts.append(part(code, rows))
+            progress("constants", done + 1, len(codes))
+            if done + 1 < len(codes) and _late(options):
+                break
+        return parts
     pool: Pool[None] = Pool(lambda: None, options.threads)
     budget = max(options.memory // (4 * pool.threads), 2**20)
 
     def constant(_: None, code: int) -> RuleSet:
         return part(code, anchored.anchored_rules(edges, code, *least, budget))
 
-    return pool.map(constant, codes, "constants", progress, options.deadline)
+    return pool.map(constant, codes, "constants", progress, options.stop)
 
 
 def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions,
@@ -146,7 +149,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         return longer.proposals(counter, (subject[mine], facts.object[mine]), length, options.samples,
                                 longer.ESTIMATED * options.candidates, random)
 
-    proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, options.deadline)
+    proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, options.stop)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = longer.unpack(bodies, length, edges.num_codes)
     blocks = [steps[i : i + 256] for i in range(0, len(steps), 256)]
@@ -155,7 +158,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         return np.array([longer.estimate(counter, row) for row in block], np.float32)
 
     guessed = np.concatenate([np.zeros((0, num_targets), np.float32),
-                              *pool.map(guess, blocks, f"length {length}: estimate", progress, options.deadline)])
+                              *pool.map(guess, blocks, f"length {length}: estimate", progress, options.stop)])
     chosen = np.zeros(len(guessed), bool)
     for target in range(num_targets):
         mine = guessed[:, target]
@@ -168,7 +171,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         rows = [longer.counted(counter, row, options.min_support, options.min_confidence) for row in block]
         return Chains.join(rows, length)
 
-    return Chains.join(pool.map(count, blocks, f"length {length}: count", progress, options.deadline), length)
+    return Chains.join(pool.map(count, blocks, f"length {length}: count", progress, options.stop), length)
 
 
 def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[Chains], options: CountOptions,
@@ -184,7 +187,7 @@ def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[
         def variants(counter: typed.TypedCounter, row: int, c: Chains = c) -> Chains:
             return typed.typed_variants(edges, facts, c, row, counter, options)
 
-        found.append(Chains.join(pool.map(variants, rows.tolist(), "typed", progress, options.deadline), length))
+        found.append(Chains.join(pool.map(variants, rows.tolist(), "typed", progress, options.stop), length))
     return found
 
 

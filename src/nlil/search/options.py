@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..progress import Stop
+
 
 @dataclass(frozen=True)
 class CountOptions:
@@ -19,5 +21,5 @@ class CountOptions:
     threads: int = 1
     device: str = "cpu"
     memory: int = 2**30
-    deadline: float | None = None
+    stop: Stop | None = None
     chain_length: int = 2  # set by the search: how far chains are grown

@@ -18,6 +18,7 @@ from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..engine.edges import EdgeIndex
 from ..engine.kernels import compiled
+from ..progress import Progress, silent
 from ..rules.coding import FREE, NO_STEP
 from .options import CountOptions
 
@@ -140,19 +141,25 @@ def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple
     return both, total.astype(np.int64)
 
 
-def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions) -> UnaryRules:
+def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
+                progress: Progress = silent) -> UnaryRules:
     """All rules for the unary `targets` (predicate ids) with enough support and confidence."""
     kb = kb.crisp
     bodies = Bodies(edges, kb.num_predicates, max(options.max_length - 1, 0))
     constants = options.constants and kb.graph_of is None
     entities = np.flatnonzero(kb.domain)
     targets_of = _targets_of(kb, targets)
-    out = np.zeros(max(options.memory // 64, 2**16), np.int64)
+    out = np.zeros(min(max(options.memory // 64, 2**16), 2**22), np.int64)
     pointer = np.zeros(len(entities) + 1, np.int64)
     none = np.zeros(0, np.int64)
     body_keys, body_counts, pair_keys, pair_counts = none, none, none, none
     begin = 0
     while begin < len(entities):
+        if options.stop is not None and options.stop():
+            # Counts of a part of the entities are no statistics: nothing is better than something wrong.
+            targets, pair_keys, pair_counts = targets[:0], none, none
+            break
+        progress("paths", begin, len(entities))
         pointer[begin] = 0
         end = _list_bodies(edges, entities, begin, bodies.moves, bodies.base, bodies.ends, bodies.constants_from,
                            constants, out, pointer)
@@ -172,6 +179,7 @@ def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: Coun
     pair_keys, pair_counts = _merge(none, none, pair_keys, pair_counts)
     body, target = np.divmod(pair_keys, max(len(targets), 1))
     size = body_counts[np.searchsorted(body_keys, body)]
+    progress("paths", len(entities), len(entities))
     return _select(kb, bodies, targets[target] if len(targets) else target, body, pair_counts, size, options)
 
 
