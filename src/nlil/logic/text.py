@@ -38,14 +38,13 @@ def _escaped(character: str) -> str:
 
 
 def rule_text(rule: Rule) -> str:
-    """head :- body.  as Prolog, exact."""
-    return readable_text(rule)
+    """head :- body.  Canonical Prolog; `parse_rule` is its exact inverse."""
+    return _Writer(atom_text, atom_text, rule.distinct).rule(rule)
 
 
 def readable_text(rule: Rule, entity_label: Label | None = None, predicate_label: Label | None = None) -> str:
-    """The rule with labels in place of names, for people; without label functions it is `rule_text`."""
-    writer = _Writer(entity_label or atom_text, predicate_label or atom_text, rule.distinct)
-    return f"{writer.head(rule.head)} :- {writer.disjunction(rule.body)}."
+    """The rule with labels in place of names, for people: without the brackets that only the parser needs."""
+    return _Writer(entity_label or atom_text, predicate_label or atom_text, rule.distinct, exact=False).rule(rule)
 
 
 def formula_text(
@@ -63,9 +62,12 @@ def fact_text(fact: Fact) -> str:
 class _Writer:
     """Prints one rule: numbers its body variables in the order in which they are printed."""
 
-    def __init__(self, entity: Label, predicate: Label, distinct: bool) -> None:
-        self._entity, self._predicate, self._distinct = entity, predicate, distinct
+    def __init__(self, entity: Label, predicate: Label, distinct: bool, exact: bool = True) -> None:
+        self._entity, self._predicate, self._distinct, self._exact = entity, predicate, distinct, exact
         self._num_variables = 0
+
+    def rule(self, rule: Rule) -> str:
+        return f"{self.head(rule.head)} :- {self.disjunction(rule.body)}."
 
     def head(self, head: Head) -> str:
         return self._atom(head.predicate, *[self._anchor(a) for a in head.arguments])
@@ -114,7 +116,7 @@ class _Writer:
         if line.equal is not None:
             atoms.append(f"{self._node(line, 0, names)} = {self._anchor(line.equal)}")
         text = ", ".join(atoms)
-        if not _holds_together(line):
+        if self._exact and not _holds_together(line):
             text = f"({text})"
         return ", ".join([text, *self._inequalities(line, names, said)])
 
