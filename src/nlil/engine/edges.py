@@ -26,7 +26,8 @@ class EdgeIndex(NamedTuple):
     code_pointer: Longs
     code_node: Ids
     code_neighbour: Ids
-    # items by (code, entity); members ascending
+    # items by (code, entity), numbered in the order of item_key = code * num_entities + entity; members ascending
+    item_key: Longs
     item_code: Ids
     item_entity: Ids
     item_pointer: Longs
@@ -63,6 +64,7 @@ def edge_index(kb: KnowledgeBase) -> EdgeIndex:
         offsets(edges.code[by_code], num_codes),
         node[by_code],
         edges.neighbour[by_code],
+        keys,
         (keys // num_entities).astype(np.int32),
         (keys % num_entities).astype(np.int32),
         offsets(item_of_edge[by_item], len(keys)),

@@ -135,7 +135,7 @@ def plan(rules: RuleSet, kb: KnowledgeBase, edges: EdgeIndex, parts: Shapes, dir
 
 def item_ids(edges: EdgeIndex, code: np.ndarray, entity: np.ndarray) -> Longs:
     """The item (code, entity) of this base, or -1 where no entity has such an edge."""
-    keys = edges.item_code.astype(np.int64) * edges.num_entities + edges.item_entity
+    keys = edges.item_key
     wanted = code.astype(np.int64) * edges.num_entities + entity
     place = np.searchsorted(keys, wanted)
     found = np.zeros(len(wanted), bool)

@@ -95,7 +95,8 @@ class Learner:
             aggregation=Aggregation(config.aggregation, config.aggregation_top),
             asked=tuple(chosen),
         )
-        unexplained = [int(t) for t in ids if not (rules.head == t).any()]
+        explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
+        unexplained = [int(t) for t in ids if not explained[t]]
         missing = {str(kb.predicates[t]): self._reason(kb, t, counted.partial) for t in unexplained}
         return Learned(rules, config, tuple(chosen), counted.partial, missing, time.monotonic() - started,
                        notes=counted.notes)

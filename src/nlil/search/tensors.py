@@ -149,90 +149,105 @@ class TensorCounter:
     def anchored(self, codes: list[int], min_support: int, min_confidence: float) -> Iterator[tuple[int, Anchored]]:
         """(code, its anchored and half-anchored rules) in the order of `codes`."""
         edges = self.edges
-        size = edges.item_pointer.diff()
-        apart = edges.neighbour != self.node
-        own_code = self.node * self.num_codes + edges.code
-        beyond, many = torch.unique(own_code[apart], return_counts=True)
-        beyond_node, beyond_code = beyond // self.num_codes, beyond % self.num_codes
-        half_body = torch.bincount(beyond_code, minlength=self.num_codes)
-        half_pointer = torch.searchsorted(beyond_node, torch.arange(self.num_entities + 1, device=self.device))
-        work = torch.zeros(len(size), dtype=torch.int64, device=self.device)
-        work.index_add_(0, edges.item_of_edge, self.degree[self.node])
+        self.size = edges.item_pointer.diff()
+        self._prepare_constants()
+        wanted = torch.zeros(self.num_codes, dtype=torch.bool, device=self.device)
+        wanted[torch.as_tensor(codes, device=self.device)] = True
+        heads = (wanted[edges.item_code] & (self.size >= min_support)).nonzero().squeeze(1)
+        work = torch.zeros_like(self.size).index_add_(0, edges.item_of_edge, self.degree[self.node])
+        parts = [torch.zeros((5, 0), dtype=torch.int64, device=self.device)]
+        for low, high in self._blocks(work[heads]):
+            parts.append(_enough(self._anchored(heads[low:high]), min_support, min_confidence))
+            parts.append(_enough(self._half(heads[low:high]), min_support, min_confidence))
+        rows = _sorted(torch.cat(parts, dim=1))
+        code_of_row = edges.item_code.cpu().numpy()[rows[0]]
         for code in codes:
-            begin = int(torch.searchsorted(edges.item_code, code))
-            end = int(torch.searchsorted(edges.item_code, code, side="right"))
-            item_pca, code_pca = self._constants_pca(code, beyond_node, beyond_code)
-            parts = []
-            for low, high in self._blocks(work[begin:end]):
-                head = torch.arange(begin + low, begin + high, device=self.device)
-                parts.append(self._anchored(code, head[size[head] >= min_support], size, item_pca, min_support,
-                                            min_confidence))
-                parts.append(self._half(code, head[size[head] >= min_support], half_pointer, beyond_code, many,
-                                        half_body, code_pca, min_support, min_confidence))
-            yield code, _sorted(parts)
+            low, high = np.searchsorted(code_of_row, (code, code + 1))
+            yield code, Anchored(*rows[:, low:high])
 
-    def _constants_pca(self, code: int, beyond_node: Tensor, beyond_code: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the entities with an edge `code`: how many have each item, and each code to another entity."""
-        has = torch.zeros(self.num_entities, dtype=torch.bool, device=self.device)
-        low, high = int(self.edges.code_pointer[code]), int(self.edges.code_pointer[code + 1])
-        has[self.edges.code_node[low:high]] = True
-        items = self.edges.item_of_edge[has[self.node]]
-        return (torch.bincount(items, minlength=len(self.edges.item_code)),
-                torch.bincount(beyond_code[has[beyond_node]], minlength=self.num_codes))
+    def _prepare_constants(self) -> None:
+        """What every head needs: codes that lead to another entity, self-loops, and the PCA counts of even codes."""
+        edges, codes = self.edges, self.num_codes
+        apart = edges.neighbour != self.node
+        self.loop = torch.zeros(len(self.size), dtype=torch.bool, device=self.device)
+        self.loop[edges.item_of_edge[~apart]] = True
+        beyond, self.beyond_many = torch.unique((self.node * codes + edges.code)[apart], return_counts=True)
+        beyond_node, self.beyond_code = beyond // codes, beyond % codes
+        everyone = torch.arange(self.num_entities + 1, device=self.device)
+        self.beyond_pointer = torch.searchsorted(beyond_node, everyone)
+        self.half_body = torch.bincount(self.beyond_code, minlength=codes)
+        has = torch.unique(self.node * codes + edges.code)
+        has = has[has % codes % 2 == 0]
+        owner, code = has // codes, has % codes
+        count = self.beyond_pointer[owner + 1] - self.beyond_pointer[owner]
+        other = self.beyond_code[ranges(self.beyond_pointer[owner], count)]
+        pairs = torch.repeat_interleave(code, count) * codes + other
+        self.code_pca = torch.bincount(pairs, minlength=codes * codes)
+        keys, counts = [], []
+        for low, high in self._blocks(self.degree[owner]):
+            many = self.degree[owner[low:high]]
+            item = edges.item_of_edge[ranges(edges.pointer[owner[low:high]], many)]
+            key, number = torch.unique(torch.repeat_interleave(code[low:high], many) * len(self.size) + item,
+                                       return_counts=True)
+            keys.append(key)
+            counts.append(number)
+        every = torch.cat(keys) if keys else torch.zeros(0, dtype=torch.int64, device=self.device)
+        self.pca_key, place = torch.unique(every, return_inverse=True)
+        self.pca_count = torch.zeros_like(self.pca_key)
+        if keys:
+            self.pca_count.index_add_(0, place, torch.cat(counts))
 
     def _members(self, head: Tensor) -> tuple[Tensor, Tensor]:
         """(position in head, member) of every member of the head items."""
-        count = self.edges.item_pointer[head + 1] - self.edges.item_pointer[head]
-        member = self.edges.item_member[ranges(self.edges.item_pointer[head], count)]
-        return torch.repeat_interleave(torch.arange(len(head), device=self.device), count), member
+        member = self.edges.item_member[ranges(self.edges.item_pointer[head], self.size[head])]
+        return torch.repeat_interleave(torch.arange(len(head), device=self.device), self.size[head]), member
 
-    def _anchored(self, q: int, head: Tensor, size: Tensor, item_pca: Tensor, min_support: int,
-                  min_confidence: float) -> Tensor:
-        edges, num_items = self.edges, len(self.edges.item_code)
+    def _anchored(self, head: Tensor) -> Tensor:
+        """Rows (head, item, support, body size, PCA body) of all anchored rules."""
+        edges, num_items = self.edges, len(self.size)
         owner, x = self._members(head)
         edge = ranges(edges.pointer[x], self.degree[x])
         owner = torch.repeat_interleave(owner, self.degree[x])
         x = torch.repeat_interleave(x, self.degree[x])
-        item, c = edges.item_of_edge[edge], edges.item_entity[head][owner]
+        item, c, q = edges.item_of_edge[edge], edges.item_entity[head][owner], edges.item_code[head][owner]
         mirrored = (x == c) & (edges.code[edge] == (q ^ 1)) & (edges.neighbour[edge] == c)
         keep = (item != head[owner]) & ~mirrored
         key, support = torch.unique(owner[keep] * num_items + item[keep], return_counts=True)
         owner, item = key // num_items, key % num_items
-        c = edges.item_entity[head][owner]
-        loops = edges.item_entity[edges.item_of_edge[(edges.neighbour == self.node) & (edges.code == q)]]
-        has_loop = torch.zeros(self.num_entities, dtype=torch.bool, device=self.device)
-        has_loop[loops] = True
-        less = (has_loop[c] & (edges.item_code[item] == (q ^ 1)) & (edges.item_entity[item] == c)).to(torch.int64)
-        body = size[item] - less
-        pca = (item_pca[item] if q % 2 == 0 else size[item]) - less
-        return _enough(torch.stack((head[owner], item, support, body, pca)), min_support, min_confidence)
+        c, q = edges.item_entity[head][owner], edges.item_code[head][owner]
+        mirror = self.loop[head][owner] & (edges.item_code[item] == (q ^ 1)) & (edges.item_entity[item] == c)
+        less = mirror.to(torch.int64)
+        place = torch.searchsorted(self.pca_key, q * num_items + item).clamp(max=max(len(self.pca_key) - 1, 0))
+        pca = torch.where(q % 2 == 0, self.pca_count[place], self.size[item]) if len(self.pca_key) else self.size[item]
+        return torch.stack((head[owner], item, support, self.size[item] - less, pca - less))
 
-    def _half(self, q: int, head: Tensor, half_pointer: Tensor, beyond_code: Tensor, many: Tensor, half_body: Tensor,
-              code_pca: Tensor, min_support: int, min_confidence: float) -> Tensor:
+    def _half(self, head: Tensor) -> Tensor:
+        """Rows (head, HALF - code, support, body size, PCA body) of all half-anchored rules."""
+        codes = self.num_codes
         owner, x = self._members(head)
-        count = half_pointer[x + 1] - half_pointer[x]
-        entry = ranges(half_pointer[x], count)
-        owner_, x_ = torch.repeat_interleave(owner, count), torch.repeat_interleave(x, count)
-        c = self.edges.item_entity[head]
+        count = self.beyond_pointer[x + 1] - self.beyond_pointer[x]
+        entry = ranges(self.beyond_pointer[x], count)
+        owner, x = torch.repeat_interleave(owner, count), torch.repeat_interleave(x, count)
+        code, own = self.beyond_code[entry], self.edges.item_code[head]
         # For k = q the edge to c is the fact itself: another one is needed.
-        others = many[entry] - ((beyond_code[entry] == q) & (c[owner_] != x_)).to(torch.int64)
-        key, support = torch.unique((owner_ * self.num_codes + beyond_code[entry])[others > 0], return_counts=True)
+        others = self.beyond_many[entry] - ((code == own[owner]) & (self.edges.item_entity[head][owner] != x)).long()
+        key, support = torch.unique((owner * codes + code)[others > 0], return_counts=True)
         lonely = torch.zeros(len(head), dtype=torch.int64, device=self.device)
-        lonely.index_add_(0, owner_, ((beyond_code[entry] == q) & (others == 0)).to(torch.int64))
-        owner, k = key // self.num_codes, key % self.num_codes
-        body = half_body[k] - torch.where(k == q, lonely[owner], 0)
-        pca = torch.where(k == q, body, code_pca[k]) if q % 2 == 0 else body
-        return _enough(torch.stack((head[owner], HALF - k, support, body, pca)), min_support, min_confidence)
+        lonely.index_add_(0, owner, ((code == own[owner]) & (others == 0)).long())
+        owner, k = key // codes, key % codes
+        q = own[owner]
+        body = self.half_body[k] - torch.where(k == q, lonely[owner], 0)
+        pca = torch.where((k == q) | (q % 2 == 1), body, self.code_pca[q * codes + k])
+        return torch.stack((head[owner], HALF - k, support, body, pca))
 
 
 def _enough(rows: Tensor, min_support: int, min_confidence: float) -> Tensor:
     return rows[:, (rows[2] >= min_support) & (rows[2] >= min_confidence * rows[3])]
 
 
-def _sorted(parts: list[Tensor]) -> Anchored:
+def _sorted(rows: Tensor) -> np.ndarray:
     """Rows by head; of one head the anchored by item, then the half-anchored by code."""
-    rows = torch.cat(parts, dim=1) if parts else torch.zeros((5, 0), dtype=torch.int64)
     head, body = rows[0], rows[1]
     place = torch.where(body >= 0, body, 2**31 - body)
     order = torch.argsort(head * 2**33 + place)
-    return Anchored(*rows[:, order].cpu().numpy().astype(np.int32))
+    return rows.to(torch.int32)[:, order].cpu().numpy()
