@@ -20,7 +20,7 @@ from .general import general_evidence
 from .plan import Plan, Shapes, plan, shapes, unary_mask
 from .scoring import ScoreSpace, count_ranks, score_query, score_space
 
-BLOCK = 128
+BLOCK = 32
 """Queries of one task."""
 
 

@@ -152,7 +152,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, options.stop)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = longer.unpack(bodies, length, edges.num_codes)
-    blocks = [steps[i : i + 256] for i in range(0, len(steps), 256)]
+    blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
 
     def guess(counter: longer.ChainCounter, block: Ids) -> np.ndarray:
         return np.array([longer.estimate(counter, row) for row in block], np.float32)
@@ -165,7 +165,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         best = np.argsort(-mine, kind="stable")[: options.candidates]
         chosen[best[mine[best] >= max(options.min_confidence, 1e-9)]] = True
     picked = steps[: len(guessed)][chosen]
-    blocks = [picked[i : i + 64] for i in range(0, len(picked), 64)]
+    blocks = [picked[i : i + 4] for i in range(0, len(picked), 4)]
 
     def count(counter: longer.ChainCounter, block: Ids) -> Chains:
         rows = [longer.counted(counter, row, options.min_support, options.min_confidence) for row in block]
