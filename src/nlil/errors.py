@@ -19,6 +19,9 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+MANY_NAMES = 20_000
+"""More known names than this are not all compared with an unknown one."""
+
 
 class NlilError(Exception):
     """Base of every error that is the user's to mend; the command line prints it and exits with 2."""
@@ -85,8 +88,12 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     by_lower: dict[str, str] = {}
     for candidate in known:
         by_lower.setdefault(candidate.lower(), candidate)
-    near = difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.5)
-    return tuple(by_lower[n] for n in near)
+    if len(by_lower) > MANY_NAMES:
+        # Comparing with a million names takes a minute; a slip seldom changes the first letters or the length much.
+        near = [n for n in by_lower if n[:2] == name[:2].lower() and abs(len(n) - len(name)) <= 2]
+        by_lower = {n: by_lower[n] for n in near[:MANY_NAMES]}
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.5)
+    return tuple(by_lower[n] for n in matches)
 
 
 def require(module: str, extra: str, purpose: str, package: str | None = None) -> Any:

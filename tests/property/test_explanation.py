@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +26,7 @@ from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 from property.engine_cases import BIG, KNOWS, NAMES, PREDICATES, RED, bases, rules
+from property.test_ranking import plain_score
 
 entities = st.integers(0, len(NAMES) - 1)
 aggregations = st.sampled_from(
@@ -66,14 +66,6 @@ def fired_by(world: oracle.World, of: RuleSet, query: tuple[str, ...], target: P
             is_prior = isinstance(scored.rule.body, Truth) and scored.rule.head != Head.of(KNOWS)
             found.append((value * scored.weight, is_prior))
     return found
-
-
-def plain_score(fired: list[tuple[float, bool]], aggregation: Aggregation) -> float:
-    if aggregation.kind == "max":
-        return max((weight for weight, _ in fired), default=0.0)
-    others = sorted((weight for weight, prior in fired if not prior), reverse=True)
-    kept = others[: aggregation.top] if aggregation.top else others
-    return 1 - math.prod(1 - w for w in [*kept, *(weight for weight, prior in fired if prior)])
 
 
 def the_fact(kb: KnowledgeBase, target: Predicate, x: int, y: int) -> Fact:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,12 @@ def _from_json(text: str, path: Path) -> list[Placed]:
     try:
         document: Any = json.loads(text)
         items = document["rules"] if isinstance(document, dict) else document
+        if not isinstance(items, list):
+            raise TypeError(f"got {type(items).__name__}")
         texts = [item if isinstance(item, str) else item["rule"] for item in items]
+        for number, item in enumerate(texts, start=1):
+            if not isinstance(item, str):
+                raise TypeError(f"rule {number} is no text: {item!r}")
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"expected a JSON list of rules, or an object with a list `rules` ({error})", path) from error
     placed = []
@@ -75,4 +81,5 @@ def counted(given: list[Placed], path: Path, dataset: Dataset, config: LearnerCo
                 raise NlilError(f"{place}: {error}") from error
             scored[rule] = ScoredRule(rule, stats, stats.smoothed)
         progress("statistics", done, len(given))
-    return RuleSet.of(dataset.kb, list(scored.values()), Aggregation(config.aggregation, config.aggregation_top))
+    rules = RuleSet.of(dataset.kb, list(scored.values()), Aggregation(config.aggregation, config.aggregation_top))
+    return replace(rules, weight=None)  # the smoothed confidence, unrounded, as in a run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from .session import Session
 if TYPE_CHECKING:
     from ..data import Dataset, KnowledgeBase
     from ..learning.config import LearnerConfig
+    from ..logic.predicate import Predicate
     from ..rules import RuleSet
 
 
@@ -66,6 +68,8 @@ def open_run(session: Session, run: Path, data: str | None) -> Opened:
     dataset = read_data(session, data or info.source or "", learned.config.seed)
     if data is None and info.checksum not in (None, dataset.checksum):
         session.warn(f"{info.source} has changed since {run} was learned from it")
+    if data is not None:
+        dataset = with_targets(dataset, learned.targets, learned.rules)
     bound = bind(learned.rules, dataset.kb)
     left_out = bound.unknown_constant + bound.unknown_predicate
     if left_out:
@@ -76,6 +80,15 @@ def open_run(session: Session, run: Path, data: str | None) -> Opened:
     # Device and budgets belong to the machine that learned, not to the rules.
     config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in ("device", "threads", "memory")})
     return Opened(bound.rules, dataset, session.configure(config), data is None)
+
+
+def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:
+    """The data with every target as a predicate: rules derive what no fact says yet. Foreign data stays as it is."""
+    known = set(dataset.kb.predicates)
+    new = tuple(p for p in targets if p not in known)
+    if not new or known.isdisjoint(rules.predicates):
+        return dataset
+    return replace(dataset, kb=replace(dataset.kb, predicates=dataset.kb.predicates + new))
 
 
 def open_rules(session: Session, file: Path, data: str) -> Opened:

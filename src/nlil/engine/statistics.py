@@ -17,13 +17,13 @@ def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None)
     """support / body size / head size / PCA body, over the facts that count (weight >= .5).
 
     body size = head tuples whose body holds: facts with themselves hidden, all others as they are.
-    With given negatives the other tuples are unknown: body size = positives + negatives covered.
+    With given negatives of its target the other tuples are unknown: body size = positives + negatives covered.
     """
     evaluator = evaluator.crisp
     facts = matching(evaluator.kb, rule, evaluator.kb.facts)
     holds = _holds(evaluator, rule, facts)
     support = int(holds.sum())
-    if negatives is not None:
+    if negatives is not None and len(negatives.of(evaluator.kb.predicate_id(rule.target))):
         false = matching(evaluator.kb, rule, negatives.crisp().unique())
         false = false[~np.isin(_keys(evaluator.kb, false), _keys(evaluator.kb, facts))]
         others = false.subject[_holds(evaluator, rule, false)].astype(np.int64)

@@ -22,6 +22,7 @@ from ..rules import RuleSet
 from ..rules.coding import NO_STEP
 from .evidence import evidence
 from .plan import unary_mask
+from .scoring import sink
 
 BLOCK = 512
 """Entities of one task."""
@@ -91,28 +92,12 @@ def _fires(edges, plan, body, is_unary, x, hidden_group, walk):
 
 
 @compiled
-def _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, held, walk):
+def _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, walk):
     for body in range(plan.first_pointer[code], plan.first_pointer[code + 1]):
         if not _fires(edges, plan, body, is_unary, x, hidden_group, walk):
             continue
         for r in range(plan.rule_pointer[body], plan.rule_pointer[body + 1]):
-            target = plan.rule_target[r]
-            power = plan.rule_evidence[r]
-            if top == 0:
-                strongest[target, 0] += power
-                held[target] = 1
-                continue
-            place = held[target]
-            if place == top:
-                if power <= strongest[target, top - 1]:
-                    continue
-                place -= 1
-            else:
-                held[target] += 1
-            while place > 0 and strongest[target, place - 1] < power:
-                strongest[target, place] = strongest[target, place - 1]
-                place -= 1
-            strongest[target, place] = power
+            sink(strongest[plan.rule_target[r]], plan.rule_evidence[r], top)
 
 
 @compiled
@@ -120,28 +105,17 @@ def _score_entities(edges, plan, is_unary, entities, hidden_group, top, walk, ex
     """total[i, t] = summed evidence of the kept rules of target t for entities[i], without priors."""
     num_targets = total.shape[1]
     strongest = np.zeros((num_targets, max(top, 1)), np.int64)
-    held = np.zeros(num_targets, np.int64)
     for i in range(len(entities)):
         x = entities[i]
         strongest[:] = 0
-        held[:] = 0
         for k in range(edges.node_code_pointer[x], edges.node_code_pointer[x + 1]):
-            _fire_bodies(edges, plan, is_unary, x, edges.node_code[k], hidden_group, top, strongest, held, walk)
+            _fire_bodies(edges, plan, is_unary, x, edges.node_code[k], hidden_group, top, strongest, walk)
         for k in range(edges.unary_pointer[x], edges.unary_pointer[x + 1]):
             code = 2 * edges.unary_predicate[k]
-            _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, held, walk)
+            _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, walk)
         for row in range(len(extra)):
             if extra[row, 0] == i:
-                target, power = extra[row, 1], extra[row, 2]
-                if top == 0:
-                    strongest[target, 0] += power
-                    continue
-                place = top - 1
-                if power > strongest[target, place]:
-                    while place > 0 and strongest[target, place - 1] < power:
-                        strongest[target, place] = strongest[target, place - 1]
-                        place -= 1
-                    strongest[target, place] = power
+                sink(strongest[extra[row, 1]], extra[row, 2], top)
         for t in range(num_targets):
             for k in range(strongest.shape[1]):
                 total[i, t] += strongest[t, k]

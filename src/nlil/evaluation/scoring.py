@@ -16,12 +16,11 @@ from ..engine.walk import NO_LIMIT, WalkSpace, code_range, reach, walk_space
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch of one thread. strongest[b, :] holds the best evidence of candidate b, largest first;
-    floor[b] is what a rule must exceed to count: the last of them once `top` are held, else -1."""
+    """Scratch of one thread, all zeros between queries. strongest[b, :] holds the best evidence of candidate b,
+    largest first; floor[b] is the last of them: what a rule must exceed to count."""
 
     strongest: np.ndarray
     floor: Longs
-    held: np.ndarray
     touched: Longs
     total: Longs
     walk: WalkSpace
@@ -30,8 +29,7 @@ class ScoreSpace(NamedTuple):
 def score_space(num_entities: int, top: int, most_steps: int) -> ScoreSpace:
     return ScoreSpace(
         np.zeros((num_entities, max(top, 1)), np.int64),
-        np.full(num_entities, -1, np.int64),
-        np.zeros(num_entities, np.int16),
+        np.zeros(num_entities, np.int64),
         np.zeros(num_entities, np.int64),
         np.zeros(num_entities, np.int64),
         walk_space(num_entities, max(most_steps, 1)),
@@ -39,28 +37,30 @@ def score_space(num_entities: int, top: int, most_steps: int) -> ScoreSpace:
 
 
 @compiled
+def sink(slots, evidence, top):
+    """Keep the `top` largest values, sorted (top = 0: their sum); zeros are free slots."""
+    if top == 0:
+        slots[0] += evidence
+        return
+    place = top - 1
+    if evidence <= slots[place]:
+        return
+    while place > 0 and slots[place - 1] < evidence:
+        slots[place] = slots[place - 1]
+        place -= 1
+    slots[place] = evidence
+
+
+@compiled
 def add(space, num_touched, candidate, evidence, top):
     """Give `candidate` one more firing rule (above its floor); returns the number of candidates touched so far."""
-    held = space.held[candidate]
-    if held == 0:
+    slots = space.strongest[candidate]
+    if slots[0] == 0:
         space.touched[num_touched] = candidate
         num_touched += 1
-    strongest = space.strongest
-    if top == 0:
-        strongest[candidate, 0] = evidence if held == 0 else strongest[candidate, 0] + evidence
-        space.held[candidate] = 1
-        return num_touched
-    place = held
-    if held == top:
-        place = top - 1
-    else:
-        space.held[candidate] = held + 1
-    while place > 0 and strongest[candidate, place - 1] < evidence:
-        strongest[candidate, place] = strongest[candidate, place - 1]
-        place -= 1
-    strongest[candidate, place] = evidence
-    if space.held[candidate] == top:
-        space.floor[candidate] = strongest[candidate, top - 1]
+    sink(slots, evidence, top)
+    if top > 0:
+        space.floor[candidate] = slots[top - 1]
     return num_touched
 
 
@@ -223,10 +223,10 @@ def score_query(edges, plan, is_unary, known, hidden_end, top, strongest_only, e
         if strongest_only:
             space.total[b] = max(space.total[b], space.strongest[b, 0])
         else:
-            for k in range(space.held[b]):
+            for k in range(space.strongest.shape[1]):
                 space.total[b] += space.strongest[b, k]
-        space.held[b] = 0
-        space.floor[b] = -1
+        space.strongest[b, :] = 0
+        space.floor[b] = 0
 
 
 @compiled

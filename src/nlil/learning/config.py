@@ -26,7 +26,7 @@ class LearnerConfig:
     preset: str = "default"  # a named set of values, applied before all others
     max_length: int = 3  # most body atoms of a rule found by counting
     min_support: int = 2  # facts a rule must explain
-    min_confidence: float = 0.01  # least standard confidence of a rule
+    min_confidence: float = 0.01  # least standard confidence of a rule; priors are kept whatever theirs is
     body: tuple[str, ...] = ()  # predicates allowed in bodies; empty: all
     not_body: tuple[str, ...] = ()  # predicates not allowed in bodies
     constants: bool = True  # rules with constants: anchored, half-anchored, priors

@@ -126,11 +126,11 @@ class Learner:
         kept = []
         for row in range(len(rules)):
             rule = rules.rule(row)
-            stats = rule_stats(evaluator, rule, negatives.of(int(rules.head[row])))
+            stats = rule_stats(evaluator, rule, negatives)
             if stats.support >= self.config.min_support and stats.confidence >= self.config.min_confidence:
                 kept.append(ScoredRule(rule, stats, stats.smoothed))
             progress("negatives", row + 1, len(rules))
-        return RuleSet.of(kb, kept)
+        return replace(RuleSet.of(kb, kept), weight=None)  # the smoothed confidence, unrounded
 
     def _best(self, rules: RuleSet, targets: Ids) -> RuleSet:
         """The `top_rules` best of each target, in the order of the set."""

@@ -46,7 +46,7 @@ def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: Kn
     notes: list[str] = []
     if len(binary):
         options, notes = _bounded(edges, options)
-        parts += _binary(kb, edges, binary, options, progress)
+        parts += _binary(kb, edges, binary, options, body, progress)
     if len(unary) and not _late(options):
         parts += _unary_part(kb, unary, unary_rules(kb, edges, unary, options, progress))
     return Counted(RuleSet.join(parts), options.stop is not None and options.stop.cut, tuple(notes))
@@ -62,6 +62,9 @@ def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, lis
             note = (f"chains of length {length} left out: the graph has {paths.sum():.1e} such paths, "
                     f"more than max_paths = {options.max_paths:.0e}")
             return replace(options, chain_length=length - 1), [note]
+        if length > 2 and edges.num_codes**length >= 2**63:
+            note = f"chains of length {length} left out: a body over {edges.num_codes} steps has no 64-bit number"
+            return replace(options, chain_length=length - 1), [note]
     return replace(options, chain_length=options.max_length), []
 
 
@@ -69,7 +72,7 @@ def _late(options: CountOptions) -> bool:
     return options.stop is not None and options.stop()
 
 
-def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
+def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions, body: KnowledgeBase | None,
             progress: Progress) -> list[RuleSet]:
     facts = target_facts(kb, targets)
     tensors = _tensors(edges, facts, targets, options)
@@ -81,7 +84,12 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
         found += _typed(kb, edges, facts, short, options, progress)
     parts = [_chain_part(kb, targets, facts, c) for c in found]
     if options.constants and kb.graph_of is None:
-        parts += _constants(kb, edges, targets, options, tensors, progress)
+        if body is not None:
+            # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
+            edges = edge_index(kb)
+            tensors = _tensors(edges, facts, targets, options)
+        constants = _constants(kb, edges, targets, options, tensors, progress)
+        parts += constants if body is None else [_with_bodies(part, body) for part in constants]
     return parts
 
 
@@ -137,6 +145,12 @@ def _constants(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: Count
     return pool.map(constant, codes, "constants", progress, options.stop)
 
 
+def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
+    """The rules of one step or none whose step has facts in `body`."""
+    step = rules.steps[:, 0].astype(np.int64)
+    return rules.take((step == NO_STEP) | (body.predicate_counts[step >> 1] > 0))
+
+
 def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions,
             progress: Progress) -> Chains:
     """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
@@ -147,7 +161,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         mine = facts.target == target
         random = np.random.default_rng((options.seed, length, target))
         return longer.proposals(counter, (subject[mine], facts.object[mine]), length, options.samples,
-                                longer.ESTIMATED * options.candidates, random)
+                                longer.ESTIMATED * options.candidates, random, min(options.min_support, 2))
 
     proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, options.stop)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
@@ -155,7 +169,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
 
     def guess(counter: longer.ChainCounter, block: Ids) -> np.ndarray:
-        return np.array([longer.estimate(counter, row) for row in block], np.float32)
+        return np.array([longer.estimate(counter, row, options.min_confidence) for row in block], np.float32)
 
     guessed = np.concatenate([np.zeros((0, num_targets), np.float32),
                               *pool.map(guess, blocks, f"length {length}: estimate", progress, options.stop)])
@@ -163,7 +177,7 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     for target in range(num_targets):
         mine = guessed[:, target]
         best = np.argsort(-mine, kind="stable")[: options.candidates]
-        chosen[best[mine[best] >= max(options.min_confidence, 1e-9)]] = True
+        chosen[best[mine[best] > 0]] = True
     picked = steps[: len(guessed)][chosen]
     blocks = [picked[i : i + 4] for i in range(0, len(picked), 4)]
 

@@ -146,8 +146,8 @@ def _paths_between(edges, a, b, length, space, out, most_edges):
 
 
 def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, samples: int, keep: int,
-              random: np.random.Generator) -> Longs:
-    """The bodies that most of the sampled facts (subjects, objects) of one target have, at least two of them."""
+              random: np.random.Generator, least: int = 2) -> Longs:
+    """The bodies that most of the sampled facts (subjects, objects) of one target have, at least `least` of them."""
     subject, object = facts
     if len(subject) > samples:
         chosen = np.sort(random.choice(len(subject), samples, replace=False))
@@ -156,7 +156,7 @@ def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, sample
     if not found:
         return np.zeros(0, np.int64)
     body, count = np.unique(np.concatenate(found), return_counts=True)
-    body, count = body[count >= 2], count[count >= 2]
+    body, count = body[count >= least], count[count >= least]
     return body[np.lexsort((body, -count))[:keep]]
 
 
@@ -168,12 +168,13 @@ def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
     return steps
 
 
-def estimate(counter: ChainCounter, steps: Ids) -> np.ndarray:
-    """For each target the confidence of the body on every n-th start."""
+def estimate(counter: ChainCounter, steps: Ids, min_confidence: float) -> np.ndarray:
+    """For each target the smoothed confidence of the body on every n-th start; 0 where it is not confident enough."""
     starts = counter.edges.code_pointer[steps[0] + 1] - counter.edges.code_pointer[steps[0]]
     stride = max(1, int(starts) // ESTIMATE_STARTS)
     support, body, _ = counter.count(steps, stride, ESTIMATE_PAIRS)
-    return stride * support / (stride * body + SMOOTHING)
+    smoothed = stride * support / (stride * body + SMOOTHING)
+    return np.where(support >= min_confidence * body, smoothed, 0.0)
 
 
 def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence: float) -> Chains:

@@ -41,9 +41,9 @@ class Bodies:
     def __init__(self, edges: EdgeIndex, num_predicates: int, moves: int) -> None:
         self.base = edges.num_codes + 1
         self.ends = num_predicates + 1
+        while moves > 1 and self.base**moves * self.ends + len(edges.item_code) >= 2**62:
+            moves -= 1  # longer paths have no 64-bit number
         self.constants_from = self.base**moves * self.ends
-        if self.constants_from + len(edges.item_code) >= 2**62:
-            moves = 1
         self.moves = moves
         self.edges = edges
 

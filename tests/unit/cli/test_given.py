@@ -33,6 +33,8 @@ def test_json(document: object, tmp_path: Path) -> None:
     ("a.json", "{", "expected a JSON list"),
     ("a.json", '{"rule": 1}', "expected a JSON list"),
     ("a.json", '["p(X :- q"]', "rule 1: column"),
+    ("a.json", '{"rules": "p(X) :- q(X)."}', "expected a JSON list"),
+    ("a.json", '{"rules": [{"rule": 5}]}', "rule 1 is no text: 5"),
 ])
 def test_what_is_wrong_is_said(name: str, text: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / name
