@@ -19,6 +19,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+FEW_NAMES = 8
+"""Where nothing is near, up to this many known names are listed."""
 MANY_NAMES = 20_000
 """More known names than this are not all compared with an unknown one."""
 
@@ -49,8 +51,11 @@ class RuleError(NlilError):
 class UnknownName(NlilError):
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), hint: str = "") -> None:
         self.kind, self.name = kind, name
-        self.closest = closest(name, known)
+        names = list(known)
+        self.closest = closest(name, names)
         near = f"; closest: {', '.join(map(repr, self.closest))}" if self.closest else ""
+        if not near and 0 < len(names) <= FEW_NAMES:
+            near = f"; known: {', '.join(map(repr, names))}"
         super().__init__(f"unknown {kind} {name!r}{near}" + (f"; {hint}" if hint else ""))
 
 

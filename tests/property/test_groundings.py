@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 from nlil.engine.grounding import count_groundings, first_failing, groundings
 from nlil.engine.normal import All, Leaf, normal_form
-from nlil.logic.formula import TRUE, And, Line, Not, Or, Statement, statements
+from nlil.logic.formula import ANY, TRUE, And, Line, Not, Or, Statement, Variable, X, statements
 from nlil.logic.rule import Rule
 from property.engine_cases import SIZE, bases, rules
 
@@ -107,10 +107,22 @@ def test_a_false_body_names_its_first_failing_part(kb, rule, x, y):
 
 
 def longest_prefix(world, rule: Rule, statement: Statement, pair) -> int:
-    """How many steps of the line hold, found by grounding ever longer beginnings of it."""
-    sizes = range(1, len(statement.steps) + 1)
-    ways = (oracle.groundings(world, Beginning(statement, size), rule.distinct, *pair) for size in sizes)
-    return max((size for size, found in zip(sizes, ways) if next(found, None)), default=0)
+    """How many steps of the line hold, found by grounding ever longer beginnings of it.
+
+    With distinct variables no body variable may take the entity of the far end, also before it is reached.
+    """
+    end = dict(zip(("X", "Y"), pair)).get(getattr(statement.end, "name", "")) if rule.distinct else None
+    end = end if isinstance(statement.end, Variable) else None
+    if end is not None and statement.start != statement.end and statement.start == X and pair[0] == end:
+        return 0  # X and Y are one entity: no step can ever count
+
+    def holds(size: int) -> bool:
+        part = Beginning(statement, size)
+        free = [i for i, anchor in enumerate(part.line.anchors) if anchor == ANY]
+        ways = oracle.groundings(world, part, rule.distinct, *pair)
+        return any(end is None or all(nodes[i] != end for i in free) for nodes, _ in ways)
+
+    return max((size for size in range(1, len(statement.steps) + 1) if holds(size)), default=0)
 
 
 class Beginning:

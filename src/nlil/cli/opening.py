@@ -72,11 +72,14 @@ def open_run(session: Session, run: Path, data: str | None) -> Opened:
         dataset = with_targets(dataset, learned.targets, learned.rules)
     bound = bind(learned.rules, dataset.kb)
     left_out = bound.unknown_constant + bound.unknown_predicate
-    if left_out:
+    if 0 < left_out < len(learned.rules):
         session.note(
             f"{left_out:,} of {len(learned.rules):,} rules are left out: {bound.unknown_predicate:,} name a predicate "
             f"and {bound.unknown_constant:,} an entity that {dataset.name} does not have"
         )
+    if left_out and left_out == len(learned.rules):
+        raise RunError(f"none of its {left_out:,} rules can be said about {dataset.name}, which has none of their "
+                       "predicates or entities; name data with the same predicates", run)
     # Device and budgets belong to the machine that learned, not to the rules.
     config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in ("device", "threads", "memory")})
     return Opened(bound.rules, dataset, session.configure(config), data is None)

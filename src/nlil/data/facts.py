@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,8 @@ class Facts:
     subject: Ids
     object: Ids
     weight: Floats | None = None
+    context: Facts | None = None
+    """What a body may look at when these facts are asked about (scene graphs); None: the base it is asked of."""
 
     @classmethod
     def empty(cls) -> Facts:
@@ -35,7 +37,7 @@ class Facts:
 
     def __getitem__(self, rows: Mask | Longs | slice) -> Facts:
         weight = None if self.weight is None else self.weight[rows]
-        return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight)
+        return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight, self.context)
 
     def of(self, predicate_id: int) -> Facts:
         return self[self.predicate == predicate_id]
@@ -107,6 +109,10 @@ class Splits:
     test: Facts = field(default_factory=Facts.empty)
     negatives: dict[str, Facts] = field(default_factory=dict)
     context: dict[str, Facts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for split, facts in self.context.items():
+            object.__setattr__(self, split, replace(self[split], context=facts))
 
     def __getitem__(self, split: str) -> Facts:
         from ..errors import UnknownName

@@ -12,7 +12,6 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..errors import NlilError
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
 from ..rules import RuleSet
@@ -37,11 +36,9 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
              for count, what in ((bound.unknown_constant, "a constant"), (bound.unknown_predicate, "a predicate"))
              if count]
     known = (splits.all() if splits is not None else facts) + kb.facts
-    if splits is not None and split in splits.context:
-        kb = kb.with_facts(splits.context[split])
-    elif splits is None and kb.graph_of is not None and not kb.domain[facts.subject].all():
-        raise NlilError("these facts belong to graphs of which the base holds nothing, so no body could hold there; "
-                        "pass splits=splits, and split= unless it is test")
+    context = splits.context.get(split) if splits is not None else facts.context
+    if context is not None:
+        kb = kb.with_facts(context)
     chosen = [kb.predicate_id(p) for p in (rules.targets if targets is None else targets) if p in kb.predicates]
     facts = facts[np.isin(facts.predicate, np.asarray(chosen, np.int32))]
     values: dict[str, float] = {}

@@ -89,7 +89,7 @@ class Learner:
         counted = count_rules(kb, ids, options, self._body(kb), progress)
         rules = counted.rules
         if len(negatives):
-            rules = self._against(kb, rules, negatives, progress)
+            rules = self._against(kb, rules, negatives, stop, progress)
         rules = replace(
             self._best(rules, ids),
             aggregation=Aggregation(config.aggregation, config.aggregation_top),
@@ -97,8 +97,8 @@ class Learner:
         )
         explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
         unexplained = [int(t) for t in ids if not explained[t]]
-        missing = {str(kb.predicates[t]): self._reason(kb, t, counted.partial) for t in unexplained}
-        return Learned(rules, config, tuple(chosen), counted.partial, missing, time.monotonic() - started,
+        missing = {str(kb.predicates[t]): self._reason(kb, t, stop.cut) for t in unexplained}
+        return Learned(rules, config, tuple(chosen), stop.cut, missing, time.monotonic() - started,
                        notes=counted.notes)
 
     def _targets(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> list[Predicate]:
@@ -120,11 +120,13 @@ class Learner:
         allowed -= {kb.predicate_id(kb.predicate(name)) for name in self.config.not_body}
         return kb.without([p for p in range(kb.num_predicates) if p not in allowed])
 
-    def _against(self, kb: KnowledgeBase, rules: RuleSet, negatives: Facts, progress: Progress) -> RuleSet:
+    def _against(self, kb: KnowledgeBase, rules: RuleSet, negatives: Facts, stop: Stop, progress: Progress) -> RuleSet:
         """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
         evaluator = Evaluator(kb, memory=self.config.memory)
         kept = []
         for row in range(len(rules)):
+            if stop():
+                break
             rule = rules.rule(row)
             stats = rule_stats(evaluator, rule, negatives)
             if stats.support >= self.config.min_support and stats.confidence >= self.config.min_confidence:
