@@ -26,7 +26,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -rs
 
 bench: $(READY)
 	$(BIN)/nlil bench stats
