@@ -14,6 +14,7 @@ def test_many_names_are_narrowed_before_they_are_compared() -> None:
     names = [f"person{i}" for i in range(2 * MANY_NAMES)] + ["berlin"]
     assert "berlin" in closest("berln", names)
     assert closest("person1234x", names)
+    assert closest("xerson1234", names) == ()  # it was not compared with all of them
 
 
 def test_unknown_name_is_one_sentence() -> None:

@@ -79,8 +79,11 @@ def stats_table(entries: Entries) -> str:
         name, *paper = TABLE_2.get(data, ("", "", "", ""))
         entry = entries[data]
         ours = [f"{entry[column]:,}" for column in ("num_facts", "num_entities", "num_predicates")]
-        rows.append((data, *ours, name, *paper))
-    head = ("data", "facts", "entities", "predicates", "in the paper", "facts", "entities", "predicates")
+        planted = entry.get("planted")
+        recovered = "" if not planted else f"{planted['found']} of {planted['rules']}, {planted['exact']} exact"
+        rows.append((data, *ours, name, *paper, recovered))
+    head = ("data", "facts", "entities", "predicates", "in the paper", "facts", "entities", "predicates",
+            "planted rules found")
     return markdown(head, rows, right=(1, 2, 3, 5, 6, 7))
 
 

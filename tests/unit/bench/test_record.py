@@ -86,3 +86,9 @@ def test_scale_measures_in_another_process() -> None:
 def test_an_error_of_the_other_process_is_told() -> None:
     with pytest.raises(NlilError, match=r"nowhere\.tsv: no such file"):
         measure_apart({"bench": "scale", "path": "nowhere.tsv"})
+
+
+@pytest.mark.parametrize("data", ["even:10", "kin", "street"])
+def test_every_planted_rule_is_found_and_exact(data: str) -> None:
+    planted = stats.measure(data, seed=0)["planted"]
+    assert planted["rules"] == planted["found"] == planted["exact"] > 0
