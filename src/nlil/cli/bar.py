@@ -1,9 +1,10 @@
-"""Progress on stderr: a bar on a terminal, an occasional plain line elsewhere, nothing for short work."""
+"""Progress on stderr: bars on a terminal, an occasional plain line elsewhere, nothing for short work."""
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
 PATIENCE = 2.0
@@ -11,6 +12,29 @@ PATIENCE = 2.0
 
 PLAIN_PAUSE = 15.0
 """Seconds between two lines when stderr is not a terminal."""
+
+ROWS = 8
+"""Stages shown at once, when several are under way (targets that are trained together)."""
+
+STALE = 30.0
+"""Seconds after which a stage that says nothing more gives its row up, once another one speaks."""
+
+
+@dataclass
+class Stage:
+    """One line of progress: when it was first heard of, and how far it was then."""
+
+    started: float
+    first_done: int
+    last_done: int
+    heard: float
+    is_complete: bool = False
+    task: Any = None
+
+    def left(self, now: float, done: int, total: int) -> float | None:
+        """Seconds to go at the pace so far; None while there is no pace, or no end (all of what is known is done)."""
+        pace = (done - self.first_done) / (now - self.started) if now > self.started else 0.0
+        return (total - done) / pace if pace > 0 and done < total else None
 
 
 class Bar:
@@ -20,34 +44,88 @@ class Bar:
         self._start = time.monotonic()
         self._last_line = self._start
         self._live: Any = None
-        self._task: Any = None
-        self._stage = ""
+        self._stages: dict[str, Stage] = {}
 
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
         now = time.monotonic()
-        if now - self._start < PATIENCE:
-            return
-        if sys.stderr.isatty():
-            self._draw(stage, done, total, note)
-        elif now - self._last_line >= PLAIN_PAUSE:
-            self._last_line = now
-            print(f"{stage}: {done:,} of {total:,}" + (f" ({note})" if note else ""), file=sys.stderr, flush=True)
+        known = self._stage(stage, done, now)
+        known.heard, known.is_complete = now, done >= total
+        if now - self._start >= PATIENCE:
+            note = " ".join(note.split())
+            if sys.stderr.isatty():
+                self._draw(stage, known, done, total, note)
+            elif now - self._last_line >= PLAIN_PAUSE:
+                self._last_line = now
+                self._print(stage, known, done, total, note)
 
-    def _draw(self, stage: str, done: int, total: int, note: str) -> None:
+    def _stage(self, name: str, done: int, now: float) -> Stage:
+        """The stage of this name; a new one takes the place of those that are complete."""
+        known = self._stages.get(name)
+        if known is not None and not (known.is_complete and done < known.last_done):
+            known.last_done = done
+            return known
+        for other in [n for n, s in self._stages.items() if s.is_complete]:
+            self._forget(other)
+        return self._stages.setdefault(name, Stage(now, done, done, now))
+
+    def _print(self, name: str, stage: Stage, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        left = stage.left(now, done, total)
+        times = f", {clock(now - stage.started)} so far" + (f", about {clock(left)} left" if left is not None else "")
+        print(f"{name}: {done:,} of {total:,}{times}" + (f" ({note})" if note else ""), file=sys.stderr, flush=True)
+
+    def _draw(self, name: str, stage: Stage, done: int, total: int, note: str) -> None:
         if self._live is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
-                       TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
-            self._live = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._live = _live_bars()
             self._live.start()
-        if stage != self._stage:
-            if self._task is not None:
-                self._live.remove_task(self._task)
-            self._stage, self._task = stage, self._live.add_task(stage, total=total, note=note)
-        self._live.update(self._task, completed=done, total=total, note=note)
+        if stage.task is None:
+            self._make_room(stage.heard)
+            stage.task = self._live.add_task(name, total=total, completed=done, note=note)
+        self._live.update(stage.task, completed=done, total=total, note=note)
+
+    def _make_room(self, now: float) -> None:
+        """Rows of stages that fell silent go, and the one that was silent longest where there are too many."""
+        shown = sorted((s.heard, name) for name, s in self._stages.items() if s.task is not None)
+        surplus = len(shown) - ROWS + 1
+        for position, (heard, name) in enumerate(shown):
+            if position < surplus or now - heard > STALE:
+                self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        stage = self._stages.pop(name, None)
+        if stage is not None and stage.task is not None:
+            self._live.remove_task(stage.task)
 
     def close(self) -> None:
         if self._live is not None:
             self._live.stop()
+
+
+def _live_bars() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    # markup=False: a rule or a name from the data may look like markup.
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=12),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False, table_column=rest),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=120.0, expand=True)
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any.
+
+    >>> clock(65.2), clock(3725)
+    ('1:05', '1:02:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ..evaluation import Metrics
 
 SHOWN_PREDICATES = 30
-PER_PREDICATE = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "num_queries")
+PER_PREDICATE = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "fixpoint_f1",
+                 "num_queries")
 
 
 def evaluate(
@@ -32,6 +33,8 @@ def evaluate(
     document = metrics.to_dict()
     if not metrics.num_queries:
         session.note(f"{opened.dataset.name}: no {split} fact belongs to a target of these rules: no figures")
+    for note in metrics.notes:
+        session.note(f"{opened.dataset.name}: {note}")
     if run is not None and opened.is_own_data:
         keep(session, run, split, document)
     session.show({"data": opened.dataset.name, "split": split, **document}, *views(metrics, opened, split))

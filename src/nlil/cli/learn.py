@@ -19,6 +19,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from ..data import Dataset
+    from ..learning.checkpoint import Checkpoint
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learned
 
@@ -40,28 +41,84 @@ def learn(
     time_limit: Annotated[str | None, typer.Option(metavar="TIME", help="Stop the search after e.g. 60s.")] = None,
 ) -> None:
     """Learn rules from facts and write them to a run folder."""
+    from ..learning.checkpoint import FOLDER, Checkpoint, fingerprint
     from ..learning.learner import Learner
     from ..learning.run import check_writable, save_run
 
     chosen = resolve(session, config, settings or [], time_limit)
     if resume and force:
         raise ConfigError("--resume and --force exclude each other")
-    if resume and (out / "run.json").exists() and finished(session, out, data, chosen):
+    # A checkpoint in a complete run is of a replacement that was cut short: that one is continued.
+    going_on = resume and (out / FOLDER).is_dir()
+    if resume and not going_on and (out / "run.json").exists() and finished(session, out, data, chosen):
         return
     check_writable(out, force or resume)
     dataset = read_data(session, data, chosen.seed)
     targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
+    checkpoint = Checkpoint(out / FOLDER, fingerprint(chosen, dataset.checksum, targets))
+    if force:
+        checkpoint.clear()
+    again = resume_command(session, data, out, target or [], config, settings or [])
     stop = Stop(chosen.time_limit)
-    with session.progress() as progress, interruptible(stop) as interrupted:
-        learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress, stop=stop)
-    save_run(learned, out, lasting_source(data), dataset.checksum, force=force or resume)
+    with unfinished(session, checkpoint, again):
+        with session.progress() as progress, interruptible(stop) as interrupted:
+            learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress, stop=stop,
+                                          checkpoint=checkpoint)
+        save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
+    draw_curves(session, learned, out)
     for note in learned.notes:
         session.note(note)
     session.show(document(learned, out, data), *views(learned, dataset, out))
     if interrupted.is_set():
-        session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: "
-                     f"nlil learn {data} --out {out} --resume")
+        session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: {again}")
         raise typer.Exit(130)
+
+
+@contextmanager
+def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator[None]:
+    """RUN/checkpoint while the work lasts; work that fails before anything was saved leaves no trace."""
+    run = checkpoint.folder.parent
+    existed = run.exists()
+    checkpoint.begin()
+    try:
+        yield
+    except BaseException as error:
+        others = [path.name for path in run.iterdir() if path != checkpoint.folder]
+        if checkpoint.is_empty and (not others or "run.json" in others):
+            checkpoint.clear()
+            if not existed:
+                run.rmdir()
+        elif isinstance(error, KeyboardInterrupt):
+            session.warn(f"{run} is unfinished; continue it with: {again}")
+        raise
+
+
+def resume_command(session: Session, data: str, out: Path, targets: list[str], config: Path | None,
+                   settings: list[str]) -> str:
+    """The words that continue this call: all that its result depends on."""
+    import shlex
+
+    words = ["nlil", "learn", data, "--out", str(out), "--resume"]
+    words += [word for name in targets for word in ("--target", name)]
+    words += ["--config", str(config)] if config is not None else []
+    words += [word for setting in settings for word in ("--set", setting)]
+    words += ["--seed", str(session.seed)] if session.seed is not None else []
+    return shlex.join(words)
+
+
+def draw_curves(session: Session, learned: Learned, out: Path) -> None:
+    """curves.png for a run with a history, where matplotlib is installed."""
+    from ..errors import MissingExtra
+    from ..learning.curves import plot_history
+    from ..learning.run import CURVES
+
+    if not learned.history:
+        return
+    try:
+        plot_history(learned.history, out / CURVES)
+        session.note(f"learning curves: {out / CURVES}")
+    except MissingExtra as missing:
+        session.note(f"no {CURVES}: {missing}")
 
 
 @contextmanager
@@ -120,6 +177,7 @@ def resolve(session: Session, file: Path | None, settings: list[str], time_limit
 def finished(session: Session, out: Path, data: str, config: LearnerConfig) -> bool:
     """The run is complete: say so and leave it. A run of other data or another search cannot be continued."""
     from ..errors import RunError
+    from ..learning.checkpoint import settings_that_matter
     from ..learning.run import load_with_info
 
     info, learned = load_with_info(out)
@@ -127,16 +185,11 @@ def finished(session: Session, out: Path, data: str, config: LearnerConfig) -> b
         raise RunError(f"was learned from {info.source}, not from {data}; choose another folder or use --force", out)
     if info.partial:
         return False
-    if search_of(learned.config) != search_of(config):
+    if settings_that_matter(learned.config) != settings_that_matter(config):
         raise RunError("is complete and was learned with other settings; choose another folder or use --force", out)
     session.note(f"{out}: the run is complete, nothing is left to do")
     session.show(document(learned, out, data), f"{len(learned.rules):,} rules in {out}")
     return True
-
-
-def search_of(config: LearnerConfig) -> dict[str, Any]:
-    """The settings that change results; budgets of time, memory and threads do not."""
-    return {k: v for k, v in config.to_dict().items() if k not in ("time_limit", "device", "threads", "memory")}
 
 
 def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
@@ -151,6 +204,7 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
         "missing": dict(learned.missing),
         "partial": learned.partial,
         "notes": list(learned.notes),
+        "num_history": len(learned.history),
         "seconds": learned.seconds,
         "seed": learned.config.seed,
     }

@@ -1,4 +1,7 @@
-"""Built-in sets, generated here by seeded code, with the rules they make true: `even:n`, `kin:n`, `street:n`."""
+"""Built-in sets, generated here by seeded code, with the rules they make true.
+
+`even:n`, `kin:n`, `street:n`: n is the size.  `planted:CONSTRUCT`: a base for one kind of rule.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from ..errors import DataError
 from .dataset import Dataset
 from .even import make_even
 from .kin import make_kin
+from .planted import CONSTRUCTS, make_planted
 from .street import make_street
 
 
@@ -29,18 +33,23 @@ BUILTINS = (
     Builtin("street", "n street scenes (default 200), a quarter as many to test on: 15 classes", make_street, 200, 4),
 )
 
+PLANTED = "planted"
+
 
 def builtin_names() -> dict[str, str]:
     """Name -> one line about it."""
-    return {builtin.name: builtin.description for builtin in BUILTINS}
+    described = {builtin.name: builtin.description for builtin in BUILTINS}
+    return described | {PLANTED: f"one rule to be found again; planted:C, where C is {', '.join(CONSTRUCTS)}"}
 
 
 def make_builtin(source: str, seed: int = 0) -> Dataset | None:
-    """The built-in set `name` or `name:size`; None when no set has that name."""
-    name, colon, size = source.partition(":")
+    """The built-in set `name`, `name:size` or `planted:construct`; None when no set has that name."""
+    name, colon, rest = source.partition(":")
+    if name == PLANTED:
+        return make_planted(rest, seed)
     for builtin in BUILTINS:
         if builtin.name == name:
-            return builtin.make(_size(builtin, size) if colon else builtin.default_size, seed)
+            return builtin.make(_size(builtin, rest) if colon else builtin.default_size, seed)
     return None
 
 

@@ -7,15 +7,15 @@ stronger than before, outward along its lines. So a round costs in proportion to
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..data.arrays import Doubles
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..errors import ConfigError
+from ..errors import ConfigError, LimitError
 from ..logic.rule import Rule
 from .joins import UNBOUND, Binding, LineJoin, Occurrence, Solutions, occurrences
 from .lines import X_NODE, Y_NODE, IdHead, IdLine
@@ -50,6 +50,7 @@ class Clause:
     join: LineJoin
     positive: tuple[IdLine, ...]
     negative: tuple[IdLine, ...]
+    max_facts: int | None = None
 
     def everything(self) -> Found:
         """All that the clause derives from the store as it is."""
@@ -67,6 +68,7 @@ class Clause:
             for fact, own_graph in self._head_tuples(x, y, graph):
                 if confidence * self.confidence > found.get(fact, 0.0) and self._nothing_negated(fact, own_graph):
                     found[fact] = confidence * self.confidence
+                    _refuse_more(found, self.max_facts)
         return found
 
     def _joined(self, solutions: Solutions, lines: tuple[IdLine, ...]) -> Solutions:
@@ -82,6 +84,7 @@ class Clause:
                     best = min(confidence, other)
                     if best > joined.get(binding, 0.0):
                         joined[binding] = best
+                _refuse_more(joined, self.max_facts)
             solutions = joined
         return solutions
 
@@ -118,11 +121,13 @@ def materialize(
     rules: Sequence[tuple[Rule, float]],
     max_rounds: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    max_facts: int | None = None,
 ) -> Derived:
     """The least fixpoint of the rules over the facts: what is new, and how sure.
 
     confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep
     their weight. `progress(rounds, new facts so far)` is called after every round.
+    A LimitError ends what would derive, or hold at once, more than `max_facts`.
     """
     for rule, confidence in rules:
         if not 0.0 <= confidence <= 1.0:
@@ -134,17 +139,19 @@ def materialize(
     for level in sorted(set(level_of.values())):
         if rounds == max_rounds:
             break
-        clauses = [c for rule, w in rules if level_of[rule.target] == level for c in _clauses(kb, store, rule, w)]
-        changes = _changes(store, derived, (clause.everything() for clause in clauses))
+        clauses = [replace(clause, max_facts=max_facts) for rule, w in rules if level_of[rule.target] == level
+                   for clause in _clauses(kb, store, rule, w)]
+        changes = _changes(store, derived, (clause.everything() for clause in clauses), max_facts)
         places = _places(clauses)
         while changes and (max_rounds is None or rounds < max_rounds):
             for fact, confidence in changes.items():
                 store.put(fact, confidence)
             derived.update(changes)
+            _refuse_more(derived, max_facts)
             rounds += 1
             if progress is not None:
                 progress(rounds, len(derived))
-            changes = _changes(store, derived, _consequences(places, changes))
+            changes = _changes(store, derived, _consequences(places, changes), max_facts)
     return _result(derived, rounds)
 
 
@@ -188,7 +195,7 @@ def _consequences(places: dict[FactKey, list[Place]], changes: Found) -> Iterato
                 yield clause.from_fact(line, where, fact, confidence)
 
 
-def _changes(store: Store, derived: Found, parts: Iterator[Found]) -> Found:
+def _changes(store: Store, derived: Found, parts: Iterator[Found], max_facts: int | None) -> Found:
     """What is new, or derived before with less confidence. Facts of the base stay as they are, those denied too."""
     changes: Found = {}
     for part in parts:
@@ -197,7 +204,13 @@ def _changes(store: Store, derived: Found, parts: Iterator[Found]) -> Found:
             is_given = fact not in derived if known else fact in store.denied
             if not is_given and confidence > max(known, changes.get(fact, 0.0)):
                 changes[fact] = confidence
+        _refuse_more(changes, max_facts)
     return changes
+
+
+def _refuse_more(found: Sized, max_facts: int | None) -> None:
+    if max_facts is not None and len(found) > max_facts:
+        raise LimitError(f"the rules derive more than {max_facts:,} facts; leave out those that derive too much")
 
 
 def _result(derived: Found, rounds: int) -> Derived:

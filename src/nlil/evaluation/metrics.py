@@ -15,7 +15,8 @@ from .ranking import Ranks
 @dataclass(frozen=True)
 class Metrics:
     """`values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes,
-    precision, recall and f1 for other unary targets."""
+    precision, recall and f1 for other unary targets; fixpoint_precision, fixpoint_recall and fixpoint_f1
+    for recursive targets: the same of what the confident rules derive when no target fact is given."""
 
     values: Mapping[str, float]
     per_predicate: Mapping[str, Mapping[str, float]]

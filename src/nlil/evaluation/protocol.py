@@ -5,20 +5,21 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..data.arrays import Ids
+from ..data.arrays import Doubles, Ids, Longs
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from ..rules.binding import bind
+from .fixpoints import judge_fixpoints
 from .members import MemberScorer
 from .metrics import Metrics, best_threshold, class_ranks, decision_figures, rank_figures, recall_figures
-from .ranking import Ranker
+from .ranking import Ranker, Ranks
 
 
 def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits | None = None, split: str = "test",
@@ -28,6 +29,7 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
 
     Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own
     fact; the filter uses all splits. `targets` defaults to what the rules were learned for.
+    Recursive targets are judged by their least fixpoint too, none of their facts given (`judge_fixpoints`).
     """
     started = time.perf_counter()
     bound = bind(rules, kb)
@@ -49,6 +51,11 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
         values |= figures
         per_predicate |= by_predicate
         num_queries += queries
+    judged = judge_fixpoints(rules, kb, known, np.unique(facts.predicate))
+    values |= judged.values
+    for name, fixpoint in judged.per_predicate.items():
+        per_predicate[name] = {**per_predicate[name], **fixpoint}
+    notes += judged.notes
     return Metrics(values, per_predicate, num_queries, len(rules), time.perf_counter() - started, peak_memory_mb(),
                    tuple(notes))
 
@@ -61,7 +68,12 @@ def _binary(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targe
     facts = facts[~facts.is_unary]
     if not len(facts):
         return {}, {}, 0
-    ranks = Ranker(rules, kb, threads, memory, device).rank(facts, known, hide=True, progress=progress)
+    return binary_figures(Ranker(rules, kb, threads, memory, device).rank(facts, known, hide=True, progress=progress),
+                          facts, kb)
+
+
+def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
+    """From ranks of binary facts, whoever scored them."""
     predicate = facts.predicate[ranks.fact]
     by_predicate = {}
     for p in np.unique(predicate):
@@ -79,7 +91,11 @@ def _classes(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targ
     position = np.zeros(kb.num_predicates, np.int64)
     position[classes] = np.arange(len(classes))
     evidence = MemberScorer(rules, kb, classes, threads, memory).evidence(facts.subject, progress)
-    rank = class_ranks(evidence, position[facts.predicate])
+    return class_figures(class_ranks(evidence, position[facts.predicate]), facts, kb)
+
+
+def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
+    """From the realistic ranks of class facts, whoever scored them."""
     by_predicate = {}
     for p in np.unique(facts.predicate):
         mine = facts.predicate == p
@@ -89,10 +105,18 @@ def _classes(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targ
 
 def _members(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
              memory: int, device: str, progress: Progress) -> Part:
+    def evidence_of(target: int, entities: Ids) -> Longs:
+        scorer = MemberScorer(rules, kb, np.array([target], np.int32), threads, memory)
+        return scorer.evidence(entities, progress)[:, 0]
+
+    return member_figures(evidence_of, kb, facts, known)
+
+
+def member_figures(evidence_of: Callable[[int, Ids], Longs], kb: KnowledgeBase, facts: Facts, known: Facts) -> Part:
     """Precision, recall and F1 of the decisions over all entities whose truth is not known from elsewhere.
 
     An entity is said to have the predicate when its score reaches the threshold that decides the facts of
-    `kb` best (largest F1, each fact hidden from itself).
+    `kb` best (largest F1, each fact hidden from itself). `evidence_of`: a target's evidence for entities, as integers.
     """
     facts = facts[facts.is_unary & ~np.isin(facts.predicate, list(kb.classes))]
     totals = np.zeros(3, np.int64)
@@ -100,7 +124,7 @@ def _members(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targ
     everyone = np.flatnonzero(kb.domain).astype(np.int32)
     for p in np.unique(facts.predicate):
         positive = np.unique(facts.of(int(p)).subject)
-        evidence = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory).evidence(everyone, progress)[:, 0]
+        evidence = evidence_of(int(p), everyone)
         threshold = best_threshold(evidence, np.isin(everyone, kb.members(int(p))))
         candidates = np.isin(everyone, _undecided(kb, known.of(int(p)).subject, positive))
         said = (evidence >= threshold) & candidates

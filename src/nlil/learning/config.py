@@ -16,13 +16,16 @@ from ..errors import ConfigError, closest
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
+    # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
+    "paper": {"search": "neural", "squash": "sigmoid", "heads": 1, "instances": 1, "levels": 0, "steps": 2,
+              "negative_sampling": "uniform", "beam": 1, "neural_constants": 0, "priors": False},
 }
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
     seed: int = 0  # all randomness comes from here
-    search: str = "count"  # how rules are found: count
+    search: str = "both"  # how rules are found: count, neural, both
     preset: str = "default"  # a named set of values, applied before all others
     max_length: int = 3  # most body atoms of a rule found by counting
     min_support: int = 2  # facts a rule must explain
@@ -35,6 +38,38 @@ class LearnerConfig:
     samples: int = 50  # facts of each target from which chains longer than 2 are grown
     candidates: int = 30  # longer chains counted exactly for each target
     max_paths: float = 1e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
+    neural_targets: int = 20  # with search=both, targets that counting leaves unexplained and training takes on; 0: all
+    steps: int = 2  # T, the most operators of a path
+    heads: int = 2  # H, operator sequences that paths choose from; 1 in the paper
+    instances: int = 1  # statements of each predicate
+    levels: int = 1  # L, levels of products over statements; 0: a rule is one statement or its negation
+    formulas: int = 4  # C, formulas of each level
+    vocabulary: int = 40  # predicates of a trained target's bodies, the most frequent around its facts
+    domain: int = 0  # vocabulary of so many predicates of the head's root domain (the paper: 20); 0: by frequency
+    neural_constants: int = 8  # entities that trained statements may name; 0: none
+    recursive: bool = True  # trained rules may use their own target in the body
+    priors: bool = True  # with search=neural, also the rules p(X, c) :- true
+    positives: int = 200  # facts of each target that are trained on
+    negatives: float = 2.0  # tuples that are no facts, for each of them
+    negative_sampling: str = "near"  # near: reached from x, or of the target's own range; uniform: any (the paper)
+    batch: int = 256  # queries of one step of training
+    step_edges: int = 1024  # edges that one step from a query may take; a step that needs more is left out
+    meet_edges: int = 2048  # edges that the statements of a query may use, nearest first
+    generator: str = "transformer"  # what makes the attentions: transformer, free (scores that are parameters)
+    dim: int = 32  # d of the Transformer
+    layers: int = 3  # of each Transformer network
+    attention_heads: int = 4  # of each layer but the last, which has one
+    squash: str = "clamp"  # from a count of paths to a truth value: clamp, sigmoid (the paper)
+    restarts: int = 8  # generators of each target; the best rules of all are kept
+    epochs: int = 100  # of training, at most
+    rate: float = 0.0005  # learning rate of a Transformer
+    score_rate: float = 0.05  # learning rate of free scores
+    temperature: float = 0.2  # of the attentions at the end of training; 1 at its start
+    entropy: float = 0.02  # weight of the attentions' entropy in the loss at the end of training
+    patience: int = 20  # epochs without a better validation loss, then training ends
+    beam: int = 10  # most probable rules read from each generator; 1: only the largest choices
+    extract_samples: int = 0  # rules drawn at random from each generator
+    neural_candidates: int = 200  # rules of a trained target that are counted exactly
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none
@@ -43,7 +78,17 @@ class LearnerConfig:
     memory: int = 4 * 2**30  # bytes that block sizes are chosen for
 
     def __post_init__(self) -> None:
-        self._check("search", self.search in ("count",), "count")
+        self._check("search", self.search in ("count", "neural", "both"), "count, neural or both")
+        self._check("generator", self.generator in ("transformer", "free"), "transformer or free")
+        self._check("squash", self.squash in ("clamp", "sigmoid"), "clamp or sigmoid")
+        self._check("negative_sampling", self.negative_sampling in ("near", "uniform"), "near or uniform")
+        self._check("temperature", 0 < self.temperature <= 1, "above 0, at most 1")
+        self._check("dim", self.dim % max(1, self.attention_heads) == 0, "a multiple of attention_heads")
+        for key in ("steps", "heads", "instances", "formulas", "vocabulary", "positives", "batch", "dim", "layers",
+                    "attention_heads", "restarts", "epochs", "beam", "neural_candidates", "step_edges", "meet_edges"):
+            self._check(key, getattr(self, key) >= 1, "1 or more")
+        for key in ("rate", "score_rate"):
+            self._check(key, getattr(self, key) > 0, "more than 0")
         self._check("preset", self.preset in PRESETS, ", ".join(PRESETS))
         self._check("max_length", 1 <= self.max_length <= 8, "1 to 8")
         self._check("min_support", self.min_support >= 1, "1 or more")
@@ -51,7 +96,8 @@ class LearnerConfig:
         self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
         self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
         for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates",
-                    "max_paths"):
+                    "max_paths", "neural_targets", "neural_constants", "domain", "levels", "negatives", "entropy",
+                    "patience", "extract_samples"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
         self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,19 +19,24 @@ from ..engine.statistics import rule_stats
 from ..errors import NlilError
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
+from ..neural.search import Found
 from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..rules.ruleset import Aggregation
-from ..search.count import count_rules
+from ..search.count import Counted, count_rules
 from ..search.options import CountOptions
+from .checkpoint import Checkpoint
 from .config import LearnerConfig
+from .neural import search_neural
+from .reasons import allowed_predicates, missing_reasons
 
 
 @dataclass(frozen=True)
 class Learned:
     """What `fit` returns: the rules, how they were asked for, and what was not found.
 
-    `missing` gives for each target without rules the reason and what to change.
+    `missing` gives for each target without rules the reason and what to change. `attentions` has what training
+    attended to, by names such as `uncle/2|operators`.
     """
 
     rules: RuleSet
@@ -42,6 +47,7 @@ class Learned:
     seconds: float = 0.0
     history: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    attentions: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder; see `nlil.learning.run.save_run`."""
@@ -57,17 +63,41 @@ class Learner:
         self.config = (config or LearnerConfig()).with_values(values) if values else config or LearnerConfig()
 
     def fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, splits: Splits | None = None,
-            progress: Progress = silent, stop: Stop | None = None) -> Learned:
+            progress: Progress = silent, stop: Stop | None = None, checkpoint: Checkpoint | None = None) -> Learned:
         """Learn rules for `targets` (default: every predicate with facts) from the facts of kb.
 
         `stop` ends the search early (default: after the configured time limit); the result is then partial.
+        `checkpoint` keeps the training under way; counting is quick, so it is done again and keeps nothing there.
         """
         started = time.monotonic()
         config = self.config
         stop = stop or Stop(config.time_limit)
         chosen = self._targets(kb, targets)
         ids = np.array([kb.predicate_id(p) for p in chosen], np.int32)
-        options = CountOptions(
+        negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
+        options = self._count_options(stop)
+        parts: list[RuleSet] = []
+        notes: list[str] = []
+        if config.search != "neural":
+            counted = self._count(kb, ids, options, negatives, progress)
+            parts.append(counted.rules)
+            notes += counted.notes
+        found = Found(RuleSet.empty(kb))
+        if config.search != "count" and not stop():
+            found = search_neural(kb, ids, config, splits, parts[0] if parts else None, progress, stop, checkpoint)
+            parts.append(found.rules)
+        rules = replace(RuleSet.join(parts or [found.rules]), asked=tuple(chosen),
+                        aggregation=Aggregation(config.aggregation, config.aggregation_top))
+        explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
+        unexplained = [int(t) for t in ids if not explained[t]]
+        partial = stop.cut  # a second look for reasons does not make the search partial
+        missing = missing_reasons(kb, unexplained, config, partial, None if len(negatives) else options, self._body(kb))
+        return Learned(rules, config, tuple(chosen), partial, missing, time.monotonic() - started,
+                       tuple(found.history), tuple(notes), found.attentions)
+
+    def _count_options(self, stop: Stop) -> CountOptions:
+        config = self.config
+        return CountOptions(
             max_length=config.max_length,
             min_support=config.min_support,
             min_confidence=config.min_confidence,
@@ -82,24 +112,21 @@ class Learner:
             memory=config.memory,
             stop=stop,
         )
-        negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
+
+    def _count(self, kb: KnowledgeBase, ids: Ids, options: CountOptions, negatives: Facts, progress: Progress
+               ) -> Counted:
+        """The counting search, cut down to the best rules of each target."""
         if len(negatives):
             # Confidence against given negatives is another number: let every supported body through, then recount.
             options = replace(options, min_confidence=0.0)
         counted = count_rules(kb, ids, options, self._body(kb), progress)
         rules = counted.rules
         if len(negatives):
-            rules = self._against(kb, rules, negatives, stop, progress)
-        rules = replace(
-            self._best(rules, ids),
-            aggregation=Aggregation(config.aggregation, config.aggregation_top),
-            asked=tuple(chosen),
-        )
-        explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
-        unexplained = [int(t) for t in ids if not explained[t]]
-        missing = {str(kb.predicates[t]): self._reason(kb, t, stop.cut) for t in unexplained}
-        return Learned(rules, config, tuple(chosen), stop.cut, missing, time.monotonic() - started,
-                       notes=counted.notes)
+            assert options.stop is not None
+            rules = self._against(kb, rules, negatives, options.stop, progress)
+        if not rules.support.all():
+            rules = rules.take(rules.support > 0)  # the prior of a target without facts explains nothing
+        return replace(counted, rules=self._best(rules, ids))
 
     def _targets(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> list[Predicate]:
         if targets is None:
@@ -116,8 +143,7 @@ class Learner:
         """The facts that bodies may use, where the configuration restricts them."""
         if not self.config.body and not self.config.not_body:
             return None
-        allowed = {kb.predicate_id(kb.predicate(name)) for name in self.config.body} or set(range(kb.num_predicates))
-        allowed -= {kb.predicate_id(kb.predicate(name)) for name in self.config.not_body}
+        allowed = allowed_predicates(kb, self.config)
         return kb.without([p for p in range(kb.num_predicates) if p not in allowed])
 
     def _against(self, kb: KnowledgeBase, rules: RuleSet, negatives: Facts, stop: Stop, progress: Progress) -> RuleSet:
@@ -141,16 +167,3 @@ class Learner:
         order = rules.order()
         keep = [order[rules.head[order] == t][: self.config.top_rules] for t in targets]
         return rules.take(np.sort(np.concatenate(keep)))
-
-    def _reason(self, kb: KnowledgeBase, target: int, partial: bool) -> str:
-        facts = int(kb.predicate_counts[target])
-        if partial:
-            return "the search was stopped before it was done; learn again with more time"
-        if facts == 0:
-            return "no support: it has no facts to learn from"
-        if facts < self.config.min_support:
-            return f"too few facts: {facts}, while a rule must explain {self.config.min_support}; lower min_support"
-        return (
-            f"no body explains {self.config.min_support} of its {facts} facts with confidence "
-            f"{self.config.min_confidence}; lower min_support or min_confidence, or raise max_length"
-        )

@@ -5,16 +5,18 @@
     entities.parquet   names and labels of the entities that rules may mention
     predicates.json    names, arities and labels of the predicates
     rules.parquet      the rules by column, with their statistics
+    history.jsonl      how training went, one JSON object a line; empty without training
+    attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
-    checksums.json     sha256 of every other file, verified on load
+    checksums.json     sha256 of every file above, verified on load
+    curves.png         the history as a picture (only after training)
+    checkpoint/        unfinished work; see checkpoint.py
 
-A folder appears whole or not at all: it is written beside its place and renamed. No pickle anywhere.
+A run appears whole or not at all: it is written beside its place and renamed, run.json last. No pickle anywhere.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -25,16 +27,33 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, NlilError, RunError
 from ..logic.predicate import Predicate
+from . import checkpoint
 from .config import LearnerConfig
+from .folder import (
+    move_in,
+    open_permissions,
+    read_arrays,
+    read_json,
+    read_json_lines,
+    replace_json,
+    sha256,
+    swap,
+    versions,
+    write_arrays,
+    write_json_lines,
+)
 
 if TYPE_CHECKING:
     from ..data.vocabulary import Vocabulary
     from ..rules import RuleSet
     from .learner import Learned
 
-FORMAT = 1
+FORMAT = 2
+"""2: the history has a file of its own."""
 REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet")
-PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
+HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
+LATER = (ATTENTIONS, CURVES, "metrics.json")
+"""Files that not every run has: those of a run that is replaced must not stay."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +66,31 @@ class RunInfo:
     partial: bool
     missing: Mapping[str, str]
     seconds: float
-    history: tuple[dict[str, Any], ...]
     versions: Mapping[str, str]
 
 
 def save_run(
     learned: Learned, path: str | Path, source: str | None = None, checksum: str | None = None, force: bool = False
 ) -> Path:
-    """Write the folder atomically; one that exists is replaced only with `force`, and only if it is a run folder."""
+    """Write the folder atomically; one that exists is replaced only with `force`, and only if it is a run folder.
+
+    A checkpoint in it stays with a partial run, which can go on from there, and goes with a complete one.
+    """
     path = Path(path)
     check_writable(path, force)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
         _write(learned, temporary, source, checksum)
-        _open_permissions(temporary)
-        _swap(temporary, path)
+        open_permissions(temporary)
+        if (path / checkpoint.FOLDER).is_dir():
+            move_in(temporary, path, "run.json", LATER)
+        else:
+            swap(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    if not learned.partial:
+        checkpoint.clear_folder(path / checkpoint.FOLDER)
     return path
 
 
@@ -77,6 +103,11 @@ def check_writable(path: Path, force: bool) -> None:
         return
     if not path.is_dir():
         raise RunError("a file of this name exists; choose another folder", path)
+    if checkpoint.is_unfinished(path):
+        if not force:
+            raise RunError("the run is unfinished; continue it with --resume, replace it with --force, or choose "
+                           "another folder", path)
+        return
     if not (path / "run.json").is_file():
         raise RunError("the folder exists and is not a run folder, so it is left alone; choose another one", path)
     if not force:
@@ -96,7 +127,7 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     path = Path(path)
     info = load_info(path)
     try:
-        config = LearnerConfig().with_values(_read_json(path / "config.json"), "config.json")
+        config = LearnerConfig().with_values(read_json(path / "config.json"), "config.json")
         return info, Learned(
             rules=_load_rules(path),
             config=config,
@@ -104,7 +135,8 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             partial=info.partial,
             missing=dict(info.missing),
             seconds=info.seconds,
-            history=info.history,
+            history=_load_history(path),
+            attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
         )
     except RunError:
         raise
@@ -120,7 +152,7 @@ def load_info(path: str | Path) -> RunInfo:
         raise RunError(f"{what}; make one with: nlil learn DATA --out RUN", path)
     verify(path)
     try:
-        values = _read_json(path / "run.json")
+        values = read_json(path / "run.json")
         if values["format"] > FORMAT:
             raise RunError(f"written by a newer nlil (format {values['format']}, this one reads {FORMAT})", path)
         return RunInfo(
@@ -130,7 +162,6 @@ def load_info(path: str | Path) -> RunInfo:
             partial=bool(values["partial"]),
             missing=dict(values["missing"]),
             seconds=float(values["seconds"]),
-            history=tuple(values["history"]),
             versions=dict(values["versions"]),
         )
     except (KeyError, ValueError, TypeError) as error:
@@ -139,42 +170,30 @@ def load_info(path: str | Path) -> RunInfo:
 
 def verify(path: Path) -> None:
     """Every file of the folder is the one that was written."""
+    if checkpoint.is_unfinished(path):
+        raise RunError(f"this run is unfinished; continue it with: nlil learn DATA --out {path} --resume", path)
     if not (path / "run.json").is_file() or not (path / "checksums.json").is_file():
         raise RunError("not a run folder of nlil (run.json or checksums.json is missing)", path)
     try:
-        checksums = dict(_read_json(path / "checksums.json"))
+        checksums = dict(read_json(path / "checksums.json"))
     except (ValueError, TypeError, OSError) as error:
         raise RunError(f"checksums.json is damaged ({error}); restore the folder or learn again", path) from error
     for name in sorted({*REQUIRED, *checksums}):
         if not (path / name).is_file():
             raise RunError(f"{name} is missing; restore the folder or learn again", path)
-        if _sha256(path / name) != checksums.get(name):
+        if sha256(path / name) != checksums.get(name):
             raise RunError(f"{name} is damaged, its checksum differs; restore the folder or learn again", path)
 
 
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
     """Keep what was measured on a split in the folder. Valid after each step: checksums give way first."""
     path = Path(path)
-    checksums = dict(_read_json(path / "checksums.json"))
-    known = _read_json(path / "metrics.json") if (path / "metrics.json").is_file() else {}
+    checksums = dict(read_json(path / "checksums.json"))
+    known = read_json(path / "metrics.json") if (path / "metrics.json").is_file() else {}
     checksums.pop("metrics.json", None)
-    _replace_json(path / "checksums.json", checksums)
-    _replace_json(path / "metrics.json", {**known, split: dict(metrics)})
-    _replace_json(path / "checksums.json", {**checksums, "metrics.json": _sha256(path / "metrics.json")})
-
-
-def versions() -> dict[str, str]:
-    """Python and the packages that results depend on."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    replace_json(path / "checksums.json", checksums)
+    replace_json(path / "metrics.json", {**known, split: dict(metrics)})
+    replace_json(path / "checksums.json", {**checksums, "metrics.json": sha256(path / "metrics.json")})
 
 
 def _write(learned: Learned, folder: Path, source: str | None, checksum: str | None) -> None:
@@ -192,17 +211,25 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
         "partial": learned.partial,
         "missing": dict(learned.missing),
         "seconds": learned.seconds,
-        "history": list(learned.history),
         "versions": versions(),
     }
     predicates = [{"name": p.name, "arity": p.arity, "label": rules.predicate_labels.get(p.name)}
                   for p in rules.predicates]
-    _replace_json(folder / "config.json", learned.config.to_dict())
-    _replace_json(folder / "run.json", run)
-    _replace_json(folder / "predicates.json", predicates)
+    replace_json(folder / "config.json", learned.config.to_dict())
+    replace_json(folder / "run.json", run)
+    replace_json(folder / "predicates.json", predicates)
     _save_entities(rules, folder / "entities.parquet")
     save_rules(rules, folder / "rules.parquet")
-    _replace_json(folder / "checksums.json", {name: _sha256(folder / name) for name in REQUIRED})
+    write_json_lines(folder / HISTORY, learned.history)
+    if learned.attentions:
+        write_arrays(folder / ATTENTIONS, learned.attentions)
+    replace_json(folder / "checksums.json", {file.name: sha256(file) for file in sorted(folder.iterdir())})
+
+
+def _load_history(path: Path) -> tuple[dict[str, Any], ...]:
+    if (path / HISTORY).is_file():
+        return read_json_lines(path / HISTORY)
+    return tuple(read_json(path / "run.json").get("history", ()))  # format 1 kept it there
 
 
 def _save_entities(rules: RuleSet, path: Path) -> None:
@@ -219,7 +246,7 @@ def _load_rules(path: Path) -> RuleSet:
     from ..rules.store import load_rules
 
     entities, labels = _load_entities(path / "entities.parquet")
-    predicates = _read_json(path / "predicates.json")
+    predicates = read_json(path / "predicates.json")
     rules = load_rules(path / "rules.parquet", entities)
     if [[p.name, p.arity] for p in rules.predicates] != [[p["name"], p["arity"]] for p in predicates]:
         raise ConfigError("predicates.json and rules.parquet disagree")
@@ -237,41 +264,3 @@ def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:
     labelled = table.filter(pc.is_valid(table["label"]))
     labels = dict(zip(labelled["name"].to_pylist(), labelled["label"].to_pylist()))
     return Vocabulary(table["name"].combine_chunks()), labels
-
-
-def _open_permissions(folder: Path) -> None:
-    """mkdtemp makes 0700; a result is as readable as any other folder of the user."""
-    umask = os.umask(0)
-    os.umask(umask)
-    folder.chmod(0o777 & ~umask)
-
-
-def _swap(new: Path, place: Path) -> None:
-    """`new` takes its place; what was there goes last, so no moment has neither."""
-    if not place.exists():
-        os.rename(new, place)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    os.rename(place, old)
-    try:
-        os.rename(new, place)
-    except OSError:
-        os.rename(old, place)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _replace_json(path: Path, value: Any) -> None:
-    from ..data.files import replacing
-
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

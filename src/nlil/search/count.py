@@ -82,7 +82,7 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
         found.append(_longer(edges, facts, len(targets), length, options, progress))
     if options.typed and len(edges.unary_predicate):
         found += _typed(kb, edges, facts, short, options, progress)
-    parts = [_chain_part(kb, targets, facts, c) for c in found]
+    parts = [chain_part(kb, targets, facts, c) for c in found]
     if options.constants and kb.graph_of is None:
         if body is not None:
             # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
@@ -215,7 +215,20 @@ def _part(kb: KnowledgeBase, steps: np.ndarray, **columns: np.ndarray | int | bo
     return replace(RuleSet.empty(kb), steps=steps.astype(step_dtype(kb.num_codes)), **full)  # type: ignore[arg-type]
 
 
-def _chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -> RuleSet:
+def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
+    """p(X, c) :- true and p(c, Y) :- true of the binary targets, p(X) :- true of the unary ones."""
+    kb = kb.crisp
+    edges = edge_index(kb)
+    parts = [RuleSet.empty(kb)]
+    for t in targets:
+        if kb.predicates[t].arity == 2 and kb.graph_of is None:
+            parts += [_anchored_part(kb, edges, code, anchored.priors(edges, code, min_support))
+                      for code in (2 * int(t), 2 * int(t) + 1)]
+    unary = np.array([t for t in targets if kb.predicates[t].arity == 1], np.int32)
+    return RuleSet.join([*parts, _unary_priors(kb, unary)])
+
+
+def chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -> RuleSet:
     return _part(kb, c.steps, head=targets[c.target], head_entity=FREE, fixed=0, end=OTHER, distinct=True,
                  support=c.support, body_size=c.body_size, head_size=facts.size[c.target], pca_body=c.pca_body)
 
@@ -243,8 +256,10 @@ def _unary_part(kb: KnowledgeBase, targets: Ids, found: UnaryRules) -> list[Rule
     rules = _part(kb, found.steps, head=found.target, head_entity=FREE, fixed=0, end=found.end,
                   distinct=(moves > 1) | ((moves == 1) & (found.end == FREE)), support=found.support,
                   body_size=found.body_size, head_size=size[found.target], pca_body=UNKNOWN)
-    everyone = int(kb.domain.sum())
-    prior = _part(kb, np.full((len(targets), 1), NO_STEP), head=targets, head_entity=FREE, fixed=0, end=FREE,
-                  distinct=False, support=size[targets], body_size=everyone, head_size=size[targets],
-                  pca_body=UNKNOWN)
-    return [rules, prior]
+    return [rules, _unary_priors(kb, targets)]
+
+
+def _unary_priors(kb: KnowledgeBase, targets: Ids) -> RuleSet:
+    size, everyone = kb.predicate_counts, int(kb.domain.sum())
+    return _part(kb, np.full((len(targets), 1), NO_STEP), head=targets, head_entity=FREE, fixed=0, end=FREE,
+                 distinct=False, support=size[targets], body_size=everyone, head_size=size[targets], pca_body=UNKNOWN)

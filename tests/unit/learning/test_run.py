@@ -6,11 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nlil.data import KnowledgeBase
 from nlil.errors import RunError
+from nlil.learning.checkpoint import Checkpoint
 from nlil.learning.config import LearnerConfig
+from nlil.learning.folder import sha256
 from nlil.learning.learner import Learned
 from nlil.learning.run import load_info, load_run, save_metrics, save_run
 from nlil.logic.parse import parse_rule
@@ -31,7 +34,15 @@ def learned() -> Learned:
     scored = [ScoredRule(parse_rule(text), RuleStats(1, 2, 1, 1), 0.25) for text in TEXTS]
     return Learned(rules=RuleSet.of(kb, scored), config=LearnerConfig(seed=7, body=("q", "r")),
                    targets=(kb.predicate("p"),), partial=True, missing={"q": "no support"}, seconds=1.5,
-                   history=({"stage": "chains", "rules": 3},))
+                   history=({"target": "p/2", "epoch": 0, "loss": 0.5}, {"target": "p/2\u2028", "epoch": 1}),
+                   attentions={"p/2|operators": np.array([[0.25, 0.75]], np.float32), "p/2|output": np.zeros((0, 2))})
+
+
+def rewrite(path: Path, name: str, content: str) -> None:
+    """A file of the folder, with its checksum: what another version of nlil would have written."""
+    (path / name).write_text(content)
+    sums = json.loads((path / "checksums.json").read_text()) | {name: sha256(path / name)}
+    (path / "checksums.json").write_text(json.dumps(sums))
 
 
 def test_what_is_saved_is_loaded(learned: Learned, tmp_path: Path) -> None:
@@ -41,6 +52,10 @@ def test_what_is_saved_is_loaded(learned: Learned, tmp_path: Path) -> None:
     assert [(s.stats, s.weight) for s in again.rules] == [(s.stats, s.weight) for s in learned.rules]
     for name in ("config", "targets", "partial", "missing", "seconds", "history"):
         assert getattr(again, name) == getattr(learned, name), name
+    assert set(again.attentions) == set(learned.attentions)
+    for name, attention in learned.attentions.items():
+        assert again.attentions[name].dtype == attention.dtype
+        assert np.array_equal(again.attentions[name], attention)
     assert again.rules.entity_labels == learned.rules.entity_labels
     assert again.rules.predicate_labels == learned.rules.predicate_labels
     info = load_info(path)
@@ -73,7 +88,7 @@ def test_force_replaces_runs_only(learned: Learned, tmp_path: Path) -> None:
 
 def test_a_failure_keeps_the_old_run(learned: Learned, tmp_path: Path) -> None:
     path = save_run(learned, tmp_path / "run")
-    broken = replace(learned, history=(object(),))
+    broken = replace(learned, history=(object(),))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         save_run(broken, path, force=True)
     assert load_run(path).history == learned.history
@@ -82,10 +97,15 @@ def test_a_failure_keeps_the_old_run(learned: Learned, tmp_path: Path) -> None:
 
 def test_every_file_is_verified(learned: Learned, tmp_path: Path) -> None:
     path = save_run(learned, tmp_path / "run")
-    for file in sorted(path.iterdir()):
+    files = sorted(path.iterdir())
+    assert {"history.jsonl", "attentions.safetensors"} <= {file.name for file in files}
+    for file in files:
         content = file.read_bytes()
         file.write_bytes(content.replace(b"1", b"2", 1) if b"1" in content else content + b" ")
         with pytest.raises(RunError, match="damaged"):
+            load_run(path)
+        file.unlink()
+        with pytest.raises(RunError, match="missing"):
             load_run(path)
         file.write_bytes(content)
     assert load_run(path)
@@ -103,12 +123,90 @@ def test_metrics_are_kept_by_split(learned: Learned, tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_told(learned: Learned, tmp_path: Path) -> None:
-    from nlil.learning.run import _sha256
-
     path = save_run(learned, tmp_path / "run")
     values = json.loads((path / "run.json").read_text()) | {"format": 99}
-    (path / "run.json").write_text(json.dumps(values))
-    sums = json.loads((path / "checksums.json").read_text()) | {"run.json": _sha256(path / "run.json")}
-    (path / "checksums.json").write_text(json.dumps(sums))
+    rewrite(path, "run.json", json.dumps(values))
     with pytest.raises(RunError, match="newer nlil"):
         load_run(path)
+
+
+def test_the_first_format_is_read(learned: Learned, tmp_path: Path) -> None:
+    path = save_run(replace(learned, history=(), attentions={}), tmp_path / "run")
+    assert (path / "history.jsonl").read_bytes() == b""
+    assert not (path / "attentions.safetensors").exists()
+    (path / "history.jsonl").unlink()
+    sums = json.loads((path / "checksums.json").read_text())
+    del sums["history.jsonl"]
+    (path / "checksums.json").write_text(json.dumps(sums))
+    values = json.loads((path / "run.json").read_text()) | {"format": 1, "history": [{"epoch": 3}]}
+    rewrite(path, "run.json", json.dumps(values))
+    assert load_run(path).history == ({"epoch": 3},)
+
+
+def test_a_loss_that_ran_away_does_not_cost_the_run(learned: Learned, tmp_path: Path) -> None:
+    history = ({"loss": float("nan"), "epoch": np.int64(2), "f1": np.float32(0.5)},)
+    path = save_run(replace(learned, history=history), tmp_path / "run")
+    assert (path / "history.jsonl").read_text() == '{"loss": null, "epoch": 2, "f1": 0.5}\n'
+
+
+def begun(path: Path) -> Checkpoint:
+    work = Checkpoint(path / "checkpoint", {"seed": 0})
+    work.save("train", {"x": np.arange(3)}, {"epoch": 5})
+    return work
+
+
+def test_a_checkpoint_stays_with_a_partial_run_only(learned: Learned, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    work = begun(path)
+    with pytest.raises(RunError, match="--resume"):
+        save_run(learned, path)
+    save_run(learned, path, force=True)
+    assert load_run(path).partial
+    found = work.load("train")
+    assert found is not None
+    assert found[1] == {"epoch": 5}
+    save_metrics(path, "test", {"mrr": 0.5})
+    (path / "curves.png").write_bytes(b"old")
+    save_run(replace(learned, partial=False, attentions={}), path, force=True)
+    assert not load_run(path).partial
+    assert sorted(p.name for p in path.iterdir()) == [
+        "checksums.json", "config.json", "entities.parquet", "history.jsonl", "predicates.json", "rules.parquet",
+        "run.json"]
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_failure_keeps_the_checkpoint(learned: Learned, tmp_path: Path) -> None:
+    work = begun(tmp_path / "run")
+    with pytest.raises(TypeError):
+        save_run(replace(learned, history=(object(),)), tmp_path / "run", force=True)  # type: ignore[arg-type]
+    assert work.load("train") is not None
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["checkpoint"]
+
+
+def test_cut_while_the_files_move_in_it_is_unfinished(learned: Learned, tmp_path: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """run.json comes last, so a folder with it is whole."""
+    import os
+
+    path = tmp_path / "run"
+    begun(path)
+    save_run(learned, path, force=True)
+    moved = os.replace
+    for files_moved in range(8):
+        left = [files_moved]
+
+        def replace_some(old: Path, new: Path, left: list[int] = left) -> None:
+            if new.parent == path:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise KeyboardInterrupt
+            moved(old, new)
+
+        monkeypatch.setattr(os, "replace", replace_some)
+        with pytest.raises(KeyboardInterrupt):
+            save_run(replace(learned, seconds=9.0), path, force=True)
+        with pytest.raises(RunError, match=r"this run is unfinished; .*: nlil learn DATA --out .* --resume"):
+            load_run(path)
+    monkeypatch.setattr(os, "replace", moved)
+    save_run(replace(learned, seconds=9.0), path, force=True)
+    assert load_run(path).seconds == 9.0

@@ -1,0 +1,210 @@
+"""`planted:CONSTRUCT`: a random base whose target facts follow from one known rule, to be found again.
+
+A base has entities e0, e1, ..., the predicates of the rule and a few that do not occur in it. The labels are
+computed here with sets, which needs no engine; the tests compare them with the engine. Then noise may come in:
+wrong labels, or body facts that are replaced after the labels were computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError, UnknownName
+from ..logic.formula import And, Constant, Formula, Not, Or, Statement, Variable
+from ..logic.parse import parse_rule
+from ..logic.predicate import Predicate, Step
+from ..logic.rule import Rule
+from .dataset import Dataset, make_dataset
+from .facts import NO_OBJECT, Facts, Splits
+from .kb import KnowledgeBase
+from .planted_constructs import CONSTRUCTS_BY_NAME, SPARE_CLASSES, SPARE_RELATIONS, Construct, Layout, Relation
+from .vocabulary import Vocabulary
+
+CONSTRUCTS = tuple(CONSTRUCTS_BY_NAME)
+MIN_SIZE = 30
+MAX_NOISE = 0.5
+"""Beyond this there may not be enough false tuples to replace true ones with."""
+PREDICATES_OF_AN_ARITY = (3, 6)
+MOST_EXTRA_EDGES = 3
+TREE_SIZE = 9
+"""Small trees, so that neither everything nor hardly anything is reachable from a few sources."""
+
+Row = tuple[int, ...]
+World = dict[Predicate, set[Row]]
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """`kb` holds the facts and the (possibly noisy) labels; `clean` the target facts that the rule makes true.
+
+    `settings` are what a learner needs to say the rule: steps (T), heads (H), levels (widths C), constants.
+    """
+
+    construct: str
+    kb: KnowledgeBase
+    target: Predicate
+    rule: Rule
+    clean: Facts
+    settings: dict[str, Any]
+
+
+def planted(
+    construct: str, seed: int = 0, label_noise: float = 0.0, fact_noise: float = 0.0, size: int = 300
+) -> Planted:
+    """A base of `size` entities for a construct; noise changes neither its clean labels nor its clean facts.
+
+    `label_noise`: this share of the true target facts is removed, and as many false ones are added.
+    `fact_noise`: this share of each other predicate's facts is replaced by random ones.
+    """
+    if construct not in CONSTRUCTS_BY_NAME:
+        raise UnknownName("construct", construct, CONSTRUCTS, f"the constructs are {', '.join(CONSTRUCTS)}")
+    _check(seed, size, label_noise=label_noise, fact_noise=fact_noise)
+    plan, number = CONSTRUCTS_BY_NAME[construct], CONSTRUCTS.index(construct)
+    rule = parse_rule(plan.rule)
+    names = [*plan.hubs, *(f"e{i}" for i in range(size - len(plan.hubs)))]
+    world = _world(plan, size, np.random.default_rng((seed, number)))
+    clean = _least_fixpoint(rule, world, names)
+    # Noise draws from streams of its own, so that one seed means one base at every level of noise.
+    label_random, fact_random = (np.random.default_rng((seed, number, stream)) for stream in (1, 2))
+    noisy = {p: _replaced(rows, p.arity, fact_noise, size, fact_random) for p, rows in sorted(world.items())}
+    noisy[rule.target] = _replaced(clean, rule.target.arity, label_noise, size, label_random)
+    predicates = tuple(sorted(noisy))
+    kb = KnowledgeBase(Vocabulary(names), predicates, _facts(predicates, noisy))
+    settings = {"steps": plan.steps, "heads": plan.heads, "levels": plan.levels, "constants": bool(rule.constants)}
+    return Planted(construct, kb, rule.target, rule, _facts(predicates, {rule.target: clean}), settings)
+
+
+def make_planted(construct: str, seed: int = 0) -> Dataset:
+    """The noise-free base as a data set; everything is training facts."""
+    base = planted(construct, seed)
+    return make_dataset(f"planted:{construct}", base.kb, Splits(base.kb.facts), (base.target,), (base.rule,))
+
+
+def _check(seed: int, size: int, **shares: float) -> None:
+    for key, share in shares.items():
+        if not 0.0 <= share <= MAX_NOISE:
+            raise ConfigError(f"{key}: expected a share from 0 to {MAX_NOISE}, got {share}", key)
+    for key, value, least in (("seed", seed, 0), ("size", size, MIN_SIZE)):
+        if value < least:
+            raise ConfigError(f"{key}: expected a whole number of at least {least}, got {value}", key)
+
+
+# facts ---------------------------------------------------------------------------------------------
+
+
+def _world(plan: Construct, size: int, random: np.random.Generator) -> World:
+    """Random facts of the rule's predicates and of distractors beside them; densities differ a little by seed."""
+    world: World = {}
+    for name, relation in {**plan.relations, **_spare(plan.relations, SPARE_RELATIONS, Relation())}.items():
+        match relation.layout:
+            case Layout.FOREST:
+                edges = _forest(size, random)
+            case Layout.HUBS:
+                edges = _edges(relation.degree, size, len(plan.hubs), random)
+            case _:
+                edges = _edges(relation.degree, size, size, random)
+        world[Predicate(name, 2)] = edges
+    for name, share in {**plan.classes, **_spare(plan.classes, SPARE_CLASSES, 0.35)}.items():
+        count = round(share * random.uniform(0.95, 1.05) * size)
+        world[Predicate(name, 1)] = {(x,) for x in random.choice(size, count, replace=False).tolist()}
+    return world
+
+
+def _spare(used: Mapping[str, Any], names: tuple[str, ...], like: Any) -> dict[str, Any]:
+    """Two distractors, more or fewer where that keeps the number of predicates in bounds."""
+    fewest, most = PREDICATES_OF_AN_ARITY
+    return dict.fromkeys(names[: min(max(2, fewest - len(used)), most - len(used))], like)
+
+
+def _edges(degree: float, size: int, num_objects: int, random: np.random.Generator) -> set[Row]:
+    """From everyone to one or more of the first `num_objects` entities, `degree` on average, never to themselves."""
+    extra = (degree - 1.0) * random.uniform(0.95, 1.05) / MOST_EXTRA_EDGES
+    edges: set[Row] = set()
+    for subject, count in enumerate((1 + random.binomial(MOST_EXTRA_EDGES, extra, size)).tolist()):
+        objects = [o for o in random.choice(num_objects, count + 1, replace=False).tolist() if o != subject]
+        edges |= {(subject, o) for o in objects[:count]}
+    return edges
+
+
+def _forest(size: int, random: np.random.Generator) -> set[Row]:
+    """Edges from parent to child in trees of TREE_SIZE nodes; each node hangs on one of the two before it."""
+    order = random.permutation(size).tolist()
+    places = [i for i in range(size) if i % TREE_SIZE]
+    return {(order[random.integers(i - min(2, i % TREE_SIZE), i)], order[i]) for i in places}
+
+
+def _replaced(rows: set[Row], arity: int, share: float, size: int, random: np.random.Generator) -> set[Row]:
+    """`share` of the rows gone, and as many that were not among them."""
+    count = round(share * len(rows))
+    gone = {sorted(rows)[i] for i in random.choice(len(rows), count, replace=False).tolist()}
+    new: set[Row] = set()
+    while len(new) < count:
+        row = tuple(random.integers(0, size, arity).tolist())
+        if row not in rows:
+            new.add(row)
+    return (rows - gone) | new
+
+
+def _facts(predicates: tuple[Predicate, ...], world: World) -> Facts:
+    triples = [(predicates.index(p), *row, NO_OBJECT)[:3] for p, rows in world.items() for row in rows]
+    predicate, subject, object = np.ascontiguousarray(np.asarray(triples, np.int32).reshape(-1, 3).T)
+    return Facts(predicate, subject, object).unique()
+
+
+# labels --------------------------------------------------------------------------------------------
+
+
+def _least_fixpoint(rule: Rule, world: World, names: list[str]) -> set[Row]:
+    """What the rule derives from no target facts at all; one round more than needed unless it is recursive."""
+    labels: set[Row] = set()
+    while (derived := _Truth({**world, rule.target: labels}, names, rule.target.arity).of(rule.body)) != labels:
+        labels = derived
+    return labels
+
+
+class _Truth:
+    """The head tuples for which a formula holds, by sets. For planted rules: every statement begins in X."""
+
+    def __init__(self, world: World, names: list[str], arity: int) -> None:
+        self.world, self.names, self.arity = world, names, arity
+        self.reached: dict[Step, dict[int, set[int]]] = {}
+
+    def of(self, formula: Formula) -> set[Row]:
+        match formula:
+            case Statement():
+                return {row for x in range(len(self.names)) for row in self._rows(formula, x)}
+            case And(arguments):
+                return set.intersection(*map(self.of, arguments))
+            case Or(arguments):
+                return set.union(*map(self.of, arguments))
+            case Not(argument):
+                assert self.arity == 1, "only unary targets are planted with negation"
+                everyone: set[Row] = {(x,) for x in range(len(self.names))}
+                return everyone - self.of(argument)
+            case _:
+                raise AssertionError(f"no planted rule contains {formula}")
+
+    def _rows(self, statement: Statement, x: int) -> set[Row]:
+        assert statement.start == Variable("X"), f"{statement} does not begin in X"
+        nodes = {x}
+        for step in statement.steps:
+            after = self._reached_by(step)
+            nodes = {other for node in nodes for other in after.get(node, ())}
+        if isinstance(statement.end, Variable):
+            return {(x, node) for node in nodes}
+        if isinstance(statement.end, Constant):
+            nodes &= {self.names.index(statement.end.name)}
+        return {(x,)} if nodes else set()
+
+    def _reached_by(self, step: Step) -> dict[int, set[int]]:
+        if step not in self.reached:
+            after = self.reached[step] = {}
+            for row in self.world[step.predicate]:
+                # A filter leads from each of its entities to itself.
+                source, end = (row[-1], row[0]) if step.inverse else (row[0], row[-1])
+                after.setdefault(source, set()).add(end)
+        return self.reached[step]

@@ -1,0 +1,137 @@
+"""Recursive targets judged by their least fixpoint, beside the figures one step ahead.
+
+The rules that take part are the confident ones, as in `materialize`. The work is bounded by counts, known
+before anything is derived: a large set of rules costs one look at its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from ..data.arrays import Ids, Longs
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..engine.fixpoint import compared, least_fixpoint
+from ..errors import LimitError, RuleError
+from ..logic.predicate import Predicate
+from ..rules import RuleSet
+from ..rules.coding import NO_STEP
+from .metrics import decision_figures
+
+CONFIDENT = 0.95
+"""Least standard confidence of a rule that takes part; the default of `materialize`."""
+
+MAX_RULES = 1_000
+"""With more rules taking part no fixpoint is judged."""
+
+MAX_FACTS = 200_000
+"""With more facts derived, some of them binary, a fixpoint is not judged. Unary facts are no more than the entities."""
+
+MARKED = 2**26
+"""Up to this many pairs are told apart by a mark each, which is faster than sorting."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Figures of all recursive targets together and of each, and what was not judged and why."""
+
+    values: Mapping[str, float]
+    per_predicate: Mapping[str, Mapping[str, float]]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Circle:
+    """Predicates that define one another, and the heads of all rules that they need."""
+
+    predicates: Longs
+    needed: Longs
+
+
+def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids) -> Judged:
+    """fixpoint_precision, fixpoint_recall, fixpoint_f1 of the recursive ones among the `asked` predicates.
+
+    Their facts are taken away, and what the rules derive from the rest of `kb` is compared with all `known` ones.
+    """
+    asked = asked[~np.isin(asked, list(kb.classes))]
+    confident = np.flatnonzero(rules.confidence >= CONFIDENT) if len(asked) else np.zeros(0, np.int64)
+    circles = list(_circles(rules, confident, asked))
+    if not circles:
+        return Judged({}, {})
+    needed = np.unique(np.concatenate([circle.needed for circle in circles]))
+    num_rules = int(np.bincount(rules.head[confident], minlength=len(rules.predicates))[needed].sum())
+    if num_rules > MAX_RULES:
+        note = (f"fixpoints not judged: {num_rules:,} confident rules take part in recursion, at most {MAX_RULES:,} "
+                "are followed; learn fewer, for example with --set constants=off or --set top_rules=20")
+        return Judged({}, {}, (note,))
+    totals = np.zeros(3, np.int64)
+    per_predicate: dict[str, dict[str, float]] = {}
+    notes = []
+    truth = known + kb.facts
+    for circle in circles:
+        names = [kb.predicates[p] for p in circle.predicates]
+        chosen = [rules.rule(int(row)) for row in confident[np.isin(rules.head[confident], circle.needed)]]
+        bound = None if all(rule.target.arity == 1 for rule in chosen) else MAX_FACTS
+        try:
+            derived = least_fixpoint(kb, chosen, set(names), bound)
+        except (RuleError, LimitError) as error:
+            notes.append(f"fixpoint of {_listed(names)} not judged: {error}")
+            continue
+        if len(names) > 1:
+            notes.append(f"fixpoint: {_listed(names)} define one another, so their facts were taken away together")
+        for predicate in np.intersect1d(circle.predicates, asked):
+            stats = compared(kb, derived, truth, kb.predicates[predicate])
+            counts = (stats.support, stats.body_size, stats.head_size)
+            totals += counts
+            per_predicate[str(kb.predicates[predicate])] = _figures(*counts)
+    return Judged(_figures(*totals.tolist()) if per_predicate else {}, per_predicate, tuple(notes))
+
+
+def _circles(rules: RuleSet, rows: Longs, asked: Ids) -> Iterator[Circle]:
+    """Every circle of predicates that the rules of these rows make and that holds an asked one."""
+    graph = _dependencies(rules, rows)
+    _, component = connected_components(graph, connection="strong")
+    is_recursive = (np.bincount(component)[component] > 1) | (graph.diagonal() > 0)
+    for label in np.unique(component[asked[is_recursive[asked]]]):
+        members = np.flatnonzero(component == label)
+        yield Circle(members, breadth_first_order(graph, members[0], return_predecessors=False))
+
+
+def _dependencies(rules: RuleSet, rows: Longs) -> csr_array:
+    """[head, p] > 0 where a body of one of the rules of `head` uses p."""
+    size = len(rules.predicates)
+    lines, others = rows[rows < rules.num_lines], rows[rows >= rules.num_lines] - rules.num_lines
+    # Distinct (head, step) pairs column by column: millions of rows become a few thousand before they are sorted.
+    pairs = [_distinct(rules.head[lines], column[lines], 2 * size) for column in rules.steps.T]
+    heads, steps = np.divmod(np.concatenate([np.zeros(0, np.int64), *pairs]), 2 * size + 1)
+    heads, used = heads[steps > 0], (steps[steps > 0] - 1) >> 1
+    number = {predicate: i for i, predicate in enumerate(rules.predicates)}
+    general = {(number[rule.target], number[p]) for rule in (rules.general[i] for i in others) for p in rule.predicates}
+    more = np.asarray(sorted(general), np.int64).reshape(-1, 2)
+    where = np.concatenate((heads, more[:, 0])), np.concatenate((used, more[:, 1]))
+    return csr_array((np.ones(len(where[0]), np.int32), where), shape=(size, size))
+
+
+def _distinct(head: Ids, step: np.ndarray, num_codes: int) -> Longs:
+    """head * (num_codes + 1) + step + 1, each once; NO_STEP becomes 0."""
+    key = head.astype(np.int64) * (num_codes + 1) + step - NO_STEP
+    most = (int(head.max(initial=-1)) + 1) * (num_codes + 1)
+    if most > MARKED:
+        return np.unique(key)
+    marked = np.zeros(most, bool)
+    marked[key] = True
+    return np.flatnonzero(marked)
+
+
+def _figures(support: int, derived: int, actual: int) -> dict[str, float]:
+    return {f"fixpoint_{name}": value for name, value in decision_figures(support, derived, actual).items()}
+
+
+def _listed(names: list[Predicate], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more

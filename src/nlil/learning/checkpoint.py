@@ -1,0 +1,188 @@
+"""Checkpoint: unfinished work in a folder, so that a killed run goes on where it was.
+
+    RUN/checkpoint/fingerprint.json     what the work depends on; other work does not continue it
+    RUN/checkpoint/*.safetensors        one file a key: arrays, and JSON values in its metadata
+
+A file is written beside its place and renamed: after a kill at any moment a key has its old or its new content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RunError
+from .folder import read_arrays, read_json, replace_json, versions, write_arrays
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..logic.predicate import Predicate
+    from .config import LearnerConfig
+
+FOLDER = "checkpoint"
+FINGERPRINT = "fingerprint.json"
+METADATA = "nlil"
+BUDGETS = ("time_limit", "device", "threads", "memory")
+"""Settings that change how long learning takes, never what it finds."""
+SHOWN_DIFFERENCES = 3
+SHOWN_CHARACTERS = 40
+
+
+def fingerprint(config: LearnerConfig, checksum: str | None, targets: Iterable[Predicate]) -> dict[str, Any]:
+    """All that the result of learning depends on."""
+    found = versions(("nlil", "torch"))
+    return {
+        "settings": settings_that_matter(config),
+        "data": {"checksum": checksum},
+        "targets": {"targets": [str(p) for p in targets]},
+        "versions": {package: found.get(package) for package in ("nlil", "torch")},
+    }
+
+
+def settings_that_matter(config: LearnerConfig) -> dict[str, Any]:
+    return {key: value for key, value in config.to_dict().items() if key not in BUDGETS}
+
+
+def is_unfinished(run: Path) -> bool:
+    """A run folder without a result, whose checkpoint is ours; one killed before its first write is empty."""
+    folder = run / FOLDER
+    if (run / "run.json").exists() or not folder.is_dir():
+        return False
+    return (folder / FINGERPRINT).is_file() or all(file.name.startswith(".") for file in folder.iterdir())
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What unfinished work has found so far, by key.
+
+    `fingerprint` is made of JSON values. A checkpoint of another fingerprint is neither read nor written.
+    """
+
+    folder: Path
+    fingerprint: Mapping[str, Any]
+
+    def begin(self) -> None:
+        """Make the folder, or find that the one which is there is of the same work."""
+        self._make()
+        for file in self.folder.glob(".*"):  # half-written by a process that was killed
+            file.unlink(missing_ok=True)
+
+    def check(self) -> None:
+        """RunError that names what differs when the stored work is not this work."""
+        file = self.folder / FINGERPRINT
+        if not file.exists() and self.is_empty:
+            return
+        try:
+            stored = dict(read_json(file))
+        except (OSError, ValueError, TypeError) as error:
+            raise _damaged(file, error) from error
+        now = json.loads(json.dumps(dict(self.fingerprint)))  # as it would come back
+        if stored != now:
+            raise RunError(f"the unfinished run was started with other {_difference(stored, now)}; "
+                           "use --force to start over", self.folder.parent)
+
+    def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        """What was last saved under `key`, to the bit; None if nothing was."""
+        self.check()
+        file = self._file(key)
+        if not file.is_file():
+            return None
+        try:
+            arrays, metadata = read_arrays(file)
+            about = json.loads(metadata[METADATA])
+            if about["key"] != key or about["digest"] != _digest(arrays, about["values"]):
+                raise ValueError("its checksum differs")
+            return arrays, about["values"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(file, error) from error
+
+    def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
+        """Replace what `key` holds. `values` are JSON values; they come back as JSON has them (tuples as lists)."""
+        from ..data.files import replacing
+
+        self._make()
+        plain = json.loads(json.dumps(dict(values)))
+        about = {"key": key, "values": plain, "digest": _digest(arrays, plain)}
+        with replacing(self._file(key)) as temporary:
+            write_arrays(temporary, arrays, {METADATA: json.dumps(about)})
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was saved yet."""
+        return not any(self.folder.glob("*.safetensors"))
+
+    def clear(self) -> None:
+        clear_folder(self.folder)
+
+    def _make(self) -> None:
+        self.check()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / FINGERPRINT).exists():
+            replace_json(self.folder / FINGERPRINT, self.fingerprint)
+
+    def _file(self, key: str) -> Path:
+        """Readable and never too long for a file name; the digest keeps keys apart."""
+        readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in key)[:SHOWN_CHARACTERS]
+        return self.folder / f"{readable.strip('-')}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.safetensors"
+
+
+def clear_folder(folder: Path) -> None:
+    """Remove a checkpoint. The fingerprint goes last: what a kill leaves is a smaller checkpoint, still ours."""
+    if not folder.is_dir():
+        return
+    for file in folder.glob("*.safetensors"):
+        file.unlink(missing_ok=True)
+    shutil.rmtree(folder)
+
+
+def _digest(arrays: Mapping[str, np.ndarray], values: Any) -> str:
+    """safetensors notices a file that is too short, not a bit that has changed."""
+    import numpy as np
+
+    found = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name])
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
+def _damaged(file: Path, error: Exception) -> RunError:
+    return RunError(f"the checkpoint of the unfinished run is damaged ({error}); use --force to start over", file)
+
+
+def _difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """`settings (seed: 0, now 1)`: the first part that differs, and where."""
+    part = next(key for key in {**now, **stored} if stored.get(key) != now.get(key))
+    old, new = stored.get(part), now.get(part)
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        old, new = {part: old}, {part: new}
+    lines = list(_changes(old, new))
+    more = f" and {len(lines) - SHOWN_DIFFERENCES} more" if len(lines) > SHOWN_DIFFERENCES else ""
+    return f"{part} ({', '.join(lines[:SHOWN_DIFFERENCES])}{more})"
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for key in {**new, **old}:
+        before, after = old.get(key), new.get(key)
+        if before == after:
+            continue
+        if isinstance(before, list) and isinstance(after, list):  # long lists differ in few items: those are said
+            gone, added = [b for b in before if b not in after], [a for a in after if a not in before]
+            words = [f"no longer {_short(gone)}"] * bool(gone) + [f"also {_short(added)}"] * bool(added)
+            yield f"{key}: {' but '.join(words) or 'another order'}"
+        else:
+            yield f"{key}: {_short(before)}, now {_short(after)}"
+
+
+def _short(value: Any) -> str:
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if not text:
+        return "none"
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."

@@ -1,0 +1,102 @@
+"""Learning curves: the history of a run as a picture."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Points = list[tuple[float, float]]
+
+
+class Curve(NamedTuple):
+    key: str
+    label: str
+    colour: str
+
+
+PANELS: tuple[tuple[str, tuple[Curve, ...]], ...] = (
+    ("loss", (Curve("loss", "training", "tab:blue"), Curve("valid_loss", "validation", "tab:orange"))),
+    ("validation F1", (Curve("valid_f1", "validation F1", "tab:green"),)),
+    ("attention entropy", (Curve("entropy", "entropy", "tab:purple"),)),
+)
+FAINT, BOLD = 0.25, 2.2
+MANY_TARGETS = 40
+"""From here on a target's own line is fainter still, or the mean would drown."""
+
+
+def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
+    """A PNG of loss, validation F1 and attention entropy against the epoch: each target faint, their mean bold."""
+    from ..data.files import replacing
+
+    require("matplotlib", "report", "the picture of the learning curves")
+    # Not pyplot: it would look for a display and keep the figure in a global list.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path = Path(path)
+    figure = Figure(figsize=(13, 4), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    for position, (title, curves) in enumerate(PANELS, start=1):
+        axes = figure.add_subplot(1, len(PANELS), position)
+        _draw(axes, history, title, curves)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
+    return path
+
+
+def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: Iterable[Curve]) -> None:
+    num_targets = 0
+    for curve in curves:
+        by_target = points(history, curve.key)
+        num_targets = max(num_targets, len(by_target))
+        alpha = FAINT if len(by_target) < MANY_TARGETS else FAINT / 3
+        for line in by_target.values():
+            # A dot, so that a target of one epoch can be seen.
+            axes.plot(*zip(*line), color=curve.colour, alpha=alpha, linewidth=0.8, marker="." if len(line) == 1 else "")
+        if by_target:
+            axes.plot(*zip(*mean(by_target)), color=curve.colour, linewidth=BOLD, label=curve.label)
+    axes.set_title(title)
+    axes.set_xlabel("epoch")
+    axes.grid(alpha=0.3)
+    if "F1" in title:
+        axes.set_ylim(-0.02, 1.02)
+    if num_targets:
+        # A fixed corner: to look for the best one takes seconds with many lines.
+        axes.legend(loc="lower right" if "F1" in title else "upper right", frameon=False,
+                    title=f"mean of {num_targets} targets" if num_targets > 1 else None)
+    else:
+        axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color="gray")
+
+
+def points(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, Points]:
+    """(epoch, value) of each target in the order of epochs; what was not measured is left out."""
+    found: dict[str, Points] = defaultdict(list)
+    for record in history:
+        epoch, value = record.get("epoch"), record.get(key)
+        if epoch is not None and value is not None and isfinite(value):
+            found[str(record.get("target", ""))].append((float(epoch), float(value)))
+    return {target: sorted(line) for target, line in found.items()}
+
+
+def mean(by_target: Mapping[str, Points]) -> Points:
+    """The mean at every epoch; a target that stopped early counts with its last value, so that nothing jumps.
+
+    >>> mean({"p": [(0, 1.0), (1, 0.5)], "q": [(0, 2.0)]})
+    [(0, 1.5), (1, 1.25)]
+    """
+    epochs = sorted({epoch for line in by_target.values() for epoch, _ in line})
+    latest: dict[str, float] = {}
+    values = {target: dict(line) for target, line in by_target.items()}
+    averaged = []
+    for epoch in epochs:
+        latest |= {target: known[epoch] for target, known in values.items() if epoch in known}
+        averaged.append((epoch, sum(latest.values()) / len(latest)))
+    return averaged

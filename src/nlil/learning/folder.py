@@ -1,0 +1,121 @@
+"""The files of a run folder: JSON, JSON lines, arrays, checksums, and how a new folder takes its place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
+
+
+def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """Python and the packages that results depend on."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def replace_json(path: Path, value: Any) -> None:
+    from ..data.files import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def read_json_lines(path: Path) -> tuple[dict[str, Any], ...]:
+    # Not splitlines: a name from the data may hold one of the rarer line separators of Unicode.
+    return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)
+
+
+def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """One JSON object a line. What is not a number becomes null: a loss that ran away must not cost the run."""
+    lines = [json.dumps({key: _plain(value) for key, value in dict(record).items()}, ensure_ascii=False,
+                        allow_nan=False) + "\n" for record in records]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    import numpy as np
+
+    plain = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
+    """A safetensors file; sorted and in C order, so that the same arrays give the same bytes."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    plain = {name: np.array(arrays[name], order="C") for name in sorted(arrays)}
+    save_file(plain, path, metadata=dict(metadata) if metadata else None)
+
+
+def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays and the metadata; ValueError when the file is damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as stream:
+            return {name: stream.get_tensor(name) for name in stream.keys()}, dict(stream.metadata() or {})  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+
+
+def open_permissions(folder: Path) -> None:
+    """mkdtemp makes 0700; a result is as readable as any other folder of the user."""
+    umask = os.umask(0)
+    os.umask(umask)
+    folder.chmod(0o777 & ~umask)
+
+
+def swap(new: Path, place: Path) -> None:
+    """`new` takes its place; what was there goes last, so that a failure brings it back."""
+    if not place.exists():
+        os.rename(new, place)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    os.rename(place, old)
+    try:
+        os.rename(new, place)
+    except OSError:
+        os.rename(old, place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def move_in(new: Path, place: Path, marker: str, stale: Iterable[str]) -> None:
+    """The files of `new` move into `place`, which stays where it is, as does all else in it.
+
+    `marker` is what makes the folder whole: it goes first and comes last. `stale` names go too.
+    """
+    (place / marker).unlink(missing_ok=True)
+    for name in stale:
+        (place / name).unlink(missing_ok=True)
+    for file in sorted(new.iterdir(), key=lambda file: (file.name == marker, file.name)):
+        os.replace(file, place / file.name)

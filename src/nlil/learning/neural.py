@@ -1,0 +1,120 @@
+"""The neural search as a learner uses it: which targets, with what vocabulary, which of its rules are kept."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+
+from ..data.arrays import Ids
+from ..data.facts import Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..engine.device import resolve_device
+from ..neural.options import NeuralOptions
+from ..neural.search import Found, neural_rules
+from ..progress import Progress, Stop
+from ..rules import RuleSet
+from ..rules.coding import FREE, NO_STEP
+from ..search.count import prior_rules
+from .checkpoint import Checkpoint
+from .config import LearnerConfig
+from .reasons import allowed_predicates
+
+EXPLAINED = 0.9
+"""A target with a counted rule of this F1 is left to counting when both searches run."""
+HINTS = 50
+"""Best counted rules of a target whose predicates the neural search starts from."""
+
+
+def neural_options(config: LearnerConfig, stop: Stop) -> NeuralOptions:
+    """The settings of the same names, and three that are named after their search."""
+    values = {f.name: getattr(config, f.name) for f in fields(NeuralOptions) if hasattr(config, f.name)}
+    values |= {"samples": config.extract_samples, "candidates": config.neural_candidates,
+               "constants": config.neural_constants if config.constants else 0,
+               "device": resolve_device(config.device), "stop": stop}
+    return NeuralOptions(**values)
+
+
+def search_neural(kb: KnowledgeBase, targets: Ids, config: LearnerConfig, splits: Splits | None,
+                  counted: RuleSet | None, progress: Progress, stop: Stop, checkpoint: Checkpoint | None) -> Found:
+    """Train for the targets; after counting, only for those it leaves unexplained, starting from what it found."""
+    hints = {}
+    if counted is not None:
+        targets = unexplained(counted, targets, config.neural_targets)
+        hints = {int(t): _hint(counted, int(t), kb.num_codes) for t in targets}
+    if not len(targets):
+        return Found(RuleSet.empty(kb))
+    allowed = allowed_predicates(kb, config) if config.body or config.not_body else None
+    negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
+    found = neural_rules(kb, targets.tolist(), neural_options(config, stop), allowed, negatives,
+                         splits.valid if splits is not None else None, progress, checkpoint, hints)
+    if counted is None:
+        found.rules = _preferred(found, targets, config.top_rules)
+        if config.priors:
+            found.rules = RuleSet.join([found.rules, prior_rules(kb, targets, config.min_support)])
+    else:
+        found.rules = _new(found.rules, counted)
+    return found
+
+
+def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
+    """Targets whose best counted rule misses much of them; of more than `most` (0: any number) the largest."""
+    f1 = 2 * counted.support / np.maximum(counted.body_size.astype(np.int64) + counted.head_size, 1)
+    # A head with a constant explains only its own part of the target.
+    whole = np.ones(len(counted), bool)
+    whole[: counted.num_lines] = counted.head_entity == FREE
+    best, size = np.zeros((2, len(counted.predicates)))
+    np.maximum.at(best, counted.head[whole], f1[whole])
+    np.maximum.at(size, counted.head, counted.head_size)
+    left = [t for t in targets if best[t] < EXPLAINED]
+    left.sort(key=lambda t: (-size[t], t))
+    return np.array(sorted(left[:most] if most else left), np.int32)
+
+
+def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
+    """The share of each step code in the best counted rules of the target, weighted by confidence."""
+    mine = np.flatnonzero(counted.head[: counted.num_lines] == target)
+    best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINTS]]
+    steps = counted.steps[best].astype(np.int64)
+    weight = np.broadcast_to(counted.weights[best][:, None], steps.shape)
+    real = steps != NO_STEP
+    share = np.bincount(steps[real], weights=weight[real], minlength=num_codes)
+    return share / max(share.sum(), 1e-9)
+
+
+def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
+    """The `most` rules of each target (0: all): by turns the one that explains most and the most confident."""
+    rules = found.rules
+    if not most:
+        return rules
+    f1 = 2 * rules.support / np.maximum(rules.body_size.astype(np.int64) + rules.head_size, 1)
+    order = rules.order()
+    keep: list[int] = []
+    for target in targets:
+        confident = order[rules.head[order] == target].tolist()
+        explaining = sorted(confident, key=lambda row: -f1[row])
+        best = found.best.get(int(target))
+        first = [row for row in explaining if best is not None and row >= rules.num_lines
+                 and rules.rule(row) == best.rule]
+        turns = dict.fromkeys([*first, *(row for pair in zip(explaining, confident) for row in pair)])
+        keep += list(turns)[:most]
+    return rules.take(np.sort(np.array(keep, np.int64)))
+
+
+def _new(rules: RuleSet, counted: RuleSet) -> RuleSet:
+    """The rules that counting has not found already."""
+    width = max(rules.steps.shape[1], counted.steps.shape[1])
+
+    def keys(part: RuleSet, rows: np.ndarray) -> list[bytes]:
+        steps = np.pad(part.steps[rows].astype(np.int32), ((0, 0), (0, width - part.steps.shape[1])),
+                       constant_values=NO_STEP)
+        columns = (part.head[rows], part.head_entity[rows], part.fixed[rows], part.end[rows], part.distinct[rows])
+        table = np.concatenate([np.stack([c.astype(np.int32) for c in columns], 1), steps], 1)
+        return [row.tobytes() for row in np.ascontiguousarray(table)]
+
+    near = np.flatnonzero(np.isin(counted.head[: counted.num_lines], np.unique(rules.head))
+                          & (counted.head_entity == FREE))
+    known = set(keys(counted, near))
+    lines = np.arange(rules.num_lines)
+    keep = np.array([key not in known for key in keys(rules, lines)], bool)
+    return rules.take(np.concatenate([lines[keep], np.arange(rules.num_lines, len(rules))]).astype(np.int64))

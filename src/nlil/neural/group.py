@@ -1,0 +1,124 @@
+"""A group: targets that are trained as one stack, from their queries to the rules their attentions propose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..data.kb import KnowledgeBase
+from ..logic.parse import parse_rule
+from ..logic.rule import Rule
+from ..logic.text import rule_text
+from .attention import Masks
+from .build import build_plan
+from .candidates import usable
+from .extract import Reader
+from .options import NeuralOptions
+from .roads import Roads
+from .sampling import Pool, Sampler, blocks
+from .sources import Limits
+from .space import Space
+from .stack import make_stack
+from .training import Block, Trainer
+from .vocabulary import Hints, common_shape, is_linked, warm_start
+
+READINGS = (0.25, 0.5, 0.75, 1.0)
+"""Parts of the epochs after which rules are read: attentions that have not settled yet propose more of them."""
+
+
+@dataclass
+class Group:
+    """Targets of one arity; all restarts of all of them are members of one stack."""
+
+    kb: KnowledgeBase
+    roads: Roads
+    spaces: list[Space]
+    options: NeuralOptions
+    hints: Hints = field(default_factory=dict)
+    found: list[dict[Rule, None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self.found = [{} for _ in self.spaces]
+        self.shape = common_shape(self.spaces, options)
+        self.spaces = [space.padded(self.shape) for space in self.spaces]
+        self.linked = is_linked(self.spaces[0].arity, options)
+        self.readings = {max(1, round(part * options.epochs)) for part in READINGS}
+
+    @property
+    def targets(self) -> list[int]:
+        return [space.target for space in self.spaces]
+
+    def prepare(self, sampler: Sampler) -> Trainer:
+        """Queries, plans and freshly drawn generators."""
+        options = self.options
+        pools = [sampler.pools(space.target) for space in self.spaces]
+        masks = Masks.of(self.spaces, self.shape, options.restarts, self.roads.device)
+        seeds = [_member_seed(options.seed, space.target, r) for space in self.spaces for r in range(options.restarts)]
+        stack = make_stack(options.generator, masks, self.shape, seeds, self.roads.device, options.dim, options.layers,
+                           options.attention_heads)
+        if self.hints:
+            prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(options.restarts, 0)
+            stack.prior = prior[:, None, None, :].to(self.roads.device)
+        return Trainer(stack, self._blocks([p[0] for p in pools]), self._blocks([p[1] for p in pools]), options)
+
+    def _blocks(self, pools: list[Pool]) -> list[Block]:
+        limits = Limits(self.options.step_edges, self.options.meet_edges)
+        return [Block(build_plan(self.kb, self.roads, self.spaces, self.shape, queries, limits, self.linked),
+                      torch.from_numpy(queries.label).to(self.roads.device))
+                for queries in blocks(pools, self.options.batch)]
+
+    def read(self, trainer: Trainer) -> None:
+        """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
+        options = self.options
+        with torch.no_grad():
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
+        for g, space in enumerate(self.spaces):
+            for restart in range(options.restarts):
+                member = g * options.restarts + restart
+                reader = Reader.of(self.kb, space, self.shape, attentions, member, self.linked)
+                rules = [reader.argmax(), *(reader.beam(options.beam) if options.beam > 1 else ())]
+                random = np.random.default_rng((options.seed, 3, space.target, restart, trainer.epoch))
+                rules += reader.samples(options.samples, random)
+                for rule in usable(rules):
+                    self.found[g].setdefault(rule)
+
+    def best_member(self, trainer: Trainer, g: int) -> int:
+        """The restart with the smallest validation loss."""
+        restarts = self.options.restarts
+        mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
+        return g * restarts + int(np.argmin(np.nan_to_num(mine, nan=np.inf)))
+
+    def history(self, trainer: Trainer) -> list[dict[str, Any]]:
+        """For each target and epoch its best restart."""
+        rows = []
+        for g, target in enumerate(self.targets):
+            m = self.best_member(trainer, g) if trainer.history else 0
+            rows += [{"target": str(self.kb.predicates[target]), "epoch": row.epoch, "loss": float(row.loss[m]),
+                      "valid_loss": float(row.valid_loss[m]), "valid_f1": float(row.valid_f1[m]),
+                      "entropy": float(row.entropy[m]), "temperature": row.temperature} for row in trainer.history]
+        return rows
+
+    def attentions(self, trainer: Trainer) -> dict[str, np.ndarray]:
+        """The best restart of each target, by names such as `uncle/2|operators`."""
+        with torch.no_grad():
+            tensors = trainer.stack.attentions(trainer.temperature(trainer.epoch)).tensors()
+        return {f"{self.kb.predicates[t]}|{name}": tensor[self.best_member(trainer, g)].cpu().numpy()
+                for g, t in enumerate(self.targets) for name, tensor in tensors.items()}
+
+    # what a checkpoint keeps beside the trainer -------------------------------------------------------
+
+    def texts(self) -> list[list[str]]:
+        return [[rule_text(rule) for rule in rules] for rules in self.found]
+
+    def load(self, texts: Sequence[Sequence[str]]) -> None:
+        self.found = [{parse_rule(text): None for text in rules} for rules in texts]
+
+
+def _member_seed(seed: int, target: int, restart: int) -> int:
+    """One number for each member, whatever else is in the stack."""
+    return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])

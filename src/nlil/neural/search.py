@@ -1,0 +1,178 @@
+"""The neural search: rules for every target from trained attentions, with exact statistics.
+
+Targets are independent. On a GPU all of them are one stack; on a CPU groups of a few are trained in parallel,
+each with one thread, so that the number of threads changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..engine.evaluator import Evaluator
+from ..engine.pool import Pool
+from ..logic.rule import Rule, ScoredRule
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from .candidates import Judge
+from .chains import chain_codes, count_chains
+from .group import Group
+from .options import NeuralOptions
+from .roads import Roads
+from .sampling import Sampler
+from .select import select
+from .training import Trainer
+from .vocabulary import Hints, Surroundings
+
+CPU_GROUP, GPU_GROUP = 4, 256
+SAVE_SECONDS = 10.0
+
+
+class Store(Protocol):
+    """Where unfinished work is kept; `learning.Checkpoint` is one."""
+
+    def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None: ...
+
+    def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None: ...
+
+
+@dataclass
+class Found:
+    """Rules with statistics, how training went, and the attentions of the best restart of each target.
+
+    `best` is the preferred single rule of each target.
+    """
+
+    rules: RuleSet
+    best: dict[int, ScoredRule] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    attentions: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, allowed: set[int] | None = None,
+                 negatives: Facts | None = None, valid: Facts | None = None, progress: Progress = silent,
+                 store: Store | None = None, hints: Hints | None = None) -> Found:
+    """Rules for the target predicate ids; bodies use the `allowed` predicates, those of the `hints` first."""
+    found = Found(RuleSet.empty(kb))
+    with _one_thread():
+        groups = _groups(kb, targets, options, Surroundings(kb, allowed, hints))
+        sampler = Sampler(kb, options, negatives, valid)
+        lock = Lock()
+
+        def work(_: None, number: int) -> Group:
+            group = groups[number]
+            trainer = _train(group, sampler, options, progress, store, f"group-{number}")
+            with lock:
+                if trainer.history:
+                    found.attentions |= group.attentions(trainer)
+            group_history[number] = group.history(trainer)
+            return group
+
+        group_history: dict[int, list[dict[str, Any]]] = {}
+        threads = 1 if options.device != "cpu" else options.threads
+        Pool(lambda: None, threads).map(work, range(len(groups)), "targets", silent, None)
+        found.history = [row for number in sorted(group_history) for row in group_history[number]]
+    proposed = {t: list(rules) for group in groups for t, rules in zip(group.targets, group.found)}
+    found.rules, found.best = _counted(kb, proposed, options, negatives, progress)
+    return found
+
+
+def _groups(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, surroundings: Surroundings
+            ) -> list[Group]:
+    """Targets of one arity side by side; those without anything to make a rule of are left out."""
+    roads = Roads.of(kb, options.device)
+    size = CPU_GROUP if options.device == "cpu" else GPU_GROUP
+    groups = []
+    for arity in (1, 2):
+        spaces = [surroundings.space(t, options) for t in targets if kb.predicates[t].arity == arity]
+        spaces = [s for s in spaces if len(s.predicates) and len(kb.facts.of(s.target))]
+        groups += [Group(kb, roads, spaces[i : i + size], options, surroundings.hints)
+                   for i in range(0, len(spaces), size)]
+    return groups
+
+
+def _train(group: Group, sampler: Sampler, options: NeuralOptions, progress: Progress, store: Store | None,
+           key: str) -> Trainer:
+    trainer = group.prepare(sampler)
+    kept = None if store is None else store.load(key)
+    if kept is not None:
+        arrays, values = kept
+        trainer.load(arrays, values["trainer"])
+        group.load(values["found"])
+    names = [str(group.kb.predicates[t]) for t in group.targets]
+    stage = "train " + (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
+    saved = monotonic()
+
+    def each(trainer: Trainer) -> None:
+        nonlocal saved
+        if trainer.epoch in group.readings or trainer.done:
+            group.read(trainer)
+        total = trainer.epoch if trainer.done else options.epochs
+        progress(stage, trainer.epoch, total, _note(group, trainer))
+        if store is not None and (trainer.done or monotonic() - saved > SAVE_SECONDS):
+            arrays, values = trainer.state()
+            store.save(key, arrays, {"trainer": values, "found": group.texts()})
+            saved = monotonic()
+
+    trainer.run(each, options.stop)
+    if not trainer.done:
+        group.read(trainer)  # stopped early: what there is
+    return trainer
+
+
+def _note(group: Group, trainer: Trainer) -> str:
+    row = trainer.history[-1]
+    rules = [next(iter(rules)) for rules in group.found if rules]
+    return f"loss {float(np.nanmean(row.loss)):.3f}" + (f"  {rules[0]}" if rules else "")
+
+
+def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], options: NeuralOptions, negatives: Facts | None,
+             progress: Progress) -> tuple[RuleSet, dict[int, ScoredRule]]:
+    """Exact statistics of what was proposed: chains by compiled loops, every other rule by the engine."""
+    judge = Judge(Evaluator(kb, memory=options.memory), negatives)
+    chains: dict[int, list[tuple[int, ...]]] = {}
+    others: dict[int, list[Rule]] = {}
+    for target, rules in proposed.items():
+        for rule in rules:
+            codes = None if negatives is not None and len(negatives) else chain_codes(kb, rule)
+            if codes is not None:
+                chains.setdefault(target, []).append(codes)
+            else:
+                others.setdefault(target, []).append(rule)
+    parts = [RuleSet.empty(kb)]
+    if chains:
+        parts.append(count_chains(kb, chains, options.candidates, options.min_support, options.min_confidence,
+                                  options.threads, progress, options.stop))
+    best: dict[int, ScoredRule] = {}
+    kept: list[ScoredRule] = []
+    for done, (target, rules) in enumerate(sorted(others.items()), start=1):
+        if options.stop is not None and options.stop():
+            break
+        mine = select(kb, judge, judge.scored(rules[: options.candidates]), options.min_support, options.min_confidence)
+        progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
+        if mine:
+            best[target] = mine[0]
+            kept += mine
+    if kept:
+        parts.append(RuleSet.of(kb, kept))
+    return RuleSet.join(parts), best
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """torch sums in another order with another number of threads; parallel groups need none of its own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

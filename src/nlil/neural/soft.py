@@ -1,0 +1,111 @@
+"""Soft evaluation: the value of every formula of a stack of attentions, for the queries of a plan.   [paper §3]
+
+    paths        v^(t) = sum over operators k of s_phi,t[k] * M_k^T v^(t-1): one sparse product per step
+    statements   psi_k = squash( (s_psi,k . v_left) M_k (s_psi',k . v_right) )
+    formulas     f_l = (s_f . f_hat_(l-1)) * (s_f' . f_hat_(l-1)),  f_hat = both signs
+    score        s_o . f_hat over all levels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..engine.calculus import soft_and, soft_not
+from .attention import Attentions
+from .plan import Plan
+from .products import multiply_add, project
+
+Squash = Callable[[Tensor], Tensor]
+
+
+def clamp(count: Tensor) -> Tensor:
+    """min(1, count): 0 and 1 stay what they are, so one-hot attentions give the exact value."""
+    return count.clamp(max=1.0)
+
+
+def sigmoid(count: Tensor) -> Tensor:
+    """The paper's sigma: no path is .5."""
+    return torch.sigmoid(count)
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """clamp, after each statement is divided by its mean over the queries where it holds at all (if below 1).
+
+    Spread attentions make every statement small, so that its negation is near 1 everywhere and drowns it.
+    The factor is no function of the parameters for the gradient; means below `floor` count as `floor`, so that
+    with floor = 1 this is the clamp itself.
+    """
+
+    floor: float
+
+    def __call__(self, count: Tensor) -> Tensor:
+        with torch.no_grad():
+            factor = 1.0 / count.amax(1, keepdim=True).clamp(min=self.floor, max=1.0)
+        return (count * factor).clamp(max=1.0)
+
+
+def paths(plan: Plan, attentions: Attentions) -> Tensor:
+    """(rows, R, P): the value of every row in every slot."""
+    shape = plan.shape
+    restarts = attentions.members // plan.targets
+    heads = shape.heads
+    # (G * O, R * H) for each step: the attention of operator o for all restarts and heads
+    table = attentions.operators.reshape(plan.targets, restarts, heads, shape.steps, shape.operators)
+    table = table.permute(3, 0, 4, 1, 2).reshape(shape.steps, plan.targets * shape.operators, restarts * heads)
+    start = plan.start.to(table.dtype)
+    value = start[:, None].expand(-1, restarts * heads).contiguous()
+    slots = [start[:, None, None].expand(-1, restarts, 1)]
+    for t, move in enumerate(plan.moves):
+        value = multiply_add(value, table[t].contiguous(), move)
+        slots.append(value.reshape(-1, restarts, heads))
+    return torch.cat(slots, 2)
+
+
+def statements(plan: Plan, attentions: Attentions, squash: Squash) -> Tensor:
+    """(G, B, R, I * K): psi of every statement for every query."""
+    return squash(statement_counts(plan, attentions))
+
+
+def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
+    """What is squashed: the weighted number of groundings of every statement."""
+    shape = plan.shape
+    restarts = attentions.members // plan.targets
+    value = paths(plan, attentions)
+
+    def table(argument: Tensor) -> Tensor:
+        """(G * K * N, R, I, P)"""
+        split = argument.reshape(plan.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
+        return split.permute(0, 3, 4, 1, 2, 5).reshape(-1, restarts, shape.instances, shape.slots).contiguous()
+
+    columns = restarts * shape.instances
+    left = project(value, table(attentions.left), plan.left).reshape(-1, columns)
+    right = project(value, table(attentions.right), plan.right).reshape(-1, columns)
+    left = torch.cat([torch.ones(1, columns, dtype=left.dtype, device=left.device), left])
+    count = multiply_add(left, right, plan.meets)
+    count = count.reshape(plan.targets, plan.queries, shape.predicates, restarts, shape.instances)
+    return count.permute(0, 1, 3, 4, 2).reshape(plan.targets, plan.queries, restarts, shape.statements)
+
+
+def formulas(psi: Tensor, attentions: Attentions) -> Tensor:
+    """(G, B, R, outputs): both signs of every formula of every level, in the order of s_o."""
+    targets, _, restarts, _ = psi.shape
+    signed = torch.cat([psi, soft_not(psi)], -1)
+    every = [signed]
+    for first, second in zip(attentions.first, attentions.second):
+        one, two = (s.reshape(targets, restarts, *s.shape[1:]) for s in (first, second))
+        value = soft_and(torch.einsum("gbrf,grcf->gbrc", signed, one), torch.einsum("gbrf,grcf->gbrc", signed, two))
+        signed = torch.cat([value, soft_not(value)], -1)
+        every.append(signed)
+    return torch.cat(every, -1)
+
+
+def scores(plan: Plan, attentions: Attentions, squash: Squash = clamp) -> Tensor:
+    """(G, B, R): the score of every query under every restart of its target."""
+    every = formulas(statements(plan, attentions, squash), attentions)
+    output = attentions.output.reshape(plan.targets, -1, plan.shape.outputs)
+    return torch.einsum("gbrf,grf->gbr", every, output)

@@ -1,0 +1,128 @@
+"""Which operators, predicates and starts a target's rules may use: what occurs most around its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..data.arrays import Ids
+from ..data.kb import KnowledgeBase
+from .options import NeuralOptions
+from .space import Kind, Shape, Space, Start, operators_of
+
+Hints = Mapping[int, np.ndarray]
+"""For a target the weight of every step code in the rules that counting found for it; they sum to 1."""
+
+MOST_STARTS = 1000
+"""A unary set with more entities (of one graph) is a filter and a statement, but no start: each query walks it."""
+
+
+class Surroundings:
+    """Counts over the base that the vocabularies of all targets are chosen by."""
+
+    def __init__(self, kb: KnowledgeBase, allowed: set[int] | None = None, hints: Hints | None = None) -> None:
+        self.kb = kb
+        self.hints = hints or {}
+        self.allowed = set(range(kb.num_predicates)) if allowed is None else allowed
+        edges = kb.adjacency
+        self.edge_node, self.edge_predicate, self.edge_neighbour = edges.node, edges.code >> 1, edges.neighbour
+        self.in_graph = _largest_in_a_graph(kb)
+
+    def space(self, target: int, options: NeuralOptions) -> Space:
+        kb = self.kb
+        arity = kb.predicates[target].arity
+        near = self._near(target)
+        predicates = self._predicates(target, near, options)
+        starts = [Start(Kind.X), *([Start(Kind.Y)] if arity == 2 else [])]
+        if not is_linked(arity, options):
+            starts += [Start(Kind.UNARY, int(p), kb.graph_of is not None) for p in predicates
+                       if kb.predicates[p].arity == 1 and 0 < self.in_graph[p] <= MOST_STARTS]
+            if kb.graph_of is None:
+                starts += [Start(Kind.CONSTANT, c, False) for c in self._constants(near, predicates, options.constants)]
+            starts.append(Start(Kind.ANY))
+        return Space(target, arity, operators_of(kb, predicates), predicates, tuple(starts))
+
+    def _near(self, target: int) -> np.ndarray:
+        """bool (N,): the entities of the target's facts."""
+        facts = self.kb.facts.of(target)
+        near = np.zeros(self.kb.num_entities, bool)
+        near[facts.subject] = True
+        near[facts.object[facts.object >= 0]] = True
+        return near
+
+    def _predicates(self, target: int, near: np.ndarray, options: NeuralOptions) -> Ids:
+        """Ids, ascending; by facts one step around the target's entities, then two."""
+        kb = self.kb
+        if options.domain:
+            return self._domain(target, options)
+        usable = [p for p in range(kb.num_predicates)
+                  if p in self.allowed and kb.predicate_counts[p] and (options.recursive or p != target)]
+        around = near.copy()
+        around[self.edge_neighbour[near[self.edge_node]]] = True
+        count = np.zeros(kb.num_predicates)
+        for weight, entities in ((1.0, near), (1e-6, around)):
+            count += weight * np.bincount(self.edge_predicate[entities[self.edge_node]], minlength=kb.num_predicates)
+            unary = kb.unary
+            count += weight * np.bincount(unary.predicate[entities[unary.subject]], minlength=kb.num_predicates)
+        if target in self.hints:
+            count += self.hints[target].reshape(-1, 2).sum(1) * (1 + count.max())
+        best = sorted(usable, key=lambda p: (-count[p], p))[: options.vocabulary]
+        return np.array(sorted(best), np.int32)
+
+    def _domain(self, target: int, options: NeuralOptions) -> Ids:
+        """The paper's choice for FB15k-237: /film/... rules are made of /film/... predicates."""
+        def root(p: int) -> str:
+            return self.kb.predicates[p].name.strip("/").split("/")[0]
+
+        same = [p for p in range(self.kb.num_predicates) if p in self.allowed and root(p) == root(target)]
+        best = sorted(same, key=lambda p: (-self.kb.predicate_counts[p], p))[: options.domain]
+        return np.array(sorted(best), np.int32)
+
+    def _constants(self, near: np.ndarray, predicates: Ids, count: int) -> list[int]:
+        """Entities that the target's own entities, or their neighbours, point at most often."""
+        usable = np.isin(self.edge_predicate, predicates)
+        around = near.copy()
+        around[self.edge_neighbour[near[self.edge_node] & usable]] = True
+        hits = np.bincount(self.edge_neighbour[around[self.edge_node] & usable], minlength=self.kb.num_entities)
+        order = np.argsort(-hits, kind="stable")[:count]
+        return order[hits[order] > 1].tolist()
+
+
+def is_linked(arity: int, options: NeuralOptions) -> bool:
+    """With no formulas above statements a binary target needs statements between X and Y, nothing else."""
+    return arity == 2 and options.levels == 0
+
+
+def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
+    """For each unary predicate the most entities it has in one graph."""
+    unary = kb.unary
+    graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
+    keys, counts = np.unique(unary.predicate.astype(np.int64) * kb.num_graphs + graph[unary.subject],
+                             return_counts=True)
+    most = np.zeros(kb.num_predicates, np.int64)
+    np.maximum.at(most, keys // kb.num_graphs, counts)
+    return most
+
+
+def common_shape(spaces: list[Space], options: NeuralOptions) -> Shape:
+    """The smallest sizes that hold all of the spaces."""
+    return Shape(
+        max(len(s.operators) for s in spaces),
+        max(len(s.predicates) for s in spaces),
+        max(len(s.starts) for s in spaces),
+        options.steps,
+        options.heads,
+        options.instances,
+        options.widths,
+    )
+
+
+def warm_start(hints: Hints, spaces: list[Space], strength: float = 20.0) -> np.ndarray:
+    """(G, O): what is added to the operators' scores, so that those of counted rules are tried first."""
+    prior = np.zeros((len(spaces), len(spaces[0].operators)), np.float32)
+    for g, space in enumerate(spaces):
+        if space.target in hints:
+            real = space.operator_mask
+            prior[g, real] = np.log1p(strength * hints[space.target][space.operators[real]])
+    return prior
