@@ -32,6 +32,9 @@ bench: $(READY)
 	$(BIN)/nlil bench stats
 	$(BIN)/nlil bench scale
 	$(BIN)/nlil bench kb
+	$(BIN)/nlil bench recovery
+	$(BIN)/nlil bench es
+	$(BIN)/nlil bench length
 	$(BIN)/nlil bench tables
 
 constraints: $(READY)

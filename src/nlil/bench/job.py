@@ -66,6 +66,18 @@ def _measurement(bench: str) -> Measure:
             from .scale import measure as measure_scale
 
             return measure_scale
+        case "recovery":
+            from .recovery import measure as measure_recovery
+
+            return measure_recovery
+        case "es":
+            from .es import measure as measure_es
+
+            return measure_es
+        case "length":
+            from .length import measure as measure_length
+
+            return measure_length
         case _:
             raise NlilError(f"unknown bench {bench!r}")
 

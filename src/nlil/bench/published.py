@@ -47,3 +47,10 @@ TABLE_2: Mapping[str, tuple[str, str, str, str]] = {
     "gqa": ("VG", "1.9M", "1.4M", "2100"),
 }
 """The paper's Table 2: data -> its name there, facts, entities, predicates."""
+
+EVEN: Mapping[int, tuple[tuple[str, str], ...]] = {
+    10: (("dILP", "5.6 min"), ("Neural-LP", "0.1 min"), ("NLIL, the paper", "< 0.1 min")),
+    50: (("dILP", "240 min"), ("Neural-LP", "0.1 min"), ("NLIL, the paper", "< 0.1 min")),
+    1000: (("dILP", "out of time"), ("Neural-LP", "0.2 min"), ("NLIL, the paper", "0.1 min")),
+}
+"""Even-and-successor in the paper: integers -> method, time until it is solved."""

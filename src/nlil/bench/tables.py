@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
+from .cells import Entries, machine_text, markdown, minutes, share
 from .published import KB, TABLE_2
 from .record import RESULTS, read_entries
+from .search_tables import es_table, length_table, recovery_table
 
 PLACE = re.compile(r"(<!-- bench:(\w+) -->\n)(.*?)(<!-- /bench:\2 -->)", re.DOTALL)
-Entries = Mapping[str, Mapping[str, Any]]
 
 
 def update(readme: Path, folder: Path = RESULTS) -> bool:
@@ -52,7 +53,7 @@ def kb_table(entries: Entries) -> str:
         if not ours:
             continue
         rows += [_kb_row(data, key, entries[key]) for key in ours]
-        rows += [(data, p.method, _share(p.mrr), "", _share(p.hits10), _minutes(p.minutes), "", "", p.ties)
+        rows += [(data, p.method, share(p.mrr), "", share(p.hits10), minutes(p.minutes), "", "", p.ties)
                  for p in KB.get(data, ())]
     head = ("data", "method", "MRR", "Hits@1", "Hits@10", "time", "peak memory", "rules", "ties, machine")
     return markdown(head, rows, right=range(2, 8))
@@ -62,13 +63,9 @@ def _kb_row(data: str, key: str, entry: Mapping[str, Any]) -> Sequence[str]:
     metrics, seconds = entry["metrics"], entry["seconds"]
     options = key.split(" ", 2)[2:]
     name = "**nlil**, counting" + (f", {options[0]}" if options else "")
-    return (data, name, _share(metrics.get("mrr")), _share(metrics.get("hits@1")), _share(metrics.get("hits@10")),
+    return (data, name, share(metrics.get("mrr")), share(metrics.get("hits@1")), share(metrics.get("hits@10")),
             f"{seconds['learn'] + seconds['evaluate']:.0f} s", f"{entry['peak_memory_mb'] / 1000:.1f} GB",
             f"{entry['num_rules']:,}", f"realistic; {machine_text(entry['machine'])}")
-
-
-def machine_text(machine: Mapping[str, Any]) -> str:
-    return f"{machine['cores']} cores" if machine["device"] == "cpu" else str(machine["device"])
 
 
 def stats_table(entries: Entries) -> str:
@@ -93,23 +90,11 @@ def scale_table(entries: Entries) -> str:
     return markdown(("triples", "facts kept", "file", "load", "peak memory", "machine"), rows, right=range(5))
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | range = ()) -> str:
-    if not rows:
-        return "Not measured yet."
-    rule = ["--:" if i in right else "---" for i in range(len(head))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
-
-
-def _minutes(value: float | None) -> str:
-    return "" if value is None else f"{value:g} min"
-
-
-def _share(value: float | None) -> str:
-    """
-    >>> _share(0.95), _share(None)
-    ('.950', '')
-    """
-    return "" if value is None else f"{value:.3f}".removeprefix("0")
-
-
-TABLES: Mapping[str, Callable[[Entries], str]] = {"kb": kb_table, "stats": stats_table, "scale": scale_table}
+TABLES: Mapping[str, Callable[[Entries], str]] = {
+    "kb": kb_table,
+    "stats": stats_table,
+    "scale": scale_table,
+    "recovery": recovery_table,
+    "es": es_table,
+    "length": length_table,
+}

@@ -1,7 +1,8 @@
-"""nlil bench kb|stats|scale|tables"""
+"""nlil bench kb|stats|scale|recovery|es|length|tables"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,17 +11,22 @@ import typer
 from ..errors import ConfigError, NlilError
 from .session import Session
 
-BENCHES = ("kb", "stats", "scale", "tables")
+BENCHES = ("kb", "stats", "scale", "recovery", "es", "length", "tables")
 MODELS = ("count",)
+Key = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
+"""What an entry is kept under, from the entry and its job."""
 
 
 def bench(
     session: Session,
-    what: Annotated[str, typer.Argument(metavar="kb|stats|scale|tables", help="The bench; tables writes the figures "
-                                        "kept so far into README.md.")],
+    what: Annotated[str, typer.Argument(metavar="|".join(BENCHES), help="kb: knowledge graphs; stats: counts of data "
+                                        "sets; scale: loading; recovery: planted rules found again; es: even numbers; "
+                                        "length: an epoch against the longest rule; tables: the figures kept so far "
+                                        "into README.md.")],
     model: Annotated[str, typer.Option(metavar="NAME", help="How rules are found: count.")] = "count",
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
-    data: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")]
+    = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of learn.")]
     = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where figures are kept.")] = Path("benchmarks/results"),
@@ -39,6 +45,12 @@ def bench(
             bench_stats(session, names, quick, out)
         case "scale":
             bench_scale(session, quick, out)
+        case "recovery":
+            bench_recovery(session, names, quick, tuple(settings or ()), out)
+        case "es":
+            bench_es(session, names, quick, tuple(settings or ()), out)
+        case "length":
+            bench_length(session, names, quick, out)
         case _:
             from ..bench.tables import update
 
@@ -54,8 +66,7 @@ def bench_kb(session: Session, names: list[str] | None, quick: bool, settings: t
     from ..learning.config import LearnerConfig
 
     session.configure(LearnerConfig().with_settings(settings))  # a wrong setting is told before anything runs
-    given = {"seed": session.seed, "device": session.device, "threads": session.threads, "memory": session.memory}
-    options = {k: v for k, v in given.items() if v is not None}
+    options = given_options(session)
     entries: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     plain = tuple(s for s in settings if s != "search=count")
@@ -93,6 +104,91 @@ def bench_scale(session: Session, quick: bool, out: Path) -> None:
         entries = {f"{size}": scale.run(size, session.seed or 0, progress)}
     save_entries("scale", entries, out)
     finish(session, "scale", entries, {}, out)
+
+
+def bench_recovery(session: Session, names: list[str] | None, quick: bool, settings: tuple[str, ...], out: Path
+                   ) -> None:
+    from ..bench import recovery
+    from ..data.planted import CONSTRUCTS
+    from ..errors import UnknownName
+    from ..learning.config import LearnerConfig
+
+    for name in names or ():
+        if name not in CONSTRUCTS:
+            raise UnknownName("construct", name, CONSTRUCTS, f"the constructs are {', '.join(CONSTRUCTS)}")
+    session.configure(LearnerConfig().with_settings(settings))
+    options = {k: v for k, v in given_options(session).items() if k != "seed"}
+    seeds = recovery.SEEDS[:1] if quick else recovery.SEEDS
+    if session.seed is not None:
+        seeds = (session.seed,)
+        options["seed"] = session.seed  # so that the entry of one seed does not replace that of all
+    jobs = [recovery.job(construct, noise, seeds, settings, options, quick) for construct, noise in
+            recovery.cases(quick) if names is None or construct in names]
+    measure_all(session, "recovery", jobs, recovery.key, out)
+
+
+def bench_es(session: Session, names: list[str] | None, quick: bool, settings: tuple[str, ...], out: Path) -> None:
+    from ..bench import es
+    from ..learning.config import LearnerConfig
+
+    session.configure(LearnerConfig().with_settings(settings))
+    jobs = [job for job in es.jobs(quick, settings, given_options(session)) if names is None or job["data"] in names]
+    if not jobs:
+        known = ", ".join(f"even:{size}" for size in (es.QUICK_SIZES if quick else es.SIZES))
+        raise ConfigError(f"--data {','.join(names or ())}: expected some of {known}")
+    measure_all(session, "es", jobs, es.key, out)
+
+
+def bench_length(session: Session, names: list[str] | None, quick: bool, out: Path) -> None:
+    from ..bench import length
+    from ..bench.plots import plot_length
+    from ..bench.record import read_entries
+
+    skipped: dict[str, str] = {}
+    entries: dict[str, Any] = {}
+    lengths, seed = length.QUICK_LENGTHS if quick else length.LENGTHS, session.seed or 0
+    for name in names or (length.DATA,):
+        if not available(session, name, skipped, asked=names is not None):
+            continue
+        ours = [length.our_job(name, levels, seed, quick) for levels in sorted(set(map(length.levels_for, lengths)))]
+        entries |= measured(session, "length", ours, lambda entry, job: length.key(entry), out)
+        for size in lengths:
+            chain = [length.chain_job(name, size, seed, quick)]
+            found = measured(session, "length", chain, lambda entry, job: length.key(entry), out)
+            entries |= found
+            if any(entry["seconds"]["epoch"] > length.LONGEST_EPOCH for entry in found.values()):
+                break
+    kept = {key: entry for key, entry in read_entries("length", out).items()
+            if not entry["quick"] and entry["data"] == length.DATA}
+    if kept:
+        session.note(f"drawn: {plot_length(kept, out / 'length.png')}")
+    finish(session, "length", entries, skipped, out)
+
+
+def measure_all(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path) -> None:
+    finish(session, bench, measured(session, bench, jobs, key, out), {}, out)
+
+
+def measured(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path) -> dict[str, Any]:
+    """Each job in a process of its own; figures are kept as soon as they are there."""
+    from ..bench.job import measure_apart
+    from ..bench.record import save_entries
+
+    entries: dict[str, Any] = {}
+    for number, job in enumerate(jobs, start=1):
+        told = [str(job[word]) for word in ("data", "noise", "method", "model", "levels", "length") if word in job]
+        session.note(f"{number} of {len(jobs)}: {', '.join(told)}")
+        with session.progress() as progress:
+            entry = measure_apart(job, progress)
+        entries[key(entry, job)] = entry
+        save_entries(bench, entries, out)
+    return entries
+
+
+def given_options(session: Session) -> dict[str, Any]:
+    """The common options that the user gave."""
+    given = {"seed": session.seed, "device": session.device, "threads": session.threads, "memory": session.memory}
+    return {k: v for k, v in given.items() if v is not None}
 
 
 def available(session: Session, name: str, skipped: dict[str, str], asked: bool) -> bool:

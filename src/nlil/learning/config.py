@@ -17,8 +17,9 @@ from ..errors import ConfigError, closest
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
-    "paper": {"search": "neural", "squash": "sigmoid", "heads": 1, "instances": 1, "levels": 0, "steps": 2,
-              "negative_sampling": "uniform", "beam": 1, "neural_constants": 0, "priors": False},
+    "paper": {"search": "neural", "generator": "transformer", "squash": "sigmoid", "heads": 1, "instances": 1,
+              "levels": 0, "steps": 2, "negative_sampling": "uniform", "beam": 1, "neural_constants": 0,
+              "priors": False, "restarts": 8, "epochs": 100, "patience": 20},
 }
 
 
@@ -38,7 +39,7 @@ class LearnerConfig:
     samples: int = 50  # facts of each target from which chains longer than 2 are grown
     candidates: int = 30  # longer chains counted exactly for each target
     max_paths: float = 1e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
-    neural_targets: int = 20  # with search=both, targets that counting leaves unexplained and training takes on; 0: all
+    neural_targets: int = 4  # with search=both, targets that counting leaves unexplained and training takes on; 0: all
     steps: int = 2  # T, the most operators of a path
     heads: int = 2  # H, operator sequences that paths choose from; 1 in the paper
     instances: int = 1  # statements of each predicate
@@ -55,18 +56,18 @@ class LearnerConfig:
     batch: int = 256  # queries of one step of training
     step_edges: int = 1024  # edges that one step from a query may take; a step that needs more is left out
     meet_edges: int = 2048  # edges that the statements of a query may use, nearest first
-    generator: str = "transformer"  # what makes the attentions: transformer, free (scores that are parameters)
+    generator: str = "free"  # what makes the attentions: transformer (the paper), free (scores that are parameters)
     dim: int = 32  # d of the Transformer
     layers: int = 3  # of each Transformer network
     attention_heads: int = 4  # of each layer but the last, which has one
     squash: str = "clamp"  # from a count of paths to a truth value: clamp, sigmoid (the paper)
-    restarts: int = 8  # generators of each target; the best rules of all are kept
-    epochs: int = 100  # of training, at most
+    restarts: int = 16  # generators of each target; the best rules of all are kept
+    epochs: int = 200  # of training, at most
     rate: float = 0.0005  # learning rate of a Transformer
     score_rate: float = 0.05  # learning rate of free scores
     temperature: float = 0.2  # of the attentions at the end of training; 1 at its start
     entropy: float = 0.02  # weight of the attentions' entropy in the loss at the end of training
-    patience: int = 20  # epochs without a better validation loss, then training ends
+    patience: int = 40  # epochs without a better validation loss, then training ends
     beam: int = 10  # most probable rules read from each generator; 1: only the largest choices
     extract_samples: int = 0  # rules drawn at random from each generator
     neural_candidates: int = 200  # rules of a trained target that are counted exactly

@@ -21,7 +21,8 @@ from .config import LearnerConfig
 from .reasons import allowed_predicates
 
 EXPLAINED = 0.9
-"""A target with a counted rule of this F1 is left to counting when both searches run."""
+"""A target is left to counting when it has a counted rule of this F1, or rules of this confidence that together
+support this share of its facts."""
 HINTS = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
@@ -63,10 +64,12 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
     # A head with a constant explains only its own part of the target.
     whole = np.ones(len(counted), bool)
     whole[: counted.num_lines] = counted.head_entity == FREE
-    best, size = np.zeros((2, len(counted.predicates)))
+    sure = whole & (counted.confidence >= EXPLAINED)
+    best, size, covered = np.zeros((3, len(counted.predicates)))
     np.maximum.at(best, counted.head[whole], f1[whole])
     np.maximum.at(size, counted.head, counted.head_size)
-    left = [t for t in targets if best[t] < EXPLAINED]
+    np.add.at(covered, counted.head[sure], counted.support[sure])
+    left = [t for t in targets if best[t] < EXPLAINED and covered[t] < EXPLAINED * size[t]]
     left.sort(key=lambda t: (-size[t], t))
     return np.array(sorted(left[:most] if most else left), np.int32)
 
@@ -83,7 +86,8 @@ def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
 
 
 def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
-    """The `most` rules of each target (0: all): by turns the one that explains most and the most confident."""
+    """The `most` rules of each target (0: all): the best single explanation, then those with most right answers,
+    each weighted by how sure it is of them."""
     rules = found.rules
     if not most:
         return rules
@@ -91,13 +95,13 @@ def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
     order = rules.order()
     keep: list[int] = []
     for target in targets:
-        confident = order[rules.head[order] == target].tolist()
-        explaining = sorted(confident, key=lambda row: -f1[row])
-        best = found.best.get(int(target))
-        first = [row for row in explaining if best is not None and row >= rules.num_lines
-                 and rules.rule(row) == best.rule]
-        turns = dict.fromkeys([*first, *(row for pair in zip(explaining, confident) for row in pair)])
-        keep += list(turns)[:most]
+        mine = order[rules.head[order] == target].tolist()
+        single = sorted(mine, key=lambda row: -f1[row])[:1]
+        right = sorted(mine, key=lambda row: -rules.support[row] * rules.weights[row])
+        best = found.best.get(int(target)) if rules.predicates[target].arity == 1 else None
+        if best is not None:  # judged by its fixpoint where it is recursive
+            single = [row for row in mine if rules.rule(row) == best.rule]
+        keep += list(dict.fromkeys([*single, *right]))[:most]
     return rules.take(np.sort(np.array(keep, np.int64)))
 
 

@@ -21,11 +21,16 @@ class Masks:
     operators: Tensor  # bool (M, O)
     statements: Tensor  # bool (M, I * K), instance-major: statement i * K + k has predicate k
     arguments: Tensor  # bool (M, N, P)
+    monotone: Tensor | None = None  # bool (M,): members that say no net negation; None: nobody is bound to that
 
     @classmethod
     def of(cls, spaces: Sequence[Space], shape: Shape, restarts: int = 1,
            device: str | torch.device = "cpu") -> Masks:
-        """`spaces` are padded to the shape; each is repeated for its restarts."""
+        """`spaces` are padded to the shape; each is repeated for its restarts.
+
+        Where the target may occur in its own bodies every second restart is monotone: a rule that negates its
+        own head fits one step ahead and derives nothing, and training must not see it only.
+        """
         def stack(rows: list) -> Tensor:
             return torch.stack([torch.from_numpy(row) for row in rows]).repeat_interleave(restarts, 0).to(device)
 
@@ -33,7 +38,29 @@ class Masks:
             stack([s.operator_mask for s in spaces]),
             stack([s.predicate_mask for s in spaces]).repeat(1, shape.instances),
             stack([s.argument_mask(shape) for s in spaces]),
+            torch.tensor([bool(r % 2) and s.target in s.predicates for s in spaces for r in range(restarts)],
+                         device=device),
         )
+
+    def factors(self, shape: Shape, level: int) -> Tensor:
+        """bool (M, C_level, 2 * C_(level-1)): what the two factors of each formula may choose."""
+        exist = self.formulas(shape, level - 1)[:, None, :]
+        if self.monotone is None:
+            return exist
+        width = shape.levels[level]
+        below = monotone_signs(shape, level - 1).to(exist.device)
+        rising = torch.arange(width, device=exist.device) < (width + 1) // 2
+        allowed = torch.where(rising[:, None], below, ~below)
+        return exist & (allowed | ~self.monotone[:, None, None])
+
+    def outputs(self, shape: Shape) -> Tensor:
+        """bool (M, outputs): what may be the rule."""
+        levels = range(len(shape.levels))
+        exist = torch.cat([self.formulas(shape, level) for level in levels], 1)
+        if self.monotone is None:
+            return exist
+        signs = torch.cat([monotone_signs(shape, level) for level in levels]).to(exist.device)
+        return exist & (signs | ~self.monotone[:, None])
 
     def formulas(self, shape: Shape, level: int) -> Tensor:
         """bool (M, 2 * C_level): the positive and the negated formulas of a level that exist."""
@@ -41,6 +68,17 @@ class Masks:
             return torch.cat([self.statements, self.statements], 1)
         return torch.ones(len(self.statements), 2 * shape.levels[level], dtype=torch.bool,
                           device=self.statements.device)
+
+
+def monotone_signs(shape: Shape, level: int) -> Tensor:
+    """bool (2 * C_level,): the signed formulas of a level that grow with every statement, for a monotone member.
+
+    The first half of a level multiplies such formulas, the other half their negations: negated once more, that is
+    a disjunction.
+    """
+    width = shape.levels[level]
+    rising = torch.ones(width, dtype=torch.bool) if level == 0 else torch.arange(width) < (width + 1) // 2
+    return torch.cat([rising, ~rising])
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +146,12 @@ def softmax_attentions(logits: Attentions, masks: Masks, shape: Shape, temperatu
         return soft(scores.flatten(2), mask).reshape(scores.shape)
 
     levels = range(len(shape.widths))
-    previous = [masks.formulas(shape, level)[:, None, :] for level in levels]
-    every = torch.cat([masks.formulas(shape, level) for level in range(len(shape.levels))], 1)
+    previous = [masks.factors(shape, level + 1) for level in levels]
     return Attentions(
         soft(logits.operators, masks.operators[:, None, None, :]),
         argument(logits.left),
         argument(logits.right),
         tuple(soft(logits.first[i], previous[i]) for i in levels),
         tuple(soft(logits.second[i], previous[i]) for i in levels),
-        soft(logits.output, every),
+        soft(logits.output, masks.outputs(shape)),
     )

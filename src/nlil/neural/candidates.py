@@ -9,7 +9,8 @@ from ..data.facts import Facts
 from ..engine.evaluator import Evaluator
 from ..engine.statistics import rule_stats
 from ..errors import LimitError, RuleError
-from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y
+from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statements
+from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..logic.simplify import FALSE, simplify
 
@@ -17,17 +18,45 @@ from ..logic.simplify import FALSE, simplify
 def as_candidate(rule: Rule) -> Rule | None:
     """The simplified rule, chains with all their entities distinct; None when it says nothing or says itself."""
     rule = simplify(rule)
-    if rule.body in (TRUE, FALSE):
+    if rule.body in (TRUE, FALSE) or negates(rule.body, rule.target):
         return None
     if isinstance(rule.body, Statement) and {rule.body.start, rule.body.end} == {X, Y}:
         rule = replace(rule, distinct=True)
     return rule
 
 
+def negates(formula: Formula, predicate: Predicate) -> bool:
+    """Whether the predicate stands under a negation. A rule that negates its own head has no least fixpoint, and
+    holds for a fact just because that fact is hidden."""
+    match formula:
+        case Not(argument):
+            return any(step.predicate == predicate for s in statements(argument) for step in s.steps)
+        case And(arguments) | Or(arguments):
+            return any(negates(argument, predicate) for argument in arguments)
+        case _:
+            return False
+
+
 def parts(formula: Formula) -> Iterator[Formula]:
     """The arguments of the outermost connective: each is a rule of its own."""
     if isinstance(formula, (And, Or)):
         yield from formula.arguments
+
+
+def without_returns(formula: Formula) -> Iterator[Formula]:
+    """A chain that goes a step and takes it back, without both: r(X, Z1), r(Z2, Z1), q(Z2, Y) as q(X, Y).
+
+    Where variables may be equal, going back and forth is one more path for each of q(X, Y), which a count of
+    paths rewards; with distinct entities it says something else.
+    """
+    if not isinstance(formula, Statement):
+        return
+    steps = formula.steps
+    for i in range(len(steps) - 1):
+        if len(steps) > 2 and not steps[i].is_filter and steps[i + 1] == steps[i].reversed():
+            reduced = Statement(formula.start, steps[:i] + steps[i + 2 :], formula.end)
+            yield reduced
+            yield from without_returns(reduced)
 
 
 def shorter(formula: Formula) -> Iterator[Formula]:
@@ -42,6 +71,19 @@ def shorter(formula: Formula) -> Iterator[Formula]:
                 yield rest[0] if len(rest) == 1 else type(formula)(*rest)
                 for inner in shorter(argument):
                     yield type(formula)(*arguments[:i], inner, *arguments[i + 1 :])
+
+
+def links(formula: Formula) -> bool:
+    """Whether each answer is reached from X: otherwise a binary rule holds for a share of all pairs of entities."""
+    match formula:
+        case Statement():
+            return {formula.start, formula.end} == {X, Y}
+        case And(arguments):
+            return any(links(argument) for argument in arguments)
+        case Or(arguments):
+            return all(links(argument) for argument in arguments)
+        case _:
+            return False
 
 
 def f1(stats: RuleStats) -> float:
@@ -86,8 +128,8 @@ class Judge:
                 return best
 
 
-def usable(rules: Iterable[Rule]) -> list[Rule]:
-    """Candidates from extracted rules, with the parts of each, in order, each once."""
+def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:
+    """Candidates from extracted rules, with the parts of each, in order, each once; `linked` ones only if asked."""
     found: dict[Rule, None] = {}
     for rule in rules:
         try:
@@ -97,8 +139,8 @@ def usable(rules: Iterable[Rule]) -> list[Rule]:
         if whole is None:
             continue
         found.setdefault(whole)
-        for part in parts(whole.body):
+        for part in (*parts(whole.body), *without_returns(whole.body)):
             one = as_candidate(Rule(whole.head, part))
             if one is not None:
                 found.setdefault(one)
-    return list(found)
+    return [rule for rule in found if not linked or links(rule.body)]

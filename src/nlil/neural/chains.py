@@ -19,6 +19,25 @@ from ..search.chains import Chains
 from ..search.count import chain_part
 from ..search.longer import ChainCounter, counted, estimate
 
+MOST_PATHS = 3e10
+"""A chain of n steps is counted exactly only where the graph has at most so many paths of n steps."""
+LONG = 3
+"""From this length on fewer bodies of a target are counted: each walks many paths."""
+
+
+def longest_chain(kb: KnowledgeBase) -> int:
+    """The most steps of a chain that can be counted on this base."""
+    edges = kb.crisp.adjacency
+    paths: np.ndarray = np.ones(kb.num_entities)
+    node = edges.node
+    length = 0
+    while length < 8:
+        paths = np.bincount(node, weights=paths[edges.neighbour], minlength=kb.num_entities)
+        if length >= 2 and paths.sum() > MOST_PATHS:
+            break
+        length += 1
+    return length
+
 
 def chain_codes(kb: KnowledgeBase, rule: Rule) -> tuple[int, ...] | None:
     """The step codes of p(X, Y) :- r1(X, Z1), ..., rn(Zn, Y) with all entities distinct; None for any other rule."""
@@ -49,8 +68,9 @@ def count_chains(kb: KnowledgeBase, proposed: Mapping[int, Sequence[tuple[int, .
         steps = np.array(bodies, np.int32)
         pool = Pool(lambda length=length: ChainCounter(edges, facts, len(targets), length), threads)  # type: ignore[misc]
         chosen = np.ones(len(bodies), bool)
-        if max(len(found) for found in mine.values()) > keep:
-            chosen = _promising(pool, steps, mine, row, keep, min_confidence, targets, progress, stop)
+        most = keep if length < LONG else max(1, keep // 4)
+        if max(len(found) for found in mine.values()) > most:
+            chosen = _promising(pool, steps, mine, row, most, min_confidence, targets, progress, stop)
         blocks = [steps[chosen][i : i + 4] for i in range(0, int(chosen.sum()), 4)]
 
         def count(counter: ChainCounter, block: Ids, length: int = length) -> Chains:

@@ -1,7 +1,7 @@
 """From attentions to explicit rules: the largest choices, sampled choices, or the k most probable rules.   [paper §5.1]
 
 Every family is read as a categorical distribution over its choices. `Reader` turns choices into formulas; the
-rule it yields has, with one-hot attentions, exactly the soft score (tests/neural/test_soft_exact.py).
+rule it yields has, with one-hot attentions, exactly the soft score (tests/property/test_soft_exact.py).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,10 @@ from .attention import Attentions
 from .meets import last_of_unary
 from .space import Kind, Shape, Space
 
-Scored = list[tuple[float, Formula]]
-"""Formulas with their log-probability, best first."""
+Tree = tuple[Any, ...]
+"""A formula not yet built: ("not", tree), ("and", tree, tree), or the arguments of `Reader._statement`."""
+Scored = list[tuple[float, Tree]]
+"""Trees with their log-probability, best first."""
 
 TINY = 1e-12
 
@@ -41,15 +44,17 @@ class Reader:
     second: tuple[np.ndarray, ...]
     output: np.ndarray
     linked: bool = False
+    longest: int = 2**31  # most body atoms of a statement that a beam proposes
+    positive: bool = False  # a beam of statements leaves out negations, which hold for nearly all pairs
 
     @classmethod
     def of(cls, kb: KnowledgeBase, space: Space, shape: Shape, attentions: Attentions, member: int,
-           linked: bool = False) -> Reader:
+           linked: bool = False, longest: int = 2**31, positive: bool = False) -> Reader:
         named = {name: t[member].detach().cpu().double().numpy() for name, t in attentions.tensors().items()}
         levels = range(1, len(shape.widths) + 1)
         return cls(kb, space, shape, named["operators"], named["left"], named["right"],
                    tuple(named[f"first.{i}"] for i in levels), tuple(named[f"second.{i}"] for i in levels),
-                   named["output"], linked)
+                   named["output"], linked, longest, positive)
 
     @cached_property
     def head(self) -> Head:
@@ -138,75 +143,110 @@ class Reader:
 
     def beam(self, k: int) -> list[Rule]:
         """The k most probable rules, each once; choices of different statements are taken as independent."""
-        output = np.log(np.maximum(self.output, TINY))
-        paths = self._best_paths(np.log(np.maximum(self.operators, TINY)), k)
-        statements = [self._best_statements(s, paths, k) for s in range(self.shape.statements)]
-        levels: list[list[Scored]] = [statements]
+        paths = self._best_paths(k)
+        if not self.first:
+            return self._built(self._best_of_statements(paths, k), k)
+        levels: list[list[Scored]] = [[self._best_statements(s, paths, k) for s in range(self.shape.statements)]]
         for first, second in zip(self.first, self.second):
-            signed = [*levels[-1], *[_negated(formulas) for formulas in levels[-1]]]
-            levels.append([self._best_products(signed, np.log(np.maximum(first[c], TINY)),
-                                               np.log(np.maximum(second[c], TINY)), k) for c in range(len(first))])
-        every = [f for level in levels for f in (*level, *[_negated(x) for x in level])]
-        pool = [(output[j] + p, f) for j, scored in enumerate(every) for p, f in scored]
-        return [self.rule(f) for _, f in _top(pool, k)]
+            signed = [*levels[-1], *map(_negated, levels[-1])]
+            levels.append([_best_products(signed, _log(first[c]), _log(second[c]), k) for c in range(len(first))])
+        output = _log(self.output)
+        every = [trees for level in levels for trees in (*level, *map(_negated, level))]
+        pool = sorted(((output[j] + p, tree) for j, trees in enumerate(every) for p, tree in trees),
+                      key=lambda item: -item[0])
+        return self._built(pool, k)
 
-    def _best_paths(self, log: np.ndarray, k: int) -> list[list[tuple[float, tuple[int, ...]]]]:
+    def _best_of_statements(self, paths: list[list[tuple[float, tuple[int, ...]]]], k: int) -> Scored:
+        """With no formulas above them: the statements that s_o prefers, until no other can be among the best."""
+        output = _log(self.output)
+        pool: Scored = []
+        for j in np.argsort(-output, kind="stable").tolist():
+            negated, s = divmod(j, self.shape.statements)
+            if self.positive and negated:
+                continue
+            if len(pool) >= 4 * k and output[j] < pool[-1][0]:
+                break
+            trees = [(output[j] + p, tree) for p, tree in self._best_statements(s, paths, k)]
+            pool = _largest(pool + [(p, ("not", tree)) if negated else (p, tree) for p, tree in trees], 4 * k)
+        return pool
+
+    def _built(self, pool: Scored, k: int) -> list[Rule]:
+        """The first k different formulas of the pool, as rules."""
+        found: dict[Formula, None] = {}
+        for _, tree in pool:
+            formula = self._grow(tree)
+            if formula != FALSE:
+                found.setdefault(formula)
+            if len(found) == k:
+                break
+        return [self.rule(formula) for formula in found]
+
+    def _grow(self, tree: Tree) -> Formula:
+        match tree:
+            case ("not", argument):
+                return Not(self._grow(argument))
+            case ("and", left, right):
+                return And(self._grow(left), self._grow(right))
+            case _:
+                return self._statement(*tree)
+
+    def _best_paths(self, k: int) -> list[list[tuple[float, tuple[int, ...]]]]:
         """For each slot its most probable operator sequences."""
+        log = _log(self.operators)
+        best = np.argsort(-log, -1, kind="stable")[..., :k].tolist()
         slots: list[list[tuple[float, tuple[int, ...]]]] = [[(0.0, ())]]
         previous = [slots[0]] * self.shape.heads
         for t in range(self.shape.steps):
-            current = []
-            for h in range(self.shape.heads):
-                grown = [(p + log[h, t, o], (*codes, o)) for p, codes in previous[h]
-                         for o in np.argsort(-log[h, t], kind="stable")[:k].tolist() if self.space.operators[o] >= 0]
-                current.append(sorted(grown, key=lambda item: -item[0])[:k])
-            slots += current
-            previous = current
+            previous = [_largest([(p + log[h, t, o], (*codes, o)) for p, codes in previous[h] for o in best[h][t]
+                                  if self.space.operators[o] >= 0], k) for h in range(self.shape.heads)]
+            slots += previous
         return slots
 
     def _best_statements(self, s: int, paths: list[list[tuple[float, tuple[int, ...]]]], k: int) -> Scored:
+        """Trees (statement, left start, left path, right start, right path)."""
         if self.space.predicates[s % self.shape.predicates] < 0:
             return []
+        most = 2 * k
         sides = []
         for side in (self.left, self.right):
-            flat = side[s].ravel()
-            options = []
-            for j in np.argsort(-flat, kind="stable")[:k].tolist():
-                start, slot = divmod(j, self.shape.slots)
-                if flat[j] > 0:
-                    options += [(np.log(max(flat[j], TINY)) + p, start, codes) for p, codes in paths[slot]]
-            sides.append(sorted(options, key=lambda o: -o[0])[: 4 * k])
-        pairs = _best_pairs([o[0] for o in sides[0]], [o[0] for o in sides[1]], 4 * k)
-        found = [(p, self._statement(s, *sides[0][i][1:], *sides[1][j][1:])) for p, i, j in pairs]
-        return _top([(p, f) for p, f in found if f != FALSE], k)
-
-    def _best_products(self, signed: list[Scored], first: np.ndarray, second: np.ndarray, k: int) -> Scored:
-        sides = []
-        for log in (first, second):
-            options = [(log[j] + p, f) for j in np.argsort(-log, kind="stable")[: 2 * k].tolist() for p, f in signed[j]]
-            sides.append(sorted(options, key=lambda o: -o[0])[: 4 * k])
-        pairs = _best_pairs([o[0] for o in sides[0]], [o[0] for o in sides[1]], 4 * k)
-        return _top([(p, And(sides[0][i][1], sides[1][j][1])) for p, i, j in pairs], k)
-
-
-def _negated(formulas: Scored) -> Scored:
-    return [(p, Not(f)) for p, f in formulas]
-
-
-def _top(pool: Scored, k: int) -> Scored:
-    """The k best different formulas."""
-    best: dict[Formula, float] = {}
-    for p, formula in sorted(pool, key=lambda item: -item[0]):
-        if formula not in best:
-            best[formula] = p
-            if len(best) == k:
+            log = _log(side[s])
+            options = [(log[n, slot] + p, n, codes) for n, slot in zip(*np.nonzero(side[s]))
+                       for p, codes in paths[slot][:most]]
+            sides.append(_largest(options, most))
+        one, two = ([o[0] for o in side] for side in sides)
+        trees: dict[Tree, float] = {}
+        for p, i, j in _best_pairs(one, two, 4 * k):
+            tree = (s, *sides[0][i][1:], *sides[1][j][1:])
+            if len(tree[2]) + 1 + len(tree[4]) <= self.longest and self._statement(*tree) != FALSE:
+                trees.setdefault(tree, p)
+            if len(trees) == 2 * k:
                 break
-    return [(p, f) for f, p in best.items()]
+        return [(p, tree) for tree, p in trees.items()]
+
+
+def _log(weights: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(weights, TINY))
+
+
+def _largest(options: list, k: int) -> list:
+    return sorted(options, key=lambda option: -option[0])[:k]
+
+
+def _negated(trees: Scored) -> Scored:
+    return [(p, ("not", tree)) for p, tree in trees]
+
+
+def _best_products(signed: list[Scored], first: np.ndarray, second: np.ndarray, k: int) -> Scored:
+    sides = []
+    for log in (first, second):
+        options = [(log[j] + p, tree) for j in np.argsort(-log, kind="stable")[: 2 * k].tolist()
+                   for p, tree in signed[j][:k]]
+        sides.append(_largest(options, 2 * k))
+    pairs = _best_pairs([o[0] for o in sides[0]], [o[0] for o in sides[1]], 2 * k)
+    return [(p, ("and", sides[0][i][1], sides[1][j][1])) for p, i, j in pairs]
 
 
 def _best_pairs(one: list[float], two: list[float], k: int) -> list[tuple[float, int, int]]:
     """The k largest one[i] + two[j]. Both lists descend, so a pair among them has (i + 1) * (j + 1) <= k."""
     pairs = [(a + b, i, j) for i, a in enumerate(one[:k]) for j, b in enumerate(two[: k // (i + 1)])]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))[:k]
-
-

@@ -15,7 +15,7 @@ from ..logic.rule import Rule
 from ..logic.text import rule_text
 from .attention import Masks
 from .build import build_plan
-from .candidates import usable
+from .candidates import as_candidate, usable
 from .extract import Reader
 from .options import NeuralOptions
 from .roads import Roads
@@ -26,8 +26,14 @@ from .stack import make_stack
 from .training import Block, Trainer
 from .vocabulary import Hints, common_shape, is_linked, warm_start
 
-READINGS = (0.25, 0.5, 0.75, 1.0)
-"""Parts of the epochs after which rules are read: attentions that have not settled yet propose more of them."""
+READINGS = tuple(part / 10 for part in range(1, 11))
+"""Parts of the epochs after which rules are read: attentions that have not settled yet propose more of them, ..."""
+BEAMS = (0.3, 0.6, 1.0)
+"""... and after which the most probable rules are read, which takes longer."""
+
+
+MOST_PAIRS = 4_000_000
+"""Pairs of entities over which a binary rule may range freely, such as a negation; on larger bases X leads to Y."""
 
 
 @dataclass
@@ -39,6 +45,7 @@ class Group:
     spaces: list[Space]
     options: NeuralOptions
     hints: Hints = field(default_factory=dict)
+    longest: int = 2**31  # body atoms of the longest chain that can be counted
     found: list[dict[Rule, None]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +54,8 @@ class Group:
         self.shape = common_shape(self.spaces, options)
         self.spaces = [space.padded(self.shape) for space in self.spaces]
         self.linked = is_linked(self.spaces[0].arity, options)
-        self.readings = {max(1, round(part * options.epochs)) for part in READINGS}
+        self.readings, self.beams = ({max(1, round(part * options.epochs)) for part in parts}
+                                     for parts in (READINGS, BEAMS))
 
     @property
     def targets(self) -> list[int]:
@@ -64,7 +72,15 @@ class Group:
         if self.hints:
             prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(options.restarts, 0)
             stack.prior = prior[:, None, None, :].to(self.roads.device)
-        return Trainer(stack, self._blocks([p[0] for p in pools]), self._blocks([p[1] for p in pools]), options)
+        return Trainer(stack, self._blocks([p[0] for p in pools]), self._blocks([p[1] for p in pools]), options,
+                       self._makes_a_rule)
+
+    def _makes_a_rule(self, trainer: Trainer, member: int) -> bool:
+        with torch.no_grad():
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))[member : member + 1]
+        space = self.spaces[member // self.options.restarts]
+        reader = Reader.of(self.kb, space, self.shape, attentions, 0, self.linked)
+        return as_candidate(reader.argmax()) is not None
 
     def _blocks(self, pools: list[Pool]) -> list[Block]:
         limits = Limits(self.options.step_edges, self.options.meet_edges)
@@ -78,18 +94,22 @@ class Group:
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
         for g, space in enumerate(self.spaces):
+            large = space.arity == 2 and self.kb.num_entities**2 > MOST_PAIRS
             for restart in range(options.restarts):
                 member = g * options.restarts + restart
-                reader = Reader.of(self.kb, space, self.shape, attentions, member, self.linked)
-                rules = [reader.argmax(), *(reader.beam(options.beam) if options.beam > 1 else ())]
+                reader = Reader.of(self.kb, space, self.shape, attentions, member, self.linked, self.longest, large)
+                wide = options.beam > 1 and (trainer.epoch in self.beams or trainer.done)
+                rules = [reader.argmax(), *(reader.beam(options.beam) if wide else ())]
                 random = np.random.default_rng((options.seed, 3, space.target, restart, trainer.epoch))
                 rules += reader.samples(options.samples, random)
-                for rule in usable(rules):
+                for rule in usable(rules, large):
                     self.found[g].setdefault(rule)
 
     def best_member(self, trainer: Trainer, g: int) -> int:
         """The restart with the smallest validation loss."""
         restarts = self.options.restarts
+        if not trainer.history:
+            return g * restarts
         mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
         return g * restarts + int(np.argmin(np.nan_to_num(mine, nan=np.inf)))
 
@@ -97,7 +117,7 @@ class Group:
         """For each target and epoch its best restart."""
         rows = []
         for g, target in enumerate(self.targets):
-            m = self.best_member(trainer, g) if trainer.history else 0
+            m = self.best_member(trainer, g)
             rows += [{"target": str(self.kb.predicates[target]), "epoch": row.epoch, "loss": float(row.loss[m]),
                       "valid_loss": float(row.valid_loss[m]), "valid_f1": float(row.valid_f1[m]),
                       "entropy": float(row.entropy[m]), "temperature": row.temperature} for row in trainer.history]

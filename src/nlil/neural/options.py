@@ -27,18 +27,18 @@ class NeuralOptions:
     step_edges: int = 1024
     meet_edges: int = 2048
     # training
-    generator: str = "transformer"
+    generator: str = "free"
     dim: int = 32
     layers: int = 3
     attention_heads: int = 4
     squash: str = "clamp"  # clamp, sigmoid (the paper)
-    restarts: int = 8
-    epochs: int = 100
+    restarts: int = 16
+    epochs: int = 200
     rate: float = 0.0005
     score_rate: float = 0.05
     temperature: float = 0.2  # at the end; 1 at the start
     entropy: float = 0.02
-    patience: int = 20
+    patience: int = 40
     # extraction
     beam: int = 10
     samples: int = 0

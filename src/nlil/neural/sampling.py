@@ -38,8 +38,9 @@ class Sampler:
     def __init__(self, kb: KnowledgeBase, options: NeuralOptions, negatives: Facts | None = None,
                  valid: Facts | None = None) -> None:
         self.kb, self.options = kb, options
-        self.given = negatives if negatives is not None and len(negatives) else None
-        self.valid = valid if valid is not None else Facts.empty()
+        self.given = negatives if negatives is not None else Facts.empty()
+        # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
+        self.valid = valid if valid is not None and valid.context is None else Facts.empty()
 
     def pools(self, target: int) -> tuple[Pool, Pool]:
         """(training, validation). Without validation facts of its own a tenth of the queries is held out."""
@@ -64,8 +65,9 @@ class Sampler:
             some = np.sort(random.choice(len(x), self.options.positives, replace=False))
             x, y, weight = x[some], y[some], weight[some]
         wanted = int(np.ceil(self.options.negatives * max(len(x), 1)))
-        if self.given is not None:
-            false_x, false_y = _columns(self.given.of(target))
+        given = self.given.of(target)
+        if len(given):
+            false_x, false_y = _columns(given[random.permutation(len(given))])
         elif unary:
             false_x, false_y = self._unary_negatives(true, wanted, random)
         else:

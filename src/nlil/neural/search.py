@@ -24,7 +24,7 @@ from ..logic.rule import Rule, ScoredRule
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from .candidates import Judge
-from .chains import chain_codes, count_chains
+from .chains import chain_codes, count_chains, longest_chain
 from .group import Group
 from .options import NeuralOptions
 from .roads import Roads
@@ -35,6 +35,8 @@ from .vocabulary import Hints, Surroundings
 
 CPU_GROUP, GPU_GROUP = 4, 256
 SAVE_SECONDS = 10.0
+SAVED_PER_SECOND = 50e6
+"""Bytes; a careful guess."""
 
 
 class Store(Protocol):
@@ -68,19 +70,17 @@ def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptio
         sampler = Sampler(kb, options, negatives, valid)
         lock = Lock()
 
-        def work(_: None, number: int) -> Group:
-            group = groups[number]
-            trainer = _train(group, sampler, options, progress, store, f"group-{number}")
+        def work(_: None, number: int) -> None:
+            arrays, history = _train(groups[number], sampler, options, progress, store, f"group-{number}")
             with lock:
-                if trainer.history:
-                    found.attentions |= group.attentions(trainer)
-            group_history[number] = group.history(trainer)
-            return group
+                trained[number] = (arrays, history)
 
-        group_history: dict[int, list[dict[str, Any]]] = {}
+        trained: dict[int, tuple[dict[str, np.ndarray], list[dict[str, Any]]]] = {}
         threads = 1 if options.device != "cpu" else options.threads
         Pool(lambda: None, threads).map(work, range(len(groups)), "targets", silent, None)
-        found.history = [row for number in sorted(group_history) for row in group_history[number]]
+        for number in sorted(trained):
+            found.attentions |= trained[number][0]
+            found.history += trained[number][1]
     proposed = {t: list(rules) for group in groups for t, rules in zip(group.targets, group.found)}
     found.rules, found.best = _counted(kb, proposed, options, negatives, progress)
     return found
@@ -90,60 +90,81 @@ def _groups(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, s
             ) -> list[Group]:
     """Targets of one arity side by side; those without anything to make a rule of are left out."""
     roads = Roads.of(kb, options.device)
+    longest = longest_chain(kb)
     size = CPU_GROUP if options.device == "cpu" else GPU_GROUP
     groups = []
     for arity in (1, 2):
         spaces = [surroundings.space(t, options) for t in targets if kb.predicates[t].arity == arity]
         spaces = [s for s in spaces if len(s.predicates) and len(kb.facts.of(s.target))]
-        groups += [Group(kb, roads, spaces[i : i + size], options, surroundings.hints)
+        groups += [Group(kb, roads, spaces[i : i + size], options, surroundings.hints, longest)
                    for i in range(0, len(spaces), size)]
     return groups
 
 
 def _train(group: Group, sampler: Sampler, options: NeuralOptions, progress: Progress, store: Store | None,
-           key: str) -> Trainer:
-    trainer = group.prepare(sampler)
+           key: str) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """Attentions and history of the group, whose rules are then in `group.found`.
+
+    What is kept of a finished group is just that; of one under way, the state of its trainer.
+    """
     kept = None if store is None else store.load(key)
     if kept is not None:
-        arrays, values = kept
-        trainer.load(arrays, values["trainer"])
-        group.load(values["found"])
+        group.load(kept[1]["found"])
+        if "history" in kept[1]:
+            return kept[0], kept[1]["history"]
+    trainer = group.prepare(sampler)
+    if kept is not None:
+        trainer.load(kept[0], kept[1]["trainer"])
     names = [str(group.kb.predicates[t]) for t in group.targets]
     stage = "train " + (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
-    saved = monotonic()
+    size = 3 * sum(p.numel() * p.element_size() for p in trainer.stack.parameters())
+    # A large state is saved less often, so that at most a twentieth of the time goes into it.
+    pause = max(SAVE_SECONDS, 20 * size / SAVED_PER_SECOND)
+    next_save = monotonic() + pause
 
     def each(trainer: Trainer) -> None:
-        nonlocal saved
         if trainer.epoch in group.readings or trainer.done:
             group.read(trainer)
         total = trainer.epoch if trainer.done else options.epochs
         progress(stage, trainer.epoch, total, _note(group, trainer))
-        if store is not None and (trainer.done or monotonic() - saved > SAVE_SECONDS):
+        if not trainer.done and monotonic() > next_save:
+            save()
+
+    def save() -> None:
+        nonlocal next_save
+        if store is not None:
             arrays, values = trainer.state()
             store.save(key, arrays, {"trainer": values, "found": group.texts()})
-            saved = monotonic()
+            next_save = monotonic() + pause
 
     trainer.run(each, options.stop)
+    attentions, history = group.attentions(trainer), group.history(trainer)
     if not trainer.done:
+        save()  # before rules are read that a run which is not stopped would not have read
         group.read(trainer)  # stopped early: what there is
-    return trainer
+    elif store is not None:
+        store.save(key, attentions, {"history": history, "found": group.texts()})
+    return attentions, history
 
 
 def _note(group: Group, trainer: Trainer) -> str:
-    row = trainer.history[-1]
+    loss = f"loss {float(np.nanmean(trainer.history[-1].loss)):.3f}" if trainer.history else ""
     rules = [next(iter(rules)) for rules in group.found if rules]
-    return f"loss {float(np.nanmean(row.loss)):.3f}" + (f"  {rules[0]}" if rules else "")
+    return "  ".join([loss, *map(str, rules[:1])])
 
 
 def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], options: NeuralOptions, negatives: Facts | None,
              progress: Progress) -> tuple[RuleSet, dict[int, ScoredRule]]:
     """Exact statistics of what was proposed: chains by compiled loops, every other rule by the engine."""
     judge = Judge(Evaluator(kb, memory=options.memory), negatives)
+    longest = longest_chain(kb)
     chains: dict[int, list[tuple[int, ...]]] = {}
     others: dict[int, list[Rule]] = {}
     for target, rules in proposed.items():
         for rule in rules:
             codes = None if negatives is not None and len(negatives) else chain_codes(kb, rule)
+            if codes is not None and len(codes) > longest:
+                continue
             if codes is not None:
                 chains.setdefault(target, []).append(codes)
             else:

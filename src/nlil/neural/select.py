@@ -28,6 +28,8 @@ def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_suppor
     if not good:
         return []
     best = _best(kb, sorted(good, key=_explains))
+    if best.stats.support == best.stats.body_size == best.stats.head_size:
+        return [best]  # explains every fact and nothing else: no other rule can add to it
     rest = sorted((s for s in good if s.rule != best.rule), key=lambda s: (-s.stats.smoothed, s.rule.length))
     kept, seen = [best], {(best.stats.support, best.stats.body_size)}
     for s in rest:

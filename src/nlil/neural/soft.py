@@ -34,10 +34,10 @@ def sigmoid(count: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Lifted:
-    """clamp, after each statement is divided by its mean over the queries where it holds at all (if below 1).
+    """clamp, after each statement is divided by its largest value over the queries of the block (if below 1).
 
     Spread attentions make every statement small, so that its negation is near 1 everywhere and drowns it.
-    The factor is no function of the parameters for the gradient; means below `floor` count as `floor`, so that
+    The factor is no function of the parameters for the gradient; values below `floor` count as `floor`, so that
     with floor = 1 this is the clamp itself.
     """
 

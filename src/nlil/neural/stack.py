@@ -149,7 +149,8 @@ def make_stack(kind: str, masks: Masks, shape: Shape, seeds: Sequence[int],
                device: str | torch.device = "cpu", dim: int = 32, layers: int = 3, heads: int = 4,
                chunk: int | None = None) -> AnyStack:
     """A stack on the device, one member for each row of the masks."""
-    here = Masks(masks.operators.to(device), masks.statements.to(device), masks.arguments.to(device))
+    here = Masks(masks.operators.to(device), masks.statements.to(device), masks.arguments.to(device),
+                 None if masks.monotone is None else masks.monotone.to(device))
     match kind:
         case "transformer":
             return Stack(here, shape, seeds, dim, layers, heads, chunk)

@@ -26,8 +26,11 @@ MARGIN = 1e-5
 """Scores are kept this far from 0 and 1: a positive that no path reaches costs -log(MARGIN) and has no gradient."""
 
 
+SOLVED = 0.01
+EVERY = 5
+"""Epochs from one look at the validation queries to the next."""
 LIFTED = 1e-4
-"""The smallest mean that a statement is divided by at the start of training; 1 at its end."""
+"""The least that a statement is divided by at the start of training; 1 at its end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Row:
-    """What history keeps of one epoch, for every member: (M,) each."""
+    """What history keeps of an epoch that was looked at, for every member: (M,) each."""
 
     epoch: int
     temperature: float
@@ -70,14 +73,18 @@ class Row:
 class Trainer:
     """Trains all members of a stack at once; they share nothing, so each ends as if it were alone."""
 
-    def __init__(self, stack: AnyStack, blocks: list[Block], valid: list[Block], options: NeuralOptions) -> None:
+    def __init__(self, stack: AnyStack, blocks: list[Block], valid: list[Block], options: NeuralOptions,
+                 accepts: Callable[[Trainer, int], bool] = lambda trainer, member: True) -> None:
+        """`accepts` says whether the rule of a member's largest choices is one that may be kept."""
         self.stack, self.blocks, self.valid, self.options = stack, blocks, valid, options
         groups = [{"params": stack.weights(), "lr": options.rate}, {"params": stack.scores(), "lr": options.score_rate}]
         self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], fused=True)
+        self.accepts = accepts
         self.epoch = 0
         self.best = np.full(len(stack), np.inf)
         self.waited = np.zeros(len(stack), np.int64)
         self.history: list[Row] = []
+        self.solved = False
 
     def temperature(self, epoch: int) -> float:
         """From 1 down to the last value by equal ratios, over the first four fifths."""
@@ -93,7 +100,9 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """All epochs, or at the last temperature no member has improved for a while."""
+        """All epochs; or every target is solved; or at the last temperature no member has improved for a while."""
+        if self.solved:
+            return True
         settled = self.temperature(self.epoch) <= self.options.temperature and (
             self.waited >= self.options.patience).all()
         return self.epoch >= self.options.epochs or bool(settled)
@@ -119,7 +128,8 @@ class Trainer:
             self.optimiser.step()
             total += loss.detach()
         self.epoch += 1
-        self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
+        if self.epoch % EVERY == 0 or self.epoch >= self.options.epochs:
+            self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
 
     @torch.no_grad()
     def _measure(self, temperature: float, squash: Squash, loss: np.ndarray) -> None:
@@ -138,10 +148,15 @@ class Trainer:
         f1 = 2 * counts[0] / (counts[1] + counts[2]).clamp(min=1)
         now = valid.cpu().numpy()
         better = now < self.best - 1e-4
-        self.waited = np.where(better, 0, self.waited + 1)
+        self.waited = np.where(better, 0, self.waited + EVERY)
         self.best = np.where(better, now, self.best)
-        self.history.append(Row(self.epoch, temperature, loss, now, f1.cpu().numpy(),
-                                attentions.entropy().cpu().numpy()))
+        row = Row(self.epoch, temperature, loss, now, f1.cpu().numpy(), attentions.entropy().cpu().numpy())
+        self.history.append(row)
+        # Solved: next to no loss, the largest choices alone say the same, and they make a rule.
+        ready = ((row.loss < SOLVED) & (row.valid_f1 > 1 - SOLVED)).reshape(-1, self.options.restarts)
+        self.solved = bool(ready.any(1).all()) and all(
+            any(self.accepts(self, g * self.options.restarts + int(r)) for r in np.flatnonzero(mine))
+            for g, mine in enumerate(ready))
 
     # what a checkpoint keeps ------------------------------------------------------------------------
 
@@ -156,7 +171,8 @@ class Trainer:
         for name in ("loss", "valid_loss", "valid_f1", "entropy"):
             arrays[f"h.{name}"] = np.array([getattr(row, name) for row in self.history])
         steps = self.epoch * len(self.blocks)
-        return arrays, {"epoch": self.epoch, "steps": steps, "temperatures": [r.temperature for r in self.history]}
+        when = [[row.epoch, row.temperature] for row in self.history]
+        return arrays, {"epoch": self.epoch, "steps": steps, "history": when, "solved": self.solved}
 
     def load(self, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
         self.stack.load({name[2:]: torch.from_numpy(a) for name, a in arrays.items() if name.startswith("p.")})
@@ -168,7 +184,7 @@ class Trainer:
                     "exp_avg_sq": torch.from_numpy(arrays[f"v.{index}"].copy()).to(parameter.device),
                 }
         self.best, self.waited = arrays["best"].copy(), arrays["waited"].copy()
-        self.epoch = int(values["epoch"])
+        self.epoch, self.solved = int(values["epoch"]), bool(values["solved"])
         columns = [arrays[f"h.{name}"] for name in ("loss", "valid_loss", "valid_f1", "entropy")]
-        self.history = [Row(epoch, temperature, *rows) for epoch, temperature, *rows in zip(
-            range(1, self.epoch + 1), values["temperatures"], *columns)]
+        self.history = [Row(int(epoch), float(temperature), *rows) for (epoch, temperature), *rows in zip(
+            values["history"], *columns)]
