@@ -123,7 +123,7 @@ def test_ctrl_c_in_the_middle_of_training(save_seconds: float, nlil_command: Nli
     assert outcome.code == 130
     assert "--resume" in outcome.err
     assert load_run(run).partial
-    assert len(steps) == 11, "it ends after the epoch"
+    assert 11 <= len(steps) <= 13, "it ends soon after the signal"
     undo()
     steps.clear()
     assert nlil_command(*CONJUNCTION, run, "--resume").code == 0

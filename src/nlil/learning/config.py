@@ -70,7 +70,7 @@ class LearnerConfig:
     patience: int = 40  # epochs without a better validation loss, then training ends
     beam: int = 10  # most probable rules read from each generator; 1: only the largest choices
     extract_samples: int = 0  # rules drawn at random from each generator
-    neural_candidates: int = 200  # rules of a trained target that are counted exactly
+    neural_candidates: int = 500  # rules of a trained target that are counted exactly
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..data.facts import Facts
@@ -13,6 +13,10 @@ from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statem
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..logic.simplify import FALSE, simplify
+
+MOST_JOINED = 3
+"""Parts that are joined to a rule after training, at most."""
+CLEARLY = 0.01
 
 
 def as_candidate(rule: Rule) -> Rule | None:
@@ -126,6 +130,23 @@ class Judge:
                     break
             else:
                 return best
+
+
+    def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
+        """Join what other rules say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
+        best = scored
+        for _ in range(MOST_JOINED):
+            options = []
+            for other in others:
+                for kind in (And, Or):
+                    rule = as_candidate(Rule(best.rule.head, kind(best.rule.body, other.rule.body)))
+                    stats = None if rule is None or rule == best.rule else self.stats(rule)
+                    if rule is not None and stats is not None and f1(stats) > f1(best.stats) + CLEARLY:
+                        options.append(ScoredRule(rule, stats, stats.smoothed))
+            if not options:
+                break
+            best = min(options, key=lambda s: (-f1(s.stats), s.rule.length, str(s.rule)))
+        return best
 
 
 def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:

@@ -42,7 +42,7 @@ class NeuralOptions:
     # extraction
     beam: int = 10
     samples: int = 0
-    candidates: int = 200  # rules of a target that are counted exactly
+    candidates: int = 500  # rules of a target that are counted exactly
     min_support: int = 2
     min_confidence: float = 0.01
     # everything else

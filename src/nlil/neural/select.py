@@ -5,11 +5,14 @@ from __future__ import annotations
 from ..data.kb import KnowledgeBase
 from ..engine.fixpoint import fixpoint_stats, is_recursive
 from ..errors import LimitError, RuleError
+from ..logic.formula import Not, Statement
 from ..logic.rule import ScoredRule
 from .candidates import Judge, f1
 
 JUDGED = 20
 """Recursive rules of a target whose least fixpoint is computed."""
+JOINED = 60
+"""Statements of other rules that may be joined to the best one."""
 PRUNED = 5
 """Best rules of a target from which superfluous parts are taken."""
 MAX_DERIVED = 1_000_000
@@ -23,6 +26,8 @@ def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_suppor
     """
     by_f1 = sorted(scored, key=_explains)
     lean = [judge.pruned(rule) for rule in by_f1[:PRUNED]]
+    single = [s for s in by_f1 if isinstance(s.rule.body, (Statement, Not))][:JOINED]
+    lean += [judge.pruned(judge.extended(rule, single)) for rule in lean[:1]]
     pool = {s.rule: s for s in (*lean, *by_f1)}
     good = [s for s in pool.values() if s.stats.support >= min_support and s.stats.confidence >= min_confidence]
     if not good:
