@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..data.kb import KnowledgeBase
 from ..engine.fixpoint import fixpoint_stats, is_recursive
 from ..errors import LimitError, RuleError
-from ..logic.formula import Not, Statement
-from ..logic.rule import ScoredRule
-from .candidates import Judge, f1
+from ..logic.formula import Not, Or, Statement, X
+from ..logic.predicate import Step
+from ..logic.rule import Rule, ScoredRule
+from .candidates import Judge, as_candidate, f1
 
 JUDGED = 20
 """Recursive rules of a target whose least fixpoint is computed."""
@@ -16,6 +17,10 @@ JOINED = 60
 PRUNED = 5
 """Best rules of a target from which superfluous parts are taken."""
 MAX_DERIVED = 1_000_000
+RECURSIVE = 3
+"""Recursive rules to which base cases are joined, ..."""
+CONFIDENT = 0.95
+"""... if these hold with this confidence."""
 
 
 def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float
@@ -32,6 +37,7 @@ def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_suppor
     good = [s for s in pool.values() if s.stats.support >= min_support and s.stats.confidence >= min_confidence]
     if not good:
         return []
+    good += _with_base_cases(kb, judge, sorted(good, key=_explains))
     best = _best(kb, sorted(good, key=_explains))
     if best.stats.support == best.stats.body_size == best.stats.head_size:
         return [best]  # explains every fact and nothing else: no other rule can add to it
@@ -43,6 +49,20 @@ def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_suppor
             seen.add((s.stats.support, s.stats.body_size))
             kept.append(s)
     return kept
+
+
+def _with_base_cases(kb: KnowledgeBase, judge: Judge, by_f1: list[ScoredRule]) -> list[ScoredRule]:
+    """Recursive rules for a unary target, joined with what they may begin from: `zero(X)` has one fact among many,
+    so training hardly ever sees it, but nothing is derived without it."""
+    target = by_f1[0].rule.target
+    recursive = [s for s in by_f1 if is_recursive([s.rule], target)][:RECURSIVE]
+    if target.arity != 1 or not recursive or by_f1[0] not in recursive:
+        return []
+    heads = [Rule(by_f1[0].rule.head, Statement(X, (Step(p),))) for p, count in zip(kb.predicates, kb.predicate_counts)
+             if p.arity == 1 and p != target and count]
+    bases = [s for s in judge.scored(heads[:JOINED]) if s.stats.support and s.stats.confidence >= CONFIDENT]
+    rules = [as_candidate(Rule(s.rule.head, Or(s.rule.body, base.rule.body))) for s in recursive for base in bases]
+    return judge.scored(dict.fromkeys(rule for rule in rules if rule is not None))
 
 
 def _explains(scored: ScoredRule) -> tuple[float, int, str]:
