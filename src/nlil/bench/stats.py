@@ -40,7 +40,8 @@ def recovery(dataset: Dataset, seed: int) -> dict[str, int]:
 
     # The base case even(X) :- zero(X) explains one fact.
     least = 1 if dataset.name.startswith("even") else LearnerConfig().min_support
-    learned = Learner(LearnerConfig(seed=seed, min_support=least)).fit(dataset.kb, dataset.targets, dataset.splits)
+    config = LearnerConfig(seed=seed, search="count", min_support=least)
+    learned = Learner(config).fit(dataset.kb, dataset.targets, dataset.splits)
     found = {scored.rule: scored.stats for scored in learned.rules}
     stats = [found[rule] for rule in dataset.planted if rule in found]
     exact = sum(s.support == s.body_size for s in stats)

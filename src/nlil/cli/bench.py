@@ -12,7 +12,7 @@ from ..errors import ConfigError, NlilError
 from .session import Session
 
 BENCHES = ("kb", "stats", "scale", "recovery", "es", "length", "tables")
-MODELS = ("count",)
+MODELS = ("count", "neural", "both")
 Key = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 """What an entry is kept under, from the entry and its job."""
 
@@ -23,7 +23,7 @@ def bench(
                                         "sets; scale: loading; recovery: planted rules found again; es: even numbers; "
                                         "length: an epoch against the longest rule; tables: the figures kept so far "
                                         "into README.md.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="How rules are found: count.")] = "count",
+    model: Annotated[str, typer.Option(metavar="NAME", help="How rules are found: count, neural or both.")] = "count",
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
     data: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")]
     = None,

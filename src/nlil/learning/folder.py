@@ -10,12 +10,15 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
 PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
+
+_UMASK = Lock()
 
 
 def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -74,6 +77,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping
 
     plain = {name: np.array(arrays[name], order="C") for name in sorted(arrays)}
     save_file(plain, path, metadata=dict(metadata) if metadata else None)
+    path.chmod(0o666 & ~_umask())  # as readable as any other file of the user
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -89,9 +93,15 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 def open_permissions(folder: Path) -> None:
     """mkdtemp makes 0700; a result is as readable as any other folder of the user."""
-    umask = os.umask(0)
-    os.umask(umask)
-    folder.chmod(0o777 & ~umask)
+    folder.chmod(0o777 & ~_umask())
+
+
+def _umask() -> int:
+    """It can only be read by setting it, for the whole process: one thread at a time."""
+    with _UMASK:
+        umask = os.umask(0)
+        os.umask(umask)
+    return umask
 
 
 def swap(new: Path, place: Path) -> None:

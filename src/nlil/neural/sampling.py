@@ -73,6 +73,8 @@ class Sampler:
         else:
             false_x, false_y = self._binary_negatives(x, y, facts, wanted, random)
         keep = ~np.isin(self._keys(false_x, false_y), true)
+        if self.kb.graph_of is not None and not unary:
+            keep &= self.kb.graph_of[false_x] == self.kb.graph_of[false_y]  # no head tuple crosses graphs
         false_x, false_y = false_x[keep][:wanted], false_y[keep][:wanted]
         all_x, all_y = np.concatenate([x, false_x]), np.concatenate([y, false_y])
         label = np.concatenate([weight, np.zeros(len(false_x), np.float32)])
