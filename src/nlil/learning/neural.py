@@ -23,6 +23,8 @@ from .reasons import allowed_predicates
 EXPLAINED = 0.9
 """A target is left to counting when it has a counted rule of this F1, or rules of this confidence that together
 support this share of its facts."""
+A_PART = 0.1
+"""A rule that supports less of the target than this says little of why the target holds."""
 HINTS = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
@@ -64,7 +66,7 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
     # A head with a constant explains only its own part of the target.
     whole = np.ones(len(counted), bool)
     whole[: counted.num_lines] = counted.head_entity == FREE
-    sure = whole & (counted.confidence >= EXPLAINED)
+    sure = whole & (counted.confidence >= EXPLAINED) & (counted.support >= A_PART * counted.head_size)
     best, size, covered = np.zeros((3, len(counted.predicates)))
     np.maximum.at(best, counted.head[whole], f1[whole])
     np.maximum.at(size, counted.head, counted.head_size)

@@ -14,7 +14,7 @@ CHAIN = [("a", "p", "b"), ("b", "p", "c"), ("c", "p", "d"), ("a", "q", "c"), ("b
 
 
 def found(kb: KnowledgeBase, target: str, splits: Splits | None = None, **settings: object) -> dict[str, float]:
-    config = LearnerConfig().with_values({"min_support": 1, **settings})
+    config = LearnerConfig().with_values({"search": "count", "min_support": 1, **settings})
     rules = Learner(config).fit(kb, [target], splits).rules
     return {str(scored.rule): scored.stats.confidence for scored in rules}
 
