@@ -40,6 +40,7 @@ class LearnerConfig:
     candidates: int = 30  # longer chains counted exactly for each target
     max_paths: float = 1e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
     neural_targets: int = 4  # with search=both, targets that counting leaves unexplained and training takes on; 0: all
+    neural_facts: int = 3_000  # with search=both, facts of the largest base that is trained on; 0: any
     steps: int = 2  # T, the most operators of a path
     heads: int = 2  # H, operator sequences that paths choose from; 1 in the paper
     instances: int = 1  # statements of each predicate
@@ -97,8 +98,8 @@ class LearnerConfig:
         self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
         self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
         for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates",
-                    "max_paths", "neural_targets", "neural_constants", "domain", "levels", "negatives", "entropy",
-                    "patience", "extract_samples"):
+                    "max_paths", "neural_targets", "neural_facts", "neural_constants", "domain", "levels", "negatives",
+                    "entropy", "patience", "extract_samples"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
         self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
 

@@ -83,7 +83,11 @@ class Learner:
             parts.append(counted.rules)
             notes += counted.notes
         found = Found(RuleSet.empty(kb))
-        if config.search != "count" and not stop():
+        small = not config.neural_facts or len(kb.facts) <= config.neural_facts
+        if config.search == "both" and not small:
+            notes.append(f"training left out: {len(kb.facts):,} facts, neural_facts = {config.neural_facts:,}; "
+                         "--set neural_facts=0 lifts it, --set search=neural only trains")
+        if (config.search == "neural" or (config.search == "both" and small)) and not stop():
             found = search_neural(kb, ids, config, splits, parts[0] if parts else None, progress, stop, checkpoint)
             parts.append(found.rules)
         rules = replace(RuleSet.join(parts or [found.rules]), asked=tuple(chosen),
