@@ -1,1 +1,5 @@
-"""Other people's methods, written by us on our engine, to be measured beside ours."""
+"""Other people's methods, to be measured beside ours: one interface, one evaluation code. Start at interface.py."""
+
+from .interface import NAMES, Baseline, make_baseline
+
+__all__ = ["NAMES", "Baseline", "make_baseline"]

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +27,7 @@ from ..data.arrays import Doubles, Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..engine.device import resolve_device
+from ..engine.threads import one_torch_thread
 from ..errors import ConfigError, NlilError
 from ..evaluation import Metrics
 from ..logic.predicate import Predicate
@@ -211,17 +211,6 @@ def chain_epoch_seconds(kb: KnowledgeBase, targets: Sequence[str | Predicate] | 
     measured = min(queries or len(trainer.queries), len(trainer.queries))
     _, seconds = trainer.epoch(queries=measured)
     return EpochTime(seconds * len(trainer.queries) / max(measured, 1), len(trainer.queries), measured)
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Sums split over threads differ in their last bits; one thread gives one result, and small sums no overhead."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _positions(vocabulary: np.ndarray, codes: np.ndarray, device: torch.device) -> torch.Tensor:

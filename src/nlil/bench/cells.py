@@ -23,9 +23,10 @@ def minutes(value: float | None) -> str:
     return "" if value is None else f"{value:g} min"
 
 
-def share(value: float | None) -> str:
+def share(value: float | None, deviation: float | None = None) -> str:
     """
-    >>> share(0.95), share(None)
-    ('.950', '')
+    >>> share(0.95), share(None), share(0.95, 0.004)
+    ('.950', '', '.950 ± .004')
     """
-    return "" if value is None else f"{value:.3f}".removeprefix("0")
+    spread = "" if deviation is None else f" ± {share(deviation)}"
+    return "" if value is None else f"{value:.3f}".removeprefix("0") + spread

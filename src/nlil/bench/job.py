@@ -1,6 +1,7 @@
 """One measurement in a fresh process, so that time and memory of one data set do not run into the next.
 
-The child writes JSON lines to stdout: {"progress": [...]} while it works, {"result": {...}} or {"error": "..."} last.
+The child writes JSON lines to stdout: {"progress": [...]} while it works, {"result": {...}} or {"error": "..."} last;
+"limit" beside an error says that the data were too large for the method.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import NlilError
+from ..errors import LimitError, NlilError
 from ..progress import Progress, silent
 
 Measure = Callable[[Mapping[str, Any], Progress], dict[str, Any]]
@@ -33,7 +34,8 @@ def measure_apart(job: Mapping[str, Any], progress: Progress = silent) -> dict[s
     if "result" in outcome:
         return dict(outcome["result"])
     reason = outcome.get("error") or (said.strip().splitlines() or ["it ended without a result"])[-1]
-    raise NlilError(f"{job['bench']} on {job.get('data', 'generated data')}: {reason}")
+    kind = LimitError if outcome.get("limit") else NlilError
+    raise kind(f"{job['bench']} on {job.get('data', 'generated data')}: {reason}")
 
 
 def _follow(child: subprocess.Popen[str], progress: Progress) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def run_job(text: str) -> None:
     try:
         _tell({"result": _measurement(job["bench"])(job, _report)})
     except (NlilError, OSError, MemoryError) as error:
-        _tell({"error": str(error) or type(error).__name__})
+        _tell({"error": str(error) or type(error).__name__, "limit": isinstance(error, LimitError)})
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def _targets(kb: KnowledgeBase) -> list[int]:
 
 def _our_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
     """All targets as one stack, one generator each, one head: what the paper has."""
-    from ..baselines.neural_lp import one_torch_thread
+    from ..engine.threads import one_torch_thread
 
     epochs = QUICK_EPOCHS if job["quick"] else EPOCHS
     group, sampler = _group(kb, job)

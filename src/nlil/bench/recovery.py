@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..learning.config import LearnerConfig
     from ..logic.rule import Rule, RuleStats
 
-SEEDS = (0, 1, 2, 3, 4)
+SEEDS = (20, 21, 22, 23, 24)
+"""Settings were chosen on the bases of seeds 0 to 14, so figures come from others."""
 LEAST_FORMULAS = 4
 """Formulas of a level where the construct does not say how many."""
 
@@ -174,6 +175,7 @@ def softened(base: Planted, seed: int) -> KnowledgeBase:
 
 def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
-    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
+    # The number of threads changes nothing, so a figure is not kept twice for it.
+    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k not in ("device", "threads")]
     return " ".join([entry["construct"], entry["noise"], device, *extra, *job["settings"],
                      *(["quick"] if entry["quick"] else [])])

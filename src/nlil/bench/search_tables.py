@@ -11,7 +11,8 @@ from .length import LENGTHS, LONGEST_EPOCH, levels_for
 from .published import EVEN
 from .recovery import NOISES
 
-ES_NAMES = {"neural": "**nlil**, search=neural", "both": "**nlil**, search=both", "neural-lp": "Neural-LP, our code"}
+ES_NAMES = {"neural": "**nlil**, search=neural", "both": "**nlil**, search=both", "neural-lp": "Neural-LP, our code",
+            "dilp": "dILP, our code"}
 
 
 def measured(entries: Entries) -> dict[str, Mapping[str, Any]]:
@@ -36,7 +37,7 @@ def recovery_table(entries: Entries) -> str:
 
 
 def es_table(entries: Entries) -> str:
-    """For each size ours, Neural-LP as measured, then what was published."""
+    """For each size ours, Neural-LP and dILP as measured, then what was published."""
     shown = measured(entries)
     rows: list[Sequence[str]] = []
     for size in sorted({entry["size"] for entry in shown.values()}):

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import DataError
 from .cells import Entries, machine_text, markdown, minutes, share
+from .kb import OURS
 from .published import KB, TABLE_2
 from .record import RESULTS, read_entries
 from .search_tables import es_table, length_table, recovery_table
@@ -45,27 +46,47 @@ def filled(text: str, folder: Path = RESULTS) -> str:
 
 
 def kb_table(entries: Entries) -> str:
-    """Ours first for each data set, then what was published."""
+    """Ours first for each data set, then the baselines that we measured, then what was published."""
     rows: list[Sequence[str]] = []
     shown = [key for key in entries if not entries[key]["quick"]]
     for data in (*KB, *sorted({entries[key]["data"] for key in shown} - set(KB))):
-        ours = [key for key in shown if entries[key]["data"] == data]
-        if not ours:
+        mine = [key for key in shown if entries[key]["data"] == data]
+        if not mine:
             continue
-        rows += [_kb_row(data, key, entries[key]) for key in ours]
+        mine.sort(key=lambda key: list(KB_NAMES).index(_model(entries[key])))
+        rows += [_kb_row(data, key, entries[key]) for key in mine]
         rows += [(data, p.method, share(p.mrr), "", share(p.hits10), minutes(p.minutes), "", "", p.ties)
                  for p in KB.get(data, ())]
     head = ("data", "method", "MRR", "Hits@1", "Hits@10", "time", "peak memory", "rules", "ties, machine")
     return markdown(head, rows, right=range(2, 8))
 
 
+KB_NAMES = {
+    OURS: "**nlil**, counting",
+    "popularity": "popularity, measured",
+    "neural-lp": "Neural-LP, our code",
+    "dilp": "dILP, our code",
+    "transe": "TransE, PyKEEN, our ranks",
+    "rotate": "RotatE, PyKEEN, our ranks",
+}
+"""Models as a row names them, in the order of rows."""
+
+
+def _model(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("model", OURS))
+
+
 def _kb_row(data: str, key: str, entry: Mapping[str, Any]) -> Sequence[str]:
-    metrics, seconds = entry["metrics"], entry["seconds"]
-    options = key.split(" ", 2)[2:]
-    name = "**nlil**, counting" + (f", {options[0]}" if options else "")
-    return (data, name, share(metrics.get("mrr")), share(metrics.get("hits@1")), share(metrics.get("hits@10")),
-            f"{seconds['learn'] + seconds['evaluate']:.0f} s", f"{entry['peak_memory_mb'] / 1000:.1f} GB",
-            f"{entry['num_rules']:,}", f"realistic; {machine_text(entry['machine'])}")
+    metrics, seconds, spread = entry["metrics"], entry["seconds"], entry.get("deviation", {})
+    options = [word for word in key.removesuffix(" quick").split(" ")[2:] if not word.startswith("model=")]
+    name = KB_NAMES[_model(entry)]
+    if any(word.startswith("search=") for word in options):
+        name = "**nlil**"  # the options say how it searched
+    name += f", {' '.join(options)}" if options else ""
+    figures = [share(metrics.get(figure), spread.get(figure)) for figure in ("mrr", "hits@1", "hits@10")]
+    rules = f"{entry['num_rules']:,}" if _model(entry) == OURS else ""
+    return (data, name, *figures, f"{seconds['learn'] + seconds['evaluate']:.0f} s",
+            f"{entry['peak_memory_mb'] / 1000:.1f} GB", rules, f"realistic; {machine_text(entry['machine'])}")
 
 
 def stats_table(entries: Entries) -> str:

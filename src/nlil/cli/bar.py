@@ -16,6 +16,9 @@ PLAIN_PAUSE = 15.0
 ROWS = 8
 """Stages shown at once, when several are under way (targets that are trained together)."""
 
+WIDE = 110
+"""Columns of a terminal that has room for everything."""
+
 STALE = 30.0
 """Seconds after which a stage that says nothing more gives its row up, once another one speaks."""
 
@@ -108,16 +111,20 @@ def _live_bars() -> Any:
 
     rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
     # markup=False: a rule or a name from the data may look like markup.
+    console = Console(stderr=True)
+    # On a narrow terminal the note (loss, best rule so far) says more than a bar does.
+    drawn = (BarColumn(bar_width=12),) if console.width >= WIDE else ()
+    elapsed = (TimeElapsedColumn(),) if console.width >= WIDE else ()
     columns = (
         TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=12),
+        *drawn,
         TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
+        *elapsed,
         TextColumn("left"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[note]}", markup=False, table_column=rest),
     )
-    return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=120.0, expand=True)
+    return Progress(*columns, console=console, transient=True, speed_estimate_period=120.0, expand=True)
 
 
 def clock(seconds: float) -> str:

@@ -12,7 +12,7 @@ from ..errors import ConfigError, NlilError
 from .session import Session
 
 BENCHES = ("kb", "stats", "scale", "recovery", "es", "length", "tables")
-MODELS = ("count", "neural", "both")
+SEARCHES = ("count", "neural", "both")
 Key = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 """What an entry is kept under, from the entry and its job."""
 
@@ -23,7 +23,11 @@ def bench(
                                         "sets; scale: loading; recovery: planted rules found again; es: even numbers; "
                                         "length: an epoch against the longest rule; tables: the figures kept so far "
                                         "into README.md.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="How rules are found: count, neural or both.")] = "count",
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="kb: count (default), neural or both, or a "
+                                              "baseline: popularity, neural-lp, dilp, transe, rotate; es: only this "
+                                              "method.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="kb: mean and standard deviation over so many seeds.")]
+    = 1,
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
     data: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")]
     = None,
@@ -35,12 +39,11 @@ def bench(
     """Measure the paper's tables, our figures beside its own, and keep the figures."""
     if what not in BENCHES:
         raise ConfigError(f"bench {what}: not available; choose one of {', '.join(BENCHES)}")
-    if model not in MODELS:
-        raise ConfigError(f"--model {model}: not available; choose one of {', '.join(MODELS)}")
+    check_model(what, model, seeds)
     names = [name.strip() for name in data.split(",") if name.strip()] if data else None
     match what:
         case "kb":
-            bench_kb(session, names, quick, (*(settings or ()), f"search={model}"), out)
+            bench_kb(session, names, quick, model or "count", seeds, tuple(settings or ()), out)
         case "stats":
             bench_stats(session, names, quick, out)
         case "scale":
@@ -48,7 +51,7 @@ def bench(
         case "recovery":
             bench_recovery(session, names, quick, tuple(settings or ()), out)
         case "es":
-            bench_es(session, names, quick, tuple(settings or ()), out)
+            bench_es(session, names, quick, model, tuple(settings or ()), out)
         case "length":
             bench_length(session, names, quick, out)
         case _:
@@ -59,27 +62,71 @@ def bench(
                          f"{readme}: {'tables written' if changed else 'up to date'}")
 
 
-def bench_kb(session: Session, names: list[str] | None, quick: bool, settings: tuple[str, ...], out: Path) -> None:
+def check_model(what: str, model: str | None, seeds: int) -> None:
+    """A model or a number of seeds that the bench has no use for is an error, not a surprise in the figures."""
+    if seeds > 1 and what != "kb":
+        raise ConfigError(f"--seeds {seeds}: bench {what} has no use for it; it is for bench kb")
+    if model is None:
+        return
+    if what == "kb":
+        from ..baselines import NAMES
+
+        known: tuple[str, ...] = (*SEARCHES, *NAMES)
+    elif what == "es":
+        from ..bench.es import METHODS as known
+    else:
+        raise ConfigError(f"--model {model}: bench {what} has no use for it; it is for bench kb and bench es")
+    if model not in known:
+        raise ConfigError(f"--model {model}: not available; choose one of {', '.join(known)}")
+
+
+def bench_kb(session: Session, names: list[str] | None, quick: bool, model: str, seeds: int,
+             settings: tuple[str, ...], out: Path) -> None:
     from ..bench import kb
     from ..bench.job import measure_apart
     from ..bench.record import save_entries
-    from ..learning.config import LearnerConfig
+    from ..errors import LimitError
 
-    session.configure(LearnerConfig().with_settings(settings))  # a wrong setting is told before anything runs
     options = given_options(session)
+    plain = check_settings(session, model, settings, options)
     entries: dict[str, Any] = {}
     skipped: dict[str, str] = {}
-    plain = tuple(s for s in settings if s != "search=count")
     for name in names or (kb.QUICK_DATA if quick else kb.DATA):
         if not available(session, name, skipped, asked=names is not None):
             continue
-        job = kb.job(name, plain, options, quick)
-        session.note(f"{name}: learning and evaluating")
-        with session.progress() as progress:
-            entry = measure_apart(job, progress)
+        job = kb.job(name, plain, options, quick, kb.OURS if model in SEARCHES else model, seeds)
+        found = []
+        try:
+            for number, part in enumerate(kb.seed_jobs(job), start=1):
+                told = f", {number} of {seeds} seeds" if seeds > 1 else ""
+                session.note(f"{name}: learning and evaluating, {model}{told}")
+                with session.progress() as progress:
+                    found.append(measure_apart(part, progress))
+        except LimitError as error:
+            if names is not None:
+                raise
+            skipped[name] = str(error)  # the usual sets are of all sizes, and a method for small ones does its own
+            session.note(f"{name}: skipped, {error}")
+            continue
+        entry = kb.combined(found)
         entries[kb.key(entry, job)] = entry
         save_entries("kb", entries, out)
     finish(session, "kb", entries, skipped, out)
+
+
+def check_settings(session: Session, model: str, settings: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
+    """The settings for the job. A wrong one is told before anything runs."""
+    from ..learning.config import LearnerConfig
+
+    if model not in SEARCHES:
+        from ..baselines import make_baseline
+
+        session.configure(LearnerConfig())
+        make_baseline(model, settings, options)
+        return settings
+    settings = (*settings, f"search={model}")
+    session.configure(LearnerConfig().with_settings(settings))
+    return tuple(s for s in settings if s != "search=count")
 
 
 def bench_stats(session: Session, names: list[str] | None, quick: bool, out: Path) -> None:
@@ -127,14 +174,16 @@ def bench_recovery(session: Session, names: list[str] | None, quick: bool, setti
     measure_all(session, "recovery", jobs, recovery.key, out)
 
 
-def bench_es(session: Session, names: list[str] | None, quick: bool, settings: tuple[str, ...], out: Path) -> None:
+def bench_es(session: Session, names: list[str] | None, quick: bool, model: str | None, settings: tuple[str, ...],
+             out: Path) -> None:
     from ..bench import es
     from ..learning.config import LearnerConfig
 
     session.configure(LearnerConfig().with_settings(settings))
-    jobs = [job for job in es.jobs(quick, settings, given_options(session)) if names is None or job["data"] in names]
+    every = [job for job in es.jobs(quick, settings, given_options(session)) if model in (None, job["method"])]
+    jobs = [job for job in every if names is None or job["data"] in names]
     if not jobs:
-        known = ", ".join(f"even:{size}" for size in (es.QUICK_SIZES if quick else es.SIZES))
+        known = ", ".join(dict.fromkeys(job["data"] for job in every))
         raise ConfigError(f"--data {','.join(names or ())}: expected some of {known}")
     measure_all(session, "es", jobs, es.key, out)
 

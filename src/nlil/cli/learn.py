@@ -41,7 +41,7 @@ def learn(
     time_limit: Annotated[str | None, typer.Option(metavar="TIME", help="Stop the search after e.g. 60s.")] = None,
 ) -> None:
     """Learn rules from facts and write them to a run folder."""
-    from ..learning.checkpoint import FOLDER, Checkpoint, fingerprint
+    from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
     from ..learning.learner import Learner
     from ..learning.run import check_writable, save_run
 
@@ -56,15 +56,16 @@ def learn(
     dataset = read_data(session, data, chosen.seed)
     targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
     checkpoint = Checkpoint(out / FOLDER, fingerprint(chosen, dataset.checksum, targets))
-    if force:
-        checkpoint.clear()
     again = resume_command(session, data, out, target or [], config, settings or [])
     stop = Stop(chosen.time_limit)
-    with unfinished(session, checkpoint, again):
-        with session.progress() as progress, interruptible(stop) as interrupted:
-            learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress, stop=stop,
-                                          checkpoint=checkpoint)
-        save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
+    with claimed(out):
+        if force:
+            checkpoint.start_over()
+        with unfinished(session, checkpoint, again):
+            with session.progress() as progress, interruptible(stop) as interrupted:
+                learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress, stop=stop,
+                                              checkpoint=checkpoint)
+            save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
     draw_curves(session, learned, out)
     for note in learned.notes:
         session.note(note)
@@ -78,7 +79,6 @@ def learn(
 def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator[None]:
     """RUN/checkpoint while the work lasts; work that fails before anything was saved leaves no trace."""
     run = checkpoint.folder.parent
-    existed = run.exists()
     checkpoint.begin()
     try:
         yield
@@ -86,8 +86,6 @@ def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator
         others = [path.name for path in run.iterdir() if path != checkpoint.folder]
         if checkpoint.is_empty and (not others or "run.json" in others):
             checkpoint.clear()
-            if not existed:
-                run.rmdir()
         elif isinstance(error, KeyboardInterrupt):
             session.warn(f"{run} is unfinished; continue it with: {again}")
         raise

@@ -72,7 +72,7 @@ def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
             return False
 
 
-def _queries(evaluator: Evaluator, ids: Tensor, given: int) -> Queries:
+def given_queries(evaluator: Evaluator, ids: Tensor, given: int) -> Queries:
     graph = None if evaluator.index.graph_of is None else evaluator.index.graph_of[ids]
     return Queries(ids, None, graph, len(ids)) if given == X_NODE else Queries(None, ids, graph, len(ids))
 
@@ -100,7 +100,7 @@ def _constant(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Rows
 
 def _guarded(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Rows:
     """The pairs that the guards reach, with the value of the whole body."""
-    rows = _candidates(evaluator, rule, rule.body, _queries(evaluator, ids, given), given)
+    rows = _candidates(evaluator, rule, rule.body, given_queries(evaluator, ids, given), given)
     if isinstance(rule.body, Statement):
         return Rows(rows.query, rows.node, rows.value.clamp(max=1.0))
     pairs = _pairs(ids[rows.query], rows.node, given, evaluator.index.graph_of)
@@ -118,10 +118,10 @@ def _candidates(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Que
             key = torch.unique(torch.cat([p.query * n + p.node for p in parts]))
             return Rows(key // n, key % n, torch.ones_like(key, dtype=torch.float64))
         case _:
-            return _walk(evaluator, rule, formula, queries, given)
+            return walk_open(evaluator, rule, formula, queries, given)
 
 
-def _walk(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries, given: int) -> Rows:
+def walk_open(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries, given: int) -> Rows:
     assert isinstance(formula, Statement), "is_guarded admits only statements at the leaves"
     line = oriented(evaluator.index, IdLine.of(evaluator.kb, formula), first=given)
     return Walk(evaluator.index, line, queries, None, rule.distinct, evaluator.max_rows).run()
@@ -146,8 +146,8 @@ def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> 
                 side = sides[formula]
                 if side is not None:
                     return side[block] if side.shape[1] == 1 and len(side) == len(ids) else side
-                part = _queries(evaluator, ids[block], given)
-                rows = _walk(evaluator, rule, formula, part, given)
+                part = given_queries(evaluator, ids[block], given)
+                rows = walk_open(evaluator, rule, formula, part, given)
                 empty = torch.zeros((part.size, n), dtype=torch.float64, device=ids.device)
                 return empty.index_put((rows.query, rows.node), rows.value.clamp(max=1.0))
             case Not(argument):
@@ -177,9 +177,9 @@ def _one_sided(evaluator: Evaluator, rule: Rule, statement: Statement, ids: Tens
         return None
     on_given = line.uses_x if given == X_NODE else line.uses_y
     if on_given or not (line.uses_x or line.uses_y):
-        return evaluator.statement_value(rule, line, _queries(evaluator, ids, given), None)[:, None]
+        return evaluator.statement_value(rule, line, given_queries(evaluator, ids, given), None)[:, None]
     everything = torch.arange(evaluator.kb.num_entities, device=ids.device)
-    open_side = _queries(evaluator, everything, Y_NODE if given == X_NODE else X_NODE)
+    open_side = given_queries(evaluator, everything, Y_NODE if given == X_NODE else X_NODE)
     return evaluator.statement_value(rule, line, open_side, None)[None, :]
 
 

@@ -25,21 +25,21 @@ def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None)
     support = int(holds.sum())
     if negatives is not None and len(negatives.of(evaluator.kb.predicate_id(rule.target))):
         false = matching(evaluator.kb, rule, negatives.crisp().unique())
-        false = false[~np.isin(_keys(evaluator.kb, false), _keys(evaluator.kb, facts))]
+        false = false[~np.isin(fact_keys(evaluator.kb, false), fact_keys(evaluator.kb, facts))]
         others = false.subject[_holds(evaluator, rule, false)].astype(np.int64)
     else:
         others = _other_subjects(evaluator, rule, facts)
     pca_body = None
     if rule.target.arity == 2:
         with_fact = np.zeros(evaluator.kb.num_entities, bool)
-        with_fact[_target_facts(evaluator.kb, rule, evaluator.kb.facts).subject] = True
+        with_fact[target_facts(evaluator.kb, rule, evaluator.kb.facts).subject] = True
         pca_body = support + int(with_fact[others].sum())
     return RuleStats(support, support + len(others), len(facts), pca_body)
 
 
 def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
     """The facts that the head can match: its predicate, its constants, both sides in one graph."""
-    facts = _target_facts(kb, rule, facts)
+    facts = target_facts(kb, rule, facts)
     head = IdHead.of(kb, rule)
     keep: Mask = np.ones(len(facts), bool)
     if head.subject >= 0:
@@ -49,14 +49,14 @@ def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
     return facts[keep]
 
 
-def _target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
+def target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
     facts = facts.of(kb.predicate_id(rule.target))
     if rule.target.arity == 1 or kb.graph_of is None:
         return facts
     return facts[kb.graph_of[facts.subject] == kb.graph_of[facts.object]]
 
 
-def _keys(kb: KnowledgeBase, facts: Facts) -> Longs:
+def fact_keys(kb: KnowledgeBase, facts: Facts) -> Longs:
     """One integer per target fact; the object of a unary fact is -1."""
     return facts.subject.astype(np.int64) * (kb.num_entities + 1) + facts.object + 1
 
@@ -72,7 +72,7 @@ def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Longs:
         holds = evaluator.members(rule) > 0
         holds[facts.subject] = False
         return np.flatnonzero(holds)
-    known, found = _keys(evaluator.kb, facts), []
+    known, found = fact_keys(evaluator.kb, facts), []
     n = evaluator.kb.num_entities
     head = IdHead.of(evaluator.kb, rule)
     ids = np.asarray([head.subject]) if head.subject >= 0 else np.arange(n)

@@ -2,6 +2,7 @@
 
     RUN/checkpoint/fingerprint.json     what the work depends on; other work does not continue it
     RUN/checkpoint/*.safetensors        one file a key: arrays, and JSON values in its metadata
+    RUN/checkpoint/.lock                held by the process at work, whose number and host it names
 
 A file is written beside its place and renamed: after a kill at any moment a key has its old or its new content.
 """
@@ -12,12 +13,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError
-from .folder import read_arrays, read_json, replace_json, versions, write_arrays
+from .folder import FileLocked, locked, read_arrays, read_json, replace_json, versions, write_arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER = "checkpoint"
 FINGERPRINT = "fingerprint.json"
+LOCK = ".lock"
 METADATA = "nlil"
 BUDGETS = ("time_limit", "device", "threads", "memory")
 """Settings that change how long learning takes, never what it finds."""
@@ -70,8 +73,9 @@ class Checkpoint:
     def begin(self) -> None:
         """Make the folder, or find that the one which is there is of the same work."""
         self._make()
-        for file in self.folder.glob(".*"):  # half-written by a process that was killed
-            file.unlink(missing_ok=True)
+        for file in self.folder.glob(".*"):
+            if file.name != LOCK:  # half-written by a process that was killed
+                file.unlink(missing_ok=True)
 
     def check(self) -> None:
         """RunError that names what differs when the stored work is not this work."""
@@ -117,6 +121,11 @@ class Checkpoint:
         """Nothing was saved yet."""
         return not any(self.folder.glob("*.safetensors"))
 
+    def start_over(self) -> None:
+        """Forget all that is stored, whatever work it is of; the lock stays."""
+        _forget(self.folder)
+        (self.folder / FINGERPRINT).unlink(missing_ok=True)
+
     def clear(self) -> None:
         clear_folder(self.folder)
 
@@ -136,9 +145,32 @@ def clear_folder(folder: Path) -> None:
     """Remove a checkpoint. The fingerprint goes last: what a kill leaves is a smaller checkpoint, still ours."""
     if not folder.is_dir():
         return
+    _forget(folder)
+    shutil.rmtree(folder)
+
+
+def _forget(folder: Path) -> None:
     for file in folder.glob("*.safetensors"):
         file.unlink(missing_ok=True)
-    shutil.rmtree(folder)
+
+
+@contextmanager
+def claimed(run: Path) -> Iterator[None]:
+    """The run belongs to this process while the block lasts; RunError when another process is at work there.
+
+    Folders that were made for the lock, and are still empty, go with it.
+    """
+    made = [folder for folder in (run / FOLDER, run) if not folder.exists()]
+    try:
+        with locked(run / FOLDER / LOCK):
+            yield
+    except FileLocked as error:
+        raise RunError(f"{error} is learning here; wait until it ends, stop it, or choose another folder",
+                       run) from error
+    finally:
+        for folder in made:
+            with suppress(OSError):  # not empty: there is work in it
+                folder.rmdir()
 
 
 def _digest(arrays: Mapping[str, np.ndarray], values: Any) -> str:

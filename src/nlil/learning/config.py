@@ -19,7 +19,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
     "paper": {"search": "neural", "generator": "transformer", "squash": "sigmoid", "heads": 1, "instances": 1,
               "levels": 0, "steps": 2, "negative_sampling": "uniform", "beam": 1, "neural_constants": 0,
-              "priors": False, "restarts": 8, "epochs": 100, "patience": 20},
+              "priors": False, "refine": False, "restarts": 8, "epochs": 100, "patience": 20},
 }
 
 
@@ -72,6 +72,7 @@ class LearnerConfig:
     beam: int = 10  # most probable rules read from each generator; 1: only the largest choices
     extract_samples: int = 0  # rules drawn at random from each generator
     neural_candidates: int = 500  # rules of a trained target that are counted exactly
+    refine: bool = True  # after training, parts of the best rules are exchanged or added while exact F1 rises
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none

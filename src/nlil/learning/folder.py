@@ -1,29 +1,38 @@
-"""The files of a run folder: JSON, JSON lines, arrays, checksums, and how a new folder takes its place."""
+"""The files of a run folder: JSON, JSON lines, arrays, checksums, a lock, and how a new folder takes its place."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
+import platform
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+
+try:
+    import fcntl
+except ImportError:  # Windows: there two processes at one folder are not kept apart
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import numpy as np
 
 PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What a file system that knows no locks answers; work goes on without one."""
 
 _UMASK = Lock()
 
 
 def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     """Python and the packages that results depend on."""
-    import platform
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}
@@ -129,3 +138,56 @@ def move_in(new: Path, place: Path, marker: str, stale: Iterable[str]) -> None:
         (place / name).unlink(missing_ok=True)
     for file in sorted(new.iterdir(), key=lambda file: (file.name == marker, file.name)):
         os.replace(file, place / file.name)
+
+
+class FileLocked(Exception):
+    """Another process holds the lock; its text names that process."""
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Only one process at a time is inside; FileLocked in any other. The file lasts as long as the block.
+
+    The system lets go of a lock when its process ends, however it ends: a file that a kill leaves bars nobody.
+    """
+    handle = None if fcntl is None else _lock(file)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            if _is_at(handle, file):  # its folder may be gone, and one of another process in its place
+                file.unlink()
+            os.close(handle)
+
+
+def _lock(file: Path) -> int:
+    """A handle that holds the lock until it is closed."""
+    while True:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:  # the process before us has just removed its folder
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(handle, 200).decode(errors="replace")
+            os.close(handle)
+            raise FileLocked(holder or "another process") from error
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(handle)
+                raise
+        if _is_at(handle, file):
+            break
+        os.close(handle)  # of a file that the process before us has just removed
+    os.ftruncate(handle, 0)
+    os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
+    return handle
+
+
+def _is_at(handle: int, file: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), file.stat())
+    except FileNotFoundError:
+        return False

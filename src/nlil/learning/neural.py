@@ -88,8 +88,7 @@ def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
 
 
 def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
-    """The `most` rules of each target (0: all): the best single explanation, then those with most right answers,
-    each weighted by how sure it is of them."""
+    """The `most` rules of each target (0: all), by F1: of what was tried on validation facts the best order."""
     rules = found.rules
     if not most:
         return rules
@@ -98,12 +97,11 @@ def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
     keep: list[int] = []
     for target in targets:
         mine = order[rules.head[order] == target].tolist()
-        single = sorted(mine, key=lambda row: -f1[row])[:1]
-        right = sorted(mine, key=lambda row: -rules.support[row] * rules.weights[row])
+        by_f1 = sorted(mine, key=lambda row: -f1[row])
         best = found.best.get(int(target)) if rules.predicates[target].arity == 1 else None
         if best is not None:  # judged by its fixpoint where it is recursive
-            single = [row for row in mine if rules.rule(row) == best.rule]
-        keep += list(dict.fromkeys([*single, *right]))[:most]
+            by_f1 = [*(row for row in mine if rules.rule(row) == best.rule), *by_f1]
+        keep += list(dict.fromkeys(by_f1))[:most]
     return rules.take(np.sort(np.array(keep, np.int64)))
 
 

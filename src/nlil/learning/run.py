@@ -9,7 +9,7 @@
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
     checksums.json     sha256 of every file above, verified on load
-    curves.png         the history as a picture (only after training)
+    curves.png         history.jsonl as a picture (only after training); without a checksum, as no command reads it
     checkpoint/        unfinished work; see checkpoint.py
 
 A run appears whole or not at all: it is written beside its place and renamed, run.json last. No pickle anywhere.

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..engine.batch import BatchStatistics
 from ..engine.evaluator import Evaluator
-from ..engine.statistics import rule_stats
 from ..errors import LimitError, RuleError
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statements
 from ..logic.predicate import Predicate
-from ..logic.rule import Rule, RuleStats, ScoredRule
+from ..logic.rule import Head, Rule, RuleStats, ScoredRule
 from ..logic.simplify import FALSE, simplify
+from .best_chains import Chain, formula_of
 
 MOST_JOINED = 3
 """Parts that are joined to a rule after training, at most."""
@@ -97,19 +100,20 @@ def f1(stats: RuleStats) -> float:
 
 @dataclass
 class Judge:
-    """Exact statistics of rules, each counted once."""
+    """Exact statistics of rules, each counted once; rules of a target share statements, so these are kept too."""
 
     evaluator: Evaluator
     negatives: Facts | None = None
 
     def __post_init__(self) -> None:
         self.known: dict[Rule, RuleStats | None] = {}
+        self.counts = BatchStatistics(self.evaluator, self.negatives)
 
     def stats(self, rule: Rule) -> RuleStats | None:
         """None for a rule that one query of which outgrows the memory budget."""
         if rule not in self.known:
             try:
-                self.known[rule] = rule_stats(self.evaluator, rule, self.negatives)
+                self.known[rule] = self.counts.stats(rule)
             except LimitError:
                 self.known[rule] = None
         return self.known[rule]
@@ -165,3 +169,13 @@ def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:
             if one is not None:
                 found.setdefault(one)
     return [rule for rule in found if not linked or links(rule.body)]
+
+
+def usable_chain(kb: KnowledgeBase, head: Head, chain: Chain, linked: bool = False) -> list[Rule]:
+    """`usable` of one chain. Plain steps from X to Y need no simplifying, which is most of the cost."""
+    formula, codes = formula_of(kb, chain), chain[1:]
+    if chain[0] or any(kb.predicates[code >> 1].arity == 1 for code in codes):
+        return usable([Rule(head, formula)], linked)
+    returns = any(one ^ 1 == two for one, two in pairwise(codes))
+    formulas = [formula, *(without_returns(formula) if returns else ())]
+    return list(dict.fromkeys(Rule(head, each, distinct=True) for each in formulas))

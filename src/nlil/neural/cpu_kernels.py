@@ -52,34 +52,26 @@ def _weights(entries: Products, like: Tensor) -> np.ndarray:
 def _multiply_add(a, b, segment, left, right, weight, out):
     columns = a.shape[1]
     weighted = len(weight) > 0
+    one = a.dtype.type(1)  # not 1.0: that would lift the product to double precision
     for e in range(len(segment)):
         s, i, j = segment[e], left[e], right[e]
-        if weighted:
-            w = weight[e]
-            for c in range(columns):
-                out[s, c] += w * a[i, c] * b[j, c]
-        else:
-            for c in range(columns):
-                out[s, c] += a[i, c] * b[j, c]
+        w = weight[e] if weighted else one  # multiplying by one changes no bit, and costs nothing measurable
+        for c in range(columns):
+            out[s, c] += w * a[i, c] * b[j, c]
 
 
 @compiled
 def _multiply_add_gradients(a, b, gradient, segment, left, right, weight, grad_a, grad_b):
     columns = a.shape[1]
     weighted = len(weight) > 0
+    one = a.dtype.type(1)
     for e in range(len(segment)):
         s, i, j = segment[e], left[e], right[e]
-        if weighted:
-            w = weight[e]
-            for c in range(columns):
-                g = w * gradient[s, c]
-                grad_a[i, c] += g * b[j, c]
-                grad_b[j, c] += g * a[i, c]
-        else:
-            for c in range(columns):
-                g = gradient[s, c]
-                grad_a[i, c] += g * b[j, c]
-                grad_b[j, c] += g * a[i, c]
+        w = weight[e] if weighted else one
+        for c in range(columns):
+            g = w * gradient[s, c]
+            grad_a[i, c] += g * b[j, c]
+            grad_b[j, c] += g * a[i, c]
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,12 @@ import torch
 
 from ..data.kb import KnowledgeBase
 from ..logic.parse import parse_rule
-from ..logic.rule import Rule
+from ..logic.rule import Head, Rule
 from ..logic.text import rule_text
 from .attention import Masks
+from .best_chains import Chain, best_chains
 from .build import build_plan
-from .candidates import as_candidate, usable
+from .candidates import as_candidate, usable, usable_chain
 from .extract import Reader
 from .options import NeuralOptions
 from .roads import Roads
@@ -47,10 +48,12 @@ class Group:
     hints: Hints = field(default_factory=dict)
     longest: int = 2**31  # body atoms of the longest chain that can be counted
     found: list[dict[Rule, None]] = field(init=False)
+    said: list[set[Chain]] = field(init=False)  # chains whose rules are found already
+    written: dict[Rule, str] = field(init=False, default_factory=dict)  # their texts: each is in many checkpoints
 
     def __post_init__(self) -> None:
         options = self.options
-        self.found = [{} for _ in self.spaces]
+        self.found, self.said = [{} for _ in self.spaces], [set() for _ in self.spaces]
         self.shape = common_shape(self.spaces, options)
         self.spaces = [space.padded(self.shape) for space in self.spaces]
         self.linked = is_linked(self.spaces[0].arity, options)
@@ -91,19 +94,35 @@ class Group:
     def read(self, trainer: Trainer) -> None:
         """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
         options = self.options
+        wide = options.beam > 1 and (trainer.epoch in self.beams or trainer.done)
+        large = self.spaces[0].arity == 2 and self.kb.num_entities**2 > MOST_PAIRS
         with torch.no_grad():
-            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
+            chains = best_chains(self.kb, self.spaces, self.shape, attentions, options.beam, self.longest,
+                                 large) if wide and self.linked else None
+            attentions = attentions.map(lambda t: t.cpu())
         for g, space in enumerate(self.spaces):
-            large = space.arity == 2 and self.kb.num_entities**2 > MOST_PAIRS
             for restart in range(options.restarts):
                 member = g * options.restarts + restart
                 reader = Reader.of(self.kb, space, self.shape, attentions, member, self.linked, self.longest, large)
-                wide = options.beam > 1 and (trainer.epoch in self.beams or trainer.done)
-                rules = [reader.argmax(), *(reader.beam(options.beam) if wide else ())]
+                self._keep(g, usable([reader.argmax()], large))
+                if chains is not None:
+                    self._keep_chains(g, reader.head, chains[member], large)
+                elif wide:
+                    self._keep(g, usable(reader.beam(options.beam), large))
                 random = np.random.default_rng((options.seed, 3, space.target, restart, trainer.epoch))
-                rules += reader.samples(options.samples, random)
-                for rule in usable(rules, large):
-                    self.found[g].setdefault(rule)
+                self._keep(g, usable(reader.samples(options.samples, random), large))
+
+    def _keep(self, g: int, rules: Iterable[Rule]) -> None:
+        for rule in rules:
+            self.found[g].setdefault(rule)
+
+    def _keep_chains(self, g: int, head: Head, chains: Iterable[Chain], large: bool) -> None:
+        """Restarts and readings propose mostly the same chains; each is made a rule once."""
+        for chain in chains:
+            if chain not in self.said[g]:
+                self.said[g].add(chain)
+                self._keep(g, usable_chain(self.kb, head, chain, large))
 
     def best_member(self, trainer: Trainer, g: int) -> int:
         """The restart with the smallest validation loss."""
@@ -133,10 +152,13 @@ class Group:
     # what a checkpoint keeps beside the trainer -------------------------------------------------------
 
     def texts(self) -> list[list[str]]:
-        return [[rule_text(rule) for rule in rules] for rules in self.found]
+        for rules in self.found:
+            self.written.update((rule, rule_text(rule)) for rule in rules if rule not in self.written)
+        return [[self.written[rule] for rule in rules] for rules in self.found]
 
     def load(self, texts: Sequence[Sequence[str]]) -> None:
         self.found = [{parse_rule(text): None for text in rules} for rules in texts]
+        self.said = [set() for _ in texts]
 
 
 def _member_seed(seed: int, target: int, restart: int) -> int:

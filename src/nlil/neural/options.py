@@ -43,6 +43,7 @@ class NeuralOptions:
     beam: int = 10
     samples: int = 0
     candidates: int = 500  # rules of a target that are counted exactly
+    refine: bool = True  # change parts of the best rules after training, by exact counts
     min_support: int = 2
     min_confidence: float = 0.01
     # everything else

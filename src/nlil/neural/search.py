@@ -6,26 +6,26 @@ each with one thread, so that the number of threads changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..engine.evaluator import Evaluator
 from ..engine.pool import Pool
+from ..engine.threads import one_torch_thread
 from ..logic.rule import Rule, ScoredRule
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from .candidates import Judge
 from .chains import chain_codes, count_chains, longest_chain
 from .group import Group
+from .neighbours import Parts
 from .options import NeuralOptions
 from .roads import Roads
 from .sampling import Sampler
@@ -65,7 +65,7 @@ def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptio
                  store: Store | None = None, hints: Hints | None = None) -> Found:
     """Rules for the target predicate ids; bodies use the `allowed` predicates, those of the `hints` first."""
     found = Found(RuleSet.empty(kb))
-    with _one_thread():
+    with one_torch_thread():
         groups = _groups(kb, targets, options, Surroundings(kb, allowed, hints))
         sampler = Sampler(kb, options, negatives, valid)
         lock = Lock()
@@ -77,12 +77,13 @@ def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptio
 
         trained: dict[int, tuple[dict[str, np.ndarray], list[dict[str, Any]]]] = {}
         threads = 1 if options.device != "cpu" else options.threads
-        Pool(lambda: None, threads).map(work, range(len(groups)), "targets", silent, None)
+        Pool(lambda: None, threads).map(work, range(len(groups)), "train groups of targets", progress, None)
         for number in sorted(trained):
             found.attentions |= trained[number][0]
             found.history += trained[number][1]
     proposed = {t: list(rules) for group in groups for t, rules in zip(group.targets, group.found)}
-    found.rules, found.best = _counted(kb, proposed, options, negatives, progress)
+    parts = {space.target: Parts.of(kb, space) for group in groups for space in group.spaces} if options.refine else {}
+    found.rules, found.best = _counted(kb, proposed, parts, options, negatives, progress)
     return found
 
 
@@ -153,8 +154,8 @@ def _note(group: Group, trainer: Trainer) -> str:
     return "  ".join([loss, *map(str, rules[:1])])
 
 
-def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], options: NeuralOptions, negatives: Facts | None,
-             progress: Progress) -> tuple[RuleSet, dict[int, ScoredRule]]:
+def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], parts: Mapping[int, Parts], options: NeuralOptions,
+             negatives: Facts | None, progress: Progress) -> tuple[RuleSet, dict[int, ScoredRule]]:
     """Exact statistics of what was proposed: chains by compiled loops, every other rule by the engine."""
     judge = Judge(Evaluator(kb, memory=options.memory), negatives)
     longest = longest_chain(kb)
@@ -169,31 +170,21 @@ def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], options: Neu
                 chains.setdefault(target, []).append(codes)
             else:
                 others.setdefault(target, []).append(rule)
-    parts = [RuleSet.empty(kb)]
+    sets = [RuleSet.empty(kb)]
     if chains:
-        parts.append(count_chains(kb, chains, options.candidates, options.min_support, options.min_confidence,
+        sets.append(count_chains(kb, chains, options.candidates, options.min_support, options.min_confidence,
                                   options.threads, progress, options.stop))
     best: dict[int, ScoredRule] = {}
     kept: list[ScoredRule] = []
     for done, (target, rules) in enumerate(sorted(others.items()), start=1):
         if options.stop is not None and options.stop():
             break
-        mine = select(kb, judge, judge.scored(rules[: options.candidates]), options.min_support, options.min_confidence)
+        mine = select(kb, judge, judge.scored(rules[: options.candidates]), options.min_support, options.min_confidence,
+                      parts.get(target))
         progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
         if mine:
             best[target] = mine[0]
             kept += mine
     if kept:
-        parts.append(RuleSet.of(kb, kept))
-    return RuleSet.join(parts), best
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """torch sums in another order with another number of threads; parallel groups need none of its own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+        sets.append(RuleSet.of(kb, kept))
+    return RuleSet.join(sets), best

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ..data.kb import KnowledgeBase
 from ..engine.fixpoint import fixpoint_stats, is_recursive
+from ..engine.truths import TruthTable
 from ..errors import LimitError, RuleError
 from ..logic.formula import Not, Or, Statement, X
 from ..logic.predicate import Step
 from ..logic.rule import Rule, ScoredRule
 from .candidates import Judge, as_candidate, f1
+from .neighbours import Parts
+from .refine import Refiner
 
 JUDGED = 20
 """Recursive rules of a target whose least fixpoint is computed."""
@@ -23,16 +26,19 @@ CONFIDENT = 0.95
 """... if these hold with this confidence."""
 
 
-def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float
-           ) -> list[ScoredRule]:
+def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float,
+           parts: Parts | None = None) -> list[ScoredRule]:
     """The rules worth keeping, the best single explanation first, then by confidence.
 
     A recursive rule explains as much as its least fixpoint derives when no fact of the target is given.
+    With `parts` to make new statements of, the best rules are changed as long as that makes them better.
     """
     by_f1 = sorted(scored, key=_explains)
     lean = [judge.pruned(rule) for rule in by_f1[:PRUNED]]
     single = [s for s in by_f1 if isinstance(s.rule.body, (Statement, Not))][:JOINED]
     lean += [judge.pruned(judge.extended(rule, single)) for rule in lean[:1]]
+    if parts is not None and lean:
+        lean += _refined(judge, [*lean, *by_f1], parts)
     pool = {s.rule: s for s in (*lean, *by_f1)}
     good = [s for s in pool.values() if s.stats.support >= min_support and s.stats.confidence >= min_confidence]
     if not good:
@@ -49,6 +55,17 @@ def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_suppor
             seen.add((s.stats.support, s.stats.body_size))
             kept.append(s)
     return kept
+
+
+def _refined(judge: Judge, best: list[ScoredRule], parts: Parts) -> list[ScoredRule]:
+    """Small changes of the best rules, where their truth at every tuple fits into memory."""
+    if max(f1(s.stats) for s in best) == 1:
+        return []
+    table = TruthTable(judge.counts, best[0].rule)
+    if not table.exists:
+        return []
+    new = judge.scored(Refiner(best[0].rule.head, table, parts).refined([s.rule.body for s in best]))
+    return [judge.pruned(s) for s in sorted(new, key=_explains)]
 
 
 def _with_base_cases(kb: KnowledgeBase, judge: Judge, by_f1: list[ScoredRule]) -> list[ScoredRule]:

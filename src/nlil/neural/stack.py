@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from .transformer import draw
 FREE_DEVIATION = 0.5  # of free scores at the start: near-uniform attentions, no two restarts alike
 
 
-class AnyStack:
+class AnyStack(ABC):
     """What stacks have in common: named parameters (M, ...), one row for each member."""
 
     def __init__(self, masks: Masks, shape: Shape, values: Mapping[str, Tensor]) -> None:
@@ -45,9 +46,9 @@ class AnyStack:
         """Parameters that are scores themselves, to be changed by large ones."""
         return []
 
+    @abstractmethod
     def logits(self) -> Attentions:
         """Scores of every choice, before the softmax. What masks exclude has no meaning: anything, or about -1e9."""
-        raise NotImplementedError
 
     def attentions(self, temperature: float = 1.0) -> Attentions:
         logits = self.logits()

@@ -118,7 +118,7 @@ def test_bodies_use_only_what_they_may(settings: dict[str, Any], allowed: set[st
 
 def test_a_target_stays_out_of_its_bodies_if_asked() -> None:
     kb = planted("recursion", size=60).kb
-    settings = {"levels": 1, "epochs": 10, "min_support": 1}
+    settings = {"levels": 1, "epochs": 10, "min_support": 1, "refine": False}
 
     def recursive(value: bool) -> list[bool]:
         rules = [s.rule for s in learn(kb, "wet", recursive=value, **settings).rules]
@@ -130,8 +130,8 @@ def test_a_target_stays_out_of_its_bodies_if_asked() -> None:
 
 def test_support_and_confidence_have_their_bounds() -> None:
     kb = planted("negation", size=80, label_noise=0.1).kb  # else one perfect rule is all there is
-    loose = [s.stats for s in learn(kb, "safe", min_support=1, min_confidence=0.0, levels=1).rules]
-    strict = [s.stats for s in learn(kb, "safe", min_support=20, min_confidence=0.6, levels=1).rules]
+    loose = [s.stats for s in learn(kb, "safe", min_support=1, min_confidence=0.0, levels=1, refine=False).rules]
+    strict = [s.stats for s in learn(kb, "safe", min_support=20, min_confidence=0.6, levels=1, refine=False).rules]
     assert min(s.support for s in loose) < 20
     assert min(s.confidence for s in loose) < 0.6
     assert strict
@@ -148,7 +148,7 @@ def test_priors_stand_beside_trained_rules_if_asked() -> None:
 def test_statistics_are_exact() -> None:
     kb = planted("negation", size=80, label_noise=0.1).kb  # else one perfect rule is all there is
     judge = Judge(Evaluator(kb))
-    learned = learn(kb, "safe", levels=1, epochs=10)
+    learned = learn(kb, "safe", levels=1, epochs=10, refine=False)
     assert len(learned.rules) > 3
     for scored in learned.rules:
         assert judge.stats(scored.rule) == scored.stats, str(scored.rule)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -150,15 +149,6 @@ class Tiny:
             found.append((Statement.meet(Path(Y).then(step), path),
                           p * float(a.left[0, s, 1, 0] * a.right[0, s, 0, slot])))
         return found
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors this small only wait for a second thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("widths", [(), (1,)], ids=["statements", "formulas"])

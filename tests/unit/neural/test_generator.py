@@ -24,15 +24,6 @@ SHAPES = (
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Tensors this small only wait for a second thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def masks_of(shape: Shape, *sizes: tuple[int, int, int]) -> Masks:
     """One member for each (operators, predicates, starts) that exist; the last of several starts has no paths."""
     rows = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -30,15 +29,6 @@ from nlil.neural.sources import NOBODY, Queries
 from nlil.neural.space import Kind, Start
 
 NAMES = "abcdef"
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors this small only wait for a second thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def random_base(seed: int, weighted: bool = True, density: float = 0.4) -> KnowledgeBase:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,6 @@ from nlil.progress import Stop
 SMALL: dict[str, Any] = {"steps": 1, "heads": 1, "levels": 1, "formulas": 2, "restarts": 2, "positives": 40, "dim": 8,
                          "attention_heads": 2, "layers": 2, "recursive": False}
 NAMES = ("loss", "valid_loss", "valid_f1", "entropy")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the search: the order of sums must not depend on the machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,171 @@
+"""Statistics of many rules over the same statements: a statement is answered once, a rule is and, or, not of answers.
+
+Answers are truth values: of the asked facts, each with itself hidden, and of all other head tuples as they are. For a
+head p(X, Y) the others are the pairs of entities: bits where those are few, else the sorted keys x * n + y that some
+statement of the rule reaches. What fits neither is left to `rule_stats`, which counts the same integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ..data.arrays import Longs, Mask
+from ..data.facts import Facts
+from ..errors import LimitError
+from ..logic.formula import Statement
+from ..logic.rule import Head, Rule, RuleStats
+from .answers import is_guarded
+from .bits import ALL, pack, row_counts
+from .evaluator import Evaluator
+from .frontier import Queries
+from .lines import Hidden, IdHead, IdLine
+from .pairs import Kept, Outgrown, Pairs, among, combined, truth_of
+from .sets import Sets
+from .statistics import fact_keys, matching, rule_stats, target_facts
+from .threads import one_torch_thread
+
+
+class BatchStatistics:
+    """`stats(rule)` equals `rule_stats(evaluator, rule, negatives)`; cheap for rules that share statements."""
+
+    def __init__(self, evaluator: Evaluator, negatives: Facts | None = None) -> None:
+        self.evaluator = evaluator.crisp
+        self.negatives = negatives
+        self.pairs = Pairs(self.evaluator)
+        self._table: tuple[Head, HeadTable] | None = None
+
+    def stats(self, rule: Rule) -> RuleStats:
+        """Raises LimitError where `rule_stats` does."""
+        with one_torch_thread():  # many small steps: threads that wait for each other cost more than they bring
+            try:
+                return self.table(rule).stats(rule)
+            except (Outgrown, LimitError):
+                return rule_stats(self.evaluator, rule, self.negatives)
+
+    def table(self, rule: Rule) -> HeadTable:
+        """Rules come target by target, so only the last head is remembered."""
+        if self._table is None or self._table[0] != rule.head:
+            is_open = IdHead.of(self.evaluator.kb, rule).is_open
+            table = (OpenHead(self.evaluator, rule, self.negatives, self.pairs) if is_open
+                     else EntityHead(self.evaluator, rule, self.negatives))
+            self._table = (rule.head, table)
+        return self._table[1]
+
+
+class HeadTable:
+    """What the rules of one head share: its facts, the given negatives, and the truth of statements for them."""
+
+    def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
+        kb = evaluator.kb
+        facts = matching(kb, rule, kb.facts)
+        self.evaluator, self.num_facts, asked = evaluator, len(facts), facts
+        self.against_negatives = negatives is not None and len(negatives.of(kb.predicate_id(rule.target))) > 0
+        if negatives is not None and self.against_negatives:
+            false = matching(kb, rule, negatives.crisp().unique())
+            asked = facts + false[~np.isin(fact_keys(kb, false), fact_keys(kb, facts))]
+        self.x, self.y = asked.subject.astype(np.int64), asked.object.astype(np.int64)
+        self.has_fact = np.zeros(kb.num_entities, bool)
+        self.has_fact[target_facts(kb, rule, kb.facts).subject] = True
+        self.hidden = Hidden.of(kb, rule)
+        self.asked = self.queries(self.x, self.y if rule.target.arity == 2 else None)
+        self.kept = Kept(evaluator.memory // 8)
+
+    def queries(self, x: Longs, y: Longs | None) -> Queries:
+        graph_of, device = self.evaluator.index.graph_of, self.evaluator.index.device
+        subject, object_ = (None if ids is None else torch.from_numpy(ids).to(device) for ids in (x, y))
+        return Queries(subject, object_, None if graph_of is None else graph_of[subject], len(x))
+
+    def stats(self, rule: Rule) -> RuleStats:
+        holds = np.broadcast_to(combined(rule.body, lambda s: self.holds(rule, s), True), self.x.shape)
+        support = int(holds[: self.num_facts].sum())
+        if self.against_negatives:
+            covered = self.x[self.num_facts :][holds[self.num_facts :]]
+            others, with_fact = len(covered), int(self.has_fact[covered].sum())
+        else:
+            others, with_fact = self.others(rule)
+        pca_body = support + with_fact if rule.target.arity == 2 else None
+        return RuleStats(support, support + others, self.num_facts, pca_body)
+
+    def holds(self, rule: Rule, statement: Statement) -> Mask:
+        """The truth of a statement for each asked tuple, hidden from itself."""
+        line = IdLine.of(self.evaluator.kb, statement)
+        if not self.hidden.touches(line):
+            return self.unhidden(rule, statement)
+        return self.kept.get((statement, rule.distinct),
+                             lambda: truth_of(self.evaluator, rule, line, self.asked, self.hidden))
+
+    def unhidden(self, rule: Rule, statement: Statement) -> Mask:
+        """The truth for each asked tuple of a statement that no hidden fact can change."""
+        raise NotImplementedError
+
+    def others(self, rule: Rule) -> tuple[int, int]:
+        """Head tuples that are no facts and whose body holds; those of them whose x has some fact."""
+        raise NotImplementedError
+
+
+class OpenHead(HeadTable):
+    """p(X, Y): the head tuples are the pairs of entities of one graph."""
+
+    def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None, pairs: Pairs) -> None:
+        super().__init__(evaluator, rule, negatives)
+        self.pairs = pairs
+        self.fact_keys = np.sort(self.x * pairs.n + self.y)  # without given negatives the asked are the facts
+        if pairs.as_bits and not self.against_negatives:
+            graph_of = evaluator.kb.graph_of
+            unknown = np.ones((pairs.n, pairs.n), bool) if graph_of is None else graph_of[:, None] == graph_of[None, :]
+            unknown[self.x, self.y] = False
+            self.unknown = pack(unknown)
+
+    def unhidden(self, rule: Rule, statement: Statement) -> Mask:
+        return self.pairs.at(rule, statement, self.x, self.y)
+
+    def others(self, rule: Rule) -> tuple[int, int]:
+        if self.pairs.as_bits:
+            counts = row_counts(self.unknown & combined(rule.body, lambda s: self.pairs.words(rule, s), ALL))
+            return int(counts.sum()), int(counts[self.has_fact].sum())
+        if not is_guarded(self.evaluator, rule.body):
+            raise Outgrown
+        keys = self.pairs.reached(rule, rule.body)
+        keys = keys[~among(keys, self.fact_keys)]
+        x, y = keys // self.pairs.n, keys % self.pairs.n
+        subjects = x[combined(rule.body, lambda s: self.pairs.at(rule, s, x, y), True)]
+        return len(subjects), int(self.has_fact[subjects].sum())
+
+
+class EntityHead(HeadTable):
+    """p(X), p(X, c), p(c, Y): a head tuple is one entity on the open side."""
+
+    def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
+        super().__init__(evaluator, rule, negatives)
+        head, everything = IdHead.of(evaluator.kb, rule), np.arange(evaluator.kb.num_entities)
+        self.subject, object_ = everything, None
+        self.place = self.x if head.subject < 0 else self.y
+        if head.subject >= 0:
+            self.subject, object_ = np.full_like(everything, head.subject), everything
+        elif head.object is not None:
+            object_ = np.full_like(everything, head.object)
+        self.tuples = self.queries(self.subject, object_)
+        self.unknown = np.ones(len(everything), bool)
+        if evaluator.kb.graph_of is not None and object_ is not None:
+            self.unknown = evaluator.kb.graph_of[self.subject] == evaluator.kb.graph_of[object_]
+        self.unknown[self.place[: self.num_facts]] = False
+        self.answers = Kept(evaluator.memory // 8)
+        self.sets = Sets(evaluator.kb)
+
+    def answers_of(self, rule: Rule, statement: Statement) -> Mask:
+        """The truth of a statement for every entity on the open side, nothing hidden."""
+        line = IdLine.of(self.evaluator.kb, statement)
+
+        def make() -> Mask:
+            members = None if rule.distinct else self.sets.members(line)
+            return truth_of(self.evaluator, rule, line, self.tuples, None) if members is None else members
+
+        return self.answers.get((statement, rule.distinct), make)
+
+    def unhidden(self, rule: Rule, statement: Statement) -> Mask:
+        return self.answers_of(rule, statement)[self.place]
+
+    def others(self, rule: Rule) -> tuple[int, int]:
+        holds = self.unknown & combined(rule.body, lambda s: self.answers_of(rule, s), True)
+        return int(holds.sum()), int(self.has_fact[self.subject[holds]].sum())

@@ -1,0 +1,163 @@
+"""Answers of statements, kept: arrays of truth values, and the pairs of entities as bits or as sorted keys."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from ..data.arrays import Longs, Mask
+from ..errors import LimitError
+from ..logic.formula import And, Formula, Not, Or, Statement
+from ..logic.rule import Rule
+from .answers import given_queries, is_guarded, walk_open
+from .bits import Words, look_up, pack, whole_rows
+from .evaluator import Evaluator
+from .frontier import Queries, Rows
+from .lines import X_NODE, Y_NODE, Hidden, IdLine
+
+MOST_PAIRS = 2**26
+"""Pairs of entities that are kept as bits; beyond, and and or of the few that hold cost less."""
+STATEMENTS = 64
+"""Statements whose answers the memory budget should hold at least: one with larger answers is not kept."""
+
+Made = TypeVar("Made", bound=np.ndarray)
+
+
+class Outgrown(Exception):
+    """The answers of a statement, or the pairs that a rule ranges over, are too many to be kept."""
+
+
+def combined(formula: Formula, leaf: Callable[[Statement], np.ndarray], true: Any) -> np.ndarray:
+    """The formula over arrays of truth values or of words, which broadcast; `true` is one true element."""
+    match formula:
+        case Statement():
+            return leaf(formula)
+        case Not(argument):
+            return ~combined(argument, leaf, true)
+        case And(arguments) | Or(arguments):
+            join = np.bitwise_and if isinstance(formula, And) else np.bitwise_or
+            value = combined(arguments[0], leaf, true)
+            for argument in arguments[1:]:
+                value = join(value, combined(argument, leaf, true))
+            return value
+        case _:
+            return np.asarray(true)
+
+
+class Kept:
+    """Arrays by name; beyond a number of bytes those not used for longest are forgotten."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget, self.used = budget, 0
+        self.arrays: OrderedDict[Any, np.ndarray | None] = OrderedDict()
+
+    def get(self, name: Any, make: Callable[[], Made]) -> Made:
+        """What `make` gives for this name. An Outgrown is remembered too: it took long to find out."""
+        if name not in self.arrays:
+            try:
+                made: np.ndarray | None = make()
+            except (Outgrown, LimitError):
+                made = None
+            self.arrays[name] = made
+            self.used += 0 if made is None else made.nbytes
+            while self.used > self.budget and len(self.arrays) > 1:
+                _, old = self.arrays.popitem(last=False)
+                self.used -= 0 if old is None else old.nbytes
+        self.arrays.move_to_end(name)
+        found: Any = self.arrays[name]
+        if found is None:
+            raise Outgrown
+        return found
+
+
+class Pairs:
+    """For which pairs (x, y) each statement holds, nothing hidden. The same for every head p(X, Y)."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.n = evaluator.kb.num_entities
+        self.as_bits = self.n**2 <= min(MOST_PAIRS, 8 * evaluator.memory // STATEMENTS)
+        self.kept = Kept(evaluator.memory // 4)
+        self.everything = torch.arange(self.n, device=evaluator.index.device)
+
+    def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
+        """Whether the statement holds for each of the pairs."""
+        line = IdLine.of(self.evaluator.kb, statement)
+        if not (line.uses_x and line.uses_y):
+            return self._side(rule, statement, line)[y if line.uses_y else x]
+        if self.as_bits:
+            return look_up(self.words(rule, statement), x, y)
+        return among(x * self.n + y, self.keys(rule, statement))
+
+    def words(self, rule: Rule, statement: Statement) -> Words:
+        """(n, words), or what broadcasts to it."""
+        line = IdLine.of(self.evaluator.kb, statement)
+        if not (line.uses_x and line.uses_y):
+            side = self._side(rule, statement, line)
+            return pack(side[None, :]) if line.uses_y else whole_rows(side)
+
+        def make() -> Words:
+            parts = [np.zeros((0, -(-self.n // 64)), np.uint64)]
+            for block, rows in self._walk(rule, statement):
+                truth = np.zeros((block.stop - block.start, self.n), bool)
+                truth[rows.query.cpu().numpy(), rows.node.cpu().numpy()] = True
+                parts.append(pack(truth))
+            return np.concatenate(parts)
+
+        return self.kept.get((statement, rule.distinct), make)
+
+    def keys(self, rule: Rule, statement: Statement) -> Longs:
+        """x * n + y of the pairs for which a statement over both holds, ascending."""
+
+        def make() -> Longs:
+            parts, room = [np.zeros(0, np.int64)], self.evaluator.memory // (8 * STATEMENTS)
+            for block, rows in self._walk(rule, statement):
+                room -= len(rows.query)
+                if room < 0:
+                    raise Outgrown
+                parts.append(((rows.query + block.start) * self.n + rows.node).cpu().numpy())
+            return np.unique(np.concatenate(parts))
+
+        return self.kept.get((statement, rule.distinct), make)
+
+    def reached(self, rule: Rule, formula: Formula) -> Longs:
+        """Keys of pairs among which all answers of a guarded formula lie."""
+        match formula:
+            case Statement():
+                return self.keys(rule, formula)
+            case And(arguments):
+                guards = [a for a in arguments if is_guarded(self.evaluator, a)]
+                return min((self.reached(rule, a) for a in guards), key=len)
+            case Or(arguments):
+                return np.unique(np.concatenate([self.reached(rule, a) for a in arguments]))
+            case _:
+                raise AssertionError("is_guarded admits only statements at the leaves")
+
+    def _side(self, rule: Rule, statement: Statement, line: IdLine) -> Mask:
+        """A statement over one side, for each entity there; over none, for each x."""
+        queries = given_queries(self.evaluator, self.everything, Y_NODE if line.uses_y else X_NODE)
+        return self.kept.get((statement, rule.distinct),
+                             lambda: truth_of(self.evaluator, rule, line, queries, None))
+
+    def _walk(self, rule: Rule, statement: Statement) -> Iterator[tuple[slice, Rows]]:
+        def run(low: int, high: int) -> Rows:
+            queries = given_queries(self.evaluator, self.everything[low:high], X_NODE)
+            return walk_open(self.evaluator, rule, statement, queries, X_NODE)
+
+        return self.evaluator.blocks(rule, self.n, self.evaluator.max_rows, run)
+
+
+def truth_of(evaluator: Evaluator, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Mask:
+    return (evaluator.statement_value(rule, line, queries, hidden) > 0).cpu().numpy()
+
+
+def among(wanted: Longs, keys: Longs) -> Mask:
+    """Which of the wanted are among the ascending keys."""
+    if not len(keys):
+        return np.zeros(len(wanted), bool)
+    place = np.searchsorted(keys, wanted)
+    return keys[np.minimum(place, len(keys) - 1)] == wanted

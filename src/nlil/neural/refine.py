@@ -1,0 +1,230 @@
+"""After training: small changes of the best rules, as long as they say more of the target.
+
+Restarts settle on parts of a rule, or on one choice beside it. Every statement is a row of truth values over all
+tuples that the rule is asked about. A formula is monotone in each of its parts, so the counts of a rule with one part
+changed are a product of those rows with a vector, for all statements at once. Where no statement at hand helps, new
+ones are grown from them for just the tuples that the rule gets wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from ..data.arrays import Mask
+from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, length, statements
+from ..logic.order import formula_key
+from ..logic.rule import Head, Rule
+from ..logic.simplify import FALSE
+from .candidates import as_candidate
+from .neighbours import Parts
+
+MOST_READ = 600
+"""Statements that were read, of the best rules first, ..."""
+MOST_STATEMENTS = 200
+"""... of which the most telling may be put into a rule."""
+STARTS = 4
+"""Rules, and single statements, that changes begin from; ..."""
+GROWING = 3
+"""... the best of what they become for which new statements are grown, ..."""
+BEAM, ROUNDS = 40, 4
+"""... from so many at a time, by so many changes."""
+MOST_EDITS = 12
+CLEARLY, FIXED = 0.01, 0.2
+"""What a longer rule must add to F1; the share of the wrong answers that it must put right."""
+SLIGHTLY = 1e-6
+
+Way = Literal["and", "or", "replace"]
+Build = Callable[[Formula], Formula]
+
+
+class Table(Protocol):
+    """Truth values over the tuples of a head; `engine.truths.TruthTable` is one."""
+
+    label: Mask
+
+    def of(self, statement: Statement) -> Mask | None: ...
+
+
+class Refiner:
+    """Changes rules for one head."""
+
+    def __init__(self, head: Head, table: Table, parts: Parts) -> None:
+        """New statements are made of the `parts`."""
+        self.head, self.table, self.label = head, table, table.label
+        self.parts = parts.without(head.predicate)
+        self.known: dict[Statement, Mask] = {}
+
+    def refined(self, bodies: Sequence[Formula]) -> list[Rule]:
+        """What the best of the bodies become, with the statements of all of them at hand; best bodies first."""
+        bodies = [body for body in bodies if not self._names_target(body)]
+        read = list(dict.fromkeys(s for body in bodies for s in statements(body)))
+        pool = self._telling(read[:MOST_READ])[:MOST_STATEMENTS]
+        if not pool:
+            return []
+        starts = dict.fromkeys([*bodies[:STARTS], *pool[:STARTS], *map(Not, pool[:STARTS])])
+        found = dict.fromkeys(self._climb(body, pool) for body in starts)
+        best = sorted(found, key=self._order)
+        grown = [self._grow(body, pool) for body in best[:GROWING]]
+        worth = sorted(self._worth_their_length([*grown, *best]), key=self._order)
+        rules = [as_candidate(Rule(self.head, body)) for body in worth]
+        return [rule for rule in rules if rule is not None]
+
+    def _names_target(self, body: Formula) -> bool:
+        """What a rule derives from itself is not seen one step at a time."""
+        return any(step.predicate == self.head.predicate for s in statements(body) for step in s.steps)
+
+    def _order(self, body: Formula) -> tuple[float, int, Any]:
+        return (-round(self._f1(body), 9), length(body), formula_key(body))
+
+    def _worth_their_length(self, bodies: Sequence[Formula]) -> list[Formula]:
+        """Those that no shorter one makes idle: small changes may have led past it."""
+        kept: list[Formula] = []
+        for body in sorted(dict.fromkeys(bodies), key=lambda body: (length(body), formula_key(body))):
+            if all(self._is_better(body, other) for other in kept if length(other) < length(body)):
+                kept.append(body)
+        return kept
+
+    def _is_better(self, longer: Formula, than: Formula) -> bool:
+        return self._pays(self._f1(longer), self._wrong(longer), self._f1(than), self._wrong(than))
+
+    def _pays(self, score: float, wrong: int, before: float, wrong_before: int) -> bool:
+        """Whether F1 and the wrong answers justify a longer rule."""
+        return score > before + CLEARLY and wrong <= (1 - FIXED) * wrong_before
+
+    # truth values -------------------------------------------------------------------------------------
+
+    def _truth(self, statement: Statement) -> Mask:
+        if statement not in self.known:
+            truth = self.table.of(statement)
+            self.known[statement] = np.zeros_like(self.label) if truth is None else truth
+        return self.known[statement]
+
+    def _value(self, formula: Formula) -> Mask:
+        match formula:
+            case Statement():
+                return self._truth(formula)
+            case Not(argument):
+                return ~self._value(argument)
+            case And(arguments):
+                return np.logical_and.reduce([self._value(a) for a in arguments])
+            case Or(arguments):
+                return np.logical_or.reduce([self._value(a) for a in arguments])
+            case _:
+                return np.ones_like(self.label)
+
+    def _f1(self, formula: Formula) -> float:
+        value = self._value(formula)
+        return 2 * int((value & self.label).sum()) / max(1, int(value.sum()) + int(self.label.sum()))
+
+    def _wrong(self, formula: Formula) -> int:
+        return int((self._value(formula) != self.label).sum())
+
+    def _telling(self, pool: Iterable[Statement], where: Mask | None = None) -> list[Statement]:
+        """Those whose truth goes with the label, or against it, most telling first; one of those true of the same."""
+        label = self.label if where is None else self.label[where]
+        seen: dict[bytes, tuple[float, int, Statement]] = {}
+        centred = label - (label.mean() if len(label) else 0.0)
+        for order, statement in enumerate(pool):
+            truth = self._truth(statement)
+            truth = truth if where is None else truth[where]
+            packed = np.packbits(truth).tobytes()
+            if packed not in seen and truth.any() and not truth.all():
+                share = truth.mean()
+                telling = abs(float(centred[truth].sum())) / float(np.sqrt(share * (1 - share)))
+                seen[packed] = (-round(telling, 6), order, statement)
+        return [s for *_, s in sorted(seen.values(), key=lambda entry: entry[:2])]
+
+    # changes ------------------------------------------------------------------------------------------
+
+    def _grow(self, body: Formula, pool: list[Statement]) -> Formula:
+        """Again and again: statements that tell the wrong answers from the right ones, among those where the rule
+        holds and among those where it does not; then the changes they allow."""
+        for _ in range(MOST_EDITS):
+            value = self._value(body)
+            before = body
+            for where in (value, ~value):
+                if self.label[where].any() and not self.label[where].all():
+                    new = self._grown(where, pool)
+                    body = self._climb(before, list(dict.fromkeys([*new, *pool])))
+                if body != before:
+                    break
+            if body == before:
+                break
+        return body
+
+    def _grown(self, where: Mask, pool: list[Statement]) -> list[Statement]:
+        variables = (X, Y)[: self.head.predicate.arity]
+        best = self._telling([*pool, *self.parts.single(variables)], where)[:BEAM]
+        for _ in range(ROUNDS):
+            near = dict.fromkeys([*best, *(n for s in best for n in self.parts.neighbours(s))])
+            found = self._telling(near, where)[:BEAM]
+            if found == best:
+                break
+            best = found
+        return best
+
+    def _climb(self, body: Formula, pool: Sequence[Statement]) -> Formula:
+        """The best change again and again, while it is worth its length."""
+        rows = np.stack([self._truth(s) for s in pool]).astype(np.float32)
+        best = body
+        for _ in range(MOST_EDITS):
+            now, wrong = self._f1(best), self._wrong(best)
+            options = []
+            for score, still_wrong, formula in self._changes(best, pool, rows):
+                pays = (self._pays(score, still_wrong, now, wrong) if length(formula) > length(best)
+                        else score > now + SLIGHTLY)
+                if pays and as_candidate(Rule(self.head, formula)) is not None:
+                    options.append((-round(score, 9), length(formula), formula_key(formula), formula))
+            if not options:
+                break
+            best = min(options, key=lambda option: option[:3])[3]
+        return best
+
+    def _changes(self, body: Formula, pool: Sequence[Statement], rows: np.ndarray
+                 ) -> Iterator[tuple[float, int, Formula]]:
+        """(F1, wrong answers, formula): for every part and every way to change it the best statement of either sign."""
+        facts = int(self.label.sum())
+        for part, build in places(body):
+            low, value = self._value(build(FALSE)), self._value(part)
+            decides = self._value(build(TRUE)) & ~low
+            ways: tuple[tuple[Way, Mask, Mask], ...] = (  # what holds already; where a statement more decides
+                ("and", low, decides & value),
+                ("or", low | (decides & value), decides & ~value),
+                ("replace", low, decides),
+            )
+            masks = np.stack([m for _, _, where in ways for m in (where & self.label, where)], 1).astype(np.float32)
+            hits, total = rows @ masks, masks.sum(0)
+            for column, (way, holds, _) in enumerate(ways):
+                base = int((holds & self.label).sum()), int(holds.sum())
+                for sign, counts in ((True, hits), (False, total - hits)):
+                    support, size = (base[i] + counts[:, 2 * column + i] for i in (0, 1))
+                    score = 2 * support / np.maximum(size + facts, 1)
+                    best = int(np.argmax(score))
+                    wrong = int(facts + size[best] - 2 * support[best])
+                    literal: Formula = pool[best] if sign else Not(pool[best])
+                    yield float(score[best]), wrong, build(changed(part, way, literal))
+
+
+def changed(part: Formula, way: Way, literal: Formula) -> Formula:
+    match way:
+        case "and":
+            return And(part, literal)
+        case "or":
+            return Or(part, literal)
+        case _:
+            return literal
+
+
+def places(formula: Formula, build: Build = lambda whole: whole) -> Iterator[tuple[Formula, Build]]:
+    """Every part of a formula, and what the whole becomes with another in its place."""
+    yield formula, build
+    if isinstance(formula, (And, Or)):
+        kind, arguments = type(formula), formula.arguments
+        for i, argument in enumerate(arguments):
+            def inner(new: Formula, i: int = i) -> Formula:
+                return build(kind(*arguments[:i], new, *arguments[i + 1 :]))
+
+            yield from places(argument, inner)

@@ -1,0 +1,134 @@
+"""nlil bench kb with any model, over several seeds; dILP in nlil bench es; what the tables say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commandline import Nlil
+from nlil.bench import es, kb
+from nlil.bench.job import measure_apart
+from nlil.bench.search_tables import es_table
+from nlil.bench.tables import kb_table
+from nlil.data import load_dataset
+from nlil.errors import LimitError
+from nlil.progress import silent
+
+MACHINE = {"device": "cpu", "cores": 2}
+
+
+def entry(model: str, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
+    return {"data": "wn18", "model": model, "quick": False, "num_rules": 0, "partial": False, "seed": seed,
+            "peak_memory_mb": 500.0 + seed, "metrics": {"mrr": mrr, "hits@1": 0.2, "hits@10": 0.4, "num_queries": 10,
+                                                         "notes": ["said"]},
+            "seconds": {"load": 1.0, "learn": 2.0 + seed, "evaluate": 3.0}, "machine": MACHINE, **more}
+
+
+def test_seeds_give_mean_and_standard_deviation() -> None:
+    both = kb.combined([entry("transe", 0.2), entry("transe", 0.3, 1), entry("transe", 0.4, 2)])
+    assert both["metrics"]["mrr"] == pytest.approx(0.3)
+    assert both["deviation"]["mrr"] == pytest.approx(0.1)  # of a sample: n - 1
+    assert both["deviation"]["hits@1"] == 0
+    assert both["metrics"]["num_queries"] == 10
+    assert both["seconds"]["learn"] == pytest.approx(3)
+    assert both["peak_memory_mb"] == 502
+    assert both["seeds"] == [0, 1, 2]
+    assert [run["metrics"]["mrr"] for run in both["runs"]] == [0.2, 0.3, 0.4]
+    assert "deviation" not in kb.combined([entry("transe", 0.2)])
+
+
+def test_every_seed_sees_the_same_data() -> None:
+    job = kb.job("kin", (), {"seed": 5}, False, "popularity", seeds=3)
+    parts = kb.seed_jobs(job)
+    assert [part["options"]["seed"] for part in parts] == [5, 6, 7]
+    assert {part["data_seed"] for part in parts} == {5}
+    (alone,) = kb.seed_jobs(kb.job("kin", (), {}, False))
+    assert alone["options"] == {}
+
+
+def test_keys_tell_models_and_seeds_apart() -> None:
+    job = kb.job("wn18", ("dim=5",), {"device": "cpu"}, False, "transe", seeds=3)
+    assert kb.key(entry("transe", 0.2), job) == "wn18 cpu model=transe seeds=3 dim=5"
+    assert kb.key(entry("nlil", 0.2), kb.job("wn18", (), {}, False)) == "wn18 cpu"  # as it was before baselines
+
+
+def test_the_table_shows_ours_then_baselines_then_the_paper() -> None:
+    several = kb.combined([entry("transe", 0.2), entry("transe", 0.3, 1)])
+    lines = kb_table({
+        "wn18 cpu model=rotate": entry("rotate", 0.9),
+        "wn18 cpu model=transe seeds=2 dim=5": several,
+        "wn18 cuda search=neural": entry("nlil", 0.95, num_rules=1200),
+        "wn18 cuda": {k: v for k, v in entry("nlil", 0.95, num_rules=1200).items() if k != "model"},
+    }).splitlines()[2:]
+    names = [line.split(" | ")[1] for line in lines]
+    assert names[:4] == ["**nlil**, search=neural", "**nlil**, counting", "TransE, PyKEEN, our ranks, seeds=2 dim=5",
+                         "RotatE, PyKEEN, our ranks"]
+    assert lines[2].split(" | ")[2:4] == [".250 ± .071", ".200 ± .000"]
+    assert lines[2].split(" | ")[7] == ""  # no rules
+    # the paper's Table 1
+    assert {"NLIL, the paper", "Neural-LP", "TransE", "RotatE"} <= set(names[4:])
+    assert "| wn18 | TransE | .570 |  | .933 | 53 min |" in "\n".join(lines)
+
+
+def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> None:
+    arguments = ("bench", "kb", "--model", "popularity", "--data", "kin", "--seeds", 2, "--out", tmp_path, "--json")
+    document = nlil_command(*arguments).json
+    ((key, found),) = document["entries"].items()
+    assert key == "kin cpu model=popularity seeds=2"
+    assert {"machine", "versions", "checksum", "seconds", "peak_memory_mb", "seeds", "config"} <= set(found)
+    assert found["checksum"] == load_dataset("kin").checksum
+    assert found["deviation"]["mrr"] == 0  # nothing is random
+    assert (tmp_path / "kb.json").is_file()
+
+
+@pytest.mark.parametrize("model", ["neural-lp", "transe"])
+def test_other_baselines_are_measured(model: str) -> None:
+    if model == "transe":
+        pytest.importorskip("pykeen", reason="PyKEEN is not installed: bench kb --model transe is NOT tested")
+    few = {"neural-lp": ("hidden=8",), "transe": ("dim=8", "epochs=2")}[model]
+    found = kb.measure(kb.job("kin", few, {"device": "cpu", "threads": 1}, True, model), silent)
+    assert 0 < found["metrics"]["mrr"] < 1
+    assert found["metrics"]["num_queries"] == 2 * len(load_dataset("kin").splits.test)
+    assert ("pykeen" in found["versions"]) == (model == "transe")
+    assert found["config"][few[0].split("=")[0]] == 8
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [
+    (("kb", "--model", "tranze"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
+    (("kb", "--model", "transe", "--set", "dims=3"), "did you mean 'dim'?"),
+    (("kb", "--model", "transe", "--set", "max_length=3"), "unknown key 'max_length'"),
+    (("kb", "--model", "popularity", "--device", "tpu"), "device: expected auto, cpu or cuda"),
+    (("es", "--model", "transe"), "choose one of neural, both, neural-lp, dilp"),
+    (("es", "--model", "dilp", "--data", "even:1000"), "expected some of even:10, even:50"),
+    (("stats", "--model", "count"), "it is for bench kb and bench es"),
+    (("es", "--seeds", "3"), "it is for bench kb"),
+])
+def test_wrong_models(arguments: tuple[str, ...], expected: str, nlil_command: Nlil, tmp_path: Path,
+                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert expected in nlil_command("bench", *arguments).complaint
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_set_that_is_too_large_is_an_error_when_named_and_skipped_otherwise(
+        nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LimitError, match="kb on even:1000: dilp: 1,001 entities"):
+        measure_apart(kb.job("even:1000", (), {}, True, "dilp"))
+    monkeypatch.setattr(kb, "QUICK_DATA", ("even:1000",))
+    document = nlil_command("bench", "kb", "--quick", "--model", "dilp", "--out", tmp_path, "--json").json
+    assert document["entries"] == {}
+    assert "ground atoms" in document["skipped"]["even:1000"]
+
+
+def test_dilp_has_its_rows_among_the_even_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(es, "DILP_UPDATES", 120)
+    assert [job["size"] for job in es.jobs(False, (), {}) if job["method"] == "dilp"] == [10, 50]
+    found = es.measure(es.job(10, "dilp", (), {"device": "cpu"}, quick=True), silent)
+    assert found["solved"]
+    assert found["transfer"]["solved"]
+    assert any(rule.startswith("succ2(X, Y) :- ") for rule in found["rules"])
+    assert found["verdict"].startswith("dilp solved even/1 in ")
+    lines = es_table({"even:10 dilp cpu": {**found, "quick": False, "machine": MACHINE}}).splitlines()
+    assert lines[2].startswith("| 10 | dILP, our code | yes | ")
