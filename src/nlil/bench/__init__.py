@@ -1,7 +1,7 @@
 """Benchmarks: the paper's tables with our figures beside them. May import every room before it; uses public functions.
 
 job: one measurement in a process of its own.  record: machine, versions, result files.  published: quoted figures.
-kb, stats, scale: the benches of the whole line.  recovery, es, length: those of the neural search.
+kb, stats, scale: the benches of the whole line.  recovery, es, length, speed: those of the neural search.
 tables, search_tables: the result files as the README shows them.  cells: what tables share.
 plots: as pictures.
 """

@@ -80,6 +80,10 @@ def _measurement(bench: str) -> Measure:
             from .length import measure as measure_length
 
             return measure_length
+        case "speed":
+            from .speed import measure as measure_speed
+
+            return measure_speed
         case _:
             raise NlilError(f"unknown bench {bench!r}")
 

@@ -8,8 +8,9 @@ from typing import Any
 from .cells import Entries, machine_text, markdown, share
 from .es import METHODS
 from .length import LENGTHS, LONGEST_EPOCH, levels_for
-from .published import EVEN
+from .published import EVEN, KB
 from .recovery import NOISES
+from .speed import CHAINS, DATA, OURS, SETTINGS
 
 ES_NAMES = {"neural": "**nlil**, search=neural", "both": "**nlil**, search=both", "neural-lp": "Neural-LP, our code",
             "dilp": "dILP, our code"}
@@ -109,6 +110,48 @@ def _claim(ours: Mapping[int, Mapping[str, Any]], chains: Mapping[int, Mapping[s
     return (f"\n\nAn epoch is {short['queries']:,} queries on one thread, scaled up from {long['measured']:,} of ours "
             f"and {short['measured']:,} of the chain model. Length 32 costs {ratio:.2g} times the chain model's "
             f"length 3 ({first:.2g} times in the first epoch, with the enumeration of paths that later epochs reuse).")
+
+
+def speed_table(entries: Entries) -> str:
+    """Seconds of learning, how many times longer Neural-LP takes, and below what was scaled up."""
+    shown = measured(entries)
+    found = {(entry["data"], entry["model"]): entry for entry in shown.values()}
+    sets = [data for data in dict.fromkeys((*DATA, *sorted(data for data, _ in found)))
+            if (data, OURS) in found and (data, CHAINS) in found]
+    pairs = {data: (found[data, OURS], found[data, CHAINS]) for data in sets}
+    if not pairs:
+        return markdown((), ())
+    rows = [(data, *(f"{entry['seconds']['learn']:,.0f} s" for entry in pair),
+             _times(pair[1]["seconds"]["learn"] / pair[0]["seconds"]["learn"]), _published_times(data),
+             machine_text(pair[0]["machine"])) for data, pair in pairs.items()]
+    head = ("data", "**nlil**", "Neural-LP, our code", "Neural-LP / ours", "in the paper", "machine")
+    return f"{markdown(head, rows, right=range(1, 5))}\n\n{_assumptions(pairs)}"
+
+
+def _assumptions(pairs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    ours, chains = (entry["config"] for entry in next(iter(pairs.values())))
+    targets = "; ".join(f"{data}: {entry['measured']:,} of {entry['targets']:,}" for data, (entry, _) in pairs.items())
+    queries = "; ".join(f"{data}: {entry['measured']:,} of {entry['queries']:,}" for data, (_, entry) in pairs.items())
+    return (f"One thread of the CPU, both in one run. Ours: `{' '.join(SETTINGS)}`, all of learning, scaled up by the "
+            f"number of targets from a random sample ({targets}). Neural-LP: chains of length {chains['steps']}, rank "
+            f"{chains['rank']}; one epoch, scaled up from a random sample of its queries ({queries}), times "
+            f"{chains['epochs']} epochs. Ours trains on at most {ours['positives']} facts of each target, Neural-LP on "
+            "all of them. Time only: what the rules are worth is in the first table.")
+
+
+def _times(ratio: float) -> str:
+    """
+    >>> _times(0.0512), _times(3.05), _times(1234.5)
+    ('0.051', '3', '1,234')
+    """
+    return f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def _published_times(data: str) -> str:
+    """The quotient of the minutes in the paper's Table 1."""
+    taken = {published.method: published.minutes for published in KB.get(data, ())}
+    ours, chains = taken.get("NLIL, the paper"), taken.get("Neural-LP")
+    return _times(chains / ours) if ours and chains else ""
 
 
 def _with_options(name: str, key: str, words: int) -> str:

@@ -15,7 +15,7 @@ from .cells import Entries, machine_text, markdown, minutes, share
 from .kb import OURS
 from .published import KB, TABLE_2
 from .record import RESULTS, read_entries
-from .search_tables import es_table, length_table, recovery_table
+from .search_tables import es_table, length_table, recovery_table, speed_table
 
 PLACE = re.compile(r"(<!-- bench:(\w+) -->\n)(.*?)(<!-- /bench:\2 -->)", re.DOTALL)
 
@@ -118,4 +118,5 @@ TABLES: Mapping[str, Callable[[Entries], str]] = {
     "recovery": recovery_table,
     "es": es_table,
     "length": length_table,
+    "speed": speed_table,
 }

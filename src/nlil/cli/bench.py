@@ -1,4 +1,4 @@
-"""nlil bench kb|stats|scale|recovery|es|length|tables"""
+"""nlil bench kb|stats|scale|recovery|es|length|speed|tables"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from ..errors import ConfigError, NlilError
 from .session import Session
 
-BENCHES = ("kb", "stats", "scale", "recovery", "es", "length", "tables")
+BENCHES = ("kb", "stats", "scale", "recovery", "es", "length", "speed", "tables")
 SEARCHES = ("count", "neural", "both")
 Key = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 """What an entry is kept under, from the entry and its job."""
@@ -21,8 +21,8 @@ def bench(
     session: Session,
     what: Annotated[str, typer.Argument(metavar="|".join(BENCHES), help="kb: knowledge graphs; stats: counts of data "
                                         "sets; scale: loading; recovery: planted rules found again; es: even numbers; "
-                                        "length: an epoch against the longest rule; tables: the figures kept so far "
-                                        "into README.md.")],
+                                        "length: an epoch against the longest rule; speed: learning beside Neural-LP; "
+                                        "tables: the figures kept so far into README.md.")],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="kb: count (default), neural or both, or a "
                                               "baseline: popularity, neural-lp, dilp, transe, rotate; es: only this "
                                               "method.")] = None,
@@ -54,6 +54,8 @@ def bench(
             bench_es(session, names, quick, model, tuple(settings or ()), out)
         case "length":
             bench_length(session, names, quick, out)
+        case "speed":
+            bench_speed(session, names, quick, out)
         case _:
             from ..bench.tables import update
 
@@ -214,12 +216,28 @@ def bench_length(session: Session, names: list[str] | None, quick: bool, out: Pa
     finish(session, "length", entries, skipped, out)
 
 
+def bench_speed(session: Session, names: list[str] | None, quick: bool, out: Path) -> None:
+    from ..bench import speed
+
+    skipped: dict[str, str] = {}
+    entries: dict[str, Any] = {}
+    for name in names or speed.DATA:
+        if available(session, name, skipped, asked=names is not None):
+            both = speed.jobs(name, session.seed or 0, quick)
+            entries |= measured(session, "speed", both, lambda entry, job: speed.key(entry), out, together=True)
+    finish(session, "speed", entries, skipped, out)
+
+
 def measure_all(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path) -> None:
     finish(session, bench, measured(session, bench, jobs, key, out), {}, out)
 
 
-def measured(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path) -> dict[str, Any]:
-    """Each job in a process of its own; figures are kept as soon as they are there."""
+def measured(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path,
+             together: bool = False) -> dict[str, Any]:
+    """Each job in a process of its own; figures are kept as soon as they are there.
+
+    `together`: as soon as all are there, so that figures of one comparison never come from two runs.
+    """
     from ..bench.job import measure_apart
     from ..bench.record import save_entries
 
@@ -230,7 +248,8 @@ def measured(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key,
         with session.progress() as progress:
             entry = measure_apart(job, progress)
         entries[key(entry, job)] = entry
-        save_entries(bench, entries, out)
+        if not together or number == len(jobs):
+            save_entries(bench, entries, out)
     return entries
 
 
