@@ -18,20 +18,33 @@ from nlil.explanation import check, explain
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
 from nlil.logic.formula import Truth
-from nlil.logic.predicate import Fact, Predicate
+from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
 from nlil.logic.text import fact_text
-from nlil.rules import RuleSet
+from nlil.rules import Exclusion, RuleSet
 from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
-from property.engine_cases import BIG, KNOWS, NAMES, PREDICATES, RED, bases, rules
+from property.engine_cases import BIG, KNOWS, LIKES, NAMES, PREDICATES, RED, bases, rules
 from property.test_ranking import plain_score
 
 entities = st.integers(0, len(NAMES) - 1)
 aggregations = st.sampled_from(
     [Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("noisy-or", 0), Aggregation("max")]
 )
+
+# Half of the sets have none: exclusions must not be all that is tested.
+exclusions = st.one_of(st.just([]), st.lists(st.sampled_from([
+    Exclusion(target, step, 3.5, 7) for target, other in ((KNOWS, LIKES), (LIKES, KNOWS), (KNOWS, KNOWS))
+    for step in (Step(other), Step(other, inverse=True)) if step != Step(target)
+]), max_size=3, unique=True)).map(tuple)
+
+
+def excluded_by(seen: oracle.World, of: RuleSet, fact: Fact) -> list[Fact]:
+    """The facts that count and rule `fact` out."""
+    pairs = {False: fact.arguments, True: fact.arguments[::-1]}
+    found = [Fact(e.step.predicate, pairs[e.step.inverse]) for e in of.exclusions if e.target == fact.predicate]
+    return [f for f in found if seen.weight.get(f, 0) >= 0.5]
 
 
 def within_graphs(kb: KnowledgeBase) -> KnowledgeBase:
@@ -79,8 +92,11 @@ def check_explanation(kb: KnowledgeBase, of: RuleSet, fact: Fact) -> None:
     seen = world.without(hidden)
     got = explain(of, kb, fact, top=3, groundings=2, misses=2)
     fired = fired_by(world, of, fact.arguments, fact.predicate, hide=True)
+    excluding = excluded_by(seen, of, fact)
     assert got.num_fired == len(fired)
-    assert got.score == pytest.approx(plain_score(fired, of.aggregation), abs=2e-9)
+    assert got.score == pytest.approx(0 if excluding else plain_score(fired, of.aggregation), abs=2e-9)
+    assert (got.excluded is None) == (not excluding)
+    assert got.excluded is None or (got.excluded.by in excluding and not got.misses and "excluded: " in str(got))
     assert got.known == (fact in world.weight)
     assert len({world.graph[e] for e in fact.arguments}) > 1 or got.score == predict(of, kb, fact_text(fact))[0].score
     shown = explain(of, kb, fact, top=10**6, groundings=1, misses=0)
@@ -101,28 +117,31 @@ def check_explanation(kb: KnowledgeBase, of: RuleSet, fact: Fact) -> None:
     assert got.to_dict()["score"] == got.score
 
 
-@given(bases(), st.sampled_from([BIG, RED, KNOWS, KNOWS]), entities, entities, aggregations)
+@given(bases(), st.sampled_from([BIG, RED, KNOWS, KNOWS]), entities, entities, aggregations, exclusions)
 @settings(deadline=None, max_examples=50)
-def test_counted_rules_are_explained_truly(kb, target, x, y, aggregation):
+def test_counted_rules_are_explained_truly(kb, target, x, y, aggregation, exclusions):
     kb = within_graphs(kb)
-    check_explanation(kb, counted(kb, aggregation, target), the_fact(kb, target, x, y))
+    of = replace(counted(kb, aggregation, target), exclusions=exclusions)
+    check_explanation(kb, of, the_fact(kb, target, x, y))
 
 
 @given(bases(), st.lists(written, min_size=1, max_size=12), st.sampled_from([BIG, KNOWS, KNOWS]), entities, entities,
-       aggregations)
+       aggregations, exclusions)
 @settings(deadline=None, max_examples=80)
-def test_written_rules_are_explained_truly(kb, scored, target, x, y, aggregation):
+def test_written_rules_are_explained_truly(kb, scored, target, x, y, aggregation, exclusions):
     kb = within_graphs(kb)
-    check_explanation(kb, RuleSet.of(kb, scored, aggregation), the_fact(kb, target, x, y))
+    of = replace(RuleSet.of(kb, scored, aggregation), exclusions=exclusions)
+    check_explanation(kb, of, the_fact(kb, target, x, y))
 
 
-@given(bases(graphs=False), st.lists(written, max_size=6), aggregations, st.data())
-@settings(deadline=None, max_examples=40)
-def test_rivals_are_judged_as_the_ranker_does(kb, scored, aggregation, data):
+@given(bases(graphs=False), st.lists(written, max_size=6), aggregations, exclusions, st.data())
+@settings(deadline=None, max_examples=60)
+def test_rivals_are_judged_as_the_ranker_does(kb, scored, aggregation, exclusions, data):
     """The fact that the data has is hidden while another answer is judged."""
-    of = RuleSet.of(kb, scored, aggregation)
+    of = replace(RuleSet.of(kb, scored, aggregation), exclusions=exclusions)
     if kb.facts.weight is None:  # with soft facts every rule goes the slow way
         of = RuleSet.join([counted(kb, aggregation, KNOWS), of])
+    assert of.exclusions == exclusions
     target = kb.predicate_id(KNOWS)
     facts = kb.facts.of(target)
     assume(len(facts))
@@ -157,6 +176,8 @@ def expected_disputes(kb: KnowledgeBase, of: RuleSet) -> dict[Fact, float]:
 
     def weigh(fact: Fact, rivals: list[Fact], seen: oracle.World, hide: bool) -> None:
         def value(f: Fact) -> float:
+            if excluded_by(seen.without({fact}), of, f):
+                return 0.0
             return round(plain_score(fired_by(seen, of, f.arguments, f.predicate, hide), of.aggregation), 9)
 
         margin = max((value(r) for r in rivals if r not in world.weight), default=0.0) - value(fact)
@@ -177,10 +198,10 @@ def expected_disputes(kb: KnowledgeBase, of: RuleSet) -> dict[Fact, float]:
     return margins
 
 
-@given(functional_bases(), st.lists(written, min_size=1, max_size=8), aggregations)
+@given(functional_bases(), st.lists(written, min_size=1, max_size=8), aggregations, exclusions)
 @settings(deadline=None, max_examples=40)
-def test_disputes_are_those_of_brute_force(kb, scored, aggregation):
-    of = RuleSet.of(kb, scored, aggregation)
+def test_disputes_are_those_of_brute_force(kb, scored, aggregation, exclusions):
+    of = replace(RuleSet.of(kb, scored, aggregation), exclusions=exclusions)
     compare_disputes(kb, of)
 
 

@@ -1,7 +1,8 @@
-"""nlil evaluate RUN, nlil evaluate --rules FILE --data DATA"""
+"""nlil evaluate RUN, nlil evaluate RUN --data OTHER, nlil evaluate --rules FILE --data DATA"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,12 @@ from .opening import Opened, open_rules, open_run
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..evaluation import Metrics
+    from ..data import KnowledgeBase
+    from ..evaluation import Calibration, Metrics
 
 SHOWN_PREDICATES = 30
-PER_PREDICATE = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "fixpoint_f1",
-                 "num_queries")
+PER_PREDICATE = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "fixpoint_f1", "auc",
+                 "accuracy", "num_queries")
 
 
 def evaluate(
@@ -26,18 +28,22 @@ def evaluate(
     rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Rules written by hand or by another system: "
                                                "Prolog text or JSON.")] = None,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+    calibration: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw how well scores mean "
+                                                     "probabilities.")] = None,
 ) -> None:
-    """Measure how well the rules predict the facts of a split."""
+    """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities."""
     opened = choose(session, run, rules, data)
     metrics = measure(session, opened, split)
-    document = metrics.to_dict()
+    more: dict[str, Any] = left_out(run, opened.dataset.kb) if run is not None and data is not None else {}
+    more |= calibrated(session, opened, run, split, calibration)
+    document = metrics.to_dict() | more
     if not metrics.num_queries:
         session.note(f"{opened.dataset.name}: no {split} fact belongs to a target of these rules: no figures")
     for note in metrics.notes:
         session.note(f"{opened.dataset.name}: {note}")
     if run is not None and opened.is_own_data:
         keep(session, run, split, document)
-    session.show({"data": opened.dataset.name, "split": split, **document}, *views(metrics, opened, split))
+    session.show({"data": opened.dataset.name, "split": split, **document}, *views(metrics, opened, split, more))
 
 
 def choose(session: Session, run: Path | None, rules: Path | None, data: str | None) -> Opened:
@@ -73,10 +79,69 @@ def keep(session: Session, run: Path, split: str, document: dict[str, Any]) -> N
         session.note(f"{run}: the figures were not kept there ({error.strerror})")
 
 
-def views(metrics: Metrics, opened: Opened, split: str) -> list[Any]:
+def left_out(run: Path, kb: KnowledgeBase) -> dict[str, int]:
+    """How many rules of a run other data cannot say; `open_run` says so to people."""
+    from ..learning.run import load_run
+    from ..rules.binding import bind
+
+    bound = bind(load_run(run).rules, kb)
+    return {"left_out_unknown_constant": bound.unknown_constant, "left_out_unknown_predicate": bound.unknown_predicate}
+
+
+def calibrated(session: Session, opened: Opened, run: Path | None, split: str, picture: Path | None) -> dict[str, Any]:
+    """The figures of `calibration_figures`, and the reliability plot where one is asked for."""
+    from ..evaluation import calibration_figures, scored_candidates
+
+    config, dataset = opened.config, opened.dataset
+    if split == "train":
+        if picture is not None:
+            raise ConfigError("--calibration needs facts that the rules have not seen; choose --split valid or test")
+        return {}
+    with session.progress() as progress:
+        found = calibration_of(session, opened, run)
+        candidates = scored_candidates(opened.rules, dataset.kb, dataset.splits, split, seed=config.seed,
+                                       threads=config.threads, memory=config.memory, progress=progress)
+    if picture is not None:
+        from ..evaluation.reliability_plot import plot_reliability
+
+        if not len(candidates):
+            raise DataError(f"{dataset.name}: no rule reaches a candidate of a {split} fact: there is nothing to draw")
+        plot_reliability(candidates, found, picture, f"{dataset.name}, {split}")
+        session.note(f"reliability plot: {picture}")
+    if found is None and len(candidates):
+        session.note(f"{dataset.name}: scores are not calibrated, as there are no validation facts or too few of them "
+                     "are reached; brier and ece are those of the scores")
+    return calibration_figures(candidates, found)
+
+
+def calibration_of(session: Session, opened: Opened, run: Path | None) -> Calibration | None:
+    """What the run keeps; else fitted on the validation facts of this data, and kept if it is the run's own.
+
+    Rules that are applied elsewhere keep the map of what they were learned from.
+    """
+    from ..learning.calibrating import calibrate, load_calibration, save_calibration
+    from ..learning.run import load_info
+
+    kept = load_calibration(run) if run is not None else None
+    if kept is not None or (run is not None and not opened.is_own_data):
+        return kept
+    info = None if run is None else load_info(run)
+    # Not the seed of this call: what a run keeps follows from the run alone.
+    seed = opened.config.seed if info is None else info.seed
+    found = calibrate(opened.rules, opened.dataset, seed, opened.config.threads, opened.config.memory)
+    if run is not None and info is not None and found is not None and info.checksum == opened.dataset.checksum:
+        try:
+            save_calibration(run, found)
+        except OSError as error:
+            session.note(f"{run}: the calibration was not kept there ({error.strerror})")
+    return found
+
+
+def views(metrics: Metrics, opened: Opened, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
+    """The figures overall, with `more` beside them, and those of each predicate."""
     from .render import cells, pairs_table, plain_table
 
-    document = metrics.to_dict()
+    document = metrics.to_dict() | dict(more or {})
     overall = {key: value for key, value in document.items() if key not in ("per_predicate", "notes")}
     for key in ("seconds", "peak_memory_mb"):
         overall[key] = f"{overall[key]:,.1f}"

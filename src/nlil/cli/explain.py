@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,16 @@ def explain(
 ) -> None:
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
     from ..explanation import explain as explain_fact
+    from ..learning.calibrating import load_calibration
+    from .render import number
 
     opened = open_run(session, run, data)
     explanation = explain_fact(opened.rules, opened.base, query, top=top, memory=opened.config.memory)
-    session.show(explanation.to_dict(), explanation)
+    kept = load_calibration(run)
+    probability = None
+    if kept is not None:
+        probability = kept.probability(explanation.score, explanation.fact.predicate.arity)
+    views: list[Any] = [explanation]
+    if probability is not None:
+        views.append(f"probability {number(probability)}: what this score means for a fact not seen before")
+    session.show({**explanation.to_dict(), "probability": probability}, *views)

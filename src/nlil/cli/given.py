@@ -1,71 +1,97 @@
-"""Rules from a file: Prolog text (.pl, .txt, ...), or JSON as `nlil rules --format json` writes it."""
+"""Rules and exclusions from a file: Prolog text (.pl, .txt, ...), or JSON as `nlil rules --format json` writes it."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, NlilError, RuleSyntaxError
+from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule, ScoredRule
 
 if TYPE_CHECKING:
     from ..data import Dataset
     from ..learning.config import LearnerConfig
     from ..progress import Progress
-    from ..rules import RuleSet
+    from ..rules import Exclusion, RuleSet
 
 Placed = tuple[Rule, str]
 """A rule and where it stands, for messages."""
+Denied = tuple[tuple[Predicate, Step], str]
+"""What never holds with what, and where that stands."""
 
 
-def read_rules(path: Path) -> list[Placed]:
+@dataclass(frozen=True)
+class Given:
+    rules: list[Placed]
+    denials: list[Denied]
+
+
+def read_rules(path: Path) -> Given:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError("expected UTF-8 text", path) from error
-    rules = _from_json(text, path) if path.suffix.lower() == ".json" else _from_prolog(text, path)
-    if not rules:
+    given = _from_json(text, path) if path.suffix.lower() == ".json" else _from_prolog(text, path)
+    if not given.rules:
         raise DataError("no rules, expected lines such as p(X, Y) :- q(X, Z1), r(Z1, Y).", path)
-    return rules
+    return given
 
 
-def _from_prolog(text: str, path: Path) -> list[Placed]:
-    from ..logic.parse import parse_rules
+def _from_prolog(text: str, path: Path) -> Given:
+    from ..logic.parse import parse_program
 
     try:
-        return [(rule, f"{path}:{line}") for rule, line in parse_rules(text)]
+        rules, denials = parse_program(text)
     except RuleSyntaxError as error:
         raise DataError(str(error), path) from error
+    return Given([(rule, f"{path}:{line}") for rule, line in rules],
+                 [(denial, f"{path}:{line}") for denial, line in denials])
 
 
-def _from_json(text: str, path: Path) -> list[Placed]:
-    """{"rules": [...]} or a list; an item is a rule's text or an object with a `rule`."""
-    from ..logic.parse import parse_rule
+def _from_json(text: str, path: Path) -> Given:
+    """{"rules": [...], "exclusions": [...]} or a list of rules; an item is a text or an object with it."""
+    from ..logic.parse import parse_program, parse_rule
 
     try:
         document: Any = json.loads(text)
-        items = document["rules"] if isinstance(document, dict) else document
-        if not isinstance(items, list):
-            raise TypeError(f"got {type(items).__name__}")
-        texts = [item if isinstance(item, str) else item["rule"] for item in items]
-        for number, item in enumerate(texts, start=1):
-            if not isinstance(item, str):
-                raise TypeError(f"rule {number} is no text: {item!r}")
+        is_object = isinstance(document, dict)
+        rules = _texts(document["rules"] if is_object else document, "rule")
+        exclusions = _texts(document.get("exclusions", []) if is_object else [], "exclusion")
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"expected a JSON list of rules, or an object with a list `rules` ({error})", path) from error
-    placed = []
-    for number, item in enumerate(texts, start=1):
+    given = Given([], [])
+    for number, item in enumerate(rules, start=1):
         try:
-            placed.append((parse_rule(item), f"{path}: rule {number}"))
+            given.rules.append((parse_rule(item), f"{path}: rule {number}"))
         except RuleSyntaxError as error:
             raise DataError(f"rule {number}: {error}", path) from error
-    return placed
+    for number, item in enumerate(exclusions, start=1):
+        try:
+            more, denials = parse_program(item)
+        except RuleSyntaxError as error:
+            raise DataError(f"exclusion {number}: {error}", path) from error
+        if more or len(denials) != 1:
+            raise DataError(f"exclusion {number}: expected one denial such as :- p(X, Y), q(X, Y). got {item!r}", path)
+        given.denials.append((denials[0][0], f"{path}: exclusion {number}"))
+    return given
 
 
-def counted(given: list[Placed], path: Path, dataset: Dataset, config: LearnerConfig, progress: Progress) -> RuleSet:
-    """The rules with statistics of the training facts; each rule once."""
+def _texts(items: Any, what: str) -> list[str]:
+    """The text of each item: the item itself, or what it has under the name `what`."""
+    if not isinstance(items, list):
+        raise TypeError(f"got {type(items).__name__}")
+    texts = [item if isinstance(item, str) else item[what] for item in items]
+    for number, item in enumerate(texts, start=1):
+        if not isinstance(item, str):
+            raise TypeError(f"{what} {number} is no text: {item!r}")
+    return texts
+
+
+def counted(given: Given, path: Path, dataset: Dataset, config: LearnerConfig, progress: Progress) -> RuleSet:
+    """The rules and exclusions with statistics of the training facts; each once."""
     from ..engine.evaluator import Evaluator
     from ..engine.statistics import rule_stats
     from ..rules.ruleset import Aggregation, RuleSet
@@ -73,13 +99,26 @@ def counted(given: list[Placed], path: Path, dataset: Dataset, config: LearnerCo
     evaluator = Evaluator(dataset.kb, memory=config.memory)
     negatives = dataset.splits.negatives.get("train")
     scored: dict[Rule, ScoredRule] = {}
-    for done, (rule, place) in enumerate(given, start=1):
+    for done, (rule, place) in enumerate(given.rules, start=1):
         if rule not in scored:
             try:
                 stats = rule_stats(evaluator, rule, negatives)
             except NlilError as error:
                 raise NlilError(f"{place}: {error}") from error
             scored[rule] = ScoredRule(rule, stats, stats.smoothed)
-        progress("statistics", done, len(given))
+        progress("statistics", done, len(given.rules))
     rules = RuleSet.of(dataset.kb, list(scored.values()), Aggregation(config.aggregation, config.aggregation_top))
-    return replace(rules, weight=None)  # the smoothed confidence, unrounded, as in a run
+    # Weights: the smoothed confidence, unrounded, as in a run.
+    return replace(rules, weight=None, exclusions=_exclusions(given.denials, dataset))
+
+
+def _exclusions(denials: list[Denied], dataset: Dataset) -> tuple[Exclusion, ...]:
+    from ..search.exclusions import count_exclusions
+
+    for (target, step), place in denials:
+        try:
+            dataset.kb.predicate_id(target)
+            dataset.kb.predicate_id(step.predicate)
+        except NlilError as error:
+            raise NlilError(f"{place}: {error}") from error
+    return count_exclusions(dataset.kb, [denial for denial, _ in denials])

@@ -198,6 +198,7 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
         "data": data,
         "num_rules": len(learned.rules),
         "kinds": kinds(learned.rules),
+        "num_exclusions": len(learned.rules.exclusions),
         "targets": [p.name for p in learned.targets],
         "missing": dict(learned.missing),
         "partial": learned.partial,

@@ -77,6 +77,9 @@ def open_run(session: Session, run: Path, data: str | None) -> Opened:
             f"{left_out:,} of {len(learned.rules):,} rules are left out: {bound.unknown_predicate:,} name a predicate "
             f"and {bound.unknown_constant:,} an entity that {dataset.name} does not have"
         )
+    if bound.unknown_exclusion:
+        session.note(f"{bound.unknown_exclusion:,} of {len(learned.rules.exclusions):,} exclusions are left out: they "
+                     f"name a predicate that {dataset.name} does not have")
     if left_out and left_out == len(learned.rules):
         raise RunError(f"none of its {left_out:,} rules can be said about {dataset.name}, which has none of their "
                        "predicates or entities; name data with the same predicates", run)

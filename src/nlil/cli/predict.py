@@ -28,7 +28,7 @@ def predict(
     """Rank the answers to a query; facts that are known already are marked."""
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError("predict needs a query such as \"uncle(alice, ?)\", or --queries FILE with --out FILE.tsv")
-    predictor = predictor_of(open_run(session, run, data))
+    predictor = predictor_of(open_run(session, run, data), run)
     if query is not None:
         answers = predictor.predict(query, top)
         session.show({"query": query, "answers": [a.to_dict() for a in answers]},
@@ -37,17 +37,19 @@ def predict(
         answer_all(session, predictor, queries, out, top)
 
 
-def predictor_of(opened: Opened) -> Predictor:
+def predictor_of(opened: Opened, run: Path) -> Predictor:
     """Known are the facts of all splits: a held-out fact that is found is no discovery."""
     from ..evaluation import Predictor
+    from ..learning.calibrating import load_calibration
 
     kb, config = opened.base, opened.config
     known = kb.facts + opened.dataset.splits.all()
-    return Predictor(opened.rules, kb, known, config.threads, config.memory)
+    return Predictor(opened.rules, kb, known, config.threads, config.memory, load_calibration(run))
 
 
 def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path, top: int) -> None:
-    """One line for each answer: query, rank, entity, score, 1 if the fact is known."""
+    """One line for each answer: query, rank, entity, score, 1 if the fact is known, the probability where
+    the run has a calibration."""
     from ..data.files import lines, replacing
 
     asked = [(number, text.strip()) for number, text in lines(queries)]
@@ -55,14 +57,15 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
         raise ConfigError(f"{queries}: no queries, expected one a line such as uncle(alice, ?)")
     written = 0
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as stream, session.progress() as progress:
-        stream.write("query\trank\tentity\tscore\tknown\n")
+        stream.write("query\trank\tentity\tscore\tknown\tprobability\n")
         for done, (number, text) in enumerate(asked, start=1):
             try:
                 found = predictor.predict(text, top)
             except NlilError as error:
                 raise NlilError(f"{queries}:{number}: {error}") from error
             for rank, item in enumerate(found, start=1):
-                stream.write(f"{text}\t{rank}\t{item.entity}\t{item.score:.9g}\t{int(item.known)}\n")
+                probability = "" if item.probability is None else f"{item.probability:.9g}"
+                stream.write(f"{text}\t{rank}\t{item.entity}\t{item.score:.9g}\t{int(item.known)}\t{probability}\n")
             written += len(found)
             progress("queries", done, len(asked))
     session.show({"queries": len(asked), "answers": written, "out": str(out)},
@@ -84,8 +87,12 @@ def view(query: str, answers: list[Answer]) -> Any:
 
     if not answers:
         return f"{query}: no rule gives an answer"
-    table = plain_table("", "answer", "score", "known", title=query, right=("", "score"))
+    # Without a calibration no column stands empty.
+    has_probability = any(a.probability is not None for a in answers)
+    extra = ("probability",) if has_probability else ()
+    table = plain_table("", "answer", "score", *extra, "known", title=query, right=("", "score", *extra))
     for rank, a in enumerate(answers, start=1):
         shown = a.entity if a.label == a.entity else f"{a.label} ({a.entity})"
-        table.add_row(*cells(rank, shown, a.score, "yes" if a.known else ""))
+        meaning = (a.probability,) if has_probability else ()
+        table.add_row(*cells(rank, shown, a.score, *meaning, "yes" if a.known else ""))
     return table

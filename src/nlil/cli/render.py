@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..rules import RuleSet
 
 DISTINCT = "\u2260"
+SHOWN_EXCLUSIONS = 6
 
 Reader = Callable[["Rule"], str]
 
@@ -83,6 +84,22 @@ def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = N
         text = short_text(item.rule, read)
         table.add_row(*cells(text, mark, item.weight, s.confidence, s.pca_confidence, s.support, s.body_size))
     return table
+
+
+def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
+    """For each of the targets one line with what excludes it, what chance speaks most against first."""
+    from ..explanation.labels import Labels
+    from ..logic.denial import step_text
+
+    label = Labels(rules.entity_labels, rules.predicate_labels).predicate
+    lines = []
+    for target in targets:
+        mine = [e for e in rules.exclusions if e.target == target]
+        if mine:
+            names = [step_text(e.step, label) for e in mine[:SHOWN_EXCLUSIONS]]
+            more = f" and {len(mine) - len(names):,} more" if len(mine) > len(names) else ""
+            lines.append(f"never with {label(target.name)}(X, Y), {number(len(mine))} in all: {', '.join(names)}{more}")
+    return lines
 
 
 def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ def rules(
     format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is "
                                         "exact.")] = "text",
 ) -> None:
-    """List the rules of a run, best first."""
+    """List the rules of a run, best first, and what never holds together with their targets."""
     from ..learning.run import load_run
 
     chosen = "json" if session.as_json else format
@@ -49,9 +49,13 @@ def rules(
 
 
 def show_text(session: Session, rules: RuleSet, count: int) -> None:
-    from .render import DISTINCT, reader, rule_table
+    from rich.text import Text
 
-    views = [rule_table(rules.top(count), reader(rules))]
+    from .render import DISTINCT, exclusion_lines, reader, rule_table
+
+    shown = rules.top(count)
+    targets = dict.fromkeys(scored.rule.target for scored in shown)
+    views: list[Any] = [rule_table(shown, reader(rules)), *map(Text, exclusion_lines(rules, targets))]
     if count < len(rules):
         size = f"{count:,} of {len(rules):,} rules; --top 0 shows all."
     else:
@@ -60,9 +64,11 @@ def show_text(session: Session, rules: RuleSet, count: int) -> None:
 
 
 def write_prolog(rules: RuleSet, count: int) -> None:
-    """One rule per line, exact: parse_rule reads it back."""
+    """One rule or exclusion per line, exact: parse_program reads it back."""
     for row in rules.order()[:count]:
         sys.stdout.write(f"{rules.rule(int(row))}\n")
+    for exclusion in rules.exclusions:
+        sys.stdout.write(f"{exclusion}\n")
 
 
 def write_json(rules: RuleSet, count: int) -> None:
@@ -75,4 +81,5 @@ def write_json(rules: RuleSet, count: int) -> None:
     for row in rules.order()[:count]:
         sys.stdout.write(separator + json.dumps(rule_document(rules[int(row)], read), ensure_ascii=False))
         separator = ",\n"
-    sys.stdout.write("\n]}\n")
+    exclusions = ",\n".join(json.dumps(e.to_dict(), ensure_ascii=False) for e in rules.exclusions)
+    sys.stdout.write(f'\n], "exclusions": [\n{exclusions}\n]}}\n')

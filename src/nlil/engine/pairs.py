@@ -18,6 +18,7 @@ from .bits import Words, look_up, pack, whole_rows
 from .evaluator import Evaluator
 from .frontier import Queries, Rows
 from .lines import X_NODE, Y_NODE, Hidden, IdLine
+from .sets import Sets
 
 MOST_PAIRS = 2**26
 """Pairs of entities that are kept as bits; beyond, and and or of the few that hold cost less."""
@@ -83,6 +84,7 @@ class Pairs:
         self.as_bits = self.n**2 <= min(MOST_PAIRS, 8 * evaluator.memory // STATEMENTS)
         self.kept = Kept(evaluator.memory // 4)
         self.everything = torch.arange(self.n, device=evaluator.index.device)
+        self.sets = Sets(evaluator.kb)
 
     def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
         """Whether the statement holds for each of the pairs."""
@@ -139,9 +141,15 @@ class Pairs:
 
     def _side(self, rule: Rule, statement: Statement, line: IdLine) -> Mask:
         """A statement over one side, for each entity there; over none, for each x."""
-        queries = given_queries(self.evaluator, self.everything, Y_NODE if line.uses_y else X_NODE)
-        return self.kept.get((statement, rule.distinct),
-                             lambda: truth_of(self.evaluator, rule, line, queries, None))
+
+        def make() -> Mask:
+            members = None if rule.distinct else self.sets.members(line)
+            if members is not None:
+                return members
+            queries = given_queries(self.evaluator, self.everything, Y_NODE if line.uses_y else X_NODE)
+            return truth_of(self.evaluator, rule, line, queries, None)
+
+        return self.kept.get((statement, rule.distinct), make)
 
     def _walk(self, rule: Rule, statement: Statement) -> Iterator[tuple[slice, Rows]]:
         def run(low: int, high: int) -> Rows:

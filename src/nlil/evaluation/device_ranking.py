@@ -20,6 +20,7 @@ from ..engine.calculus import ranges
 from ..engine.edges import EdgeIndex
 from ..engine.kernels import compiled
 from ..engine.walk import NO_LIMIT, WalkSpace, reach
+from .device_exclusions import exclude
 from .evidence import tie_bounds
 from .plan import Plan
 
@@ -135,6 +136,7 @@ class _Rules:
         self.back_evidence = put(np.concatenate([p.back_evidence for p in plans]))
         self.prior = put(np.stack([p.prior for p in plans])) if len(plans) * n < 2**28 else None
         self.back_prior = [p.back_prior for p in plans]
+        self.excluded = torch.as_tensor(np.stack([p.excluded for p in plans]), device=ranker.device)
         self._chains(plans)
 
     def _chains(self, plans: list[Plan]) -> None:
@@ -188,8 +190,10 @@ class _Rules:
             np.stack([self.groups[g].plan.prior for g in group]))
         base = r.put(np.array([self.back_prior[g][a] for g, a in zip(group, query)]))[:, None]
         if strongest_only:
-            return torch.maximum(torch.maximum(slots[:, :, 0], prior), base)
-        return slots.sum(dim=2) + prior + base
+            total = torch.maximum(torch.maximum(slots[:, :, 0], prior), base)
+        else:
+            total = slots.sum(dim=2) + prior + base
+        return exclude(total, known, self.excluded, owner, r.pointer, r.code, r.neighbour)
 
     def _chain_lists(self, query: Longs, group: Longs) -> tuple[Tensor, ...]:
         """(pointer of each query, begin, end, evidence) of its chains, and the array they point into."""

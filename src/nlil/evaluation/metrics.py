@@ -16,7 +16,8 @@ from .ranking import Ranks
 class Metrics:
     """`values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes,
     precision, recall and f1 for other unary targets; fixpoint_precision, fixpoint_recall and fixpoint_f1
-    for recursive targets: the same of what the confident rules derive when no target fact is given."""
+    for recursive targets: the same of what the confident rules derive when no target fact is given;
+    auc and accuracy where the split has negatives."""
 
     values: Mapping[str, float]
     per_predicate: Mapping[str, Mapping[str, float]]

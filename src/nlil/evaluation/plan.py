@@ -8,21 +8,25 @@ Seen from there a rule is one of
     prior    p(X, c) :- true proposes c for every a
     back     p(a, Y) with the head's constant a: a body on the candidate itself (item or code, or true)
 
+`excluded` codes lead from a to candidates that are no answers, whatever the rules say.
+
 Every other rule is evaluated by the general engine; `rest` lists those rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, offsets
+from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..engine.edges import EdgeIndex
 from ..rules import RuleSet
 from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
-from .evidence import evidence
+from ..rules.ruleset import KINDS, Aggregation
+from .evidence import UNIT, evidence
 
 
 class Plan(NamedTuple):
@@ -48,6 +52,12 @@ class Plan(NamedTuple):
     back_distinct: np.ndarray
     back_evidence: Longs
     back_prior: Longs
+    # which codes rule out the entity that they lead to from the known one
+    excluded: Mask
+    # row of `weight` for each of ruleset.KINDS; weight[row, i] / UNIT is what the i-th strongest rule there counts
+    kind: Longs
+    weight: np.ndarray
+    prior_weight: int
 
 
 class Shapes(NamedTuple):
@@ -92,6 +102,7 @@ def plan(rules: RuleSet, kb: KnowledgeBase, edges: EdgeIndex, parts: Shapes, dir
     """Lay out `rules` (all of one binary target) for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
     is_unary = unary_mask(kb)
     power = evidence(rules.weights)
+    parts = _that_count(rules, parts, direction)
     chain = parts.chain[np.lexsort((parts.chain, -power[parts.chain]))]
     steps = rules.steps[chain].astype(np.int64)
     length = (steps != NO_STEP).sum(axis=1)
@@ -130,7 +141,40 @@ def plan(rules: RuleSet, kb: KnowledgeBase, edges: EdgeIndex, parts: Shapes, dir
         prior,
         offsets(rules.head_entity[back], kb.num_entities), body.astype(np.int32), rules.distinct[back], power[back],
         back_prior,
+        np.zeros(edges.num_codes, bool),
+        *kind_weights(rules.aggregation),
     )  # fmt: skip
+
+
+def _that_count(rules: RuleSet, parts: Shapes, direction: int) -> Shapes:
+    """Without the kinds that a weighing gives no weight: walking them would change nothing."""
+    if not rules.aggregation.weighing:
+        return parts
+    counts = kind_weights(rules.aggregation)[1].max(axis=1) > 0
+    one_step = (rules.steps[parts.chain] != NO_STEP).sum(axis=1) == 1
+    answers = SECOND if direction == 0 else FIRST
+
+    def constant(rows: Longs, any_body: int) -> Longs:
+        return rows[np.where(rules.fixed[rows] == answers, counts[2 + any_body], counts[4 + any_body])]
+
+    return parts._replace(chain=parts.chain[np.where(one_step, counts[0], counts[1])],
+                          anchored=constant(parts.anchored, 0), half=constant(parts.half, 1))
+
+
+def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
+    """`Plan.kind`, `.weight`, `.prior_weight`: without a weighing all kinds but priors share one row."""
+    if not aggregation.weighing:
+        return np.zeros(len(KINDS), np.int64), np.full((1, max(aggregation.top, 1)), UNIT, np.int64), UNIT
+    factor, discount = np.array(aggregation.weighing).T
+    weight = np.rint(UNIT * factor[:, None] * discount[:, None] ** np.arange(aggregation.top)).astype(np.int64)
+    return np.arange(len(KINDS)), weight[:-1], int(weight[-1, 0])
+
+
+def excluded_codes(codes: Iterable[int], direction: int, num_codes: int) -> Mask:
+    """Steps from subject to object that rule a pair out, as a query walks them: backwards from a known object."""
+    excluded = np.zeros(num_codes, bool)
+    excluded[[code ^ direction for code in codes]] = True
+    return excluded
 
 
 def item_ids(edges: EdgeIndex, code: np.ndarray, entity: np.ndarray) -> Longs:

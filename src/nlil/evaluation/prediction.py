@@ -15,6 +15,7 @@ from ..logic.parse import Query, parse_query
 from ..logic.predicate import Predicate
 from ..rules import RuleSet
 from ..rules.binding import bind
+from .calibration import Calibration
 from .evidence import score
 from .members import MemberScorer
 from .ranking import Ranker
@@ -28,18 +29,22 @@ class Answer:
     label: str
     score: float
     known: bool
+    probability: float | None = None
+    """What the score means for a fact not seen before; None without a calibration."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"entity": self.entity, "label": self.label, "score": self.score, "known": self.known}
+        return {"entity": self.entity, "label": self.label, "score": self.score, "probability": self.probability,
+                "known": self.known}
 
 
 class Predictor:
     """Answers queries over one base; keep it for many queries."""
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, known: Facts | None = None, threads: int = 1,
-                 memory: int = 2**30) -> None:
+                 memory: int = 2**30, calibration: Calibration | None = None) -> None:
         self.rules, self.kb, self.threads, self.memory = bind(rules, kb).rules, kb, threads, memory
         self.known = kb.facts if known is None else known
+        self.calibration = calibration or Calibration({})
         self.ranker = Ranker(self.rules, kb, threads, memory)
 
     def predict(self, query: str | Query, top: int = 10) -> list[Answer]:
@@ -60,23 +65,24 @@ class Predictor:
         facts = self.known.of(target)
         sides = (facts.subject, facts.object)
         known = sides[1 - direction][sides[direction] == known_end]
-        return self._answers(evidence, known, top, asked)
+        return self._answers(evidence, known, top, asked, 2)
 
     def _members(self, target: int, entity: int | None, top: int) -> list[Answer]:
         scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
         entities = np.arange(self.kb.num_entities, dtype=np.int32) if entity is None else np.array([entity], np.int32)
         evidence = np.zeros(self.kb.num_entities, np.int64)
         evidence[entities] = scorer.evidence(entities)[:, 0]
-        return self._answers(evidence, self.known.of(target).subject, top, entity)
+        return self._answers(evidence, self.known.of(target).subject, top, entity, 1)
 
-    def _answers(self, evidence: Longs, known: Ids, top: int, asked: int | None) -> list[Answer]:
+    def _answers(self, evidence: Longs, known: Ids, top: int, asked: int | None, arity: int) -> list[Answer]:
         if asked is not None:
             best = np.array([asked])
         else:
             best = np.lexsort((np.arange(len(evidence)), -evidence))[:top]
             best = best[evidence[best] > 0]
         names, scores, is_known = self.kb.entities.names(best), score(evidence[best]), np.isin(best, known)
-        return [Answer(name, self.kb.label(name), float(s), bool(k)) for name, s, k in zip(names, scores, is_known)]
+        return [Answer(name, self.kb.label(name), float(s), bool(k), self.calibration.probability(float(s), arity))
+                for name, s, k in zip(names, scores, is_known)]
 
     def resolve(self, query: Query) -> Predicate:
         """The predicate of the query, by name and number of arguments."""

@@ -20,6 +20,7 @@ from .fixpoints import judge_fixpoints
 from .members import MemberScorer
 from .metrics import Metrics, best_threshold, class_ranks, decision_figures, rank_figures, recall_figures
 from .ranking import Ranker, Ranks
+from .triples import classify_triples
 
 
 def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits | None = None, split: str = "test",
@@ -30,6 +31,7 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
     Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own
     fact; the filter uses all splits. `targets` defaults to what the rules were learned for.
     Recursive targets are judged by their least fixpoint too, none of their facts given (`judge_fixpoints`).
+    Where `splits` has negatives of the split, facts are told from them too (`classify_triples`).
     """
     started = time.perf_counter()
     bound = bind(rules, kb)
@@ -37,7 +39,10 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
     notes = [f"{count} rules left out: {what} unknown in this data"
              for count, what in ((bound.unknown_constant, "a constant"), (bound.unknown_predicate, "a predicate"))
              if count]
+    if bound.unknown_exclusion:
+        notes.append(f"{bound.unknown_exclusion} exclusions left out: a predicate unknown in this data")
     known = (splits.all() if splits is not None else facts) + kb.facts
+    training = kb
     context = splits.context.get(split) if splits is not None else facts.context
     if context is not None:
         kb = kb.with_facts(context)
@@ -56,6 +61,12 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
     for name, fixpoint in judged.per_predicate.items():
         per_predicate[name] = {**per_predicate[name], **fixpoint}
     notes += judged.notes
+    if splits is not None:
+        told = classify_triples(rules, training, splits, split, chosen, threads, memory)
+        values |= told.values
+        for name, figures in told.per_predicate.items():
+            per_predicate[name] = {**per_predicate.get(name, {"num_queries": 0}), **figures}
+        notes += told.notes
     return Metrics(values, per_predicate, num_queries, len(rules), time.perf_counter() - started, peak_memory_mb(),
                    tuple(notes))
 

@@ -15,9 +15,11 @@ from ..engine.edges import EdgeIndex, edge_index
 from ..engine.pool import Pool
 from ..progress import Progress, silent
 from ..rules import RuleSet
+from ..rules.exclusion import by_code
+from ..rules.ruleset import KINDS
 from .evidence import score, tie_bounds
 from .general import general_evidence
-from .plan import Plan, Shapes, plan, shapes, unary_mask
+from .plan import Plan, Shapes, excluded_codes, plan, shapes, unary_mask
 from .scoring import ScoreSpace, count_ranks, score_query, score_space
 
 BLOCK = 32
@@ -58,19 +60,21 @@ class Ranker:
         self.rules, self.kb, self.memory, self.device = rules, kb, memory, resolve_device(device)
         self.edges: EdgeIndex = edge_index(kb)
         self.is_unary = unary_mask(kb)
+        self._exclusions = by_code(rules.exclusions, kb)
         self._order = np.argsort(rules.head, kind="stable")
         self._pointer = offsets(rules.head[self._order], kb.num_predicates)
         top = rules.aggregation.top if rules.aggregation.kind == "noisy-or" else 1
         self.top, self.strongest_only = top, rules.aggregation.kind == "max"
         width = rules.steps.shape[1]
-        self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width), threads)
+        kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
+        self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width, kinds), threads)
 
     def rows_of(self, target: int) -> Longs:
         """Rows of the whole set whose head is the predicate id `target`."""
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        """The plan of the line rules, and the rules that only the general engine can evaluate."""
+        """The plan of the line rules and exclusions, and the rules that only the general engine can evaluate."""
         mine = self.rules.take(self.rows_of(target))
         parts = shapes(mine, self.is_unary)
         if self.kb.facts.weight is not None:
@@ -79,7 +83,8 @@ class Ranker:
             none = others[:0]
             parts = Shapes(none, none, none, parts.prior, others)
         layout = plan(mine, self.kb, self.edges, parts, direction)
-        return layout._replace(code=2 * target + direction), mine.take(parts.rest)
+        excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.edges.num_codes)
+        return layout._replace(code=2 * target + direction, excluded=excluded), mine.take(parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""
@@ -92,9 +97,9 @@ class Ranker:
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
         """Ranks for both directions of every binary fact; answers in `known` are filtered."""
-        groups = list(self._groups(facts))
+        groups = list(self.groups(facts))
         results = [np.zeros((4, 0), np.int64)]
-        if self.device == "cuda":
+        if self.device == "cuda" and not self.rules.aggregation.weighing:  # kinds are kept apart on a CPU only
             on_device, groups = self._on_device(groups, facts, known, hide)
             results.append(on_device)
         for done, (target, direction, rows) in enumerate(groups):
@@ -133,7 +138,7 @@ class Ranker:
             there.append(Group(layout, rows, ends[direction], ends[1 - direction], direction))
         return DeviceRanker(self, self.device).rank(there, known, self.memory), rest
 
-    def _groups(self, facts: Facts) -> Iterator[tuple[int, int, Longs]]:
+    def groups(self, facts: Facts) -> Iterator[tuple[int, int, Longs]]:
         binary = np.flatnonzero(~facts.is_unary)
         for target in np.unique(facts.predicate[binary]):
             rows = binary[facts.predicate[binary] == target]

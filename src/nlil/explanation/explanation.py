@@ -14,6 +14,7 @@ from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text
+from ..rules.exclusion import Exclusion
 from .labels import Labels
 
 if TYPE_CHECKING:
@@ -54,9 +55,18 @@ class Miss:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """The fact `by` is in the data, and what is explained never holds together with it."""
+
+    by: Fact
+    exclusion: Exclusion
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
 
+    Where `excluded` says that another fact rules it out, the score and all shares are 0.
     num_fired    rules that fire
     num_counted  those that count for the score: the strongest and the priors
     other_share  what the counted rules contribute that are not among the supports
@@ -70,6 +80,7 @@ class Explanation:
     num_fired: int
     num_counted: int
     other_share: float
+    excluded: Excluded | None = None
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,6 +95,9 @@ class Explanation:
             "num_fired": self.num_fired,
             "num_counted": self.num_counted,
             "other_share": self.other_share,
+            "excluded": None if self.excluded is None else {
+                "by": fact_text(self.excluded.by), "label": self.labels.fact(self.excluded.by),
+                **self.excluded.exclusion.to_dict()},
             "supports": [self._support(s) for s in self.supports],
             "misses": [self._miss(m) for m in self.misses],
         }

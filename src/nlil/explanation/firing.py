@@ -7,7 +7,7 @@ thousands of them, of which a few fire.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,10 +20,12 @@ from ..engine.kernels import compiled
 from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..evaluation.evidence import evidence
 from ..evaluation.members import walkable
-from ..evaluation.plan import reversed_steps, shapes, unary_mask
+from ..evaluation.plan import Shapes, reversed_steps, shapes, unary_mask
 from ..logic.formula import Constant
 from ..rules import RuleSet
 from ..rules.coding import FIRST, FREE, NO_STEP
+from ..rules.exclusion import Exclusion, by_code
+from ..rules.ruleset import KINDS
 
 Pair = tuple[int, int]
 
@@ -32,7 +34,7 @@ Pair = tuple[int, int]
 class Fired:
     """Rules that hold for a fact. `rows` are rows of the whole set, ascending; `value` is 1 where facts are crisp.
 
-    `asked` are the rows whose head fits the fact, whether they hold or not.
+    `asked` are the rows whose head fits the fact, whether they hold or not. `exclusion` rules the fact out.
     """
 
     rows: Longs
@@ -40,6 +42,8 @@ class Fired:
     value: Doubles
     is_prior: Mask
     asked: Longs
+    exclusion: Exclusion | None = None
+    kind: Longs | None = None  # of ruleset.KINDS, seen from the query p(x, ?); None for unary heads
 
 
 @compiled
@@ -61,6 +65,7 @@ class Firing:
         self.edges = edge_index(kb) if edges is None else edges
         self.is_unary = unary_mask(kb)
         self.is_soft = kb.facts.weight is not None
+        self._exclusions = by_code(rules.exclusions, kb)
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
 
     @cached_property
@@ -103,7 +108,28 @@ class Firing:
             evaluator = self.evaluator if own or hidden is None else self._without(target, hidden)
             for row in rest.tolist():
                 value[row] = evaluator.values(mine.rule(row), np.array([x]), np.array([y]), own)[0]
-        return self._fired(rows, mine, value, is_prior, fits)
+        fired = self._fired(rows, mine, value, is_prior, fits, self._exclusion(target, x, y, hidden))
+        return replace(fired, kind=self._kinds(mine, parts)[value > 0])
+
+    def _kinds(self, mine: RuleSet, parts: Shapes) -> Longs:
+        """Of each rule, as `scoring` tells them apart for a query that knows x."""
+        kind = np.full(len(mine), KINDS.index("other"))
+        kind[parts.prior] = KINDS.index("prior")
+        if not self.is_soft:
+            kind[parts.chain] = np.where((mine.steps[parts.chain] != NO_STEP).sum(axis=1) == 1, 0, 1)
+            for some, any_body in ((parts.anchored, 0), (parts.half, 1)):
+                kind[some] = any_body + np.where(mine.fixed[some] == FIRST, KINDS.index("query constant"),
+                                                 KINDS.index("answer constant"))
+        return kind
+
+    def _exclusion(self, target: int, x: int, y: int, hidden: Pair | None) -> Exclusion | None:
+        """The first exclusion of the target whose step leads from x to y."""
+        mine = self._exclusions.get(target)
+        if not mine:
+            return None
+        code, there = self._edges_of(x, target, hidden)
+        between = set(code[there == y].tolist())
+        return next((exclusion for step, exclusion in mine.items() if step in between), None)
 
     def _fits(self, mine: RuleSet, x: int, y: int) -> Mask:
         """Whether (x, y) is a tuple of each head: its constant, and one graph for both sides."""
@@ -176,10 +202,11 @@ class Firing:
             value[row] = self.evaluator.values(mine.rule(row), np.array([x]), None, hide)[0]
         return self._fired(rows, mine, value, is_prior, np.ones(len(mine), bool))
 
-    def _fired(self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask) -> Fired:
+    def _fired(self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask,
+               exclusion: Exclusion | None = None) -> Fired:
         holds = np.flatnonzero(value > 0)
         power = evidence(value[holds] * mine.weights[holds])
-        return Fired(rows[holds], power, value[holds], is_prior[holds], rows[fits])
+        return Fired(rows[holds], power, value[holds], is_prior[holds], rows[fits], exclusion)
 
 
 def firing_rules(rules: RuleSet, kb: KnowledgeBase, target: int, x: int, y: int | None = None, hide: bool = True,

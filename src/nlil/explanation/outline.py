@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..engine.grounding import Grounding
 from ..logic.formula import Not
+from ..logic.predicate import Fact
 from ..logic.rule import Rule
-from .explanation import Explanation, Miss, Support
+from .explanation import Excluded, Explanation, Miss, Support
 from .labels import Labels
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def outline(explanation: Explanation) -> Item:
     labels = explanation.labels
     below = tuple(_support(s, labels) for s in explanation.supports)
     unshown = explanation.num_counted - len(explanation.supports)
+    if explanation.excluded is not None:
+        below = (_excluded(explanation.excluded, explanation.fact, labels), *below)
     if unshown > 0:
         below += (Item(f"+{number(explanation.other_share)}", f"{_many(unshown, 'weaker rule')} beside these"),)
     if explanation.misses:
@@ -38,6 +41,11 @@ def outline(explanation: Explanation) -> Item:
     verb = "fires" if explanation.num_fired <= 1 else "fire"
     title = f"{labels.fact(explanation.fact)}  score {number(explanation.score)}"
     return Item(title, f"{state}; {fired} {verb}", below)
+
+
+def _excluded(excluded: Excluded, fact: Fact, labels: Labels) -> Item:
+    return Item(f"excluded: {labels.fact(fact)} and {labels.fact(excluded.by)} never hold together "
+                f"({excluded.exclusion.counts})")
 
 
 def _support(support: Support, labels: Labels) -> Item:

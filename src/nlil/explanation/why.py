@@ -15,7 +15,8 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..rules import RuleSet
 from ..rules.binding import bind
-from .explanation import Explanation, Miss, Support
+from ..rules.exclusion import Exclusion
+from .explanation import Excluded, Explanation, Miss, Support
 from .firing import Fired, Firing
 from .labels import Labels
 from .sharing import Shares, share_out
@@ -65,6 +66,7 @@ class Explainer:
             len(fired.rows),
             len(shares.order),
             float(shares.share[shown:].sum()),
+            None if fired.exclusion is None else excluded(fired.exclusion, fact),
             Labels.of(self.kb),
         )
 
@@ -88,7 +90,12 @@ class Explainer:
     # where rules fail -----------------------------------------------------------------------------
 
     def _failing(self, target: int, fired: Fired, count: int) -> list[int]:
-        """The strongest rules whose head fits and that do not fire; rules of weight 0 say nothing."""
+        """The strongest rules whose head fits and that do not fire; rules of weight 0 say nothing.
+
+        Of an excluded fact none: whatever they miss would not help it.
+        """
+        if fired.exclusion is not None:
+            return []
         quiet = np.setdiff1d(fired.asked, fired.rows, assume_unique=True)
         rules = self.rules.take(quiet)
         order = rules.order()
@@ -117,6 +124,11 @@ def closed(query: str | Query | Fact) -> Fact:
         raise NlilError(f"{query}: explain takes one fact without '?', as in uncle(alice, bob); to find answers use: "
                         "nlil predict")
     return Fact(Predicate(query.predicate, 1 if len(names) == 1 else 2), names)
+
+
+def excluded(exclusion: Exclusion, fact: Fact) -> Excluded:
+    arguments = fact.arguments[::-1] if exclusion.step.inverse else fact.arguments
+    return Excluded(Fact(exclusion.step.predicate, arguments), exclusion)
 
 
 def missing_facts(kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int,

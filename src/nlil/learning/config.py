@@ -19,7 +19,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
     "paper": {"search": "neural", "generator": "transformer", "squash": "sigmoid", "heads": 1, "instances": 1,
               "levels": 0, "steps": 2, "negative_sampling": "uniform", "beam": 1, "neural_constants": 0,
-              "priors": False, "refine": False, "restarts": 8, "epochs": 100, "patience": 20},
+              "priors": False, "exclusions": False, "refine": False, "weigh": False, "restarts": 8, "epochs": 100,
+              "patience": 20},
 }
 
 
@@ -35,6 +36,7 @@ class LearnerConfig:
     not_body: tuple[str, ...] = ()  # predicates not allowed in bodies
     constants: bool = True  # rules with constants: anchored, half-anchored, priors
     typed: bool = True  # variants of chains with a unary filter, where they raise confidence
+    exclusions: bool = True  # what never holds together with a target rules candidates out; not with search=neural
     top_rules: int = 0  # rules kept for each target, best first; 0: all
     samples: int = 50  # facts of each target from which chains longer than 2 are grown
     candidates: int = 30  # longer chains counted exactly for each target
@@ -75,6 +77,7 @@ class LearnerConfig:
     refine: bool = True  # after training, parts of the best rules are exchanged or added while exact F1 rises
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
+    weigh: bool = True  # after counting, how much each kind of rule counts is fitted on validation facts (200 or more)
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none
     device: str = "auto"  # auto, cpu, cuda
     threads: int = 0  # CPU threads; 0: all cores

@@ -17,13 +17,15 @@ from ..engine.device import resolve_device
 from ..engine.evaluator import Evaluator
 from ..engine.statistics import rule_stats
 from ..errors import NlilError
+from ..evaluation.weighing import fitted
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from ..neural.search import Found
 from ..progress import Progress, Stop, silent
-from ..rules import RuleSet
+from ..rules import Exclusion, RuleSet
 from ..rules.ruleset import Aggregation
 from ..search.count import Counted, count_rules
+from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
 from .checkpoint import Checkpoint
 from .config import LearnerConfig
@@ -91,7 +93,10 @@ class Learner:
             found = search_neural(kb, ids, config, splits, parts[0] if parts else None, progress, stop, checkpoint)
             parts.append(found.rules)
         rules = replace(RuleSet.join(parts or [found.rules]), asked=tuple(chosen),
-                        aggregation=Aggregation(config.aggregation, config.aggregation_top))
+                        aggregation=Aggregation(config.aggregation, config.aggregation_top),
+                        exclusions=self._exclusions(kb, ids, splits))
+        if config.weigh and config.search != "neural" and splits is not None and not stop():
+            rules = replace(rules, aggregation=self._weighed(kb, rules, splits, progress))
         explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
         unexplained = [int(t) for t in ids if not explained[t]]
         partial = stop.cut  # a second look for reasons does not make the search partial
@@ -131,6 +136,21 @@ class Learner:
         if not rules.support.all():
             rules = rules.take(rules.support > 0)  # the prior of a target without facts explains nothing
         return replace(counted, rules=self._best(rules, ids))
+
+    def _weighed(self, kb: KnowledgeBase, rules: RuleSet, splits: Splits, progress: Progress) -> Aggregation:
+        """Fitted on facts that no rule was counted on; the filter knows the training and validation facts only."""
+        if kb.facts.weight is not None:
+            return rules.aggregation  # soft facts are scored by the general engine, one query at a time
+        config = self.config
+        return fitted(rules, kb, splits.valid, kb.facts + splits.valid, config.seed, config.threads, config.memory,
+                      progress)
+
+    def _exclusions(self, kb: KnowledgeBase, ids: Ids, splits: Splits | None) -> tuple[Exclusion, ...]:
+        config = self.config
+        if not config.exclusions or config.search == "neural":
+            return ()
+        allowed = allowed_predicates(kb, config) if config.body or config.not_body else None
+        return find_exclusions(kb, ids.tolist(), None if splits is None else splits.valid, allowed=allowed)
 
     def _targets(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> list[Predicate]:
         if targets is None:

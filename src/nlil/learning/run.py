@@ -8,6 +8,7 @@
     history.jsonl      how training went, one JSON object a line; empty without training
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
+    calibration.json   what scores mean as probabilities (once it was fitted; see calibrating.py)
     checksums.json     sha256 of every file above, verified on load
     curves.png         history.jsonl as a picture (only after training); without a checksum, as no command reads it
     checkpoint/        unfinished work; see checkpoint.py
@@ -52,7 +53,8 @@ FORMAT = 2
 """2: the history has a file of its own."""
 REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet")
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
-LATER = (ATTENTIONS, CURVES, "metrics.json")
+METRICS, CALIBRATION = "metrics.json", "calibration.json"
+LATER = (ATTENTIONS, CURVES, METRICS, CALIBRATION)
 """Files that not every run has: those of a run that is replaced must not stay."""
 
 
@@ -67,6 +69,7 @@ class RunInfo:
     missing: Mapping[str, str]
     seconds: float
     versions: Mapping[str, str]
+    seed: int = 0
 
 
 def save_run(
@@ -163,6 +166,7 @@ def load_info(path: str | Path) -> RunInfo:
             missing=dict(values["missing"]),
             seconds=float(values["seconds"]),
             versions=dict(values["versions"]),
+            seed=int(values["seed"]),
         )
     except (KeyError, ValueError, TypeError) as error:
         raise RunError(f"run.json does not describe a run ({error}); learn again", path) from error
@@ -186,14 +190,19 @@ def verify(path: Path) -> None:
 
 
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
-    """Keep what was measured on a split in the folder. Valid after each step: checksums give way first."""
+    """Keep what was measured on a split in the folder."""
     path = Path(path)
+    known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
+    add_json(path, METRICS, {**known, split: dict(metrics)})
+
+
+def add_json(path: Path, name: str, value: Any) -> None:
+    """Put a file into a finished folder, or replace it. Valid after each step: checksums give way first."""
     checksums = dict(read_json(path / "checksums.json"))
-    known = read_json(path / "metrics.json") if (path / "metrics.json").is_file() else {}
-    checksums.pop("metrics.json", None)
+    checksums.pop(name, None)
     replace_json(path / "checksums.json", checksums)
-    replace_json(path / "metrics.json", {**known, split: dict(metrics)})
-    replace_json(path / "checksums.json", {**checksums, "metrics.json": sha256(path / "metrics.json")})
+    replace_json(path / name, value)
+    replace_json(path / "checksums.json", {**checksums, name: sha256(path / name)})
 
 
 def _write(learned: Learned, folder: Path, source: str | None, checksum: str | None) -> None:

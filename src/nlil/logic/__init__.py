@@ -26,7 +26,7 @@ from .formula import (
     statements,
 )
 from .order import formula_key
-from .parse import Query, parse_fact, parse_query, parse_rule, parse_rules
+from .parse import Query, parse_fact, parse_program, parse_query, parse_rule, parse_rules
 from .predicate import Fact, Predicate, Step
 from .rule import SMOOTHING, Head, Rule, RuleStats, ScoredRule
 from .simplify import FALSE, simplify, simplify_formula
@@ -66,6 +66,7 @@ __all__ = [
     "formula_text",
     "length",
     "parse_fact",
+    "parse_program",
     "parse_query",
     "parse_rule",
     "parse_rules",

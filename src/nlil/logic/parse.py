@@ -9,15 +9,17 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from ..errors import RuleSyntaxError
+from .denial import denied
 from .formula import Constant, Variable, X, Y
 from .lines import HeadVariables
+from .predicate import Predicate, Step
 from .query import Query, parse_fact, parse_query
 from .rule import Head, Rule
 from .scopes import disjunction_meaning
-from .syntax import Atom, Clause, read_clauses
+from .syntax import Atom, Clause, read_clauses, read_program
 from .tokens import Fault
 
-__all__ = ["Query", "parse_fact", "parse_query", "parse_rule", "parse_rules"]
+__all__ = ["Query", "parse_fact", "parse_program", "parse_query", "parse_rule", "parse_rules"]
 
 
 def parse_rule(text: str) -> Rule:
@@ -38,14 +40,38 @@ def parse_rule(text: str) -> Rule:
 
 def parse_rules(text: str) -> list[tuple[Rule, int]]:
     """Every rule of a file with the line it begins on; each ends with a dot, `%` begins a comment."""
-    begins = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
+    begins = _line_begins(text)
     try:
         return [(_rule(clause), bisect_right(begins, clause.offset)) for clause in read_clauses(text)]
     except Fault as fault:
-        number = bisect_right(begins, fault.offset)
-        begin = begins[number - 1]
-        line = text[begin:].partition("\n")[0]
-        raise RuleSyntaxError(f"{fault.message} (line {number})", line, fault.offset - begin + 1) from None
+        raise _in_line(fault, text, begins) from None
+
+
+def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[Predicate, Step], int]]]:
+    """`parse_rules`, and beside the rules every denial `:- p(X, Y), q(X, Y).` as (p, step along q) with its line."""
+    begins = _line_begins(text)
+    rules, denials = [], []
+    try:
+        for clause in read_program(text):
+            line = bisect_right(begins, clause.offset)
+            if isinstance(clause, Clause):
+                rules.append((_rule(clause), line))
+            else:
+                denials.append((denied(clause), line))
+    except Fault as fault:
+        raise _in_line(fault, text, begins) from None
+    return rules, denials
+
+
+def _line_begins(text: str) -> list[int]:
+    return [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
+
+
+def _in_line(fault: Fault, text: str, begins: list[int]) -> RuleSyntaxError:
+    number = bisect_right(begins, fault.offset)
+    begin = begins[number - 1]
+    line = text[begin:].partition("\n")[0]
+    return RuleSyntaxError(f"{fault.message} (line {number})", line, fault.offset - begin + 1)
 
 
 def _rule(clause: Clause) -> Rule:

@@ -1,6 +1,7 @@
 """Tokens to a syntax tree: the grammar, before anything is given a meaning.
 
     clause       head.    head :- disjunction.    (`<=` and `<-` also stand for `:-`)
+    denial       :- disjunction.    (only where a whole program is read)
     disjunction  conjunction ; conjunction ; ...
     conjunction  item, item, ...
     item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction )
@@ -79,6 +80,14 @@ class Clause:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A clause without a head: what never holds."""
+
+    body: Disjunction
+    offset: int
+
+
 def read_clauses(text: str) -> list[Clause]:
     """Every clause of the text; the dot after the last one may be missing."""
     reader = _Reader(tokenize(text))
@@ -86,6 +95,15 @@ def read_clauses(text: str) -> list[Clause]:
     while not reader.at_end:
         clauses.append(reader.clause())
     return clauses
+
+
+def read_program(text: str) -> list[Clause | Denial]:
+    """Every clause and every denial of the text."""
+    reader = _Reader(tokenize(text))
+    found: list[Clause | Denial] = []
+    while not reader.at_end:
+        found.append(reader.denial() or reader.clause())
+    return found
 
 
 class _Reader:
@@ -130,9 +148,21 @@ class _Reader:
         if self._accept(":-", "<=", "<-"):
             body = self._disjunction()
             follows = "',', ';' or '.' after an atom of the body"
+        self._end(follows)
+        return Clause(head, body, start.offset)
+
+    def denial(self) -> Denial | None:
+        """:- body.  None where something else follows."""
+        offset = self._next.offset
+        if not self._accept(":-"):
+            return None
+        body = self._disjunction()
+        self._end("',' or '.' after an atom of a denial")
+        return Denial(body, offset)
+
+    def _end(self, follows: str) -> None:
         if not (self.at_end or self._accept(".")):
             raise self._fault(follows)
-        return Clause(head, body, start.offset)
 
     def _disjunction(self) -> Disjunction:
         branches = [self._conjunction()]

@@ -13,17 +13,20 @@ from .ruleset import RuleSet, step_dtype
 
 @dataclass(frozen=True)
 class Bound:
-    """`rules` in the ids of a knowledge base, and how many could not be said there."""
+    """`rules` in the ids of a knowledge base, and how many rules and exclusions could not be said there."""
 
     rules: RuleSet
     unknown_constant: int
     unknown_predicate: int
+    unknown_exclusion: int = 0
 
 
 def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
     """The same rules in the ids of `kb`; rules with a name unknown there are left out and counted."""
     if rules.predicates == kb.predicates and (rules.entities is kb.entities or rules.entities == kb.entities):
         return Bound(rules, 0, 0)
+    known = frozenset(kb.predicates)
+    exclusions = tuple(e for e in rules.exclusions if e.is_about(known))
     index = {p: i for i, p in enumerate(kb.predicates)}
     predicate = np.array([index.get(p, -1) for p in rules.predicates], np.int64)
     # Slots -1 and -2 keep their meaning (FREE, OTHER); an unknown entity becomes -3.
@@ -51,5 +54,7 @@ def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
         head_entity=head_entity.astype(np.int32),
         end=end.astype(np.int32),
         steps=mapped.astype(step_dtype(kb.num_codes)),
+        exclusions=exclusions,
     )
-    return Bound(renamed.take(~(lost | foreign)), int(foreign.sum()), int(lost.sum()))
+    return Bound(renamed.take(~(lost | foreign)), int(foreign.sum()), int(lost.sum()),
+                 len(rules.exclusions) - len(exclusions))

@@ -19,11 +19,18 @@ from ..errors import ConfigError, UnknownName
 from ..logic.predicate import Predicate
 from ..logic.rule import SMOOTHING, Rule, RuleStats, ScoredRule
 from .coding import NO_STEP, Row, decode, encode
+from .exclusion import Exclusion
 
 UNKNOWN = -1
 """pca_body of a unary head."""
 
 COLUMNS = ("head", "head_entity", "fixed", "end", "distinct", "support", "body_size", "head_size", "pca_body")
+
+
+KINDS = ("one-step chain", "longer chain", "answer constant", "answer constant, any", "query constant",
+         "query constant, any", "other", "prior")
+"""Kinds of rules for a query p(a, ?): chains; p(X, c) and p(c, Y), whose constant is the answer or the query's own,
+with a body that names an entity or any; every other body; p(X, c) :- true."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +39,27 @@ class Aggregation:
 
     max       the strongest rule
     noisy-or  1 - prod(1 - weight) over the `top` strongest rules and the priors; top = 0 takes all
+
+    With a `weighing`, noisy-or is taken of the `top` strongest rules of each kind (KINDS): (factor, discount) says
+    what the strongest of a kind counts, and what each next one counts of the one before.
     """
 
     kind: str = "noisy-or"
     top: int = 5
+    weighing: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
+        try:
+            numbers = tuple((float(f), float(d)) for f, d in self.weighing)
+            fits = not numbers or (len(numbers) == len(KINDS) and self.kind == "noisy-or" and self.top > 0
+                                   and all(0 <= f <= 1 and 0 <= d <= 1 for f, d in numbers))
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ConfigError(f"weighing: expected noisy-or of some rules of each kind, with a factor and "
+                              f"a discount of 0 to 1 for each of {', '.join(KINDS)}, "
+                              f"got {self.weighing}", "weighing")
+        object.__setattr__(self, "weighing", numbers)
         if self.kind not in ("max", "noisy-or"):
             raise ConfigError(f"aggregation must be max or noisy-or, got {self.kind!r}", "aggregation")
         if self.top < 0:
@@ -62,6 +84,7 @@ class RuleSet:
     general: tuple[Rule, ...] = ()
     aggregation: Aggregation = Aggregation()
     asked: tuple[Predicate, ...] = ()
+    exclusions: tuple[Exclusion, ...] = ()
     entity_labels: Mapping[str, str] = field(default_factory=dict)
     predicate_labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -72,7 +95,7 @@ class RuleSet:
         none, small = np.zeros(0, np.int32), np.zeros(0, np.int8)
         steps: np.ndarray = np.zeros((0, 1), step_dtype(kb.num_codes))
         return cls(kb.predicates, kb.entities, none, none, small, steps, none, np.zeros(0, bool), none, none, none,
-                   none, None, (), aggregation or Aggregation(), (), kb.entity_labels, kb.predicate_labels)
+                   none, None, (), aggregation or Aggregation(), (), (), kb.entity_labels, kb.predicate_labels)
 
     @classmethod
     def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
@@ -108,7 +131,7 @@ class RuleSet:
 
     @classmethod
     def join(cls, parts: Sequence[RuleSet]) -> RuleSet:
-        """All rules of parts over the same vocabularies, in order; the first part's aggregation is kept."""
+        """All rules and exclusions of parts over the same vocabularies, in order; the first part's aggregation."""
         if len(parts) == 1:
             return parts[0]
         width = max(p.steps.shape[1] for p in parts)
@@ -127,7 +150,8 @@ class RuleSet:
         steps = np.concatenate([np.pad(p.steps, ((0, 0), (0, width - p.steps.shape[1])), constant_values=NO_STEP)
                                 for p in parts])
         general = tuple(rule for p in parts for rule in p.general)
-        return replace(parts[0], steps=steps, weight=weights, general=general, **joined)
+        exclusions = tuple(dict.fromkeys(e for p in parts for e in p.exclusions))
+        return replace(parts[0], steps=steps, weight=weights, general=general, exclusions=exclusions, **joined)
 
     # looking --------------------------------------------------------------------------------------
 
@@ -181,7 +205,7 @@ class RuleSet:
     # choosing -------------------------------------------------------------------------------------
 
     def take(self, rows: Longs | Mask) -> RuleSet:
-        """The rules of the given rows (ids or a mask); line rules stay before the others."""
+        """The rules of the given rows (ids or a mask) and all exclusions; line rules stay before the others."""
         rows = np.flatnonzero(rows) if rows.dtype == bool else np.asarray(rows, np.int64)
         lines, others = rows[rows < self.num_lines], rows[rows >= self.num_lines]
         both = np.concatenate((lines, others))
@@ -193,11 +217,12 @@ class RuleSet:
         return replace(self, weight=weight, general=tuple(self.general[i - self.num_lines] for i in others), **picked)
 
     def for_target(self, target: str | Predicate) -> RuleSet:
-        """The rules whose head is `target` (a name, name/arity, or a Predicate)."""
+        """The rules and exclusions of `target` (a name, name/arity, or a Predicate)."""
         found = [i for i, p in enumerate(self.predicates) if target in (p, p.name, str(p))]
         if not found:
             raise UnknownName("predicate", str(target), [p.name for p in self.predicates])
-        return self.take(np.isin(self.head, found))
+        exclusions = tuple(e for e in self.exclusions if target in (e.target, e.target.name, str(e.target)))
+        return replace(self.take(np.isin(self.head, found)), exclusions=exclusions)
 
     def order(self) -> Longs:
         """Rows from best to worst: weight, support, then fewer steps, then row."""

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from ..data.vocabulary import Vocabulary
 from ..errors import RunError
 from ..logic.parse import parse_rule
-from ..logic.predicate import Predicate
+from ..logic.predicate import Predicate, Step
+from .exclusion import Exclusion
 from .ruleset import COLUMNS, Aggregation, RuleSet
 
 LINE_COLUMNS = ("head_entity", "fixed", "end", "distinct")
@@ -41,6 +42,7 @@ def save_rules(rules: RuleSet, path: Path) -> None:
         "num_lines": rules.num_lines,
         "aggregation": asdict(rules.aggregation),
         "asked": [[p.name, p.arity] for p in rules.asked],
+        "exclusions": _exclusion_rows(rules),
     }
     table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(metadata)})
     temporary = path.with_name(path.name + ".partial")
@@ -63,13 +65,27 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
     steps = np.stack([column(f"step_{i + 1}", lines) for i in range(num_steps)], axis=1)
     values: dict[str, Any] = {name: column(name, lines if name in LINE_COLUMNS else None) for name in COLUMNS}
     texts = table["text"][lines:].to_pylist() if "text" in table.column_names else []
+    predicates = tuple(Predicate(name, arity) for name, arity in metadata["predicates"])
     return RuleSet(
-        predicates=tuple(Predicate(name, arity) for name, arity in metadata["predicates"]),
+        predicates=predicates,
         entities=entities,
         steps=steps,
         weight=column("weight").astype(np.float32) if "weight" in table.column_names else None,
         general=tuple(parse_rule(text) for text in texts),
         aggregation=Aggregation(**metadata["aggregation"]),
         asked=tuple(Predicate(name, arity) for name, arity in metadata["asked"]),
+        exclusions=tuple(_exclusion(predicates, *row) for row in metadata.get("exclusions", ())),
         **values,
     )
+
+
+def _exclusion_rows(rules: RuleSet) -> list[list[float]]:
+    """[target id, step code, expected, facts, together] of each."""
+    place = {p: i for i, p in enumerate(rules.predicates)}
+    return [[place[e.target], 2 * place[e.step.predicate] + e.step.inverse, e.expected, e.num_facts, e.together]
+            for e in rules.exclusions]
+
+
+def _exclusion(predicates: tuple[Predicate, ...], target: int, code: int, expected: float, num_facts: int,
+               together: int) -> Exclusion:
+    return Exclusion(predicates[target], Step(predicates[code >> 1], bool(code & 1)), expected, num_facts, together)

@@ -1,0 +1,162 @@
+"""From scores to probabilities: a monotone map with three parameters, and how far off scores are without and with it.
+
+    probability = sigmoid(a ln(s) - b ln(1 - s) + c),    a, b > 0
+
+a = b = 1, c = 0 leaves every score as it is; Platt's scaling is the case a = b. The map rises, so ranks stay. What it
+says keeps 1e-9 away from 0 and 1, as no finite sample shows more.
+Predicates of one and of two arguments have a map each: they are asked about in different ways (see `candidates.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Doubles, Mask
+from .candidates import Candidates
+from .evidence import RESOLUTION
+
+LEAST_SLOPE = 1e-3
+"""Below this a map would be flat and lose the order of scores."""
+LEAST_CANDIDATES = 50
+"""Fewer candidates than this do not settle three parameters."""
+BINS = 15
+
+
+@dataclass(frozen=True)
+class CalibrationMap:
+    """`by_score`, `by_rest` and `offset` are a, b and c of the formula above."""
+
+    by_score: float = 1.0
+    by_rest: float = 1.0
+    offset: float = 0.0
+
+    def __call__(self, score: Doubles) -> Doubles:
+        x = features(score)
+        said = _sigmoid(x @ np.array([self.by_score, self.by_rest, self.offset]))
+        return np.clip(said, RESOLUTION, 1 - RESOLUTION)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The maps by arity of the predicate, fitted on `num_candidates` candidates; an arity without one has no key."""
+
+    maps: Mapping[int, CalibrationMap]
+    num_candidates: int = 0
+
+    def probability(self, score: float, arity: int) -> float | None:
+        """What a score of a predicate means; None where there was too little to fit a map on."""
+        found = self.maps.get(arity)
+        return None if found is None else float(found(np.array([score]))[0])
+
+    def probabilities(self, candidates: Candidates) -> Doubles:
+        """Of every candidate; its score where its arity has no map."""
+        result = candidates.score.copy()
+        for arity, found in self.maps.items():
+            mine = candidates.arity == arity
+            result[mine] = found(candidates.score[mine])
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        maps = {str(arity): {"by_score": m.by_score, "by_rest": m.by_rest, "offset": m.offset}
+                for arity, m in sorted(self.maps.items())}
+        return {"kind": "beta", "num_candidates": self.num_candidates, "maps": maps}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
+        if values["kind"] != "beta":
+            raise ValueError(f"expected a calibration of kind beta, got {values['kind']!r}")
+        maps = {int(arity): CalibrationMap(*(float(m[key]) for key in ("by_score", "by_rest", "offset")))
+                for arity, m in values["maps"].items()}
+        if not all(min(m.by_score, m.by_rest) > 0 for m in maps.values()):
+            raise ValueError("expected slopes above 0: only a rising map keeps the order of scores")
+        return cls(maps, int(values["num_candidates"]))
+
+
+def fit_calibration(candidates: Candidates) -> Calibration:
+    """A map for each arity with at least LEAST_CANDIDATES candidates."""
+    parts = {arity: candidates.of_arity(arity) for arity in (1, 2)}
+    enough = {arity: part for arity, part in parts.items() if len(part) >= LEAST_CANDIDATES}
+    return Calibration({arity: fit_map(part.score, part.is_true) for arity, part in enough.items()},
+                       sum(map(len, enough.values())))
+
+
+def fit_map(score: Doubles, is_true: Mask) -> CalibrationMap:
+    """The map of least cross-entropy. Targets are Platt's, a little inside 0 and 1, so that rules which never err do
+    not claim certainty."""
+    from scipy.optimize import minimize
+
+    x = features(score)
+    num_true = int(is_true.sum())
+    wanted = np.where(is_true, (num_true + 1) / (num_true + 2), 1 / (len(is_true) - num_true + 2))
+
+    def loss(parameters: Doubles) -> tuple[float, Doubles]:
+        z = x @ parameters
+        entropy = np.logaddexp(0.0, z) - wanted * z
+        return float(entropy.mean()), x.T @ (_sigmoid(z) - wanted) / len(z)
+
+    found = minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B",
+                     bounds=[(LEAST_SLOPE, None), (LEAST_SLOPE, None), (None, None)])
+    return CalibrationMap(*(float(value) for value in found.x))
+
+
+def features(score: Doubles) -> Doubles:
+    """(scores, 3): ln(s), -ln(1 - s), 1; a score is known to 1e-9, so it is kept that far from 0 and 1."""
+    s = np.clip(np.asarray(score, np.float64), RESOLUTION, 1 - RESOLUTION)
+    return np.stack((np.log(s), -np.log1p(-s), np.ones(len(s))), axis=1)
+
+
+def _sigmoid(z: Doubles) -> Doubles:
+    return np.asarray(np.exp(-np.logaddexp(0.0, -z)), np.float64)
+
+
+# how far off -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """By bin of equal width over [0, 1], those with candidates: how many, their mean probability, the true share."""
+
+    count: np.ndarray
+    said: Doubles
+    true: Doubles
+
+
+def reliability(probability: Doubles, is_true: Mask, bins: int = BINS) -> Reliability:
+    bin_of = np.minimum((probability * bins).astype(np.int64), bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
+    there = count > 0
+    sums = [np.bincount(bin_of, values, minlength=bins)[there] for values in (probability, is_true.astype(np.float64))]
+    return Reliability(count[there], sums[0] / count[there], sums[1] / count[there])
+
+
+def brier_score(probability: Doubles, is_true: Mask) -> float:
+    """The mean squared distance between what is said and what is so: 0 is perfect, a coin's .5 gives .25."""
+    return float(np.mean((probability - is_true) ** 2))
+
+
+def expected_calibration_error(probability: Doubles, is_true: Mask) -> float:
+    """The mean over candidates of |mean probability - true share| of their bin (BINS of equal width)."""
+    table = reliability(probability, is_true)
+    return float(np.sum(table.count * np.abs(table.said - table.true)) / np.sum(table.count))
+
+
+def calibration_figures(candidates: Candidates, calibration: Calibration | None) -> dict[str, float | int]:
+    """brier_before, ece_before: scores read as probabilities; _after: through the map, where there is one.
+
+    calibration_candidates: what was counted; calibration_answers: the share of the queries' answers among it.
+    """
+    if not len(candidates):
+        return {}
+    figures: dict[str, float | int] = {}
+    stages = [("before", candidates.score)]
+    if calibration is not None and calibration.maps:
+        stages.append(("after", calibration.probabilities(candidates)))
+    for name, measure in (("brier", brier_score), ("ece", expected_calibration_error)):
+        figures |= {f"{name}_{stage}": measure(values, candidates.is_true) for stage, values in stages}
+    figures["calibration_candidates"] = len(candidates)
+    figures["calibration_answers"] = float(candidates.is_true.sum() / max(candidates.num_answers, 1))
+    return figures

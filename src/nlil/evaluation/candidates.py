@@ -1,0 +1,190 @@
+"""Scored candidates with their truth: the sample on which scores are compared with probabilities.
+
+A query is p(s, ?) or p(?, o) of a fact of the split, "which class?" of an object of the split, or P(x) of one entity.
+
+    counted    of a p(s, ?), p(?, o) or class query the CANDIDATES best candidates that some rule reaches (a score above
+               0; of equals the smaller id); P(x) wherever some rule reaches it
+    left out   what is known through another split (the filter of ranking), and what no rule reaches
+    true       the facts of the split; anything else counts as false
+    sampled    MOST_QUERIES queries of each kind, by seed, where there are more
+
+Whether a candidate counts never depends on whether it is true: an answer that no rule reaches, or that stands below the
+best, is left out as a wrong one would be. `num_answers` says how many answers the queries have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.facts import Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.binding import bind
+from .evidence import score
+from .general import general_evidence
+from .members import MemberScorer
+from .ranking import BLOCK, Answers, Ranker
+from .scoring import ScoreSpace, score_query
+
+CANDIDATES = 20
+MOST_QUERIES = 2_000
+
+Scored = tuple[Longs, Mask]
+"""Evidence and truth of some candidates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Row i is a candidate: its score, whether it is true, the arity of its predicate."""
+
+    score: Doubles
+    is_true: Mask
+    arity: Longs
+    num_answers: int
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def of_arity(self, arity: int) -> Candidates:
+        mine = self.arity == arity
+        return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.num_answers)
+
+
+def scored_candidates(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, *, seed: int = 0,
+                      threads: int = 0, memory: int = 2**30, progress: Progress = silent) -> Candidates:
+    """The candidates of the valid or test facts whose predicate is a target of the rules; none for train.
+
+    Training facts are what rules were counted on: their scores say nothing about facts not seen.
+    """
+    rules = bind(rules, kb).rules
+    facts = splits[split]
+    others = [splits[name] for name in ("train", "valid", "test") if name != split]
+    known = kb.facts + others[0] + others[1]
+    context = splits.context.get(split)
+    if context is not None:
+        kb = kb.with_facts(context)
+    targets = [kb.predicate_id(p) for p in rules.targets if p in kb.predicates]
+    facts = facts[np.isin(facts.predicate, targets)] if split != "train" else Facts.empty()
+    sampler = _Sampler(rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress)
+    parts = [(2, sampler.binary()), (1, sampler.classes()), (1, sampler.members())]
+    rows = [(arity, *scored) for arity, found in parts for scored in found]
+    none = np.zeros(0, np.int64)
+    evidence = np.concatenate([none, *(row[1] for row in rows)])
+    is_true = np.concatenate([none.astype(bool), *(row[2] for row in rows)])
+    arity = np.repeat([row[0] for row in rows], [len(row[1]) for row in rows]).astype(np.int64)
+    return Candidates(score(evidence), is_true, arity, sampler.num_answers)
+
+
+@dataclass(eq=False)
+class _Sampler:
+    rules: RuleSet
+    kb: KnowledgeBase
+    facts: Facts
+    known: Facts
+    random: np.random.Generator
+    threads: int
+    memory: int
+    progress: Progress
+    num_answers: int = 0
+
+    def some(self, count: int) -> Longs:
+        """At most MOST_QUERIES positions below `count`, ascending."""
+        if count <= MOST_QUERIES:
+            return np.arange(count)
+        return np.sort(self.random.choice(count, MOST_QUERIES, replace=False))
+
+    def binary(self) -> Iterator[Scored]:
+        facts = self.facts[~self.facts.is_unary]
+        if not len(facts):
+            return
+        queries = np.unique(np.concatenate([
+            np.stack((facts.predicate, np.full(len(facts), direction), end), axis=1)
+            for direction, end in enumerate((facts.subject, facts.object))]), axis=0)
+        queries = queries[self.some(len(queries))]
+        ranker = Ranker(self.rules, self.kb, self.threads, self.memory)
+        groups = np.unique(queries[:, :2], axis=0)
+        for done, (target, direction) in enumerate(groups, start=1):
+            asked = queries[(queries[:, :2] == (target, direction)).all(axis=1), 2].astype(np.int32)
+            yield from self._answers(ranker, int(target), int(direction), asked)
+            self.progress("calibration", done, len(groups))
+
+    def _answers(self, ranker: Ranker, target: int, direction: int, asked: Ids) -> list[Scored]:
+        layout, rest = ranker.target_plan(target, direction)
+        answers, known = (Answers.of(f, target, direction, self.kb.num_entities) for f in (self.facts, self.known))
+        self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in asked)
+        extra = general_evidence(rest, self.kb, layout.code, asked, np.full(len(asked), -1, np.int32), self.memory)
+        graph_of = self.kb.graph_of
+
+        def run(space: ScoreSpace, task: tuple[Ids, list[np.ndarray]]) -> list[Scored]:
+            found = []
+            for a, more in zip(*task):
+                score_query(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, ranker.strongest_only, more,
+                            space)
+                space.total[known.to(int(a))] = 0
+                if graph_of is not None:
+                    space.total[graph_of != graph_of[a]] = 0
+                best = best_reached(space.total)
+                found.append((space.total[best], np.isin(best, answers.to(int(a)))))
+            return found
+
+        tasks = [(asked[i : i + BLOCK], [next(extra) for _ in asked[i : i + BLOCK]])
+                 for i in range(0, len(asked), BLOCK)]
+        return [scored for block in ranker.pool.map(run, tasks) for scored in block]
+
+    def classes(self) -> Iterator[Scored]:
+        facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]
+        if not len(facts):
+            return
+        classes = np.array([self.kb.predicate_id(p) for p in self.rules.targets
+                            if p in self.kb.predicates and self.kb.predicate_id(p) in self.kb.classes], np.int32)
+        objects = np.unique(facts.subject)
+        objects = objects[self.some(len(objects))]
+        evidence = MemberScorer(self.rules, self.kb, classes, self.threads, self.memory).evidence(objects)
+        is_true = self._has(facts, objects, classes)
+        known = self._has(self.known, objects, classes)
+        self.num_answers += int((is_true & ~known).sum())
+        for total, truth in zip(np.where(known, 0, evidence), is_true):
+            best = best_reached(total)
+            yield total[best], truth[best]
+
+    def _has(self, facts: Facts, objects: Ids, classes: Ids) -> Mask:
+        """(objects, classes): is there a fact that says so?"""
+        held = np.zeros((len(objects), len(classes)), bool)
+        mine = facts[np.isin(facts.subject, objects) & np.isin(facts.predicate, classes)]
+        order = np.argsort(classes)
+        held[np.searchsorted(objects, mine.subject),
+             order[np.searchsorted(classes[order], mine.predicate)]] = True
+        return held
+
+    def members(self) -> Iterator[Scored]:
+        facts = self.facts[self.facts.is_unary & ~np.isin(self.facts.predicate, list(self.kb.classes))]
+        for p in np.unique(facts.predicate):
+            open_ = self.kb.domain.copy()
+            open_[self.known.of(int(p)).subject] = False
+            entities = np.flatnonzero(open_).astype(np.int32)
+            entities = entities[self.some(len(entities))]
+            is_true = np.isin(entities, facts.of(int(p)).subject)
+            self.num_answers += int(is_true.sum())
+            scorer = MemberScorer(self.rules, self.kb, np.array([p], np.int32), self.threads, self.memory)
+            evidence = scorer.evidence(entities)[:, 0]
+            yield evidence[evidence > 0], is_true[evidence > 0]
+
+
+def best_reached(evidence: Longs, most: int = CANDIDATES) -> Longs:
+    """Positions of the `most` largest values above 0, ascending; of equals the first.
+
+    >>> best_reached(np.array([0, 5, 3, 5, 3]), 3).tolist()
+    [1, 2, 3]
+    """
+    reached = np.flatnonzero(evidence > 0)
+    if len(reached) <= most:
+        return reached
+    values = evidence[reached]
+    least = np.partition(values, len(values) - most)[len(values) - most]
+    above = reached[values > least]
+    return np.sort(np.concatenate((above, reached[values == least][: most - len(above)])))

@@ -1,0 +1,150 @@
+"""Triple classification: is a given fact true or false, where a set comes with false facts.
+
+A fact is called true when its score is above the threshold of its predicate, which is the one that decides the
+validation facts and the validation negatives best. Facts are scored with themselves hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Mask
+from ..data.facts import Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..rules import RuleSet
+from .evidence import score
+from .general import general_evidence
+from .members import MemberScorer
+from .ranking import BLOCK, Ranker
+from .scoring import ScoreSpace, score_query
+
+
+@dataclass(frozen=True)
+class Classified:
+    values: dict[str, float] = field(default_factory=dict)
+    per_predicate: dict[str, dict[str, float]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Facts and given negatives of one split with their scores."""
+
+    predicate: Ids
+    score: Doubles
+    is_true: Mask
+
+    def of(self, predicate: int) -> Labelled:
+        mine = self.predicate == predicate
+        return Labelled(self.predicate[mine], self.score[mine], self.is_true[mine])
+
+
+def classify_triples(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int],
+                     threads: int = 0, memory: int = 2**30) -> Classified:
+    """auc and accuracy over the facts and the negatives of `split` whose predicates are targets with negatives there.
+
+    Thresholds come from the validation facts and negatives; a predicate without any takes that of all together. Where
+    validation has none, or is itself what is asked about, there is no accuracy: no figure comes from its own facts.
+    `kb` holds the training facts.
+    """
+    asked = labelled(rules, kb, splits, split, targets, threads, memory)
+    if asked is None:
+        return Classified()
+    values, notes = {"auc": area_under_roc(asked.score, asked.is_true)}, []
+    chosen = None if split == "valid" else labelled(rules, kb, splits, "valid", targets, threads, memory)
+    thresholds = {}
+    if chosen is not None:
+        everywhere = best_cut(chosen.score, chosen.is_true)
+        for p in np.unique(asked.predicate):
+            mine = chosen.of(int(p))
+            thresholds[int(p)] = best_cut(mine.score, mine.is_true) if len(mine.score) else everywhere
+        values["accuracy"] = _accuracy(asked, thresholds)
+    elif split != "valid":
+        notes.append("no accuracy: thresholds are chosen on validation facts and negatives, and valid_negatives are "
+                     "missing")
+    per_predicate = {}
+    for p in np.unique(asked.predicate):
+        mine = asked.of(int(p))
+        figures = {"auc": area_under_roc(mine.score, mine.is_true)} if 0 < mine.is_true.mean() < 1 else {}
+        if thresholds:
+            figures["accuracy"] = _accuracy(mine, thresholds)
+        per_predicate[str(kb.predicates[p])] = figures
+    return Classified(values, per_predicate, notes)
+
+
+def labelled(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int,
+             memory: int) -> Labelled | None:
+    """None where the split has no facts or no negatives of a target."""
+    negatives = splits.negatives.get(split, Facts.empty()).crisp()
+    negatives = negatives[np.isin(negatives.predicate, targets)]
+    facts = splits[split].crisp()
+    # Without negatives of its own a predicate would only reward whoever always says yes.
+    facts = facts[np.isin(facts.predicate, np.unique(negatives.predicate))]
+    if not len(facts) or not len(negatives):
+        return None
+    context = splits.context.get(split)
+    if context is not None:
+        kb = kb.with_facts(context)
+    both = Facts(facts.predicate, facts.subject, facts.object) + Facts(negatives.predicate, negatives.subject,
+                                                                       negatives.object)
+    is_true = np.arange(len(both)) < len(facts)
+    return Labelled(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
+
+
+def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
+    """The score of each fact, itself hidden."""
+    evidence = np.zeros(len(facts), np.int64)
+    ranker = Ranker(rules, kb, threads, memory)
+    for p in np.unique(facts.predicate):
+        rows = np.flatnonzero(facts.predicate == p)
+        subject, object_ = facts.subject[rows], facts.object[rows]
+        if kb.predicates[p].arity == 1:
+            scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
+            evidence[rows] = scorer.evidence(subject)[:, 0]
+            continue
+        layout, rest = ranker.target_plan(int(p), 0)
+        extra = general_evidence(rest, kb, layout.code, subject, object_, memory)
+        tasks = [(subject[i : i + BLOCK], object_[i : i + BLOCK], [next(extra) for _ in subject[i : i + BLOCK]])
+                 for i in range(0, len(rows), BLOCK)]
+
+        def run(space: ScoreSpace, task: tuple[Ids, Ids, list[np.ndarray]], layout: object = layout) -> list[int]:
+            found = []
+            for a, own, more in zip(*task):
+                score_query(ranker.edges, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more,
+                            space)
+                found.append(int(space.total[own]))
+            return found
+
+        evidence[rows] = [value for block in ranker.pool.map(run, tasks) for value in block]
+    return score(evidence)
+
+
+def best_cut(score: Doubles, is_true: Mask) -> float:
+    """Halfway between two neighbouring scores (or beside all of them): above it most facts are true, below it false.
+
+    Of equally good ones the lowest.
+
+    >>> best_cut(np.array([0.1, 0.2, 0.6, 0.8]), np.array([False, False, True, True]))
+    0.4
+    """
+    values = np.unique(score)
+    cuts = np.concatenate(([values[0] - 1], (values[1:] + values[:-1]) / 2, [values[-1] + 1]))
+    true, false = (np.sort(score[mask]) for mask in (is_true, ~is_true))
+    right = len(true) - np.searchsorted(true, cuts) + np.searchsorted(false, cuts)
+    return float(cuts[int(np.argmax(right))])
+
+
+def area_under_roc(score: Doubles, is_true: Mask) -> float:
+    """How often a true fact scores more than a false one, ties counting half."""
+    from scipy.stats import rankdata
+
+    num_true, num_false = int(is_true.sum()), int((~is_true).sum())
+    ranks = rankdata(score)[is_true].sum()
+    return float((ranks - num_true * (num_true + 1) / 2) / (num_true * num_false))
+
+
+def _accuracy(asked: Labelled, thresholds: dict[int, float]) -> float:
+    cut = np.array([thresholds[int(p)] for p in asked.predicate])
+    return float(np.mean((asked.score > cut) == asked.is_true))

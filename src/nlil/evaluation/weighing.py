@@ -1,0 +1,184 @@
+"""How much each kind of rule counts, fitted on validation facts.   [docs/evaluation.md]
+
+Rules of one kind often say the same thing: five chains through one neighbour are hardly more than one. So the
+j-th strongest rule of a kind counts factor * discount^j of its evidence; sixteen numbers, the same for all targets,
+chosen for the mean reciprocal rank of validation facts, which no rule was counted on. They are used only if half of
+the facts choose numbers that are better for the other half too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.arrays import Doubles, Mask
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..engine.kernels import compiled
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.ruleset import KINDS, Aggregation
+from .general import general_evidence
+from .ranking import Answers, Ranker
+from .scoring import ScoreSpace, clear, collect, sum_up
+
+FACTORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0)
+DISCOUNTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+START = (1.0, 0.6)
+LEAST_FACTS = 200
+"""Validation facts; with fewer, all rules are weighed alike."""
+MOST_FACTS = 2_000
+CANDIDATES = 100
+"""Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
+ROUNDS = 4
+CLEARLY = 0.001
+"""What a weighing must add to the mean reciprocal rank of the other half."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Queries with the evidence of their best candidates: (queries, candidates, kinds, places), the answer first."""
+
+    strongest: np.ndarray
+    prior: Doubles  # (queries, candidates)
+    real: Mask  # (queries, candidates): the others fill up, or are known answers
+    fact: np.ndarray  # (queries,)
+    unproposed: np.ndarray  # (queries,): candidates without evidence, which tie with an answer that has none
+
+    def part(self, chosen: Mask) -> Sample:
+        return Sample(self.strongest[chosen], self.prior[chosen], self.real[chosen], self.fact[chosen],
+                      self.unproposed[chosen])
+
+    def mrr(self, weighing: np.ndarray) -> float:
+        places = self.strongest.shape[3]
+        weight = weighing[:-1, :1] * weighing[:-1, 1:] ** np.arange(places)
+        return float(_mean_reciprocal_rank(self.strongest, self.prior * weighing[-1, 0], self.real, self.unproposed,
+                                           weight.astype(np.float32)))
+
+    def plain_mrr(self, top: int) -> float:
+        """All kinds alike: the `top` strongest rules, and the priors."""
+        flat = np.sort(self.strongest.reshape(*self.strongest.shape[:2], -1), axis=2)[..., ::-1][..., :top]
+        one = np.ascontiguousarray(flat[:, :, None, :])
+        weight = np.ones((1, one.shape[3]), np.float32)
+        return float(_mean_reciprocal_rank(one, self.prior, self.real, self.unproposed, weight))
+
+
+@compiled
+def _mean_reciprocal_rank(strongest, prior, real, unproposed, weight):
+    queries, candidates, kinds, places = strongest.shape
+    total = 0.0
+    for q in range(queries):
+        own = 0.0
+        above, tied = 0, 1
+        for c in range(candidates):
+            if not real[q, c]:
+                continue
+            score = prior[q, c]
+            for k in range(kinds):
+                for j in range(places):
+                    if strongest[q, c, k, j] == 0:
+                        break
+                    score += weight[k, j] * strongest[q, c, k, j]
+            if c == 0:
+                own = score
+            elif score > own + 1e-6:
+                above += 1
+            elif score > own - 1e-6:
+                tied += 1
+        if own < 1e-6:
+            tied += unproposed[q]
+        total += 1.0 / (above + (tied + 1) / 2)
+    return total / max(queries, 1)
+
+
+def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: int, threads: int = 0,
+           memory: int = 2**30, progress: Progress = silent) -> Aggregation:
+    """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts."""
+    before = rules.aggregation
+    mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head))]
+    if before.kind != "noisy-or" or not before.top or len(mine) < LEAST_FACTS:
+        return before
+    if len(mine) > MOST_FACTS:
+        mine = mine[np.sort(np.random.default_rng((seed, 5)).permutation(len(mine))[:MOST_FACTS])]
+    weighing = np.array([START] * len(KINDS))
+    ranker = Ranker(replace(rules, aggregation=replace(before, weighing=tuple(map(tuple, weighing)))), kb, threads,
+                    memory)
+    sample = gather(ranker, mine, known, progress)
+    half = np.random.default_rng((seed, 6)).permutation(len(mine))[sample.fact] % 2 == 0
+    gains = []
+    for one in (half, ~half):
+        chosen = ascend(sample.part(one), weighing)
+        other = sample.part(~one)
+        gains.append(other.mrr(chosen) - other.plain_mrr(before.top))
+    if np.mean(gains) < CLEARLY:
+        return before
+    chosen = ascend(sample, weighing)
+    if not chosen[:, 0].any():
+        return before  # every kind misleads: no order at all would be best, and a score must be more than 0
+    chosen[:, 0] /= chosen[:, 0].max()  # only ratios matter to an order, and a score must not come near 1
+    return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
+
+
+def ascend(sample: Sample, start: np.ndarray) -> np.ndarray:
+    """One number at a time, while that helps."""
+    best, now = start.copy(), sample.mrr(start)
+    for _ in range(ROUNDS):
+        before = now
+        for kind in range(len(KINDS)):
+            for column, values in enumerate((FACTORS, DISCOUNTS)):
+                if kind == len(KINDS) - 1 and column:
+                    continue  # a side has one prior
+                for value in values:
+                    tried = best.copy()
+                    tried[kind, column] = value
+                    score = sample.mrr(tried)
+                    if score > now + 1e-6:
+                        best, now = tried, score
+        if now < before + 1e-4:
+            break
+    return best
+
+
+def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent) -> Sample:
+    """Both directions of every fact."""
+    parts: list[tuple] = []
+    groups = list(ranker.groups(facts))
+    for done, (target, direction, rows) in enumerate(groups, start=1):
+        layout, rest = ranker.target_plan(target, direction)
+        answers = Answers.of(known, target, direction, ranker.kb.num_entities)
+        ends = (facts.subject[rows], facts.object[rows])
+        query, answer = ends[direction], ends[1 - direction]
+        nothing = np.full(len(rows), -1, np.int32)
+        extra = list(general_evidence(rest, ranker.kb, layout.code, query, nothing, ranker.memory))
+
+        def one(space: ScoreSpace, i: int, layout=layout, query=query, answer=answer, answers=answers, extra=extra):
+            a, b = int(query[i]), int(answer[i])
+            touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, extra[i], space)
+            sum_up(ranker.edges, layout, a, -1, False, space, touched)
+            total = space.total.copy()
+            total[answers.to(a)] = -1
+            total[b] = -1
+            size = min(CANDIDATES, len(total) - 1)
+            best = np.argpartition(-total, size - 1)[:size]
+            chosen = np.concatenate(([b], best[np.lexsort((best, -total[best]))]))
+            real = np.concatenate(([True], total[chosen[1:]] > 0))
+            prior = (layout.prior[chosen] + layout.back_prior[a]).astype(np.float64) / 2**40
+            strongest = (space.strongest[chosen] / 2**40).astype(np.float32)
+            excluded = space.total[b] == 0
+            if excluded:
+                strongest[0], prior[0] = 0, 0
+            clear(space, touched)
+            return strongest, prior, real, np.count_nonzero(total == 0)
+
+        found = ranker.pool.map(one, range(len(rows)))
+        parts += [(*item, int(row)) for item, row in zip(found, rows)]
+        progress("weigh rules", done, len(groups))
+    width = max(len(part[1]) for part in parts)
+
+    def stacked(column: int) -> np.ndarray:
+        arrays = [part[column] for part in parts]
+        return np.stack([np.pad(a, [(0, width - len(a)), *[(0, 0)] * (a.ndim - 1)]) for a in arrays])
+
+    unproposed, fact = np.array([part[3:] for part in parts]).T
+    return Sample(stacked(0), stacked(1), stacked(2), fact, unproposed)

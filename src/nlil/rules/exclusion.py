@@ -1,0 +1,61 @@
+"""Exclusion: what never holds together with a target, and so rules candidates out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.kb import KnowledgeBase
+from ..errors import RuleError
+from ..logic.denial import denial_text
+from ..logic.predicate import Predicate, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """target(x, y) does not hold where `step` leads from x to y.
+
+    expected   facts of the target for which it would, if the target's subjects and objects were paired by chance
+    num_facts  facts of the target
+    together   those of them for which it does: 0 unless a person wrote the exclusion
+    """
+
+    target: Predicate
+    step: Step
+    expected: float
+    num_facts: int = 0
+    together: int = 0
+
+    def __post_init__(self) -> None:
+        if self.target.arity != 2 or self.step.is_filter or self.step == Step(self.target):
+            raise RuleError(f"an exclusion takes two different binary relations, got {self.target} and {self.step}")
+
+    def __str__(self) -> str:
+        """A Prolog denial; `parse_program` reads it back."""
+        return denial_text(self.target, self.step)
+
+    @property
+    def counts(self) -> str:
+        """
+        >>> Exclusion(Predicate("father", 2), Step(Predicate("aunt", 2)), 41.3, 812).counts
+        '0 of 812 facts; 41 expected'
+        """
+        expected = f"{self.expected:,.0f}" if self.expected >= 10 else f"{self.expected:.1f}"
+        return f"{self.together:,} of {self.num_facts:,} facts; {expected} expected"
+
+    def is_about(self, predicates: Set[Predicate]) -> bool:
+        """Whether both of its predicates are among these."""
+        return self.target in predicates and self.step.predicate in predicates
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"exclusion": str(self), "target": self.target.name, "expected": self.expected,
+                "num_facts": self.num_facts, "together": self.together}
+
+
+def by_code(exclusions: Iterable[Exclusion], kb: KnowledgeBase) -> dict[int, dict[int, Exclusion]]:
+    """The exclusions of each target id by step code, each group in the given order."""
+    found: dict[int, dict[int, Exclusion]] = {}
+    for exclusion in exclusions:
+        found.setdefault(kb.predicate_id(exclusion.target), {}).setdefault(kb.code(exclusion.step), exclusion)
+    return found

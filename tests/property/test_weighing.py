@@ -1,0 +1,168 @@
+"""Kinds of rules: scoring, sharing and what the documentation says agree for any rules and any weighing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nlil.data.kb import KnowledgeBase
+from nlil.engine.evaluator import Evaluator
+from nlil.evaluation.evidence import evidence, score
+from nlil.evaluation.ranking import Ranker
+from nlil.explanation.firing import Firing
+from nlil.explanation.sharing import share_out
+from nlil.logic.formula import ANY, TRUE, Statement, X, Y
+from nlil.logic.predicate import Step
+from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
+from nlil.rules import RuleSet
+from nlil.rules.coding import FIRST, FREE, OTHER, encode
+from nlil.rules.ruleset import KINDS, Aggregation
+from property.engine_cases import KNOWS, LIKES, NAMES, bases, constants, rules
+from property.test_explanation import exclusions
+
+# Powers of two: what is left of an evidence is then exact but for the last digit.
+factors = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+discounts = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+weighings = st.lists(st.tuples(factors, discounts), min_size=len(KINDS), max_size=len(KINDS))
+weighed = st.builds(lambda top, weighing: Aggregation("noisy-or", top, tuple(weighing)), st.integers(1, 3), weighings)
+any_weighed = st.builds(
+    lambda top, weighing: Aggregation("noisy-or", top, tuple(weighing)),
+    st.integers(1, 4),
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=len(KINDS), max_size=len(KINDS)),
+)
+
+
+moves = st.builds(Step, st.sampled_from([KNOWS, LIKES]), st.booleans())
+firm = st.sampled_from([0.1, 0.3, 0.5, 0.8, 1.0])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> Rule:
+    """The shapes that have a kind of their own, each as often as the others."""
+    constant = draw(constants)
+    head, start = draw(st.sampled_from([(Head(KNOWS, (X, constant)), X), (Head(KNOWS, (constant, Y)), Y)]))
+    shape = draw(st.sampled_from(["one", "two", "named", "any", "any", "prior"]))
+    if shape in ("one", "two"):
+        size = ("one", "two").index(shape) + 1
+        body = Statement(X, tuple(draw(st.lists(moves, min_size=size, max_size=size))), Y)
+        return Rule(Head.of(KNOWS), body, draw(st.booleans()))
+    if shape == "prior":
+        return Rule(head, TRUE)
+    return Rule(head, Statement(start, (draw(moves),), ANY if shape == "any" else draw(constants)), draw(st.booleans()))
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn, kb: KnowledgeBase) -> RuleSet:
+    """Rules of every shape, each once."""
+    found = draw(st.lists(lines(), min_size=4, max_size=16, unique=True))
+    found += [r for r in draw(st.lists(rules(), max_size=5, unique=True)) if r.target == KNOWS and r not in found]
+    priors = [r.head for r in found if r.body == TRUE]
+    found = [r for r in found if r.body != TRUE or priors.count(r.head) == 1]  # one that is distinct, one that is not
+    scored = [ScoredRule(rule, RuleStats(1, 2, 3, 2), draw(firm)) for rule in found]
+    return replace(RuleSet.of(kb, scored), exclusions=draw(exclusions))
+
+
+def kind_of(rule_set: RuleSet, row: int, kb: KnowledgeBase, direction: int) -> str:
+    """By what the rule says, for a query that knows the subject (direction 0) or the object (1)."""
+    line = encode(rule_set.rule(row), kb) if row < rule_set.num_lines else None
+    if line is None:
+        return "other"
+    moves = [kb.predicates[code >> 1].arity == 2 for code in line.steps]
+    if line.fixed and not line.steps:
+        return "prior"
+    if kb.facts.weight is not None:
+        return "other"
+    if line.end == OTHER and any(moves):
+        return "one-step chain" if len(moves) == 1 else "longer chain"
+    if line.fixed and moves == [True] and (line.end >= 0 or line.end == FREE):
+        side = "query" if (line.fixed == FIRST) == (direction == 0) else "answer"
+        return f"{side} constant" + ("" if line.end >= 0 else ", any")
+    return "other"
+
+
+def told(fired: Sequence[tuple[str, int]], aggregation: Aggregation) -> float:
+    """(kind, evidence) of the rules that hold -> evidence, as `Aggregation` says it."""
+    total = 0.0
+    for kind, (factor, discount) in zip(KINDS, aggregation.weighing):
+        mine = sorted((e for k, e in fired if k == kind), reverse=True)
+        if kind == "prior":
+            total += factor * sum(mine)
+        else:
+            total += sum(factor * discount**j * e for j, e in enumerate(mine[: aggregation.top]))
+    return total
+
+
+@given(bases(graphs=False), weighed, st.integers(0, 1), st.integers(0, len(NAMES) - 1), st.data())
+@settings(deadline=None, max_examples=40)
+def test_evidence_is_what_the_weighing_says(kb, aggregation, direction, known, data):
+    of = replace(data.draw(rule_sets(kb)), exclusions=(), aggregation=aggregation)
+    target, everyone = kb.predicate_id(KNOWS), np.arange(len(NAMES))
+    pair = (np.full(len(NAMES), known), everyone)
+    x, y = pair if direction == 0 else pair[::-1]
+    fired: list[list[tuple[str, int]]] = [[] for _ in NAMES]
+    for row in range(len(of)):
+        values = Evaluator(kb).values(of.rule(row), x, y, hide=False)
+        power = evidence(values * of.weights[row])
+        for i in np.flatnonzero(values > 0):
+            fired[i].append((kind_of(of, row, kb, direction), int(power[i])))
+    got = Ranker(of, kb, threads=1).evidence(target, direction, known)
+    # Each of the rules that count is rounded down once.
+    assert got.tolist() == pytest.approx([told(f, aggregation) for f in fired], rel=0, abs=len(of) + 1)
+
+
+@given(bases(graphs=False), any_weighed, st.integers(0, len(NAMES) - 1), st.data())
+@settings(deadline=None, max_examples=40)
+def test_shares_are_those_of_the_score(kb, aggregation, x, data):
+    of = replace(data.draw(rule_sets(kb)), aggregation=aggregation)
+    target = kb.predicate_id(KNOWS)
+    total = Ranker(of, kb, threads=1).evidence(target, 0, x)
+    firing = Firing(of, kb)
+    for y in range(len(NAMES)):
+        shares = share_out(firing.pair(target, x, y), aggregation)
+        assert shares.evidence == total[y]
+        assert shares.score == float(score(total[y]))
+        assert shares.share.sum() == pytest.approx(shares.score, abs=1e-12)
+        assert (shares.share >= 0).all()
+        assert (np.diff(shares.share) <= 0).all()
+
+
+@given(bases(graphs=False), st.integers(0, 1), st.integers(0, len(NAMES) - 1), st.data())
+@settings(deadline=None, max_examples=20)
+def test_one_full_rule_of_each_kind_is_plain_noisy_or(kb, direction, known, data):
+    of = data.draw(rule_sets(kb))
+    first: dict[str, int] = {}
+    for row in range(len(of)):
+        first.setdefault(kind_of(of, row, kb, direction), row)
+    assume(first)
+    few = of.take(np.array(sorted(first.values())))
+    target = kb.predicate_id(KNOWS)
+
+    def total(aggregation: Aggregation) -> list[int]:
+        return Ranker(replace(few, aggregation=aggregation), kb, 1).evidence(target, direction, known).tolist()
+
+    for top in (1, 3):
+        assert total(Aggregation("noisy-or", top, ((1.0, 1.0),) * len(KINDS))) == total(Aggregation("noisy-or", 0))
+        # What the second rule of a kind counts is nothing to a set that has one of each.
+        assert total(Aggregation("noisy-or", top, ((1.0, 0.0),) * len(KINDS))) == total(Aggregation("noisy-or", 0))
+
+
+@given(bases(graphs=False), st.one_of(weighed, st.builds(Aggregation, st.just("noisy-or"), st.integers(0, 3)),
+                                      st.just(Aggregation("max"))), st.integers(-1, 4), st.data())
+@settings(deadline=None, max_examples=10)
+def test_a_query_leaves_no_trace(kb, aggregation, hidden_end, data):
+    of = replace(data.draw(rule_sets(kb)), aggregation=aggregation)
+    ranker = Ranker(of, kb, threads=1)
+    target = kb.predicate_id(KNOWS)
+    asked = [(direction, known) for known in (0, 1) for direction in (0, 1)]
+    got = [ranker.evidence(target, direction, known, hidden_end).tolist() for direction, known in asked]
+    space = ranker.pool.scratch()
+    assert not space.strongest.any()
+    assert not space.floor.any()
+    assert not space.is_touched.any()
+    for (direction, known), total in zip(asked, got):
+        assert Ranker(of, kb, threads=1).evidence(target, direction, known, hidden_end).tolist() == total
