@@ -98,7 +98,7 @@ def told(fired: Sequence[tuple[str, int]], aggregation: Aggregation) -> float:
 
 
 @given(bases(graphs=False), weighed, st.integers(0, 1), st.integers(0, len(NAMES) - 1), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 def test_evidence_is_what_the_weighing_says(kb, aggregation, direction, known, data):
     of = replace(data.draw(rule_sets(kb)), exclusions=(), aggregation=aggregation)
     target, everyone = kb.predicate_id(KNOWS), np.arange(len(NAMES))
@@ -116,7 +116,7 @@ def test_evidence_is_what_the_weighing_says(kb, aggregation, direction, known, d
 
 
 @given(bases(graphs=False), any_weighed, st.integers(0, len(NAMES) - 1), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 def test_shares_are_those_of_the_score(kb, aggregation, x, data):
     of = replace(data.draw(rule_sets(kb)), aggregation=aggregation)
     target = kb.predicate_id(KNOWS)

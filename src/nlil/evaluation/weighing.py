@@ -32,8 +32,8 @@ MOST_FACTS = 2_000
 CANDIDATES = 100
 """Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
 ROUNDS = 4
-CLEARLY = 0.001
-"""What a weighing must add to the mean reciprocal rank of the other half."""
+CLEARLY, ERRORS = 0.001, 3.0
+"""What a weighing must add to the mean reciprocal rank of the other half, at least, and in standard errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,23 +51,30 @@ class Sample:
                       self.unproposed[chosen])
 
     def mrr(self, weighing: np.ndarray) -> float:
-        places = self.strongest.shape[3]
-        weight = weighing[:-1, :1] * weighing[:-1, 1:] ** np.arange(places)
-        return float(_mean_reciprocal_rank(self.strongest, self.prior * weighing[-1, 0], self.real, self.unproposed,
-                                           weight.astype(np.float32)))
+        return float(self.reciprocal(weighing).sum()) / max(len(self.fact), 1)
 
     def plain_mrr(self, top: int) -> float:
-        """All kinds alike: the `top` strongest rules, and the priors."""
+        return float(self.plain_reciprocal(top).sum()) / max(len(self.fact), 1)
+
+    def reciprocal(self, weighing: np.ndarray) -> Doubles:
+        """1 / rank of every query's answer."""
+        places = self.strongest.shape[3]
+        weight = weighing[:-1, :1] * weighing[:-1, 1:] ** np.arange(places)
+        return _reciprocal_ranks(self.strongest, self.prior * weighing[-1, 0], self.real, self.unproposed,
+                                 weight.astype(np.float32))
+
+    def plain_reciprocal(self, top: int) -> Doubles:
+        """The same with all kinds alike: the `top` strongest rules, and the priors."""
         flat = np.sort(self.strongest.reshape(*self.strongest.shape[:2], -1), axis=2)[..., ::-1][..., :top]
         one = np.ascontiguousarray(flat[:, :, None, :])
         weight = np.ones((1, one.shape[3]), np.float32)
-        return float(_mean_reciprocal_rank(one, self.prior, self.real, self.unproposed, weight))
+        return _reciprocal_ranks(one, self.prior, self.real, self.unproposed, weight)
 
 
 @compiled
-def _mean_reciprocal_rank(strongest, prior, real, unproposed, weight):
+def _reciprocal_ranks(strongest, prior, real, unproposed, weight):
     queries, candidates, kinds, places = strongest.shape
-    total = 0.0
+    result = np.zeros(queries)
     for q in range(queries):
         own = 0.0
         above, tied = 0, 1
@@ -88,8 +95,8 @@ def _mean_reciprocal_rank(strongest, prior, real, unproposed, weight):
                 tied += 1
         if own < 1e-6:
             tied += unproposed[q]
-        total += 1.0 / (above + (tied + 1) / 2)
-    return total / max(queries, 1)
+        result[q] = 1.0 / (above + (tied + 1) / 2)
+    return result
 
 
 def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: int, threads: int = 0,
@@ -110,8 +117,9 @@ def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: 
     for one in (half, ~half):
         chosen = ascend(sample.part(one), weighing)
         other = sample.part(~one)
-        gains.append(other.mrr(chosen) - other.plain_mrr(before.top))
-    if np.mean(gains) < CLEARLY:
+        gains.append(other.reciprocal(chosen) - other.plain_reciprocal(before.top))
+    gain = np.concatenate(gains)
+    if gain.mean() < max(CLEARLY, ERRORS * gain.std() / np.sqrt(len(gain))):
         return before
     chosen = ascend(sample, weighing)
     if not chosen[:, 0].any():
