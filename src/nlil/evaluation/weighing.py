@@ -32,7 +32,7 @@ MOST_FACTS = 2_000
 CANDIDATES = 100
 """Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
 ROUNDS = 4
-CLEARLY, ERRORS = 0.001, 3.0
+CLEARLY, ERRORS = 0.001, 1.0
 """What a weighing must add to the mean reciprocal rank of the other half, at least, and in standard errors."""
 
 
