@@ -10,6 +10,7 @@ import functools
 import logging
 import math
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ class EmbeddingSettings:
                            "check_every": 1, "patience": 1, "threads": 0, "memory": 1})
 
 
-class Embedding:
+class Embedding(ABC):
     """What both have in common; `model` names the class of pykeen.models."""
 
     model = ""
@@ -125,8 +126,9 @@ class Embedding:
         if kept is not None:
             model.load_state_dict(kept)
 
+    @abstractmethod
     def _untrained(self, factory: Any, seed: int) -> Any:
-        raise NotImplementedError
+        """The PyKEEN model with fresh parameters."""
 
     def _loss(self) -> Any:
         from pykeen.losses import NSSALoss

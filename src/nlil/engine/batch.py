@@ -7,6 +7,8 @@ statement of the rule reaches. What fits neither is left to `rule_stats`, which 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 import torch
 
@@ -53,7 +55,7 @@ class BatchStatistics:
         return self._table[1]
 
 
-class HeadTable:
+class HeadTable(ABC):
     """What the rules of one head share: its facts, the given negatives, and the truth of statements for them."""
 
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
@@ -95,13 +97,13 @@ class HeadTable:
         return self.kept.get((statement, rule.distinct),
                              lambda: truth_of(self.evaluator, rule, line, self.asked, self.hidden))
 
+    @abstractmethod
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
         """The truth for each asked tuple of a statement that no hidden fact can change."""
-        raise NotImplementedError
 
+    @abstractmethod
     def others(self, rule: Rule) -> tuple[int, int]:
         """Head tuples that are no facts and whose body holds; those of them whose x has some fact."""
-        raise NotImplementedError
 
 
 class OpenHead(HeadTable):
