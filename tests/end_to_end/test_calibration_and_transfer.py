@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import nlil
 from commandline import Nlil
 from nlil.data import Dataset
 from nlil.evaluation import candidates
+from nlil.learning.calibrating import measured_calibration
+from nlil.rules.ruleset import KINDS, Aggregation
 
 COUNTED = ("search=count", "max_length=2", "typed=off")
 
@@ -50,6 +53,11 @@ def test_scores_become_probabilities(nlil_command: Nlil, tmp_path: Path, monkeyp
     (run / "checksums.json").write_text(json.dumps(checksums))
     assert nlil_command("evaluate", run, "--split", "valid", "--seed", "5").code == 0
     assert (run / "calibration.json").read_bytes() == kept
+    # On the validation facts themselves no map is measured on what it was fitted on.
+    valid = nlil_command("evaluate", run, "--split", "valid", "--json").json
+    apart = measured_calibration(nlil.load_run(run).rules, nlil.load_dataset("kin"), "valid")
+    assert {key: valid[key] for key in apart} == pytest.approx(apart)
+    assert valid["brier_after"] < valid["brier_before"]
     answers = nlil_command("predict", run, "uncle(?, vera1)", "--json").json["answers"]
     assert [a["entity"] for a in answers] == [a["entity"] for a in before]
     said = [a["probability"] for a in answers]
@@ -61,6 +69,37 @@ def test_scores_become_probabilities(nlil_command: Nlil, tmp_path: Path, monkeyp
     assert explained["probability"] == pytest.approx(asked["probability"], rel=1e-6)
     assert "probability" in nlil_command("explain", run, fact).out
     assert "probability" in nlil_command("predict", run, "uncle(?, vera1)").out
+
+
+def test_both_sides_are_explained_as_they_are_predicted(nlil_command: Nlil, tmp_path: Path) -> None:
+    """A weighing that tells a rule's constant in the question from one in the answer: the two sides differ."""
+    dataset = nlil.load_dataset("kin:80")
+    learned = nlil.Learner(search="count", max_length=2).fit(dataset.kb, ["aunt"], splits=dataset.splits)
+    factor = {"query constant": 0.2, "query constant, any": 0.1, "longer chain": 0.5}
+    weighing = tuple((factor.get(kind, 1.0), 0.5) for kind in KINDS)
+    rules = replace(learned.rules, aggregation=Aggregation("noisy-or", 5, weighing))
+    run = replace(learned, rules=rules).save(tmp_path / "run", source="kin:80", checksum=dataset.checksum)
+    assert nlil_command("evaluate", run).code == 0
+    answers = nlil_command("predict", run, "aunt(?, alice1)", "--json").json["answers"]
+    new = [a for a in answers if not a["known"]]
+    assert len(new) > 2
+    differ = 0
+    for answer in new:
+        fact = f"aunt({answer['entity']}, alice1)"
+        one, two = (nlil_command("explain", run, fact, "--side", side, "--json").json for side in ("object", "subject"))
+        assert [two[key] for key in ("query", "score", "probability")] == [
+            "aunt(?, alice1)", answer["score"], answer["probability"]]
+        objects = nlil_command("predict", run, one["query"], "--top", "999", "--json").json["answers"]
+        (same,) = [a for a in objects if a["entity"] == "alice1"]
+        assert [one["score"], one["probability"]] == [same["score"], same["probability"]]
+        assert nlil_command("explain", run, fact, "--json").json == one
+        for document in (one, two):
+            shares = sum(s["share"] for s in document["supports"]) + document["other_share"]
+            assert shares == pytest.approx(document["score"], abs=1e-9)
+        differ += one["score"] != two["score"]
+    assert differ
+    assert "answers aunt(?, alice1); " in nlil_command("explain", run, fact, "--side", "subject").out
+    assert "choose object or subject" in nlil_command("explain", run, fact, "--side", "left").complaint
 
 
 def test_reliability_plot(nlil_command: Nlil, tmp_path: Path) -> None:

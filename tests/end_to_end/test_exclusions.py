@@ -98,6 +98,25 @@ def test_answers_and_reasons(nlil_command: Nlil, runs: dict[str, Path], facts: P
     assert nlil_command("explain", runs["off"], fact, "--json").json["excluded"] is None
 
 
+def test_materialize_leaves_out_what_is_excluded(nlil_command: Nlil, runs: dict[str, Path], tmp_path: Path) -> None:
+    """Rules of any confidence derive nearly every pair of every relation; the exclusions are what holds them back."""
+    derived, excluded = {}, {}
+    for word, run in runs.items():
+        out = tmp_path / f"{word}.tsv"
+        arguments = ("materialize", run, "--out", out, "--min-confidence", "0")
+        document = nlil_command(*arguments, "--json").json
+        derived[word] = {tuple(line.split("\t")[:3]) for line in out.read_text().splitlines()}
+        excluded[word] = document["num_excluded"]
+        assert document["num_facts"] == len(derived[word])
+        said = f"; {excluded[word]} more are ruled out by exclusions"
+        told = " ".join(nlil_command(*arguments).out.split())  # lines break where the terminal ends
+        assert (said in told) == (word == "on")
+    assert derived["on"] < derived["off"]
+    assert excluded["off"] == 0 < len(derived["off"] - derived["on"]) <= excluded["on"]
+    for x, r, y in sorted(derived["off"] - derived["on"])[:5]:
+        assert nlil_command("explain", runs["on"], f"{r}({x}, {y})", "--json").json["excluded"]
+
+
 def test_another_base(nlil_command: Nlil, facts: Path, tmp_path: Path) -> None:
     """Exclusions by a relation that it does not have are left out; a fact of its own that breaks one is doubted."""
     run, other = tmp_path / "run", tmp_path / "other.tsv"
@@ -113,3 +132,6 @@ def test_another_base(nlil_command: Nlil, facts: Path, tmp_path: Path) -> None:
     assert f"{len(gone)} of {len(exclusions)} exclusions are left out" in outcome.err
     assert (outcome.json["known"], outcome.json["score"]) == (True, 0)
     assert outcome.json["excluded"]["by"] == f"r1({one}, {two})"
+    evaluated = nlil_command("evaluate", run, "--data", other, "--split", "train", "--json").json
+    assert evaluated["left_out_exclusions"] == len(gone)
+    assert "left_out_exclusions" in nlil_command("evaluate", run, "--data", other, "--split", "train").out

@@ -17,6 +17,7 @@ from nlil.evaluation.ranking import Ranker
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
 from nlil.logic.formula import ANY, TRUE, Statement, X, Y
+from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
 from nlil.rules import RuleSet
@@ -115,20 +116,40 @@ def test_evidence_is_what_the_weighing_says(kb, aggregation, direction, known, d
     assert got.tolist() == pytest.approx([told(f, aggregation) for f in fired], rel=0, abs=len(of) + 1)
 
 
-@given(bases(graphs=False), any_weighed, st.integers(0, len(NAMES) - 1), st.data())
+@given(bases(graphs=False), any_weighed, st.integers(0, 1), st.integers(0, len(NAMES) - 1), st.data())
 @settings(deadline=None, max_examples=30)
-def test_shares_are_those_of_the_score(kb, aggregation, x, data):
+def test_shares_are_those_of_the_score(kb, aggregation, direction, known, data):
     of = replace(data.draw(rule_sets(kb)), aggregation=aggregation)
     target = kb.predicate_id(KNOWS)
-    total = Ranker(of, kb, threads=1).evidence(target, 0, x)
+    total = Ranker(of, kb, threads=1).evidence(target, direction, known)
     firing = Firing(of, kb)
-    for y in range(len(NAMES)):
-        shares = share_out(firing.pair(target, x, y), aggregation)
-        assert shares.evidence == total[y]
-        assert shares.score == float(score(total[y]))
+    for other in range(len(NAMES)):
+        pair = (other, known) if direction else (known, other)
+        shares = share_out(firing.pair(target, *pair, direction=direction), aggregation)
+        assert shares.evidence == total[other]
+        assert shares.score == float(score(total[other]))
         assert shares.share.sum() == pytest.approx(shares.score, abs=1e-12)
         assert (shares.share >= 0).all()
         assert (np.diff(shares.share) <= 0).all()
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("text", ["knows(X, b) :- likes(X, c).", "knows(a, Y) :- likes(Y, d).",
+                                  "knows(X, b) :- likes(X, Z1).", "knows(a, Y) :- likes(Y, Z1)."])
+def test_whose_constant_it_is_depends_on_the_question(text: str, direction: int) -> None:
+    """Each kind counts a share of its own, and the share of knows(a, b) tells which kind its one rule is."""
+    kb = KnowledgeBase.from_facts([("a", "likes", "c"), ("b", "likes", "d"), ("c", "knows", "d")])
+    factors = [(i + 1) / 16 for i in range(len(KINDS))]
+    of = RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(1, 2, 3, 2), 0.5)],
+                    Aggregation("noisy-or", 2, tuple((factor, 1.0) for factor in factors)))
+    target, pair = kb.predicate_id(KNOWS), (kb.entities.id("a"), kb.entities.id("b"))
+    kind = kind_of(of, 0, kb, direction)
+    assert kind.startswith("query" if text.startswith("knows(a") == (direction == 0) else "answer")
+    expected = factors[KINDS.index(kind)] * int(evidence(np.array([0.5]))[0])
+    shares = share_out(Firing(of, kb).pair(target, *pair, direction=direction), of.aggregation)
+    assert shares.evidence == pytest.approx(expected, abs=1)
+    total = Ranker(of, kb, threads=1).evidence(target, direction, pair[direction])
+    assert total[pair[1 - direction]] == shares.evidence
 
 
 @given(bases(graphs=False), st.integers(0, 1), st.integers(0, len(NAMES) - 1), st.data())

@@ -80,12 +80,13 @@ def keep(session: Session, run: Path, split: str, document: dict[str, Any]) -> N
 
 
 def left_out(run: Path, kb: KnowledgeBase) -> dict[str, int]:
-    """How many rules of a run other data cannot say; `open_run` says so to people."""
+    """How many rules and exclusions of a run other data cannot say; `open_run` says so to people."""
     from ..learning.run import load_run
     from ..rules.binding import bind
 
     bound = bind(load_run(run).rules, kb)
-    return {"left_out_unknown_constant": bound.unknown_constant, "left_out_unknown_predicate": bound.unknown_predicate}
+    return {"left_out_unknown_constant": bound.unknown_constant, "left_out_unknown_predicate": bound.unknown_predicate,
+            "left_out_exclusions": bound.unknown_exclusion}
 
 
 def calibrated(session: Session, opened: Opened, run: Path | None, split: str, picture: Path | None) -> dict[str, Any]:
@@ -101,17 +102,19 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
         found = calibration_of(session, opened, run)
         candidates = scored_candidates(opened.rules, dataset.kb, dataset.splits, split, seed=config.seed,
                                        threads=config.threads, memory=config.memory, progress=progress)
+    # Rules that are applied elsewhere keep the map of what they were learned from.
+    is_own_sample = split == "valid" and (run is None or opened.is_own_data)
     if picture is not None:
         from ..evaluation.reliability_plot import plot_reliability
 
         if not len(candidates):
             raise DataError(f"{dataset.name}: no rule reaches a candidate of a {split} fact: there is nothing to draw")
-        plot_reliability(candidates, found, picture, f"{dataset.name}, {split}")
+        plot_reliability(candidates, found, picture, f"{dataset.name}, {split}", is_own_sample)
         session.note(f"reliability plot: {picture}")
     if found is None and len(candidates):
         session.note(f"{dataset.name}: scores are not calibrated, as there are no validation facts or too few of them "
                      "are reached; brier and ece are those of the scores")
-    return calibration_figures(candidates, found)
+    return calibration_figures(candidates, found, is_own_sample)
 
 
 def calibration_of(session: Session, opened: Opened, run: Path | None) -> Calibration | None:

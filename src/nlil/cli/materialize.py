@@ -36,13 +36,14 @@ def materialize(
     strong = strong_rules(opened.rules, min_confidence)
     with session.progress() as progress:
         # How many rounds there will be is not known before the last one.
-        derived = derive(opened.dataset.kb, strong,
+        derived = derive(opened.dataset.kb, strong, exclusions=opened.rules.exclusions,
                          progress=lambda rounds, new: progress("rounds", rounds, rounds, f"{new:,} new facts"))
     write_facts(opened.dataset.kb, derived.facts, out, derived.confidence)
     session.show(
-        {"out": str(out), "num_facts": len(derived.facts), "num_rules": len(strong), "rounds": derived.rounds,
-         "min_confidence": min_confidence},
-        f"{len(derived.facts):,} new facts from {len(strong):,} rules in {derived.rounds:,} rounds, written to {out}",
+        {"out": str(out), "num_facts": len(derived.facts), "num_excluded": derived.num_excluded,
+         "num_rules": len(strong), "rounds": derived.rounds, "min_confidence": min_confidence},
+        f"{len(derived.facts):,} new facts from {len(strong):,} rules in {derived.rounds:,} rounds, written to {out}"
+        + (f"; {derived.num_excluded:,} more are ruled out by exclusions" if derived.num_excluded else ""),
     )
 
 

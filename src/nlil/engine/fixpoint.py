@@ -16,6 +16,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats
+from ..rules.exclusion import Exclusion
 from .materialize import materialize
 
 Node = TypeVar("Node", bound=Hashable)
@@ -40,13 +41,17 @@ def fixpoint_stats(kb: KnowledgeBase, rules: Sequence[Rule], target: Predicate, 
 
 
 def least_fixpoint(kb: KnowledgeBase, rules: Sequence[Rule], removed: AbstractSet[Predicate],
-                   max_facts: int | None = None) -> Facts:
-    """All that is derived when the facts of the `removed` predicates are not given; only rules they need are used."""
+                   max_facts: int | None = None, exclusions: Iterable[Exclusion] = ()) -> Facts:
+    """All that is derived when the facts of the `removed` predicates are not given; only rules they need are used.
+
+    Facts that are not given exclude nothing either.
+    """
     bodies = uses(rules)
     needed = set(removed).union(*(reach(bodies, predicate) for predicate in removed))
     given = kb.crisp.without([kb.predicate_id(predicate) for predicate in removed])
     # Every rule counts fully: a fact is derived or not, and no round is spent on making one more certain.
-    return materialize(given, [(rule, 1.0) for rule in rules if rule.target in needed], max_facts=max_facts).facts
+    taken = [(rule, 1.0) for rule in rules if rule.target in needed]
+    return materialize(given, taken, max_facts=max_facts, exclusions=exclusions).facts
 
 
 def compared(kb: KnowledgeBase, derived: Facts, truth: Facts, target: Predicate) -> RuleStats:

@@ -2,12 +2,15 @@
 
 Semi-naive: after the first round of a stratum a rule is only looked at from the facts that are new or
 stronger than before, outward along its lines. So a round costs in proportion to what it changes.
+
+What an exclusion rules out is not derived. Only facts of the base exclude, as in predictions: if derived facts did,
+what is found would hang on the order in which it is found.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +20,7 @@ from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, LimitError
 from ..logic.rule import Rule
+from ..rules.exclusion import Exclusion, by_code
 from .joins import UNBOUND, Binding, LineJoin, Occurrence, Solutions, occurrences
 from .lines import X_NODE, Y_NODE, IdHead, IdLine
 from .normal import alternatives, leaves, normal_form
@@ -33,11 +37,15 @@ ANYONE = -2
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """New facts, sorted, each with the confidence of its best derivation, and the rounds it took."""
+    """New facts, sorted, each with the confidence of its best derivation, and the rounds it took.
+
+    `num_excluded` facts would have been derived but for the exclusions.
+    """
 
     facts: Facts
     confidence: Doubles
     rounds: int
+    num_excluded: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,17 +124,40 @@ class Clause:
         return all(self.join.best(line, bound) < HOLDS for line in self.negative)
 
 
+class RuledOut:
+    """Facts that no rule may derive, by the exclusions and the facts of the base that count."""
+
+    def __init__(self, kb: KnowledgeBase, exclusions: Iterable[Exclusion]) -> None:
+        self.codes = by_code(exclusions, kb)
+        self.pairs: dict[int, set[tuple[int, int]]] = {}
+        self.stopped: set[FactKey] = set()
+        for code in {code for steps in self.codes.values() for code in steps}:
+            facts = kb.facts.of(code >> 1).crisp()
+            ends = (facts.subject.tolist(), facts.object.tolist())
+            self.pairs[code] = set(zip(*(ends[::-1] if code & 1 else ends)))
+
+    def stops(self, fact: FactKey) -> bool:
+        """Whether the fact is ruled out; remembered if so."""
+        predicate, *pair = fact
+        if not any(tuple(pair) in self.pairs[code] for code in self.codes.get(predicate, ())):
+            return False
+        self.stopped.add(fact)
+        return True
+
+
 def materialize(
     kb: KnowledgeBase,
     rules: Sequence[tuple[Rule, float]],
     max_rounds: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     max_facts: int | None = None,
+    exclusions: Iterable[Exclusion] = (),
 ) -> Derived:
     """The least fixpoint of the rules over the facts: what is new, and how sure.
 
     confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep
     their weight. `progress(rounds, new facts so far)` is called after every round.
+    A fact that one of the `exclusions` rules out by a fact of the base is not derived.
     A LimitError ends what would derive, or hold at once, more than `max_facts`.
     """
     for rule, confidence in rules:
@@ -135,13 +166,14 @@ def materialize(
     level_of = strata(rule for rule, _ in rules)
     store = Store(kb, sorted({kb.predicate_id(p) for rule, _ in rules for p in (*rule.predicates, rule.target)}))
     derived: Found = {}
+    ruled_out = RuledOut(kb, exclusions)
     rounds = 0
     for level in sorted(set(level_of.values())):
         if rounds == max_rounds:
             break
         clauses = [replace(clause, max_facts=max_facts) for rule, w in rules if level_of[rule.target] == level
                    for clause in _clauses(kb, store, rule, w)]
-        changes = _changes(store, derived, (clause.everything() for clause in clauses), max_facts)
+        changes = _changes(store, derived, ruled_out, (clause.everything() for clause in clauses), max_facts)
         places = _places(clauses)
         while changes and (max_rounds is None or rounds < max_rounds):
             for fact, confidence in changes.items():
@@ -151,8 +183,8 @@ def materialize(
             rounds += 1
             if progress is not None:
                 progress(rounds, len(derived))
-            changes = _changes(store, derived, _consequences(places, changes), max_facts)
-    return _result(derived, rounds)
+            changes = _changes(store, derived, ruled_out, _consequences(places, changes), max_facts)
+    return replace(_result(derived, rounds), num_excluded=len(ruled_out.stopped))
 
 
 def _clauses(kb: KnowledgeBase, store: Store, rule: Rule, confidence: float) -> Iterator[Clause]:
@@ -195,14 +227,15 @@ def _consequences(places: dict[FactKey, list[Place]], changes: Found) -> Iterato
                 yield clause.from_fact(line, where, fact, confidence)
 
 
-def _changes(store: Store, derived: Found, parts: Iterator[Found], max_facts: int | None) -> Found:
+def _changes(store: Store, derived: Found, ruled_out: RuledOut, parts: Iterator[Found],
+             max_facts: int | None) -> Found:
     """What is new, or derived before with less confidence. Facts of the base stay as they are, those denied too."""
     changes: Found = {}
     for part in parts:
         for fact, confidence in part.items():
             known = store.confidence(fact)
             is_given = fact not in derived if known else fact in store.denied
-            if not is_given and confidence > max(known, changes.get(fact, 0.0)):
+            if not is_given and confidence > max(known, changes.get(fact, 0.0)) and not ruled_out.stops(fact):
                 changes[fact] = confidence
         _refuse_more(changes, max_facts)
     return changes

@@ -5,6 +5,7 @@
 a = b = 1, c = 0 leaves every score as it is; Platt's scaling is the case a = b. The map rises, so ranks stay. What it
 says keeps 1e-9 away from 0 and 1, as no finite sample shows more.
 Predicates of one and of two arguments have a map each: they are asked about in different ways (see `candidates.py`).
+No figure comes from a map that was fitted on what it is measured on: `cross_fitted` is for the facts of the fit itself.
 """
 
 from __future__ import annotations
@@ -103,6 +104,23 @@ def fit_map(score: Doubles, is_true: Mask) -> CalibrationMap:
     return CalibrationMap(*(float(value) for value in found.x))
 
 
+def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0) -> Doubles:
+    """What a map says about candidates that it was not fitted on, where `calibration` was fitted on all of these.
+
+    Their facts are cut in two by chance; each half is told by maps of the other. No fact is on both sides.
+    """
+    _, number = np.unique(candidates.fact, return_inverse=True)
+    half = np.random.default_rng(seed).permutation(int(number.max(initial=-1)) + 1)[number] % 2 == 0
+    result = candidates.score.copy()
+    for arity in calibration.maps:
+        mine = candidates.arity == arity
+        for one in (mine & half, mine & ~half):
+            other = mine & ~one
+            if other.any():
+                result[one] = fit_map(candidates.score[other], candidates.is_true[other])(candidates.score[one])
+    return result
+
+
 def features(score: Doubles) -> Doubles:
     """(scores, 3): ln(s), -ln(1 - s), 1; a score is known to 1e-9, so it is kept that far from 0 and 1."""
     s = np.clip(np.asarray(score, np.float64), RESOLUTION, 1 - RESOLUTION)
@@ -144,19 +162,31 @@ def expected_calibration_error(probability: Doubles, is_true: Mask) -> float:
     return float(np.sum(table.count * np.abs(table.said - table.true)) / np.sum(table.count))
 
 
-def calibration_figures(candidates: Candidates, calibration: Calibration | None) -> dict[str, float | int]:
-    """brier_before, ece_before: scores read as probabilities; _after: through the map, where there is one.
+def before_and_after(candidates: Candidates, calibration: Calibration | None,
+                     is_own_sample: bool = False) -> dict[str, Doubles]:
+    """"before": scores read as probabilities; "after": through the map, where there is one.
+
+    `is_own_sample`: the map was fitted on these very candidates, so that "after" has to be cross-fitted.
+    """
+    stages = {"before": candidates.score}
+    if calibration is not None and calibration.maps:
+        stages["after"] = (cross_fitted(candidates, calibration) if is_own_sample
+                           else calibration.probabilities(candidates))
+    return stages
+
+
+def calibration_figures(candidates: Candidates, calibration: Calibration | None,
+                        is_own_sample: bool = False) -> dict[str, float | int]:
+    """brier_ and ece_, each _before and, where there is a map, _after (see `before_and_after`).
 
     calibration_candidates: what was counted; calibration_answers: the share of the queries' answers among it.
     """
     if not len(candidates):
         return {}
     figures: dict[str, float | int] = {}
-    stages = [("before", candidates.score)]
-    if calibration is not None and calibration.maps:
-        stages.append(("after", calibration.probabilities(candidates)))
+    stages = before_and_after(candidates, calibration, is_own_sample)
     for name, measure in (("brier", brier_score), ("ece", expected_calibration_error)):
-        figures |= {f"{name}_{stage}": measure(values, candidates.is_true) for stage, values in stages}
+        figures |= {f"{name}_{stage}": measure(values, candidates.is_true) for stage, values in stages.items()}
     figures["calibration_candidates"] = len(candidates)
     figures["calibration_answers"] = float(candidates.is_true.sum() / max(candidates.num_answers, 1))
     return figures

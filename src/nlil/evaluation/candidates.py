@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
-from ..data.facts import Facts, Splits
+from ..data.facts import NO_OBJECT, Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..progress import Progress, silent
 from ..rules import RuleSet
@@ -34,17 +34,21 @@ from .scoring import ScoreSpace, score_query
 CANDIDATES = 20
 MOST_QUERIES = 2_000
 
-Scored = tuple[Longs, Mask]
-"""Evidence and truth of some candidates."""
+Scored = tuple[Longs, Mask, Longs]
+"""Evidence, truth and fact number of some candidates."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Row i is a candidate: its score, whether it is true, the arity of its predicate."""
+    """Row i is a candidate: its score, whether it is true, the arity of its predicate, the number of its fact.
+
+    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact.
+    """
 
     score: Doubles
     is_true: Mask
     arity: Longs
+    fact: Longs
     num_answers: int
 
     def __len__(self) -> int:
@@ -52,7 +56,7 @@ class Candidates:
 
     def of_arity(self, arity: int) -> Candidates:
         mine = self.arity == arity
-        return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.num_answers)
+        return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.fact[mine], self.num_answers)
 
 
 def scored_candidates(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, *, seed: int = 0,
@@ -77,7 +81,8 @@ def scored_candidates(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: 
     evidence = np.concatenate([none, *(row[1] for row in rows)])
     is_true = np.concatenate([none.astype(bool), *(row[2] for row in rows)])
     arity = np.repeat([row[0] for row in rows], [len(row[1]) for row in rows]).astype(np.int64)
-    return Candidates(score(evidence), is_true, arity, sampler.num_answers)
+    fact = np.concatenate([none, *(row[3] for row in rows)])
+    return Candidates(score(evidence), is_true, arity, fact, sampler.num_answers)
 
 
 @dataclass(eq=False)
@@ -97,6 +102,11 @@ class _Sampler:
         if count <= MOST_QUERIES:
             return np.arange(count)
         return np.sort(self.random.choice(count, MOST_QUERIES, replace=False))
+
+    def number(self, predicate: int | Ids, subject: int | Longs | Ids, object_: int | Longs = NO_OBJECT) -> Longs:
+        """One for each fact."""
+        size = self.kb.num_entities
+        return (np.asarray(predicate, np.int64) * size + subject) * (size + 1) + object_ + 1
 
     def binary(self) -> Iterator[Scored]:
         facts = self.facts[~self.facts.is_unary]
@@ -129,7 +139,8 @@ class _Sampler:
                 if graph_of is not None:
                     space.total[graph_of != graph_of[a]] = 0
                 best = best_reached(space.total)
-                found.append((space.total[best], np.isin(best, answers.to(int(a)))))
+                ends = (best, a) if direction else (a, best)
+                found.append((space.total[best], np.isin(best, answers.to(int(a))), self.number(target, *ends)))
             return found
 
         tasks = [(asked[i : i + BLOCK], [next(extra) for _ in asked[i : i + BLOCK]])
@@ -148,9 +159,9 @@ class _Sampler:
         is_true = self._has(facts, objects, classes)
         known = self._has(self.known, objects, classes)
         self.num_answers += int((is_true & ~known).sum())
-        for total, truth in zip(np.where(known, 0, evidence), is_true):
+        for object_, total, truth in zip(objects, np.where(known, 0, evidence), is_true):
             best = best_reached(total)
-            yield total[best], truth[best]
+            yield total[best], truth[best], self.number(classes[best], object_)
 
     def _has(self, facts: Facts, objects: Ids, classes: Ids) -> Mask:
         """(objects, classes): is there a fact that says so?"""
@@ -172,7 +183,8 @@ class _Sampler:
             self.num_answers += int(is_true.sum())
             scorer = MemberScorer(self.rules, self.kb, np.array([p], np.int32), self.threads, self.memory)
             evidence = scorer.evidence(entities)[:, 0]
-            yield evidence[evidence > 0], is_true[evidence > 0]
+            reached = evidence > 0
+            yield evidence[reached], is_true[reached], self.number(p, entities[reached])
 
 
 def best_reached(evidence: Longs, most: int = CANDIDATES) -> Longs:

@@ -1,7 +1,7 @@
 """Recursive targets judged by their least fixpoint, beside the figures one step ahead.
 
-The rules that take part are the confident ones, as in `materialize`. The work is bounded by counts, known
-before anything is derived: a large set of rules costs one look at its columns.
+The rules that take part are the confident ones, and exclusions hold, as in `materialize`. The work is bounded by
+counts, known before anything is derived: a large set of rules costs one look at its columns.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids)
         chosen = [rules.rule(int(row)) for row in confident[np.isin(rules.head[confident], circle.needed)]]
         bound = None if all(rule.target.arity == 1 for rule in chosen) else MAX_FACTS
         try:
-            derived = least_fixpoint(kb, chosen, set(names), bound)
+            derived = least_fixpoint(kb, chosen, set(names), bound, rules.exclusions)
         except (RuleError, LimitError) as error:
             notes.append(f"fixpoint of {_listed(names)} not judged: {error}")
             continue

@@ -62,6 +62,9 @@ class Predictor:
         known_end, asked = (ids[1], ids[0]) if direction else (ids[0], ids[1])
         assert known_end is not None
         evidence = self.ranker.evidence(target, direction, known_end, -1 if asked is None else asked)
+        graph_of = self.kb.graph_of
+        if graph_of is not None:
+            evidence[graph_of != graph_of[known_end]] = 0  # no rule speaks of two graphs at once, nor may a prior
         facts = self.known.of(target)
         sides = (facts.subject, facts.object)
         known = sides[1 - direction][sides[direction] == known_end]

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from ..data.arrays import Doubles
 from ..errors import require
-from .calibration import Calibration, reliability
+from .calibration import BINS, Calibration, Reliability, before_and_after, expected_calibration_error, reliability
 from .candidates import Candidates
 
+LOOKS = {"before": ("score", "tab:orange"), "after": ("calibrated", "tab:blue")}
+SURE = 1.96
+"""Standard errors of a 95 % interval."""
 
-def plot_reliability(candidates: Candidates, calibration: Calibration | None, path: str | Path,
-                     title: str = "") -> Path:
-    """A PNG: the true share of each bin against its mean probability, and below it how many candidates it has."""
+
+def plot_reliability(candidates: Candidates, calibration: Calibration | None, path: str | Path, title: str = "",
+                     is_own_sample: bool = False) -> Path:
+    """A PNG: the true share of each bin against its mean probability, and below it how many candidates it has.
+
+    A bar is the 95 % interval of a share: a bin of three candidates says little, and looks so.
+    """
     from ..data.files import replacing
 
     require("matplotlib", "report", "the reliability plot")
@@ -23,22 +33,37 @@ def plot_reliability(candidates: Candidates, calibration: Calibration | None, pa
     figure = Figure(figsize=(5.5, 6.5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     shares, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    shares.plot((0, 1), (0, 1), color="gray", linewidth=0.8, linestyle="--")
-    curves = [("score", "tab:orange", candidates.score)]
-    if calibration is not None and calibration.maps:
-        curves.append(("calibrated", "tab:blue", calibration.probabilities(candidates)))
-    for label, colour, values in curves:
+    shares.plot((0, 1), (0, 1), color="gray", linewidth=0.8, linestyle="--", label="what is said is so")
+    edges = np.linspace(0, 1, BINS + 1)
+    for stage, values in before_and_after(candidates, calibration, is_own_sample).items():
+        name, colour = LOOKS[stage]
         table = reliability(values, candidates.is_true)
-        shares.plot(table.said, table.true, marker="o", color=colour, label=label)
-        counts.plot(table.said, table.count, marker="o", color=colour)
+        error = expected_calibration_error(values, candidates.is_true)
+        shares.errorbar(table.said, table.true, yerr=interval(table), color=colour, linewidth=0, elinewidth=1.2,
+                        capsize=2, marker="o", markersize=5, label=f"{name}, ECE {error:.3f}".replace(" 0.", " ."))
+        number = np.histogram(values, edges)[0]
+        counts.stairs(number, edges, color=colour, fill=True, alpha=0.25)
+        counts.stairs(number, edges, color=colour)
     shares.set_title(title)
     shares.set_ylabel("share that is true")
+    shares.set_ylim(-0.03, 1.03)
     shares.legend(loc="upper left", frameon=False)
     counts.set_yscale("log")
+    counts.set_ylim(bottom=0.7)
     counts.set_ylabel("candidates")
     counts.set_xlabel("probability said")
     for axes in (shares, counts):
+        axes.set_xlim(-0.02, 1.02)
         axes.grid(alpha=0.3)
+        axes.set_axisbelow(True)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png")
     return path
+
+
+def interval(table: Reliability) -> Doubles:
+    """(2, bins): how far Wilson's interval reaches below and above each share; also where all or none are true."""
+    z2 = SURE**2 / table.count
+    middle = (table.true + z2 / 2) / (1 + z2)
+    half = SURE / (1 + z2) * np.sqrt(table.true * (1 - table.true) / table.count + z2 / (4 * table.count))
+    return np.clip(np.stack((table.true - middle + half, middle + half - table.true)), 0, None)

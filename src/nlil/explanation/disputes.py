@@ -176,8 +176,10 @@ def _dispute(firing: Firing, cases: _Cases, row: int) -> Dispute:
     if y == NO_OBJECT:
         competitor, fired = kb.fact(rival, x), firing.member(rival, x)
     else:
-        pair = (rival, y) if cases.direction[row] else (x, rival)
-        competitor, fired = kb.fact(target, *pair), firing.pair(target, *pair, hidden=(x, y))
+        direction = int(cases.direction[row])
+        pair = (rival, y) if direction else (x, rival)
+        competitor = kb.fact(target, *pair)
+        fired = firing.pair(target, *pair, hidden=(x, y), direction=direction)
     order = share_out(fired, firing.rules.aggregation).order[:REASONS]
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
     scores = score(np.array([own, power])).tolist()

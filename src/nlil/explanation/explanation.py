@@ -6,7 +6,7 @@ Values hold names of the data; labels are applied where a value is shown to peop
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..engine.grounding import Grounding
 from ..logic.formula import Formula
@@ -19,6 +19,9 @@ from .labels import Labels
 
 if TYPE_CHECKING:
     from rich.tree import Tree
+
+Side = Literal["object", "subject"]
+"""The place whose answer is explained: b in p(a, ?), or a in p(?, b)."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Excluded:
 class Explanation:
     """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
 
+    The score is that of the answer to `query`: weighed rules may score p(a, b) otherwise for p(a, ?) than for p(?, b).
     Where `excluded` says that another fact rules it out, the score and all shares are 0.
     num_fired    rules that fire
     num_counted  those that count for the score: the strongest and the priors
@@ -81,7 +85,15 @@ class Explanation:
     num_counted: int
     other_share: float
     excluded: Excluded | None = None
+    side: Side = "object"
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+
+    @property
+    def query(self) -> Query:
+        """What `fact` is an answer to: p(a, ?) or p(?, b), p(?) for a unary predicate."""
+        names: list[str | None] = list(self.fact.arguments)
+        names[1 if len(names) == 2 and self.side == "object" else 0] = None
+        return Query(self.fact.predicate.name, tuple(names))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: names of the data, and beside them `label`, the same for people."""
@@ -90,6 +102,7 @@ class Explanation:
             "label": self.labels.fact(self.fact),
             "predicate": self.fact.predicate.name,
             "arguments": list(self.fact.arguments),
+            "query": str(self.query),
             "known": self.known,
             "score": self.score,
             "num_fired": self.num_fired,

@@ -23,7 +23,7 @@ from ..evaluation.members import walkable
 from ..evaluation.plan import Shapes, reversed_steps, shapes, unary_mask
 from ..logic.formula import Constant
 from ..rules import RuleSet
-from ..rules.coding import FIRST, FREE, NO_STEP
+from ..rules.coding import FIRST, FREE, NO_STEP, SECOND
 from ..rules.exclusion import Exclusion, by_code
 from ..rules.ruleset import KINDS
 
@@ -43,7 +43,7 @@ class Fired:
     is_prior: Mask
     asked: Longs
     exclusion: Exclusion | None = None
-    kind: Longs | None = None  # of ruleset.KINDS, seen from the query p(x, ?); None for unary heads
+    kind: Longs | None = None  # of ruleset.KINDS, seen from the query; None for unary heads
 
 
 @compiled
@@ -85,9 +85,12 @@ class Firing:
 
     # binary heads -----------------------------------------------------------------------------------
 
-    def pair(self, target: int, x: int, y: int, hidden: Pair | None = None) -> Fired:
+    def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
         """Rules that hold for target(x, y) while the fact target(hidden) is invisible: the fact itself, or one
-        that shares an end with it (a rival answer is judged without the answer that the data has)."""
+        that shares an end with it (a rival answer is judged without the answer that the data has).
+
+        The same rules hold for target(x, ?) (direction 0) and target(?, y) (1); their kinds differ.
+        """
         rows, mine = self.of_target(target)
         fits = self._fits(mine, x, y)
         parts = shapes(mine, self.is_unary)
@@ -109,16 +112,17 @@ class Firing:
             for row in rest.tolist():
                 value[row] = evaluator.values(mine.rule(row), np.array([x]), np.array([y]), own)[0]
         fired = self._fired(rows, mine, value, is_prior, fits, self._exclusion(target, x, y, hidden))
-        return replace(fired, kind=self._kinds(mine, parts)[value > 0])
+        return replace(fired, kind=self._kinds(mine, parts, direction)[value > 0])
 
-    def _kinds(self, mine: RuleSet, parts: Shapes) -> Longs:
-        """Of each rule, as `scoring` tells them apart for a query that knows x."""
+    def _kinds(self, mine: RuleSet, parts: Shapes, direction: int) -> Longs:
+        """Of each rule, as `scoring` tells them apart for a query that knows x (direction 0) or y (1)."""
+        known = SECOND if direction else FIRST
         kind = np.full(len(mine), KINDS.index("other"))
         kind[parts.prior] = KINDS.index("prior")
         if not self.is_soft:
             kind[parts.chain] = np.where((mine.steps[parts.chain] != NO_STEP).sum(axis=1) == 1, 0, 1)
             for some, any_body in ((parts.anchored, 0), (parts.half, 1)):
-                kind[some] = any_body + np.where(mine.fixed[some] == FIRST, KINDS.index("query constant"),
+                kind[some] = any_body + np.where(mine.fixed[some] == known, KINDS.index("query constant"),
                                                  KINDS.index("answer constant"))
         return kind
 

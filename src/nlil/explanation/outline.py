@@ -40,7 +40,10 @@ def outline(explanation: Explanation) -> Item:
     fired = _many(explanation.num_fired, "rule") if explanation.num_fired else "no rule"
     verb = "fires" if explanation.num_fired <= 1 else "fire"
     title = f"{labels.fact(explanation.fact)}  score {number(explanation.score)}"
-    return Item(title, f"{state}; {fired} {verb}", below)
+    asked = ""
+    if explanation.fact.predicate.arity == 2:
+        asked = f"answers {labels.query(explanation.query)}; "
+    return Item(title, f"{asked}{state}; {fired} {verb}", below)
 
 
 def _excluded(excluded: Excluded, fact: Fact, labels: Labels) -> Item:

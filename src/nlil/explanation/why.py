@@ -9,18 +9,20 @@ import numpy as np
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..engine.grounding import count_groundings, first_failing, groundings
-from ..errors import NlilError
+from ..errors import ConfigError, NlilError
 from ..logic.formula import Constant, Formula, Statement, Variable
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..rules import RuleSet
 from ..rules.binding import bind
 from ..rules.exclusion import Exclusion
-from .explanation import Excluded, Explanation, Miss, Support
+from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing
 from .labels import Labels
 from .sharing import Shares, share_out
 
+SIDES: tuple[Side, ...] = ("object", "subject")
+"""By direction of the query, as everywhere: p(a, ?) is 0, p(?, b) is 1."""
 MANY = 20
 """Rules shown when nobody says how many."""
 NAMED = 3
@@ -30,15 +32,16 @@ MOST = 1000
 
 
 def explain(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, top: int | None = None,
-            groundings: int = 3, misses: int = 3, memory: int = 2**30) -> Explanation:
+            groundings: int = 3, misses: int = 3, side: Side = "object", memory: int = 2**30) -> Explanation:
     """Why a fact such as "uncle(alice, bob)" or "person(obj17)" scores what it scores, the fact itself hidden.
 
     top         rules shown, strongest first; default: all that count, up to 20
     groundings  for each of them so many ways in which it holds
     misses      strongest rules that do not fire, with the place where they fail
+    side        the answer explained: object for uncle(alice, ?), subject for uncle(?, bob)
     """
     explainer = Explainer(rules, kb, memory)
-    return explainer.explain(query, top=top, groundings=groundings, misses=misses)
+    return explainer.explain(query, top=top, groundings=groundings, misses=misses, side=side)
 
 
 class Explainer:
@@ -49,12 +52,15 @@ class Explainer:
         self.firing = Firing(self.rules, kb, memory)
 
     def explain(self, query: str | Query | Fact, *, top: int | None = None, groundings: int = 3,
-                misses: int = 3) -> Explanation:
+                misses: int = 3, side: Side = "object") -> Explanation:
+        if side not in SIDES:
+            raise ConfigError(f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
+                              "p(a, ?), subject that to p(?, b)", "side")
         fact = closed(query)
         target = self.kb.predicate_id(fact.predicate)
         x = self.kb.entities.id(fact.arguments[0])
         y = self.kb.entities.id(fact.arguments[1]) if fact.predicate.arity == 2 else None
-        fired = self.fired(target, x, y)
+        fired = self.fired(target, x, y, side)
         shares = share_out(fired, self.rules.aggregation)
         shown = min(MANY if top is None else max(top, 0), len(shares.order))
         return Explanation(
@@ -67,12 +73,15 @@ class Explainer:
             len(shares.order),
             float(shares.share[shown:].sum()),
             None if fired.exclusion is None else excluded(fired.exclusion, fact),
+            side,
             Labels.of(self.kb),
         )
 
-    def fired(self, target: int, x: int, y: int | None) -> Fired:
+    def fired(self, target: int, x: int, y: int | None, side: Side = "object") -> Fired:
         """The rules that fire for target(x, y), or target(x), the fact itself hidden."""
-        return self.firing.member(target, x) if y is None else self.firing.pair(target, x, y, hidden=(x, y))
+        if y is None:
+            return self.firing.member(target, x)
+        return self.firing.pair(target, x, y, hidden=(x, y), direction=SIDES.index(side))
 
     def _is_known(self, target: int, x: int, y: int | None) -> bool:
         facts = self.kb.facts

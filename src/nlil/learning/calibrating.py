@@ -33,6 +33,20 @@ def calibrate(rules: RuleSet, dataset: Dataset, seed: int, threads: int = 0, mem
     return calibration if calibration.maps else None
 
 
+def measured_calibration(rules: RuleSet, dataset: Dataset, split: str = "test", seed: int = 0, threads: int = 0,
+                         memory: int = 2**30, progress: Progress = silent) -> dict[str, float | int]:
+    """brier_before, brier_after, ece_before, ece_after and what they count, on the valid or test facts.
+
+    The map is fitted on validation facts; on these themselves each half is measured by the map of the other.
+    """
+    from ..evaluation import calibration_figures, scored_candidates
+
+    found = calibrate(rules, dataset, seed, threads, memory, progress)
+    candidates = scored_candidates(rules, dataset.kb, dataset.splits, split, seed=seed, threads=threads, memory=memory,
+                                   progress=progress)
+    return calibration_figures(candidates, found, is_own_sample=split == "valid")
+
+
 def save_calibration(path: str | Path, calibration: Calibration) -> None:
     """Keep it in the folder of a finished run, under its checksum."""
     add_json(Path(path), CALIBRATION, calibration.to_dict())

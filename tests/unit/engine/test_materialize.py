@@ -10,7 +10,9 @@ from nlil.engine.materialize import materialize
 from nlil.engine.strata import strata
 from nlil.errors import ConfigError, RuleError, UnknownName
 from nlil.logic.parse import parse_rule
+from nlil.logic.predicate import Predicate, Step
 from nlil.logic.text import fact_text
+from nlil.rules import Exclusion
 
 
 def program(*texts):
@@ -103,6 +105,38 @@ def test_a_derived_fact_enters_a_rule_at_a_constant():
     assert {"big(n4)", "succ(n4, n9)", "succ(n9, n9)"} <= set(found)
     found, _ = derive(kb, *EVEN, (1.0, "big(X) :- even(n3), succ(n3, X)."))
     assert not [fact for fact in found if fact.startswith("big")]
+
+
+P, Q, R, T = (Predicate(name, 2) for name in "pqrt")
+FACTS = [("a", "p", "b"), ("b", "p", "c"), ("c", "r", "a"), ("z", "q", "z"), ("z", "t", "z")]
+PROGRAM = ((1.0, "q(X, Y) :- p(X, Y)."), (1.0, "q(X, Y) :- q(X, Z1), q(Z1, Y)."), (1.0, "t(X, Y) :- q(X, Y)."))
+
+
+@pytest.mark.parametrize(("exclusion", "gone"), [
+    (Exclusion(Q, Step(R, inverse=True), 1.0), {"q(a, c)", "t(a, c)"}),  # t would have followed from q
+    (Exclusion(T, Step(R, inverse=True), 1.0), {"t(a, c)"}),
+    (Exclusion(Q, Step(R), 1.0), set()),
+    (Exclusion(T, Step(P), 1.0), {"t(a, b)", "t(b, c)"}),
+    (Exclusion(T, Step(Q), 1.0), set()),  # q is derived, and derived facts exclude nothing
+])
+def test_what_an_exclusion_rules_out_is_not_derived(exclusion, gone):
+    kb = KnowledgeBase.from_facts(FACTS)
+    everything, plain = derive(kb, *PROGRAM)
+    found, derived = derive(kb, *PROGRAM, exclusions=(exclusion,))
+    assert set(everything) - set(found) == gone
+    assert {fact: everything[fact] for fact in found} == found
+    mine = {fact for fact in gone if fact.startswith(exclusion.target.name)}
+    assert (plain.num_excluded, derived.num_excluded) == (0, len(mine))
+
+
+def test_facts_that_do_not_count_and_facts_of_the_base():
+    kb = KnowledgeBase.from_facts([("a", "p", "b", 0.4), ("b", "p", "a", 0.5), ("b", "q", "a"), ("c", "q", "c"),
+                                   ("c", "r", "d"), ("d", "r", "c")])
+    rules = ((1.0, "q(X, Y) :- r(X, Y)."), (1.0, "q(X, Y) :- p(X, Y)."))
+    found, derived = derive(kb, *rules, exclusions=(Exclusion(Q, Step(P), 1.0), Exclusion(Q, Step(R), 1.0)))
+    # p(a, b) of weight .4 excludes nothing, and q(b, a) stays in the base although p(b, a) is there.
+    assert set(found) == {"q(a, b)"}
+    assert derived.num_excluded == 2
 
 
 def test_rounds_can_be_limited():

@@ -16,6 +16,7 @@ from nlil.evaluation.calibration import (
     CalibrationMap,
     brier_score,
     calibration_figures,
+    cross_fitted,
     expected_calibration_error,
     fit_calibration,
     fit_map,
@@ -31,7 +32,7 @@ def drawn(seed: int, count: int = 4000) -> Candidates:
     """Scores that promise too much: what is said to be s is true with probability s^3 / 2."""
     random = np.random.default_rng(seed)
     score = random.uniform(0.01, 0.99, count)
-    return Candidates(score, random.uniform(size=count) < score**3 / 2, np.full(count, 2), count)
+    return Candidates(score, random.uniform(size=count) < score**3 / 2, np.full(count, 2), np.arange(count), count)
 
 
 def test_figures_by_hand() -> None:
@@ -77,6 +78,35 @@ def test_too_few_candidates_give_no_map() -> None:
     assert fit_calibration(few).maps == {}
     assert "brier_after" not in calibration_figures(few, fit_calibration(few))
     assert list(fit_calibration(drawn(0, calibration.LEAST_CANDIDATES)).maps) == [2]
+
+
+def test_no_candidate_is_told_by_a_map_that_knows_its_fact() -> None:
+    """Every fact is a candidate twice, for p(s, ?) and p(?, o): its label moves others, never its own rows."""
+    found = drawn(4, 60)
+    twice = Candidates(*(np.tile(column, 2) for column in (found.score, found.is_true, found.arity, found.fact)), 60)
+    fitted = fit_calibration(twice)
+    said = cross_fitted(twice, fitted)
+    assert np.array_equal(said[:60], said[60:])
+    for fact in range(10):
+        turned = replace(twice, is_true=twice.is_true ^ (twice.fact == fact))
+        changed = cross_fitted(turned, fitted) != said
+        assert not changed[twice.fact == fact].any()
+        assert changed.mean() > 0.3
+    assert not np.array_equal(said, fitted.probabilities(twice))
+    own, elsewhere = (calibration_figures(twice, fitted, is_own)["brier_after"] for is_own in (True, False))
+    assert own == brier_score(said, twice.is_true) != elsewhere
+
+
+def test_an_arity_without_a_map_keeps_its_scores() -> None:
+    found = drawn(5, 100)
+    found = replace(found, arity=np.where(found.fact < 30, 1, 2))
+    fitted = fit_calibration(found)
+    assert list(fitted.maps) == [2]
+    said = cross_fitted(found, fitted)
+    assert np.array_equal(said[:30], found.score[:30])
+    assert (said[30:] != found.score[30:]).all()
+    assert len(cross_fitted(replace(found, **{n: getattr(found, n)[:0] for n in ("score", "is_true", "arity", "fact")}),
+                            fitted)) == 0
 
 
 def test_as_json_and_back() -> None:
@@ -125,6 +155,9 @@ def test_which_candidates_count() -> None:
     assert sorted(one.is_true.tolist()) == [False, True]
     assert one.score == pytest.approx([0.25] * 2)
     assert found.num_answers == 5
+    # p(a, c) is proposed by p(a, ?) and by p(?, c).
+    assert len(set(two.fact.tolist())) == 2
+    assert len(set(found.fact.tolist())) == 4
     assert calibration_figures(found, None)["calibration_answers"] == pytest.approx(3 / 5)
     assert len(scored_candidates(rules, kb, splits, "train")) == 0
 
@@ -192,3 +225,16 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
     both = plot_reliability(found, fit_calibration(found), tmp_path / "both.png", "both")
     assert plain.read_bytes().startswith(b"\x89PNG")
     assert plain.read_bytes() != both.read_bytes()
+    apart = plot_reliability(found, fit_calibration(found), tmp_path / "apart.png", "both", is_own_sample=True)
+    assert apart.read_bytes() != both.read_bytes()
+
+
+def test_intervals_of_shares() -> None:
+    from nlil.evaluation.calibration import Reliability
+    from nlil.evaluation.reliability_plot import interval
+
+    table = Reliability(np.array([10, 10, 100]), np.zeros(3), np.array([0.5, 1.0, 0.0]))
+    below, above = interval(table)
+    # Wilson's interval for 5, 10 of 10 and 0 of 100.
+    assert below == pytest.approx([0.5 - 0.2366, 1 - 0.7225, 0], abs=1e-4)
+    assert above == pytest.approx([0.7634 - 0.5, 0, 0.0370], abs=1e-4)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kbs
@@ -15,8 +17,9 @@ from nlil.engine.statistics import rule_stats
 from nlil.evaluation import evaluate, fixpoints
 from nlil.evaluation.metrics import Metrics
 from nlil.logic.parse import parse_rule
+from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import ScoredRule
-from nlil.rules import RuleSet
+from nlil.rules import Exclusion, RuleSet
 
 BASE = "even(X) :- zero(X)."
 STEP = "even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X)."
@@ -120,6 +123,21 @@ def test_binary_targets_within_their_bound(monkeypatch: pytest.MonkeyPatch) -> N
     assert "mrr" in metrics.values
     assert "fixpoint_f1" not in metrics.values
     assert any("fixpoint of q/2 not judged: the rules derive more than 5 facts" in note for note in metrics.notes)
+
+
+def test_exclusions_hold_in_a_fixpoint_too() -> None:
+    """Nobody is q of e, and of d and c this can be known."""
+    q, p, never = (Predicate(name, 2) for name in ("q", "p", "n"))
+    kb = KnowledgeBase.from_facts(["apb", "bpc", "cpd", "aqb", "bqc", "cqd", "aqc", "bqd", "aqd", "dpe", "dne", "cne"])
+    plain = replace(rule_set(kb, *CLOSURE), weight=None, support=np.full(2, 99, np.int32),
+                    body_size=np.full(2, 100, np.int32))
+    wrong = figures(evaluate(plain, kb, kb.facts), *KEYS)
+    assert wrong == pytest.approx((6 / 10, 1, 0.75))  # d, c, b and a are all said to be q of e
+    excluding = replace(plain, exclusions=(Exclusion(q, Step(never), 2.0),))
+    assert figures(evaluate(excluding, kb, kb.facts), *KEYS[:2]) == (6 / 8, 1)
+    # q is what is judged, so its own facts are not given and exclude nothing.
+    own = replace(plain, exclusions=(Exclusion(q, Step(q, inverse=True), 2.0), Exclusion(p, Step(q), 1.0)))
+    assert figures(evaluate(own, kb, kb.facts), *KEYS) == wrong
 
 
 def test_many_rules_are_counted_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from nlil import KnowledgeBase, check, explain, load
+from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, check, explain, load, parse_rule
 from nlil.data.facts import Facts
 from nlil.errors import UnknownName
 from nlil.logic.predicate import Fact, Predicate
+from nlil.rules.ruleset import KINDS, Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 
@@ -109,3 +110,19 @@ def test_threads_memory_and_progress_change_nothing():
 def test_no_rules_no_disputes():
     kb = countries()
     assert check(counted(kb, "capital").take(np.zeros(0, np.int64)), kb) == []
+
+
+def test_reasons_are_those_of_the_question_that_is_disputed():
+    """Who is p of b? There a constant b is in the question, and weighs more than it would as an answer to p(a, ?)."""
+    kb = KnowledgeBase.from_facts([("z", "p", "b"), ("z", "p", "d"), ("a", "q", "c"), ("a", "r", "b")])
+    texts = {"p(X, b) :- q(X, c).": 0.5, "p(X, Y) :- r(X, Y).": 0.5}
+    factor = {"one-step chain": 0.5, "answer constant": 0.1}
+    weighing = tuple((factor.get(kind, 1.0), 1.0) for kind in KINDS)
+    scored = [ScoredRule(parse_rule(text), RuleStats(1, 2, 3, 2), weight) for text, weight in texts.items()]
+    rules = RuleSet.of(kb, scored, Aggregation("noisy-or", 5, weighing))
+    (dispute,) = check(rules, kb)
+    assert (dispute.fact.arguments, dispute.competitor.arguments) == (("z", "b"), ("a", "b"))
+    assert [str(s.rule) for s in dispute.reasons] == list(texts)
+    shown = {side: explain(rules, kb, dispute.competitor, side=side) for side in ("object", "subject")}
+    assert dispute.competitor_score == shown["subject"].score != shown["object"].score
+    assert [str(s.rule) for s in shown["object"].supports] == list(texts)[::-1]

@@ -243,7 +243,8 @@ def test_the_terminal_shows_names_that_look_like_markup():
     console = Console(file=io.StringIO(), width=200)
     console.print(explain(rule_set(kb, FAMILY_RULES), kb, "uncle(tom, max)"))
     shown = console.file.getvalue()
-    assert "uncle(Tom <b>[red], max)  score .775   in the data, hidden here; 3 rules fire" in shown
+    assert ("uncle(Tom <b>[red], max)  score .775   answers uncle(Tom <b>[red], ?); in the data, hidden here; "
+            "3 rules fire") in shown
     assert "is mother of(ann, Tom <b>[red]), is mother of(ann, bea), is mother of(bea, max)" in shown
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from nlil.data import Dataset, load_dataset
 from nlil.errors import RunError
+from nlil.evaluation import calibration_figures, scored_candidates
 from nlil.evaluation.calibration import Calibration, CalibrationMap
-from nlil.learning.calibrating import calibrate, load_calibration, save_calibration
+from nlil.learning.calibrating import calibrate, load_calibration, measured_calibration, save_calibration
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learned, Learner
 from nlil.learning.run import add_json, load_run, save_run
@@ -35,6 +36,19 @@ def test_it_is_kept_in_the_run(kin: tuple[Dataset, Learned], tmp_path: Path) -> 
     (path / "calibration.json").write_text("{}")
     with pytest.raises(RunError, match=r"calibration\.json is damaged"):
         load_run(path)
+
+
+def test_measured_on_facts_that_the_map_has_not_seen(kin: tuple[Dataset, Learned]) -> None:
+    dataset, learned = kin
+    found = calibrate(learned.rules, dataset, seed=0)
+    for split in ("valid", "test"):
+        got = measured_calibration(learned.rules, dataset, split)
+        candidates = scored_candidates(learned.rules, dataset.kb, dataset.splits, split)
+        assert got == calibration_figures(candidates, found, is_own_sample=split == "valid")
+        assert set(got) == {"brier_before", "brier_after", "ece_before", "ece_after", "calibration_candidates",
+                            "calibration_answers"}
+        assert got["brier_after"] < got["brier_before"]
+    assert measured_calibration(learned.rules, dataset, "train") == {}
 
 
 def test_new_rules_do_not_keep_it(kin: tuple[Dataset, Learned], tmp_path: Path) -> None:
