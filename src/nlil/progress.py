@@ -22,16 +22,26 @@ class Stop:
     Work asks `stop()` before each piece that it could leave out; `cut` tells whether it left anything out.
     """
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, seconds: float = 0.0, whole: Stop | None = None) -> None:
         self._deadline = time.monotonic() + seconds if seconds else None
         self._event = threading.Event()
+        self._whole = whole
         self.cut = False
+
+    def part(self, share: float) -> Stop:
+        """For a stage that others wait for: it ends after `share` of the time that is left, or with the whole."""
+        if self._deadline is None:
+            return Stop(whole=self)
+        return Stop(max(share * (self._deadline - time.monotonic()), 1e-6), whole=self)
 
     def set(self) -> None:
         self._event.set()
 
     def __call__(self) -> bool:
         late = self._deadline is not None and time.monotonic() > self._deadline
-        if late or self._event.is_set():
+        late = late or self._event.is_set() or (self._whole is not None and self._whole())
+        if late:
             self.cut = True
-        return self.cut
+            if self._whole is not None:
+                self._whole.cut = True
+        return late

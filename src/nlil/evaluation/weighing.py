@@ -16,7 +16,7 @@ from ..data.arrays import Doubles, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..engine.kernels import compiled
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..rules.ruleset import KINDS, Aggregation
 from .general import general_evidence
@@ -32,6 +32,8 @@ MOST_FACTS = 2_000
 CANDIDATES = 100
 """Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
 ROUNDS = 4
+ALONE = (1.0, 1.0)
+"""The numbers of a prior that others were added to."""
 CLEARLY, ERRORS = 0.001, 1.0
 """What a weighing must add to the mean reciprocal rank of the other half, at least, and in standard errors."""
 
@@ -50,6 +52,13 @@ class Sample:
         return Sample(self.strongest[chosen], self.prior[chosen], self.real[chosen], self.fact[chosen],
                       self.unproposed[chosen])
 
+    def alone(self, kind: int, weighing: np.ndarray) -> Sample:
+        """Only one kind, what all others say added to the prior: to try its numbers is then a fraction of the work."""
+        weight = self._weight(weighing)
+        weight[kind] = 0
+        others = _scores(self.strongest, self.prior * weighing[-1, 0], weight)
+        return replace(self, strongest=np.ascontiguousarray(self.strongest[:, :, kind : kind + 1]), prior=others)
+
     def mrr(self, weighing: np.ndarray) -> float:
         return float(self.reciprocal(weighing).sum()) / max(len(self.fact), 1)
 
@@ -58,10 +67,13 @@ class Sample:
 
     def reciprocal(self, weighing: np.ndarray) -> Doubles:
         """1 / rank of every query's answer."""
-        places = self.strongest.shape[3]
-        weight = weighing[:-1, :1] * weighing[:-1, 1:] ** np.arange(places)
         return _reciprocal_ranks(self.strongest, self.prior * weighing[-1, 0], self.real, self.unproposed,
-                                 weight.astype(np.float32))
+                                 self._weight(weighing))
+
+    def _weight(self, weighing: np.ndarray) -> np.ndarray:
+        """(kinds, places)"""
+        places = np.arange(self.strongest.shape[3])
+        return (weighing[:-1, :1] * weighing[:-1, 1:] ** places).astype(np.float32)
 
     def plain_reciprocal(self, top: int) -> Doubles:
         """The same with all kinds alike: the `top` strongest rules, and the priors."""
@@ -69,6 +81,20 @@ class Sample:
         one = np.ascontiguousarray(flat[:, :, None, :])
         weight = np.ones((1, one.shape[3]), np.float32)
         return _reciprocal_ranks(one, self.prior, self.real, self.unproposed, weight)
+
+
+@compiled
+def _scores(strongest, prior, weight):
+    queries, candidates, kinds, places = strongest.shape
+    result = prior.copy()
+    for q in range(queries):
+        for c in range(candidates):
+            for k in range(kinds):
+                for j in range(places):
+                    if strongest[q, c, k, j] == 0:
+                        break
+                    result[q, c] += weight[k, j] * strongest[q, c, k, j]
+    return result
 
 
 @compiled
@@ -100,8 +126,12 @@ def _reciprocal_ranks(strongest, prior, real, unproposed, weight):
 
 
 def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: int, threads: int = 0,
-           memory: int = 2**30, progress: Progress = silent) -> Aggregation:
-    """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts."""
+           memory: int = 2**30, progress: Progress = silent, stop: Stop | None = None) -> Aggregation:
+    """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts.
+
+    So it is where `stop` ends the fitting: half of one is not known to help.
+    """
+    stop = Stop(whole=stop)  # its `cut` tells about this fitting alone
     before = rules.aggregation
     mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head))]
     if before.kind != "noisy-or" or not before.top or len(mine) < LEAST_FACTS:
@@ -111,36 +141,45 @@ def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: 
     weighing = np.array([START] * len(KINDS))
     ranker = Ranker(replace(rules, aggregation=replace(before, weighing=tuple(map(tuple, weighing)))), kb, threads,
                     memory)
-    sample = gather(ranker, mine, known, progress)
+    sample = gather(ranker, mine, known, progress, stop)
+    if stop():
+        return before
     half = np.random.default_rng((seed, 6)).permutation(len(mine))[sample.fact] % 2 == 0
     gains = []
     for one in (half, ~half):
-        chosen = ascend(sample.part(one), weighing)
+        chosen = ascend(sample.part(one), weighing, stop)
         other = sample.part(~one)
         gains.append(other.reciprocal(chosen) - other.plain_reciprocal(before.top))
     gain = np.concatenate(gains)
     if gain.mean() < max(CLEARLY, ERRORS * gain.std() / np.sqrt(len(gain))):
         return before
-    chosen = ascend(sample, weighing)
+    chosen = ascend(sample, weighing, stop)
+    if stop.cut:
+        return before
     if not chosen[:, 0].any():
         return before  # every kind misleads: no order at all would be best, and a score must be more than 0
     chosen[:, 0] /= chosen[:, 0].max()  # only ratios matter to an order, and a score must not come near 1
     return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
 
 
-def ascend(sample: Sample, start: np.ndarray) -> np.ndarray:
+def ascend(sample: Sample, start: np.ndarray, stop: Stop | None = None) -> np.ndarray:
     """One number at a time, while that helps."""
+    stop = stop or Stop()
     best, now = start.copy(), sample.mrr(start)
     for _ in range(ROUNDS):
         before = now
         for kind in range(len(KINDS)):
+            is_prior = kind == len(KINDS) - 1
+            mine = sample if is_prior else sample.alone(kind, best)
             for column, values in enumerate((FACTORS, DISCOUNTS)):
-                if kind == len(KINDS) - 1 and column:
+                if is_prior and column:
                     continue  # a side has one prior
                 for value in values:
+                    if stop():
+                        return best
                     tried = best.copy()
                     tried[kind, column] = value
-                    score = sample.mrr(tried)
+                    score = mine.mrr(tried if is_prior else np.stack((tried[kind], ALONE)))
                     if score > now + 1e-6:
                         best, now = tried, score
         if now < before + 1e-4:
@@ -148,11 +187,14 @@ def ascend(sample: Sample, start: np.ndarray) -> np.ndarray:
     return best
 
 
-def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent) -> Sample:
-    """Both directions of every fact."""
+def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent, stop: Stop | None = None) -> Sample:
+    """Both directions of every fact, until `stop`."""
+    stop = stop or Stop()
     parts: list[tuple] = []
     groups = list(ranker.groups(facts))
     for done, (target, direction, rows) in enumerate(groups, start=1):
+        if parts and stop():
+            break
         layout, rest = ranker.target_plan(target, direction)
         answers = Answers.of(known, target, direction, ranker.kb.num_entities)
         ends = (facts.subject[rows], facts.object[rows])

@@ -96,7 +96,7 @@ class Learner:
                         aggregation=Aggregation(config.aggregation, config.aggregation_top),
                         exclusions=self._exclusions(kb, ids, splits))
         if config.weigh and config.search != "neural" and splits is not None and not stop():
-            rules = replace(rules, aggregation=self._weighed(kb, rules, splits, progress))
+            rules = replace(rules, aggregation=self._weighed(kb, rules, splits, stop, progress))
         explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
         unexplained = [int(t) for t in ids if not explained[t]]
         partial = stop.cut  # a second look for reasons does not make the search partial
@@ -137,13 +137,14 @@ class Learner:
             rules = rules.take(rules.support > 0)  # the prior of a target without facts explains nothing
         return replace(counted, rules=self._best(rules, ids))
 
-    def _weighed(self, kb: KnowledgeBase, rules: RuleSet, splits: Splits, progress: Progress) -> Aggregation:
+    def _weighed(self, kb: KnowledgeBase, rules: RuleSet, splits: Splits, stop: Stop, progress: Progress
+                 ) -> Aggregation:
         """Fitted on facts that no rule was counted on; the filter knows the training and validation facts only."""
         if kb.facts.weight is not None:
             return rules.aggregation  # soft facts are scored by the general engine, one query at a time
         config = self.config
         return fitted(rules, kb, splits.valid, kb.facts + splits.valid, config.seed, config.threads, config.memory,
-                      progress)
+                      progress, stop)
 
     def _exclusions(self, kb: KnowledgeBase, ids: Ids, splits: Splits | None) -> tuple[Exclusion, ...]:
         config = self.config

@@ -78,19 +78,26 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
     tensors = _tensors(edges, facts, targets, options)
     found = _short(edges, facts, targets, options, tensors, progress)
     short = list(found)
+    # Before longer chains, though they stand behind them: where time is short they bring more for less.
+    constants = _constants(kb, edges, facts, targets, options, tensors, body, progress)
     for length in range(3, options.chain_length + 1):
         found.append(_longer(edges, facts, len(targets), length, options, progress))
     if options.typed and len(edges.unary_predicate):
         found += _typed(kb, edges, facts, short, options, progress)
-    parts = [chain_part(kb, targets, facts, c) for c in found]
-    if options.constants and kb.graph_of is None:
-        if body is not None:
-            # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
-            edges = edge_index(kb)
-            tensors = _tensors(edges, facts, targets, options)
-        constants = _constants(kb, edges, targets, options, tensors, progress)
-        parts += constants if body is None else [_with_bodies(part, body) for part in constants]
-    return parts
+    return [*(chain_part(kb, targets, facts, c) for c in found), *constants]
+
+
+def _constants(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions,
+               tensors: TensorCounter | None, body: KnowledgeBase | None, progress: Progress) -> list[RuleSet]:
+    """Anchored, half-anchored rules and priors, where they are asked for."""
+    if not options.constants or kb.graph_of is not None:
+        return []
+    if body is None:
+        return _by_code(kb, edges, targets, options, tensors, progress)
+    # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
+    edges = edge_index(kb)
+    found = _by_code(kb, edges, targets, options, _tensors(edges, facts, targets, options), progress)
+    return [_with_bodies(part, body) for part in found]
 
 
 def _tensors(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions) -> TensorCounter | None:
@@ -118,9 +125,8 @@ def _short(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOpt
     return found
 
 
-def _constants(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
-               tensors: TensorCounter | None, progress: Progress) -> list[RuleSet]:
-    """Anchored, half-anchored rules and priors, code by code."""
+def _by_code(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
+             tensors: TensorCounter | None, progress: Progress) -> list[RuleSet]:
     codes = [int(code) for t in targets for code in (2 * t, 2 * t + 1)]
     least = (options.min_support, options.min_confidence)
 
@@ -163,7 +169,9 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         return longer.proposals(counter, (subject[mine], facts.object[mine]), length, options.samples,
                                 longer.ESTIMATED * options.candidates, random, min(options.min_support, 2))
 
-    proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, options.stop)
+    # A stage that took all the time would leave nothing counted.
+    begin = None if options.stop is None else options.stop.part(1 / 3)
+    proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, begin)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = longer.unpack(bodies, length, edges.num_codes)
     blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
@@ -171,21 +179,21 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     def guess(counter: longer.ChainCounter, block: Ids) -> np.ndarray:
         return np.array([longer.estimate(counter, row, options.min_confidence) for row in block], np.float32)
 
+    middle = None if options.stop is None else options.stop.part(1 / 2)
     guessed = np.concatenate([np.zeros((0, num_targets), np.float32),
-                              *pool.map(guess, blocks, f"length {length}: estimate", progress, options.stop)])
+                              *pool.map(guess, blocks, f"length {length}: estimate", progress, middle)])
     chosen = np.zeros(len(guessed), bool)
     for target in range(num_targets):
         mine = guessed[:, target]
         best = np.argsort(-mine, kind="stable")[: options.candidates]
         chosen[best[mine[best] > 0]] = True
     picked = steps[: len(guessed)][chosen]
-    blocks = [picked[i : i + 4] for i in range(0, len(picked), 4)]
 
-    def count(counter: longer.ChainCounter, block: Ids) -> Chains:
-        rows = [longer.counted(counter, row, options.min_support, options.min_confidence) for row in block]
-        return Chains.join(rows, length)
+    def count(counter: longer.ChainCounter, body: Ids) -> Chains:
+        return longer.counted(counter, body, options.min_support, options.min_confidence)
 
-    return Chains.join(pool.map(count, blocks, f"length {length}: count", progress, options.stop), length)
+    # One by one: a single body may take a second.
+    return Chains.join(pool.map(count, list(picked), f"length {length}: count", progress, options.stop), length)
 
 
 def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[Chains], options: CountOptions,

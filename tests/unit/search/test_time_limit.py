@@ -1,0 +1,64 @@
+"""With little time: what brings most comes first, and no stage takes it all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nlil.data import load_dataset
+from nlil.evaluation import weighing
+from nlil.evaluation.weighing import LEAST_FACTS, fitted
+from nlil.progress import Stop
+from nlil.search.count import Counted, count_rules
+from nlil.search.options import CountOptions
+
+
+def stages(stop: Stop | None = None, ends_at: str = "") -> tuple[list[str], Counted]:
+    kb = load_dataset("kin").kb
+    seen: list[str] = []
+
+    def progress(stage: str, done: int, total: int, note: str = "") -> None:
+        if stage not in seen:
+            seen.append(stage)
+        if stop is not None and stage == ends_at:
+            stop.set()
+
+    targets = np.flatnonzero(kb.predicate_counts).astype(np.int32)
+    counted = count_rules(kb, targets, CountOptions(stop=stop), progress=progress)
+    return seen, counted
+
+
+def test_constants_are_counted_before_longer_chains() -> None:
+    seen, _ = stages()
+    assert seen.index("constants") < seen.index("length 3: propose")
+
+
+def test_a_search_that_ends_before_longer_chains_has_its_constants() -> None:
+    _, whole = stages()
+    _, cut = stages(Stop(), "length 3: propose")
+    assert cut.partial
+    for rules in (whole.rules, cut.rules):
+        assert np.count_nonzero(rules.head_entity >= 0)
+    anchored = [np.count_nonzero(found.rules.head_entity >= 0) for found in (whole, cut)]
+    assert anchored[0] == anchored[1]
+
+
+@pytest.mark.parametrize("stage", ["gather", "ascend"])
+def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighing, "CLEARLY", -1.0)  # whatever is found is taken
+    monkeypatch.setattr(weighing, "ERRORS", -1e9)
+    kb = load_dataset("kin").kb
+    _, counted = stages()
+    valid = kb.facts[~kb.facts.is_unary][:LEAST_FACTS]
+    assert fitted(counted.rules, kb, valid, kb.facts, 0).weighing  # with enough time there is one
+    stop, whole_stage = Stop(), getattr(weighing, stage)
+
+    def ended(*arguments: Any) -> Any:
+        stop.set()
+        return whole_stage(*arguments)
+
+    monkeypatch.setattr(weighing, stage, ended)
+    assert fitted(counted.rules, kb, valid, kb.facts, 0, stop=stop) == counted.rules.aggregation
+    assert stop.cut
