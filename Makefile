@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/nlil bench recovery
 	$(BIN)/nlil bench es
 	$(BIN)/nlil bench length
+	$(BIN)/nlil bench speed
 	$(BIN)/nlil bench tables
 
 constraints: $(READY)

@@ -79,7 +79,7 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
     (("rules", "RUN", "--format", "sparql"), "choose one of text, prolog, json"),
     (("rules", "RUN", "--target", "unlce"), "closest: 'uncle'"),
     (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
-    (("bench", "serve"), "choose one of kb, stats, scale, recovery, es, length, speed, tables"),
+    (("bench", "serve"), "choose one of kb, stats, scale, recovery, es, length, speed, curve, tables"),
     (("bench", "recovery", "--data", "chian"), "closest: 'chain'"),
     (("bench", "es", "--data", "even:7"), "expected some of even:10, even:50"),
     (("bench", "kb", "--model", "magic"), "choose one of count"),

@@ -2,6 +2,6 @@
 
 job: one measurement in a process of its own.  record: machine, versions, result files.  published: quoted figures.
 kb, stats, scale: the benches of the whole line.  recovery, es, length, speed: those of the neural search.
-tables, search_tables: the result files as the README shows them.  cells: what tables share.
+tables, kb_tables, search_tables: the result files as README.md and docs show them.  cells: what tables share.
 plots: as pictures.
 """

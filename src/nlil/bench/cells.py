@@ -19,6 +19,11 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
 
 
+def measured(entries: Entries) -> dict[str, Mapping[str, Any]]:
+    """Without those of --quick."""
+    return {key: entry for key, entry in entries.items() if not entry.get("quick")}
+
+
 def minutes(value: float | None) -> str:
     return "" if value is None else f"{value:g} min"
 

@@ -64,6 +64,10 @@ def _measurement(bench: str) -> Measure:
             from .kb import measure
 
             return measure
+        case "stats":
+            from .stats import measure as measure_stats
+
+            return measure_stats
         case "scale":
             from .scale import measure as measure_scale
 
@@ -84,6 +88,10 @@ def _measurement(bench: str) -> Measure:
             from .speed import measure as measure_speed
 
             return measure_speed
+        case "curve":
+            from .curve import measure as measure_curve
+
+            return measure_curve
         case _:
             raise NlilError(f"unknown bench {bench!r}")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
+from ..errors import NlilError
 from ..progress import Progress
 from .record import machine, peak_memory_mb, versions
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")
 OURS = "nlil"
+"""As `nlil learn` has it without further options."""
 SEARCHES = ("count", "neural", "both")
-"""Models that are ways of searching of ours; all others are baselines."""
+"""Models that are ours with one way of searching; all others are baselines."""
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {}
 """Settings that differ from the defaults on one data set, `key=value` as in --set."""
@@ -30,13 +32,13 @@ QUICK_SETTINGS: Mapping[str, tuple[str, ...]] = {
 """To see that it works; given settings come after these."""
 
 
-def job(data: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool, model: str = OURS, seeds: int = 1
-        ) -> dict[str, Any]:
+def job(data: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool, model: str = OURS, seeds: int = 1,
+        split: str = "test") -> dict[str, Any]:
     """What the measuring process is told. `options`: seed, device, threads, memory where the user gave them."""
     special = SETTINGS.get(data, ()) if model == OURS else ()
     chosen = (*special, *(QUICK_SETTINGS.get(model, ()) if quick else ()), *settings)
     return {"bench": "kb", "data": data, "model": model, "settings": list(chosen), "options": dict(options),
-            "quick": quick, "seeds": seeds, "data_seed": int(options.get("seed", 0))}
+            "quick": quick, "seeds": seeds, "split": split, "data_seed": int(options.get("seed", 0))}
 
 
 def seed_jobs(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -56,11 +58,14 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     run = _ours if job["model"] == OURS else _baseline
     metrics, learnt, about = run(dataset, job, progress)
     end = time.perf_counter()
+    if not metrics.num_queries:
+        raise NlilError(f"expected {job['split']} facts to ask about, found none; choose another split or another set")
     values = metrics.to_dict()
     values.pop("per_predicate", None)
     return {
         "data": job["data"],
         "model": job["model"],
+        "split": job["split"],
         "checksum": dataset.checksum,
         "quick": job["quick"],
         "metrics": values,
@@ -83,8 +88,8 @@ def _ours(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
     config = LearnerConfig().with_settings(job["settings"]).with_values(job["options"], "options")
     learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
     learnt = time.perf_counter()
-    metrics = evaluate(learned.rules, dataset.kb, dataset.splits.test, splits=dataset.splits, split="test",
-                       threads=config.threads, memory=config.memory, device=config.device,
+    metrics = evaluate(learned.rules, dataset.kb, dataset.splits[job["split"]], splits=dataset.splits,
+                       split=job["split"], threads=config.threads, memory=config.memory, device=config.device,
                        progress=progress)
     about = {"num_rules": len(learned.rules), "partial": learned.partial, "seed": config.seed,
              "config": config.to_dict(), "machine": machine(resolve_device(config.device)), "versions": versions()}
@@ -103,7 +108,7 @@ def _baseline(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outco
     seed = int(job["options"].get("seed", 0))
     made.fit(dataset, seed, progress)
     learnt = time.perf_counter()
-    metrics = made.evaluate("test", progress)
+    metrics = made.evaluate(job["split"], progress)
     about = {"num_rules": 0, "partial": False, "seed": seed, "config": asdict(made.settings),
              "machine": machine(resolve_device(getattr(made.settings, "device", "cpu"))),
              "versions": {**versions(), **{package: version(package) for package in made.packages}}}
@@ -133,10 +138,12 @@ def combined(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    """What tells entries apart: data, device, model, and every option or setting the user gave."""
+    """What tells entries apart: data, device, model, seeds, split, and every option or setting the user gave."""
     device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
     model = [] if entry["model"] == OURS else [f"model={entry['model']}"]
     seeds = [] if job["seeds"] == 1 else [f"seeds={job['seeds']}"]
+    split = [] if job["split"] == "test" else [f"split={job['split']}"]
     extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
     given = [s for s in job["settings"] if s not in SETTINGS.get(job["data"], ())]
-    return " ".join([entry["data"], device, *model, *seeds, *extra, *given, *(["quick"] if entry["quick"] else [])])
+    return " ".join([entry["data"], device, *model, *seeds, *split, *extra, *given,
+                     *(["quick"] if entry["quick"] else [])])

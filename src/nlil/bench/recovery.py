@@ -43,19 +43,22 @@ NOISES: Mapping[str, Noise] = {
     "facts": Noise("20 % of the facts replaced", 0.99, fact_noise=0.2),
     "soft": Noise("weights: true .5 to 1, as many false 0 to .5", 0.99, soft=True),
 }
+NOT_QUICK = ("constant", "two-levels", "long")
+"""Take longest; they are there when they are asked for by name."""
 FACT_CONSTRUCTS = ("chain",)
 """Where the facts themselves are spoilt: every construct would say the same."""
 
 
-def cases(quick: bool) -> list[tuple[str, str]]:
-    """(construct, noise), in the order of the table."""
+def cases(quick: bool, names: Sequence[str] | None = None) -> list[tuple[str, str]]:
+    """(construct, noise), in the order of the table; `names`: only of these constructs."""
     from ..data.planted import CONSTRUCTS
 
-    plain = [(construct, "none") for construct in CONSTRUCTS]
+    chosen = [construct for construct in CONSTRUCTS if names is None or construct in names]
     if quick:
-        return plain
-    return [*plain, *((construct, "labels") for construct in CONSTRUCTS),
-            *((construct, noise) for noise in ("facts", "soft") for construct in FACT_CONSTRUCTS)]
+        return [(construct, "none") for construct in chosen if names is not None or construct not in NOT_QUICK]
+    spoilt_facts = [construct for construct in FACT_CONSTRUCTS if construct in chosen]
+    return [*((construct, noise) for noise in ("none", "labels") for construct in chosen),
+            *((construct, noise) for noise in ("facts", "soft") for construct in spoilt_facts)]
 
 
 def job(construct: str, noise: str, seeds: Sequence[int], settings: Sequence[str], options: Mapping[str, Any],

@@ -17,7 +17,7 @@ QUICK_TRIPLES = 1_000_000
 NUM_PREDICATES = 200
 
 
-def run(num_triples: int, seed: int, progress: Progress = silent) -> dict[str, Any]:
+def run(num_triples: int, seed: int, quick: bool = False, progress: Progress = silent) -> dict[str, Any]:
     """Write a TSV of random triples, load it in a fresh process, throw it away."""
     from ..data.synthetic import write_random_triples
 
@@ -26,7 +26,8 @@ def run(num_triples: int, seed: int, progress: Progress = silent) -> dict[str, A
         path = write_random_triples(Path(folder) / "triples.tsv", num_triples, num_triples // 10, NUM_PREDICATES, seed)
         progress("loading triples", 1, 2)
         result = measure_apart({"bench": "scale", "data": f"{num_triples:,} triples", "path": str(path)}, progress)
-        return {**result, "num_triples": num_triples, "file_mb": path.stat().st_size / 1e6, "seed": seed}
+        return {**result, "num_triples": num_triples, "file_mb": path.stat().st_size / 1e6, "seed": seed,
+                "quick": quick}
 
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -46,3 +47,7 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         "machine": machine(),
         "versions": versions(),
     }
+
+
+def key(entry: Mapping[str, Any]) -> str:
+    return " ".join([f"{entry['num_triples']}", *(["quick"] if entry["quick"] else [])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .cells import Entries, machine_text, markdown, share
+from .cells import Entries, machine_text, markdown, measured, share
 from .es import METHODS
 from .length import LENGTHS, LONGEST_EPOCH, levels_for
 from .published import EVEN, KB
@@ -14,10 +14,6 @@ from .speed import CHAINS, DATA, OURS, SETTINGS
 
 ES_NAMES = {"neural": "**nlil**, search=neural", "both": "**nlil**, search=both", "neural-lp": "Neural-LP, our code",
             "dilp": "dILP, our code"}
-
-
-def measured(entries: Entries) -> dict[str, Mapping[str, Any]]:
-    return {key: entry for key, entry in entries.items() if not entry["quick"]}
 
 
 def recovery_table(entries: Entries) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..logic.predicate import Predicate
 
 DATA = ("fb15k-237", "wn18")
+QUICK_DATA = ("wn18",)
 OURS, CHAINS = "nlil", "neural-lp"
 SETTINGS = ("preset=paper", "top_rules=1")
 MOST_TARGETS = 20

@@ -3,9 +3,12 @@ how many of the rules that were planted in them the search finds."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .record import machine, versions
+from ..progress import Progress
+from .record import machine, peak_memory_mb, versions
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -14,20 +17,30 @@ DATA = ("even:10", "even:50", "even:1000", "wn18", "fb15k-237", "kin", "street",
 QUICK_DATA = ("even:10", "even:50", "even:1000", "kin", "street")
 
 
-def measure(data: str, seed: int) -> dict[str, Any]:
-    """Counts of one data set; nothing is downloaded for it."""
+def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
+    return {"bench": "stats", "data": data, "seed": seed, "quick": quick}
+
+
+def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Counts of one data set; nothing is downloaded for it. `seconds`: reading and counting, then the search."""
     from ..data import load_dataset, summarise
 
-    dataset = load_dataset(data, seed=seed, may_download=False)
+    begin = time.perf_counter()
+    dataset = load_dataset(job["data"], seed=job["seed"], may_download=False)
     summary = summarise(dataset)
+    counted = time.perf_counter()
+    planted = recovery(dataset, job["seed"]) if dataset.planted else None
     kept = ("num_facts", "num_entities", "num_predicates", "num_unary_facts", "num_binary_facts", "num_graphs",
             "splits")
     return {
-        "data": data,
+        "data": job["data"],
+        "quick": job["quick"],
         "checksum": dataset.checksum,
         **{name: getattr(summary, name) for name in kept},
-        "planted": recovery(dataset, seed) if dataset.planted else None,
-        "seed": seed,
+        "planted": planted,
+        "seed": job["seed"],
+        "seconds": {"load": counted - begin, "learn": time.perf_counter() - counted},
+        "peak_memory_mb": peak_memory_mb(),
         "machine": machine(),
         "versions": versions(),
     }
@@ -46,3 +59,7 @@ def recovery(dataset: Dataset, seed: int) -> dict[str, int]:
     stats = [found[rule] for rule in dataset.planted if rule in found]
     exact = sum(s.support == s.body_size for s in stats)
     return {"rules": len(dataset.planted), "found": len(stats), "exact": exact, "min_support": least}
+
+
+def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+    return " ".join([entry["data"], *(["quick"] if entry["quick"] else [])])

@@ -1,4 +1,4 @@
-"""Result files as Markdown tables, and the places in the README where they stand.
+"""Result files as Markdown tables, and the places in documents where they stand.
 
 A place is everything between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; it is written by this file only.
 """
@@ -6,31 +6,51 @@ A place is everything between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..errors import DataError
-from .cells import Entries, machine_text, markdown, minutes, share
-from .kb import OURS
-from .published import KB, TABLE_2
+from .cells import Entries, machine_text, markdown, measured
+from .curve import curve_table
+from .kb_tables import kb_table, steps_table, valid_table
+from .published import TABLE_2
 from .record import RESULTS, read_entries
 from .search_tables import es_table, length_table, recovery_table, speed_table
 
-PLACE = re.compile(r"(<!-- bench:(\w+) -->\n)(.*?)(<!-- /bench:\2 -->)", re.DOTALL)
+PLACE = re.compile(r"(<!-- bench:([\w-]+) -->\n)(.*?)(<!-- /bench:\2 -->)", re.DOTALL)
+MARK = re.compile(r"<!-- /?bench:([\w-]+) -->")
 
 
-def update(readme: Path, folder: Path = RESULTS) -> bool:
-    """Write the tables into the README; True if that changed it."""
+def places(root: Path) -> list[Path]:
+    """The documents of a project that have places: README.md, then those of docs."""
+    readme = root / "README.md"
+    if not readme.is_file():
+        raise DataError("expected the README of a project in this folder, found none; go there or name --file", readme)
+    return [path for path in (readme, *sorted((root / "docs").glob("*.md")))
+            if MARK.search(path.read_text(encoding="utf-8"))]
+
+
+def update(path: Path, folder: Path = RESULTS) -> list[str]:
+    """Write the tables of a document; the names of those that this changed."""
     from ..data.files import replacing
 
-    old = readme.read_text(encoding="utf-8")
-    new = filled(old, folder)
-    if new == old:
-        return False
-    with replacing(readme) as temporary:
-        temporary.write_text(new, encoding="utf-8")
-    return True
+    changed = stale(path, folder)
+    if changed:
+        new = filled(path.read_text(encoding="utf-8"), folder)
+        with replacing(path) as temporary:
+            temporary.write_text(new, encoding="utf-8")
+    return changed
+
+
+def stale(path: Path, folder: Path = RESULTS) -> list[str]:
+    """The names of the tables of a document that are not what the result files give."""
+    old = path.read_text(encoding="utf-8")
+    try:
+        new = filled(old, folder)
+    except DataError as error:
+        raise DataError(str(error), path) if error.path is None else error from None
+    pairs = zip(PLACE.finditer(old), PLACE.finditer(new), strict=True)
+    return [before.group(2) for before, after in pairs if before.group(3) != after.group(3)]
 
 
 def filled(text: str, folder: Path = RESULTS) -> str:
@@ -40,62 +60,23 @@ def filled(text: str, folder: Path = RESULTS) -> str:
         name = match.group(2)
         if name not in TABLES:
             raise DataError(f"unknown place bench:{name}, expected one of {', '.join(TABLES)}")
-        return f"{match.group(1)}{TABLES[name](read_entries(name, folder))}\n{match.group(4)}"
+        return f"{match.group(1)}{TABLES[name](read_entries(BENCH_OF.get(name, name), folder))}\n{match.group(4)}"
 
+    alone = MARK.search(PLACE.sub("", text))
+    if alone is not None:
+        raise DataError(f"{alone.group()} stands alone, expected <!-- bench:{alone.group(1)} --> and "
+                        f"<!-- /bench:{alone.group(1)} --> around a table, each on a line of its own")
     return PLACE.sub(fill, text)
 
 
-def kb_table(entries: Entries) -> str:
-    """Ours first for each data set, then the baselines that we measured, then what was published."""
-    rows: list[Sequence[str]] = []
-    shown = [key for key in entries if not entries[key]["quick"]]
-    for data in (*KB, *sorted({entries[key]["data"] for key in shown} - set(KB))):
-        mine = [key for key in shown if entries[key]["data"] == data]
-        if not mine:
-            continue
-        mine.sort(key=lambda key: list(KB_NAMES).index(_model(entries[key])))
-        rows += [_kb_row(data, key, entries[key]) for key in mine]
-        rows += [(data, p.method, share(p.mrr), "", share(p.hits10), minutes(p.minutes), "", "", p.ties)
-                 for p in KB.get(data, ())]
-    head = ("data", "method", "MRR", "Hits@1", "Hits@10", "time", "peak memory", "rules", "ties, machine")
-    return markdown(head, rows, right=range(2, 8))
-
-
-KB_NAMES = {
-    OURS: "**nlil**, counting",
-    "popularity": "popularity, measured",
-    "neural-lp": "Neural-LP, our code",
-    "dilp": "dILP, our code",
-    "transe": "TransE, PyKEEN, our ranks",
-    "rotate": "RotatE, PyKEEN, our ranks",
-}
-"""Models as a row names them, in the order of rows."""
-
-
-def _model(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("model", OURS))
-
-
-def _kb_row(data: str, key: str, entry: Mapping[str, Any]) -> Sequence[str]:
-    metrics, seconds, spread = entry["metrics"], entry["seconds"], entry.get("deviation", {})
-    options = [word for word in key.removesuffix(" quick").split(" ")[2:] if not word.startswith("model=")]
-    name = KB_NAMES[_model(entry)]
-    if any(word.startswith("search=") for word in options):
-        name = "**nlil**"  # the options say how it searched
-    name += f", {' '.join(options)}" if options else ""
-    figures = [share(metrics.get(figure), spread.get(figure)) for figure in ("mrr", "hits@1", "hits@10")]
-    rules = f"{entry['num_rules']:,}" if _model(entry) == OURS else ""
-    return (data, name, *figures, f"{seconds['learn'] + seconds['evaluate']:.0f} s",
-            f"{entry['peak_memory_mb'] / 1000:.1f} GB", rules, f"realistic; {machine_text(entry['machine'])}")
-
-
 def stats_table(entries: Entries) -> str:
+    found = {entry["data"]: entry for entry in measured(entries).values()}
     rows = []
-    for data in (*TABLE_2, *sorted(set(entries) - set(TABLE_2))):
-        if data not in entries:
+    for data in (*TABLE_2, *sorted(set(found) - set(TABLE_2))):
+        if data not in found:
             continue
         name, *paper = TABLE_2.get(data, ("", "", "", ""))
-        entry = entries[data]
+        entry = found[data]
         ours = [f"{entry[column]:,}" for column in ("num_facts", "num_entities", "num_predicates")]
         planted = entry.get("planted")
         recovered = "" if not planted else f"{planted['found']} of {planted['rules']}, {planted['exact']} exact"
@@ -107,16 +88,22 @@ def stats_table(entries: Entries) -> str:
 
 def scale_table(entries: Entries) -> str:
     rows = [(f"{e['num_triples']:,}", f"{e['num_facts']:,}", f"{e['file_mb']:,.0f} MB", f"{e['seconds']['load']:.1f} s",
-             f"{e['peak_memory_mb'] / 1000:.2f} GB", machine_text(e["machine"])) for e in entries.values()]
+             f"{e['peak_memory_mb'] / 1000:.2f} GB", machine_text(e["machine"])) for e in measured(entries).values()]
     return markdown(("triples", "facts kept", "file", "load", "peak memory", "machine"), rows, right=range(5))
 
 
 TABLES: Mapping[str, Callable[[Entries], str]] = {
     "kb": kb_table,
+    "kb-steps": steps_table,
+    "kb-valid": valid_table,
     "stats": stats_table,
     "scale": scale_table,
     "recovery": recovery_table,
     "es": es_table,
     "length": length_table,
     "speed": speed_table,
+    "curve": curve_table,
 }
+"""Place -> its table, from the entries of the bench of that name."""
+BENCH_OF: Mapping[str, str] = {"kb-steps": "kb", "kb-valid": "kb"}
+"""Places whose figures are those of another bench."""

@@ -1,7 +1,8 @@
-"""nlil bench kb with any model, over several seeds; dILP in nlil bench es; what the tables say of them."""
+"""nlil bench kb with any model, over several seeds, on either split; dILP in nlil bench es; the row of dILP."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 
 from commandline import Nlil
 from nlil.bench import es, kb
+from nlil.bench import job as apart
 from nlil.bench.job import measure_apart
 from nlil.bench.search_tables import es_table
-from nlil.bench.tables import kb_table
 from nlil.data import load_dataset
-from nlil.errors import LimitError
+from nlil.errors import LimitError, NlilError
 from nlil.progress import silent
 
 MACHINE = {"device": "cpu", "cores": 2}
@@ -52,24 +53,7 @@ def test_keys_tell_models_and_seeds_apart() -> None:
     job = kb.job("wn18", ("dim=5",), {"device": "cpu"}, False, "transe", seeds=3)
     assert kb.key(entry("transe", 0.2), job) == "wn18 cpu model=transe seeds=3 dim=5"
     assert kb.key(entry("nlil", 0.2), kb.job("wn18", (), {}, False)) == "wn18 cpu"  # as it was before baselines
-
-
-def test_the_table_shows_ours_then_baselines_then_the_paper() -> None:
-    several = kb.combined([entry("transe", 0.2), entry("transe", 0.3, 1)])
-    lines = kb_table({
-        "wn18 cpu model=rotate": entry("rotate", 0.9),
-        "wn18 cpu model=transe seeds=2 dim=5": several,
-        "wn18 cuda search=neural": entry("nlil", 0.95, num_rules=1200),
-        "wn18 cuda": {k: v for k, v in entry("nlil", 0.95, num_rules=1200).items() if k != "model"},
-    }).splitlines()[2:]
-    names = [line.split(" | ")[1] for line in lines]
-    assert names[:4] == ["**nlil**, search=neural", "**nlil**, counting", "TransE, PyKEEN, our ranks, seeds=2 dim=5",
-                         "RotatE, PyKEEN, our ranks"]
-    assert lines[2].split(" | ")[2:4] == [".250 ± .071", ".200 ± .000"]
-    assert lines[2].split(" | ")[7] == ""  # no rules
-    # the paper's Table 1
-    assert {"NLIL, the paper", "Neural-LP", "TransE", "RotatE"} <= set(names[4:])
-    assert "| wn18 | TransE | .570 |  | .933 | 53 min |" in "\n".join(lines)
+    assert kb.key(entry("nlil", 0.2), kb.job("wn18", (), {}, False, split="valid")) == "wn18 cpu split=valid"
 
 
 def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> None:
@@ -81,6 +65,42 @@ def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> N
     assert found["checksum"] == load_dataset("kin").checksum
     assert found["deviation"]["mrr"] == 0  # nothing is random
     assert (tmp_path / "kb.json").is_file()
+
+
+def test_validation_facts_are_asked_about_too(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                              ) -> None:
+    monkeypatch.setattr(apart, "measure_apart", kb.measure)  # starting processes takes longer than measuring
+    keys = []
+    for split in ("test", "valid"):
+        arguments = ("bench", "kb", "--model", "popularity", "--data", "kin", "--split", split, "--out", tmp_path)
+        ((key, found),) = nlil_command(*arguments, "--json").json["entries"].items()
+        keys.append(key)
+        assert found["split"] == split
+        assert found["metrics"]["num_queries"] == 2 * len(load_dataset("kin").splits[split])
+    assert keys == ["kin cpu model=popularity", "kin cpu model=popularity split=valid"]
+    assert "split=valid" in nlil_command(*arguments).out  # shown where it was asked for
+    with pytest.raises(NlilError, match="expected valid facts to ask about, found none"):
+        kb.measure(kb.job("even:10", (), {}, False, "popularity", split="valid"), silent)
+
+
+@pytest.mark.parametrize(("given", "settings"), [
+    ((), []), (("--model", "count"), ["search=count"]), (("--model", "both", "--set", "weigh=off"),
+                                                         ["weigh=off", "search=both"]),
+])
+def test_a_row_without_a_model_is_learn_without_options(
+        given: tuple[str, ...], settings: list[str], nlil_command: Nlil, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search is named where the user named it; else the row is that of `nlil learn DATA --out RUN`."""
+    told: list[Any] = []
+
+    def measured(job: Mapping[str, Any], progress: Any = silent) -> dict[str, Any]:
+        told.append((job["model"], job["settings"]))
+        return {**entry("nlil", 0.5), "data": job["data"]}
+
+    monkeypatch.setattr(apart, "measure_apart", measured)
+    found = nlil_command("bench", "kb", "--data", "kin", *given, "--out", tmp_path, "--json").json["entries"]
+    assert told == [("nlil", settings)]
+    assert list(found) == [" ".join(["kin cpu", *settings])]
 
 
 @pytest.mark.parametrize("model", ["neural-lp", "transe"])
@@ -104,6 +124,9 @@ def test_other_baselines_are_measured(model: str) -> None:
     (("es", "--model", "dilp", "--data", "even:1000"), "expected some of even:10, even:50"),
     (("stats", "--model", "count"), "it is for bench kb and bench es"),
     (("es", "--seeds", "3"), "it is for bench kb"),
+    (("es", "--split", "valid"), "it is for bench kb"),
+    (("kb", "--split", "train"), "choose one of test, valid"),
+    (("kb", "--check"), "they are for bench tables"),
 ])
 def test_wrong_models(arguments: tuple[str, ...], expected: str, nlil_command: Nlil, tmp_path: Path,
                       monkeypatch: pytest.MonkeyPatch) -> None:
