@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from ..data.arrays import Ids, Longs
 from ..data.dataset import Dataset
@@ -25,9 +27,9 @@ DECIMALS = 9
 
 
 class BatchScorer(Protocol):
-    def __call__(self, predicate: int, given: Ids, side: int) -> np.ndarray:
+    def __call__(self, predicate: int, given: Ids, side: int) -> np.ndarray | Tensor:
         """(batch, entities): every entity as the answer of p(given, ?) (side 0) or of p(?, given) (side 1).
-        More is better; any real number will do."""
+        More is better; any real number will do. Tensors are ranked where they are, on a GPU too."""
 
 
 def batch_metrics(scores: BatchScorer, dataset: Dataset, split: str, *, memory: int = 2**30, bytes_per_score: int = 0,
@@ -65,40 +67,46 @@ def batch_ranks(scores: BatchScorer, facts: Facts, known: Facts, num_entities: i
     groups = [(int(p), side, np.flatnonzero(facts.predicate == p)) for p in np.unique(facts.predicate)
               for side in (0, 1)]
     results = [np.zeros((4, 0), np.int64)]
-    for done, (predicate, side, rows) in enumerate(groups, start=1):
+    for done, (predicate, side, numbers) in enumerate(groups, start=1):
         answers = Answers.of(known, predicate, side, num_entities)
-        for low in range(0, len(rows), batch):
-            mine = rows[low : low + batch]
+        for low in range(0, len(numbers), batch):
+            mine = numbers[low : low + batch]
             ends = (facts.subject[mine], facts.object[mine])
             given, answer = ends[side], ends[1 - side]
             score = _checked(scores(predicate, given, side), (len(mine), num_entities), predicate)
             if shift is not None:
-                score[np.arange(len(mine)), answer] -= shift[mine]
+                rows = torch.arange(len(mine), device=score.device)
+                score[rows, on_device(answer, score)] -= torch.from_numpy(shift[mine]).to(score.device)
             above, tied = _counted(score, given, answer, answers)
             results.append(np.stack((mine, np.full(len(mine), side), above, tied)))
         progress("rank", done, len(groups))
     return Ranks(*np.concatenate(results, axis=1))
 
 
-def _counted(score: np.ndarray, given: Ids, answer: Ids, answers: Answers) -> tuple[Longs, Longs]:
+def _counted(score: Tensor, given: Ids, answer: Ids, answers: Answers) -> tuple[Longs, Longs]:
     """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
-    rounded = np.round(score, DECIMALS)
-    rows = np.arange(len(answer))
-    own = rounded[rows, answer][:, None]
-    above, tied = (rounded > own).sum(1), (rounded == own).sum(1)
-    for i, (entity, right) in enumerate(zip(given.tolist(), answer.tolist())):
-        others = answers.to(entity)
-        others = others[others != right]
-        above[i] -= (rounded[i, others] > own[i]).sum()
-        tied[i] -= (rounded[i, others] == own[i]).sum()
-    return above, tied
+    rounded = torch.round(score, decimals=DECIMALS)
+    right = on_device(answer, score)
+    own = rounded.gather(1, right[:, None])
+    counted = torch.ones_like(rounded, dtype=torch.bool)
+    known = [answers.to(entity) for entity in given.tolist()]
+    row = np.repeat(np.arange(len(known)), [len(others) for others in known])
+    counted[on_device(row, score), on_device(np.concatenate(known), score)] = False
+    counted.scatter_(1, right[:, None], True)
+    above, tied = ((rounded > own) & counted).sum(1), ((rounded == own) & counted).sum(1)
+    return above.cpu().numpy(), tied.cpu().numpy()
 
 
-def _checked(score: np.ndarray, shape: tuple[int, int], predicate: int) -> np.ndarray:
+def on_device(index: Ids | Longs, beside: Tensor) -> Tensor:
+    return torch.from_numpy(index.astype(np.int64)).to(beside.device)
+
+
+def _checked(score: np.ndarray | Tensor, shape: tuple[int, int], predicate: int) -> Tensor:
     """A copy in double precision. A score that is no number would be above nothing and below nothing: rank 1."""
-    if score.shape != shape:
-        raise NlilError(f"predicate {predicate}: expected scores of the shape {shape}, got {score.shape}")
-    if np.isnan(score).any():
+    if tuple(score.shape) != shape:
+        raise NlilError(f"predicate {predicate}: expected scores of the shape {shape}, got {tuple(score.shape)}")
+    found = score.double() if isinstance(score, Tensor) else torch.from_numpy(np.array(score, np.float64))
+    if bool(found.isnan().any()):
         raise NlilError(f"predicate {predicate}: expected scores, got some that are not a number; training has "
                         "diverged, give it a smaller lr")
-    return np.array(score, np.float64)
+    return found.clone() if found is score else found

@@ -1,4 +1,4 @@
-"""TransE (Bordes et al., 2013) and RotatE (Sun et al., 2019): PyKEEN trains them, our evaluation ranks them.
+"""TransE (Bordes et al., 2013) and RotatE (Sun et al., 2019): models and loss of PyKEEN, ranked by our evaluation.
 
 Both as the RotatE paper trains them: self-adversarial negative sampling, Adam; entities are not normalised. The
 validation facts, ranked by our code, decide when to stop and which weights are kept.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from ..errors import ConfigError, NlilError, require
 from ..evaluation.metrics import Metrics, rank_figures
 from ..progress import Progress, silent
 from .batch_ranking import batch_metrics, batch_ranks
+from .embedding_training import EmbeddingTrainer
 from .interface import check_least, not_fitted
 
 VALIDATION_FACTS = 500
@@ -38,9 +38,9 @@ COPIES = 3
 class EmbeddingSettings:
     """`dim` (100) numbers for an entity, complex ones for RotatE; `norm` (1) of the difference in TransE, RotatE has
     the Euclidean one; `margin` (9) and `temperature` (1) of the self-adversarial loss; `negatives` (32) for each fact;
-    `batch` (512); Adam with `lr` (.005; RotatE .05; from short runs on the validation facts of UMLS); at most
-    `epochs` (100), ended when validation MRR has not risen in `patience` (4) checks, one every `check_every` (10)
-    epochs; the best weights are kept. `threads` 0: torch's own number.
+    `batch` (512); Adam with `lr` (.005; RotatE .05; from short runs on the validation facts of UMLS), falling in a
+    straight line to a tenth; at most `epochs` (100), ended when validation MRR has not risen in `patience` (4) checks,
+    one every `check_every` (10) epochs; the best weights are kept. `threads` 0: torch's own number.
     """
 
     dim: int = 100
@@ -92,37 +92,32 @@ class Embedding(ABC):
         self._dataset = dataset
 
     def _train(self, triples: np.ndarray, dataset: Dataset, seed: int, progress: Progress) -> None:
-        from pykeen.sampling import BasicNegativeSampler
-        from pykeen.training import SLCWATrainingLoop
         from pykeen.triples import CoreTriplesFactory
 
         s = self.settings
         factory = CoreTriplesFactory(torch.from_numpy(triples), dataset.kb.num_entities, dataset.kb.num_predicates)
         torch.manual_seed(seed)
         model = self._untrained(factory, seed).to(resolve_device(s.device))
-        loop = SLCWATrainingLoop(
-            model=model, triples_factory=factory, optimizer=torch.optim.Adam(model.get_grad_params(), lr=s.lr),
-            negative_sampler=BasicNegativeSampler, negative_sampler_kwargs={"num_negs_per_pos": s.negatives},
-            automatic_memory_optimization=False)
+        trainer = EmbeddingTrainer(model, torch.from_numpy(triples), s.lr, s.epochs, s.batch, s.negatives, seed)
         valid = _sample(dataset, seed)
         known = dataset.splits.all() + dataset.kb.facts
-        best, kept, since, done = -1.0, None, 0, 0
+        best, kept, since = -1.0, None, 0
         self._trained = model
-        with tempfile.TemporaryDirectory() as folder:  # PyKEEN wants one, though no checkpoint is written
-            while done < s.epochs and since < s.patience:
-                more = min(s.check_every, s.epochs - done)
-                losses = loop.train(factory, num_epochs=done + more, batch_size=s.batch, use_tqdm=False,
-                                    continue_training=done > 0, checkpoint_directory=folder, pin_memory=False)
-                done += more
-                self.history.append({"epoch": done, "loss": float((losses or [math.nan])[-1])})
-                if len(valid):
-                    ranks = batch_ranks(self.scores, valid, known, dataset.kb.num_entities, self._batch(dataset))
-                    mrr = rank_figures(ranks)["mrr"]
-                    self.history[-1]["valid_mrr"] = mrr
-                    since = 0 if mrr > best else since + 1
-                    if since == 0:
-                        best, kept = mrr, {k: v.detach().clone() for k, v in model.state_dict().items()}
-                progress(self.model, done, s.epochs, "  ".join(f"{k} {v:.4g}" for k, v in self.history[-1].items()))
+        for epoch in range(1, s.epochs + 1):
+            loss = trainer.epoch()
+            if epoch % s.check_every and epoch < s.epochs:
+                continue
+            self.history.append({"epoch": epoch, "loss": loss})
+            if len(valid):
+                ranks = batch_ranks(self.scores, valid, known, dataset.kb.num_entities, self._batch(dataset))
+                mrr = rank_figures(ranks)["mrr"]
+                self.history[-1]["valid_mrr"] = mrr
+                since = 0 if mrr > best else since + 1
+                if since == 0:
+                    best, kept = mrr, {k: v.detach().clone() for k, v in model.state_dict().items()}
+            progress(self.model, epoch, s.epochs, "  ".join(f"{k} {v:.4g}" for k, v in self.history[-1].items()))
+            if since == s.patience:
+                break
         if kept is not None:
             model.load_state_dict(kept)
 
@@ -150,16 +145,16 @@ class Embedding(ABC):
         return max(1, self.settings.memory // (self._bytes_per_score * dataset.kb.num_entities))
 
     @torch.no_grad()
-    def scores(self, predicate: int, given: Ids, side: int) -> np.ndarray:
-        """(batch, entities), as PyKEEN scores them."""
+    def scores(self, predicate: int, given: Ids, side: int) -> torch.Tensor:
+        """(batch, entities), as PyKEEN scores them, on its device."""
         if self._trained is None:
             raise not_fitted(self.model)
         self._trained.eval()
         known = torch.from_numpy(np.asarray(given, np.int64))
         relation = torch.full_like(known, predicate)
         pairs = (torch.stack((known, relation), 1), torch.stack((relation, known), 1))[side].to(self._trained.device)
-        score = self._trained.score_t(pairs) if side == 0 else self._trained.score_h(pairs)
-        return np.asarray(score.cpu().numpy())
+        score: torch.Tensor = self._trained.score_t(pairs) if side == 0 else self._trained.score_h(pairs)
+        return score
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
         if self._dataset is None:

@@ -4,7 +4,7 @@ A recurrent controller reads the target and attends, at each of T steps, to the 
 inverse, "stay") and to the results of earlier steps; the score of an answer is what arrives there. All targets
 share the controller. p(?, y) is asked as a query of its own, from y.
 
-As everywhere with us the query's own fact is hidden. (The original sets some facts aside to learn from.)
+As everywhere with us the query's own fact is hidden. (The original hides all facts of the batch.)
 
 Unary targets, which the original has not: u(?) knows no entity, so it starts from all entities of its graph,
 unary predicates are operators that filter, and the score of x is what arrives at x. Starting from x and asking
@@ -15,6 +15,7 @@ whether the chain comes back, u(x, x), would be answered by "stay" alone. In gra
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,12 +45,17 @@ LARGEST_GRADIENT = 5.0
 
 @dataclass(frozen=True)
 class NeuralLP:
-    """The settings; defaults are the original's. `steps` is T, the longest chain; `rank` chains are added up."""
+    """The settings; defaults are the original's. `steps` is T, the longest chain; `rank` chains are added up.
+
+    `share` of the queries, drawn anew, make an epoch; the original asks about one quarter of the facts, always the
+    same. `batch` counts queries; the original's counts facts, each asked in both directions.
+    """
 
     steps: int = 2
     rank: int = 3
     hidden: int = 128
     epochs: int = 10
+    share: float = 1.0
     lr: float = 0.001
     batch: int = 64
     seed: int = 0
@@ -62,6 +68,8 @@ class NeuralLP:
         for key, least in (("steps", 1), ("rank", 1), ("hidden", 1), ("epochs", 0), ("batch", 1), ("seed", 0)):
             if getattr(self, key) < least:
                 raise ConfigError(f"{key}: expected a whole number of at least {least}, got {getattr(self, key)}", key)
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"share: expected a number above 0 and at most 1, got {self.share}", "share")
 
     def fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None,
             progress: Progress = silent) -> NeuralLPModel:
@@ -92,8 +100,10 @@ class Trainer:
         self.work = self.map.work()
 
     def epoch(self, progress: Progress = silent, queries: int | None = None) -> tuple[float, float]:
-        """(mean loss, seconds) of one pass over all queries, or over so many of them."""
+        """(mean loss, seconds) of one pass over the epoch's share of the queries, or over so many of them."""
         begin = time.perf_counter()
+        if queries is None:
+            queries = math.ceil(self.config.share * len(self.queries))
         order = self.random.permutation(len(self.queries))[:queries]
         total = 0.0
         with one_torch_thread():

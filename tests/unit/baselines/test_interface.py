@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from nlil.baselines import NAMES, make_baseline
 from nlil.baselines.batch_ranking import batch_metrics, batch_ranks
@@ -151,6 +152,25 @@ def test_scores_nearer_than_a_billionth_are_tied() -> None:
 
     assert nearly(1e-10) == 0
     assert nearly(1e-8) == 5
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_tensors_are_ranked_as_arrays_are_and_left_alone(kin: Dataset, kind: torch.dtype) -> None:
+    random = np.random.default_rng(0)
+    table = random.integers(0, 8, (kin.kb.num_predicates, 2, kin.kb.num_entities)) / 8  # many ties
+    tensors = torch.from_numpy(table).to(kind)
+
+    def arrays(p: int, given: np.ndarray, side: int) -> np.ndarray:
+        return np.broadcast_to(tensors[p, side].double().numpy(), (len(given), kin.kb.num_entities))
+
+    def given_tensors(p: int, given: np.ndarray, side: int) -> torch.Tensor:
+        return tensors[p, side].expand(len(given), -1)
+
+    before = tensors.clone()
+    theirs, ours = (batch_metrics(s, kin, "train", own_fact=0.25) for s in (given_tensors, arrays))
+    assert theirs.values == ours.values
+    assert ours["mrr_pessimistic"] < ours["mrr"] < ours["mrr_optimistic"]
+    assert torch.equal(tensors, before)
 
 
 # popularity -----------------------------------------------------------------------------------------

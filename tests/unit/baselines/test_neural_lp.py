@@ -63,6 +63,21 @@ def test_rules_hold_all_the_attention() -> None:
         assert sum(r.confidence for r in rules) == pytest.approx(1)
 
 
+def test_an_epoch_asks_its_share_of_the_queries_and_others_each_time() -> None:
+    asked: list[int] = []
+    trainer = Trainer(NeuralLP(hidden=8, batch=1, share=0.25), family())
+    trainer._batch = lambda queries: asked.append(int(queries.code[0] * 1000 + queries.known[0])) or 0.0  # type: ignore
+    trainer.epoch()
+    first = list(asked)
+    assert len(first) == -(-len(trainer.queries) // 4)
+    asked.clear()
+    trainer.epoch()
+    assert len(asked) == len(first)
+    assert asked != first
+    with pytest.raises(ConfigError, match="share: expected a number above 0 and at most 1, got 0"):
+        NeuralLP(share=0.0)
+
+
 def test_only_the_own_fact_is_no_reason() -> None:
     """p holds between pairs that nothing else connects: hidden, no answer can be reached."""
     kb = knowledge_base("\n".join(f"a{i} p b{i}" for i in range(8)) + "\nc q d")
