@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +16,11 @@ import torch
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
+from nlil.evaluation.device_ranking import DeviceRanker, Queries, _Rules
 from nlil.evaluation.ranking import Ranker, Ranks
+from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
+from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.rules import Exclusion, RuleSet
 from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
@@ -50,7 +56,13 @@ def rows(ranks: Ranks) -> list[tuple[int, ...]]:
     return sorted(zip(*(getattr(ranks, name).tolist() for name in ("fact", "direction", "above", "tied"))))
 
 
-AGGREGATIONS = [Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("max")]
+WEIGHINGS = [
+    ((0.9, 0.5), (1.0, 0.2), (0.35, 0.7), (0.1, 0.9), (0.45, 0.6), (0.15, 0.2), (0.3, 0.6), (0.05, 0.6)),
+    ((0.0, 0.6), (1.0, 1.0), (0.3, 0.0), (0.7, 0.4), (0.0, 1.0), (0.2, 0.3), (1.0, 1.0), (1.0, 1.0)),
+    ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.5, 1.0)),
+]
+WEIGHED = [Aggregation("noisy-or", top, weighing) for top, weighing in zip((5, 2, 3), WEIGHINGS)]
+AGGREGATIONS = [Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("max"), *WEIGHED]
 
 
 @needs_gpu
@@ -71,41 +83,111 @@ class _Fire:
     """The Triton kernel of `device_kernel`, played by loops on the CPU."""
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
-        def launch(chain_pointer, chain_begin, chain_end, chain_evidence, ends, back_begin, back_end, back_body,
-                   back_evidence, item_pointer, item_member, forward_pointer, forward_begin, forward_end, candidate,
-                   candidate_evidence, slots, num_entities, TOP, **_):
+        def launch(chain_pointer, chain_begin, chain_end, chain_evidence, chain_kind, ends, back_begin, back_end,
+                   back_body, back_evidence, back_kind, item_pointer, item_member, forward_pointer, forward_begin,
+                   forward_end, forward_kind, candidate, candidate_evidence, slots, num_entities, TOP, **_):
             for query in range(grid[0]):
-                fired: dict[int, list[int]] = {}
+                fired: dict[tuple[int, int], list[int]] = {}
                 for i in range(chain_pointer[query], chain_pointer[query + 1]):
                     for b in ends[chain_begin[i] : chain_end[i]].tolist():
-                        fired.setdefault(b, []).append(int(chain_evidence[i]))
+                        fired.setdefault((int(chain_kind[i]), b), []).append(int(chain_evidence[i]))
                 for i in range(back_begin[query], back_end[query]):
                     for b in item_member[item_pointer[back_body[i]] : item_pointer[back_body[i] + 1]].tolist():
-                        fired.setdefault(b, []).append(int(back_evidence[i]))
+                        fired.setdefault((int(back_kind[i]), b), []).append(int(back_evidence[i]))
                 for i in range(forward_pointer[query], forward_pointer[query + 1]):
                     for m in range(forward_begin[i], forward_end[i]):
-                        fired.setdefault(int(candidate[m]), []).append(int(candidate_evidence[m]))
-                for b, values in fired.items():
+                        key = int(forward_kind[i]), int(candidate[m])
+                        fired.setdefault(key, []).append(int(candidate_evidence[m]))
+                for (kind, b), values in fired.items():
                     best = sorted(values, reverse=True)[:TOP]
-                    slots[query, b, : len(best)] = torch.tensor(best)
+                    slots[query, kind, b, : len(best)] = torch.tensor(best)
 
         return launch
 
 
+class _Counted:
+    """A kernel that remembers the longest batch and the bytes of its slots."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel, self.slot_bytes = kernel, 0
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        def launch(*arguments: Any, **options: Any) -> None:
+            slots = next(a for a in arguments if isinstance(a, torch.Tensor) and a.dim() == 4)
+            self.slot_bytes = max(self.slot_bytes, slots.numel() * slots.element_size())
+            self.kernel[grid](*arguments, **options)
+
+        return launch
+
+
+def kernels() -> dict[str, Any]:
+    """The loops above; and the kernel itself, where Triton is told to play a GPU (TRITON_INTERPRET=1)."""
+    found: dict[str, Any] = {"loops": _Fire()}
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        from nlil.evaluation.device_kernel import fire
+
+        found["triton"] = fire
+    return found
+
+
+@pytest.fixture(params=kernels())
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> _Counted:
+    """Stands where the GPU's kernel would."""
+    module, counted = ModuleType("device_kernel"), _Counted(kernels()[request.param])
+    module.fire = counted  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "nlil.evaluation.device_kernel", module)
+    return counted
+
+
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
-def test_all_but_the_kernel_is_right_on_a_cpu(aggregation: Aggregation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_but_the_kernel_is_right_on_a_cpu(aggregation: Aggregation, kernel: _Counted) -> None:
     """Where there is no GPU either: the tensors around the kernel, exclusions among them."""
-    kernel = ModuleType("device_kernel")
-    kernel.fire = _Fire()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "nlil.evaluation.device_kernel", kernel)
     options = CountOptions(max_length=2, min_support=2, min_confidence=0.2)
     whole, kb, facts, rules = held_out(0, EXCLUSIONS, aggregation, options)
-    ranker = Ranker(rules, kb, 1, 2**16)
+    memory = 2**16
+    ranker = Ranker(rules, kb, 1, memory)
     groups = list(ranker.groups(facts))
-    numbers, rest = ranker._on_device(groups, facts, whole.facts, True)
+    own = np.zeros(len(facts), bool)  # none of them is in the base
+    numbers, rest = ranker._on_device(groups, facts, whole.facts, own)
     assert len(rest) < len(groups)
+    assert memory // 8 < kernel.slot_bytes <= memory
     left = {(int(row), direction) for _, direction, some in rest for row in some}
     expected = rows(ranker.rank(facts, whole.facts, hide=True))
     assert sorted(zip(*numbers.tolist())) == [row for row in expected if row[:2] not in left]
     plain = Ranker(replace(rules, exclusions=()), kb, 1).rank(facts, whole.facts, hide=True)
     assert rows(plain) != expected
+
+
+LINES = """
+r0(X, Y) :- r1(X, Y).        r0(X, Y) :- r1(Y, X).                     r0(X, Y) :- r1(X, Z1), r2(Z1, Y).
+r0(X, Y) :- r3(Z1, X), r1(Y, Z1).     r0(X, Y) :- r2(X, Z1), u0(Z1), r3(Z1, Y).    r0(X, Y) :- r2(X, Y).
+r0(X, e3) :- r1(X, e4).      r0(X, e3) :- r2(X, e5).                   r0(X, e3) :- r2(Z1, X).
+r0(e7, Y) :- r1(Y, e4).      r0(e7, Y) :- r3(Y, e6).                   r0(e7, Y) :- r2(Y, Z1).
+r0(X, e3) :- true.           r0(e7, Y) :- true.                        r0(e8, Y) :- r2(Y, e1).
+"""
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_totals_are_the_evidence(aggregation: Aggregation, kernel: _Counted) -> None:
+    """A few rules of each kind: what a wrong kind, place or prior does is seen in the sum, if not in a rank."""
+    kb = random_base(1)
+    texts = [text.strip() for text in re.split(r"\.\s", LINES) if text.strip()]
+    # One that is not distinct is walked on the CPU, as filters and long chains are.
+    found = [replace(parse_rule(text + "."), distinct=not text.endswith("r2(X, Y)")) for text in texts]
+    scored = [ScoredRule(rule, RuleStats(1, 2, 3, 2), 0.05 + 0.06 * i) for i, rule in enumerate(found)]
+    ranker = Ranker(RuleSet.of(kb, scored, aggregation), kb, 1)
+    target, everyone = kb.predicate_id(R0), np.arange(kb.num_entities)
+    asked = [Queries(ranker.target_plan(target, direction)[0], everyone, everyone, everyone, direction)
+             for direction in (0, 1)]
+    device = DeviceRanker(ranker, "cpu")
+    totals = _Rules(device, asked).totals(np.tile(everyone, 2), np.repeat((0, 1), len(everyone)),
+                                          ranker.strongest_only)
+    expected = [ranker.evidence(target, direction, a).tolist() for direction in (0, 1) for a in everyone]
+    assert totals.tolist() == expected
+    # One entity, asked in both directions: two queries, though they stand side by side.
+    for a in everyone[:6]:
+        both = Facts(*(np.array([i], np.int32) for i in (target, a, a)))
+        own, groups = np.zeros(1, bool), list(ranker.groups(both))
+        numbers, rest = ranker._on_device(groups, both, kb.facts, own)
+        assert not rest
+        assert sorted(zip(*numbers.tolist())) == rows(ranker.rank(both, kb.facts))

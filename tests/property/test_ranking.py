@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
+from nlil.engine.edges import edge_index
 from nlil.engine.evaluator import Evaluator
 from nlil.evaluation.evidence import evidence, score, tie_bounds
 from nlil.evaluation.members import MemberScorer
+from nlil.evaluation.plan import bodies
 from nlil.evaluation.ranking import Ranker
 from nlil.logic.formula import Truth
 from nlil.rules import RuleSet
@@ -100,6 +103,40 @@ def test_ranks_are_those_of_sorting(kb: KnowledgeBase) -> None:
         assert tied == (scores[rivals] == scores[answer]).sum() + 1
     assert (ranks.optimistic <= ranks.realistic).all()
     assert (ranks.realistic <= ranks.pessimistic).all()
+
+
+@settings(deadline=None, max_examples=10)
+@given(bases(), st.sampled_from(AGGREGATIONS), st.sampled_from([1, 2**30]), st.integers(1, 3), st.booleans())
+def test_every_fact_is_ranked_as_if_alone(kb: KnowledgeBase, aggregation: Aggregation, memory: int, threads: int,
+                                          hide: bool) -> None:
+    """Facts of the base and others, all asked at few entities: queries are shared, but not with a hidden fact."""
+    ranker = Ranker(learn(kb, aggregation), kb, threads, memory)
+    pairs = np.array([(p, s, o) for p in np.unique(kb.binary.predicate) for s in range(3) for o in range(3)], np.int32)
+    facts, done = Facts(*pairs.T), []
+    ranks = ranker.rank(facts, kb.facts, hide, lambda stage, finished, total, note="": done.append((finished, total)))
+    assert ranks.fact.tolist() == [row for _, _, rows in ranker.groups(facts) for row in rows]
+    for fact, direction, above, tied in zip(ranks.fact, ranks.direction, ranks.above, ranks.tied):
+        target, ends = int(facts.predicate[fact]), (int(facts.subject[fact]), int(facts.object[fact]))
+        known, answer = ends[direction], ends[1 - direction]
+        scores = score(ranker.evidence(target, int(direction), known, answer if hide else -1))
+        rivals = np.setdiff1d(np.arange(kb.num_entities), [*_answers(kb, target, direction, known), answer])
+        assert above == (scores[rivals] > scores[answer]).sum()
+        assert tied == (scores[rivals] == scores[answer]).sum() + 1
+    assert [finished for finished, _ in done] == sorted({finished for finished, _ in done})
+    assert done[-1] == (2 * len(facts), 2 * len(facts))
+
+
+@given(st.lists(st.tuples(*[st.sampled_from("abc")] * 2), min_size=1, max_size=5))
+def test_bodies_are_the_entities_that_have_such_an_edge(pairs: list[tuple[str, str]]) -> None:
+    edges = edge_index(KnowledgeBase.from_facts([(s, "knows", o) for s, o in pairs]))
+    found = bodies(edges)
+    rows = [found.member[low:high].tolist() for low, high in zip(found.pointer[:-1], found.pointer[1:])]
+    triples = list(zip(edges.code_neighbour, np.repeat([0, 1], np.diff(edges.code_pointer)), edges.code_node))
+    items = zip(edges.item_code, edges.item_entity)
+    expected = [sorted({x for y, k, x in triples if (k, y) == item}) for item in items]
+    for code in (0, 1):
+        expected += [sorted({x for y, k, x in triples if k == code and not (apart and x == y)}) for apart in (0, 1)]
+    assert rows == expected
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))

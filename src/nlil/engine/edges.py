@@ -105,3 +105,16 @@ def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
         (pairs % count).astype(np.int32),
         np.bincount(target, minlength=len(targets)).astype(np.int64),
     )
+
+
+def num_paths(edges: EdgeIndex, longest: int) -> list[float]:
+    """How many paths of 1, 2, ... steps there are; steps between the same two entities are one."""
+    n = max(edges.num_entities, 1)
+    pair = np.unique(np.repeat(np.arange(n, dtype=np.int64), np.diff(edges.pointer)) * n + edges.neighbour)
+    node, neighbour = np.divmod(pair, n)
+    ways: np.ndarray = np.ones(n)
+    found = []
+    for _ in range(longest):
+        ways = np.bincount(node, weights=ways[neighbour], minlength=n)
+        found.append(float(ways.sum()))
+    return found

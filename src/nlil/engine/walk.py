@@ -4,8 +4,7 @@ The compiled twin of `phi` for a single start and crisp facts; counting, ranking
 rules all walk with it. Distinct variables are exact: a path never revisits an entity. Two prunings keep
 that cheap without changing the answer:
 - not distinct: an entity is expanded once at each depth;
-- distinct with three moves: the last-but-one entity is expanded for two different predecessors at most,
-  since no end can be ruled out by both.
+- distinct, moves only: an entity is expanded again only while that can lead to new ends (`is_needless`).
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Longs, Mask
+from ..data.arrays import Ids, Longs, Mask
 from .edges import EdgeIndex
 from .kernels import compiled
 
 NO_LIMIT = 2**62
+BLOCKING = 8
+"""Numbers kept for an entity and depth by `is_needless`."""
 
 
 class WalkSpace(NamedTuple):
@@ -29,6 +30,8 @@ class WalkSpace(NamedTuple):
     stop: Longs
     visit_epoch: np.ndarray
     visit_count: np.ndarray
+    blocking: Ids
+    old_sets: Ids
     seen: Longs
     ends: Longs
     clock: Longs
@@ -42,6 +45,8 @@ def walk_space(num_entities: int, most_steps: int) -> WalkSpace:
         np.zeros(depth, np.int64),
         np.full((depth, num_entities), -1, np.int64),
         np.zeros((depth, num_entities), np.int8),
+        np.zeros((max(most_steps - 2, 0), num_entities, BLOCKING), np.int32),
+        np.zeros(BLOCKING, np.int32),
         np.full(num_entities, -1, np.int64),
         np.zeros(max(num_entities, 1), np.int64),
         np.zeros(1, np.int64),
@@ -84,6 +89,61 @@ def _open(edges: EdgeIndex, space: WalkSpace, steps: Longs, is_unary: Mask, dept
         space.position[depth], space.stop[depth] = 0, 1 if holds else 0
     else:
         space.position[depth], space.stop[depth] = code_range(edges, node, code)
+
+
+@compiled
+def is_needless(space: WalkSpace, depth: int, length: int, epoch: int) -> bool:
+    """Whether all ends that the path up to node[depth] can lead to were reached through the same entity before.
+
+    What follows on a path avoids the entities before it. A way on that no visit so far could take meets the entities
+    before each of them; `blocking` keeps the least sets, of as many entities as are still to come, that do so. A visit
+    that they all meet as well opens no new way. Where the sets could be many, nothing is kept and nothing pruned.
+    """
+    before, left = depth - 1, length - depth
+    if before == 0 or before**left * left > BLOCKING:
+        return False
+    there = space.node[depth]
+    sets = space.blocking[depth - 2, there]
+    if space.visit_epoch[depth, there] != epoch:
+        space.visit_epoch[depth, there] = epoch
+        space.visit_count[depth, there] = before
+        sets[:] = -1
+        for i in range(before):
+            sets[i * left] = space.node[1 + i]
+        return False
+    num_sets, missed = space.visit_count[depth, there], False
+    for i in range(num_sets):
+        missed = missed or not _meets(space, sets, i * left, left, before)
+    if not missed:
+        return True
+    old = space.old_sets
+    old[:] = sets
+    sets[:] = -1
+    kept = 0
+    for i in range(num_sets):
+        if _meets(space, old, i * left, left, before):
+            sets[kept * left : (kept + 1) * left] = old[i * left : (i + 1) * left]
+            kept += 1
+        elif old[i * left + left - 1] < 0:
+            for j in range(before):
+                place = 0
+                while old[i * left + place] >= 0:
+                    sets[kept * left + place] = old[i * left + place]
+                    place += 1
+                sets[kept * left + place] = space.node[1 + j]
+                kept += 1
+    space.visit_count[depth, there] = kept
+    return False
+
+
+@compiled
+def _meets(space: WalkSpace, sets: Ids, begin: int, size: int, before: int) -> bool:
+    """Whether one of sets[begin : begin + size] is among node[1 .. before]."""
+    for i in range(begin, begin + size):
+        for j in range(1, before + 1):
+            if sets[i] == space.node[j]:
+                return True
+    return False
 
 
 @compiled
@@ -136,19 +196,14 @@ def reach(edges: EdgeIndex, space: WalkSpace, steps: Longs, num_steps: int, is_u
                 if found >= limit:
                     return found
             continue
-        most = 127
-        if not distinct:
-            most = 1
-        elif moves == 3 and depth + 2 == num_steps and num_steps == 3:
-            most = 2
-        if space.visit_epoch[depth + 1, there] != epoch:
-            space.visit_epoch[depth + 1, there] = epoch
-            space.visit_count[depth + 1, there] = 0
-        if most < 127:
-            if space.visit_count[depth + 1, there] >= most:
+        space.node[depth + 1] = there
+        if distinct:
+            if moves == num_steps and is_needless(space, depth + 1, num_steps, epoch):
                 continue
-            space.visit_count[depth + 1, there] += 1
+        elif space.visit_epoch[depth + 1, there] == epoch:
+            continue
+        else:
+            space.visit_epoch[depth + 1, there] = epoch
         depth += 1
-        space.node[depth] = there
         _open(edges, space, steps, is_unary, depth, hidden_group, start)
     return found

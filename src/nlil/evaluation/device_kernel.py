@@ -1,7 +1,8 @@
-"""One GPU program per query: the `TOP` strongest firings of every candidate, kept in sorted slots.
+"""One GPU program per query: the `TOP` strongest firings of each kind for every candidate, kept in sorted slots.
 
 Needs Triton, which comes with every CUDA build of torch for Linux; imported only where a GPU is used.
 A firing list names each candidate once, so lanes never meet; lists follow one another with a barrier.
+All rules of a list are of one kind; where there is one kind only (KINDS = 1), nothing is read about it.
 """
 
 import triton
@@ -22,34 +23,46 @@ def _insert(slots, candidate, evidence, mask, TOP: tl.constexpr):
 
 
 @triton.jit
+def _of_kind(slots, kinds, i, num_entities, TOP: tl.constexpr, KINDS: tl.constexpr):
+    """The slots of a query for the kind of list i."""
+    if KINDS > 1:
+        slots += tl.load(kinds + i).to(tl.int64) * num_entities * TOP
+    return slots
+
+
+@triton.jit
 def fire(
-    chain_pointer, chain_begin, chain_end, chain_evidence, ends,
-    back_begin, back_end, back_body, back_evidence, item_pointer, item_member,
-    forward_pointer, forward_begin, forward_end, candidate, candidate_evidence,
-    slots, num_entities, TOP: tl.constexpr, BLOCK: tl.constexpr,
+    chain_pointer, chain_begin, chain_end, chain_evidence, chain_kind, ends,
+    back_begin, back_end, back_body, back_evidence, back_kind, item_pointer, item_member,
+    forward_pointer, forward_begin, forward_end, forward_kind, candidate, candidate_evidence,
+    slots, num_entities, TOP: tl.constexpr, KINDS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """slots[query, kind, candidate, place]: from zeros to the evidence of the strongest rules, largest first."""
     query = tl.program_id(0)
-    mine = slots + query.to(tl.int64) * num_entities * TOP
+    mine = slots + query.to(tl.int64) * num_entities * (KINDS * TOP)
     lane = tl.arange(0, BLOCK)
     for i in range(tl.load(chain_pointer + query), tl.load(chain_pointer + query + 1)):
         begin, end = tl.load(chain_begin + i), tl.load(chain_end + i)
         evidence = tl.load(chain_evidence + i)
+        here = _of_kind(mine, chain_kind, i, num_entities, TOP, KINDS)
         for m in range(begin, end, BLOCK):
             mask = m + lane < end
-            _insert(mine, tl.load(ends + m + lane, mask=mask, other=0), evidence, mask, TOP)
+            _insert(here, tl.load(ends + m + lane, mask=mask, other=0), evidence, mask, TOP)
         tl.debug_barrier()
     for i in range(tl.load(back_begin + query), tl.load(back_end + query)):
         body = tl.load(back_body + i)
         evidence = tl.load(back_evidence + i)
         end = tl.load(item_pointer + body + 1)
+        here = _of_kind(mine, back_kind, i, num_entities, TOP, KINDS)
         for m in range(tl.load(item_pointer + body), end, BLOCK):
             mask = m + lane < end
-            _insert(mine, tl.load(item_member + m + lane, mask=mask, other=0), evidence, mask, TOP)
+            _insert(here, tl.load(item_member + m + lane, mask=mask, other=0), evidence, mask, TOP)
         tl.debug_barrier()
     for i in range(tl.load(forward_pointer + query), tl.load(forward_pointer + query + 1)):
         begin, end = tl.load(forward_begin + i), tl.load(forward_end + i)
+        here = _of_kind(mine, forward_kind, i, num_entities, TOP, KINDS)
         for m in range(begin, end, BLOCK):
             mask = m + lane < end
             evidence = tl.load(candidate_evidence + m + lane, mask=mask, other=0)
-            _insert(mine, tl.load(candidate + m + lane, mask=mask, other=0), evidence, mask, TOP)
+            _insert(here, tl.load(candidate + m + lane, mask=mask, other=0), evidence, mask, TOP)
         tl.debug_barrier()

@@ -20,8 +20,8 @@ from ..engine.calculus import ranges
 from ..engine.edges import EdgeIndex
 from ..engine.kernels import compiled
 from ..engine.walk import NO_LIMIT, WalkSpace, reach
-from .device_exclusions import exclude
-from .evidence import tie_bounds
+from .device_exclusions import KnownAnswers, exclude
+from .evidence import SHIFT, UNIT
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ BLOCK = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class Queries:
     """The queries of one target in one direction."""
 
     plan: Plan
@@ -42,9 +42,10 @@ class Group:
     direction: int
 
 
-def fits(plan: Plan) -> bool:
+def fits(plan: Plan, edges: EdgeIndex) -> bool:
     """Whether a plan can be ranked here: every half-anchored rule has distinct variables, so its body is an item."""
-    return bool(plan.half_distinct.all() and plan.back_distinct[plan.back_body < 0].all())
+    half_body = plan.back_body[plan.back_body >= len(edges.item_code)] - len(edges.item_code)
+    return bool(plan.half_distinct.all() and (half_body & 1 == 1).all())
 
 
 class DeviceRanker:
@@ -72,26 +73,32 @@ class DeviceRanker:
     def _offsets(self, sorted_keys: Tensor, num_keys: int) -> Tensor:
         return torch.searchsorted(sorted_keys, torch.arange(num_keys + 1, device=self.device))
 
-    def rank(self, groups: list[Group], known: Facts, memory: int) -> np.ndarray:
+    def rank(self, groups: list[Queries], known: Facts, memory: int) -> np.ndarray:
         """Columns (fact row, direction, above, tied) for the queries of all groups."""
         if not groups:
             return np.zeros((4, 0), np.int64)
         rules = _Rules(self, groups)
-        query = np.concatenate([g.query for g in groups])
-        answer = np.concatenate([g.answer for g in groups])
-        of_group = np.repeat(np.arange(len(groups)), [len(g.query) for g in groups])
-        code = np.array([g.plan.code for g in groups])[of_group]
-        answers = _Known(self, known)
-        top = max(self.ranker.top, 1)
-        batch = max(1, memory // (self.num_entities * 8 * (top + 3)))
+        columns = ([g.rows for g in groups], [g.query for g in groups], [g.answer for g in groups])
+        rows, query, answer = (np.concatenate(column) for column in columns)
+        group = np.repeat(np.arange(len(groups)), [len(g.query) for g in groups])
+        order = np.lexsort((query, group))
+        rows, query, answer, group = rows[order], query[order], answer[order], group[order]
+        code = np.array([g.plan.code for g in groups])[group]
+        first = np.ones(len(query), bool)
+        first[1:] = (query[1:] != query[:-1]) | (group[1:] != group[:-1])
+        number, begin = np.cumsum(first) - 1, np.append(np.flatnonzero(first), len(query))  # each query once
+        answers = KnownAnswers(self, known)
+        batch = max(1, memory // (self.num_entities * 8 * rules.longs_per_candidate))
         found = []
-        for low in range(0, len(query), batch):
-            part = slice(low, low + batch)
-            total = rules.totals(query[part], of_group[part], top, self.ranker.strongest_only)
-            found.append(answers.ranks(total, code[part], query[part], answer[part]))
+        for low in range(0, len(begin) - 1, batch):
+            high = min(low + batch, len(begin) - 1)
+            once = begin[low:high]
+            totals = rules.totals(query[once], group[once], self.ranker.strongest_only)
+            for start in range(begin[low], begin[high], batch):
+                part = slice(start, min(start + batch, begin[high]))
+                found.append(answers.ranks(totals, number[part] - low, code[part], query[part], answer[part]))
         above, tied = np.concatenate(found, axis=1)
-        rows = np.concatenate([g.rows for g in groups])
-        return np.stack((rows, np.array([g.direction for g in groups])[of_group], above, tied))
+        return np.stack((rows, np.array([g.direction for g in groups])[group], above, tied))
 
     def two_steps(self, starts: Tensor, wanted: Tensor, memory: int) -> tuple[Tensor, Tensor]:
         """(start * num_codes^2 + body, end) of all distinct two-step paths whose body is wanted, sorted."""
@@ -116,9 +123,10 @@ class DeviceRanker:
 class _Rules:
     """The plans of all groups on the device, one after the other."""
 
-    def __init__(self, ranker: DeviceRanker, groups: list[Group]) -> None:
+    def __init__(self, ranker: DeviceRanker, groups: list[Queries]) -> None:
         self.ranker, self.groups = ranker, groups
         plans = [g.plan for g in groups]
+        self._kinds(plans[0])
         n, put = ranker.num_entities, ranker.put
         num_items = ranker.num_items + ranker.num_codes
         item = [np.concatenate((i * num_items + p.item, i * num_items + ranker.num_items + p.half_code))
@@ -132,12 +140,25 @@ class _Rules:
         start = np.cumsum([0] + [len(p.back_body) for p in plans])
         self.back_pointer = put(np.stack([s + p.back_pointer for s, p in zip(start, plans)]))
         back = np.concatenate([p.back_body for p in plans]).astype(np.int64)
-        self.back_body = put(np.where(back >= 0, back, ranker.num_items - 2 - back))
+        behind = back - ranker.num_items
+        self.back_body = put(np.where(behind < 0, back, ranker.num_items + (behind >> 1)))
         self.back_evidence = put(np.concatenate([p.back_evidence for p in plans]))
+        self.back_kind = self.kind[torch.where(self.back_body < ranker.num_items, 4, 5)]
         self.prior = put(np.stack([p.prior for p in plans])) if len(plans) * n < 2**28 else None
         self.back_prior = [p.back_prior for p in plans]
         self.excluded = torch.as_tensor(np.stack([p.excluded for p in plans]), device=ranker.device)
         self._chains(plans)
+
+    def _kinds(self, plan: Plan) -> None:
+        """Rows of slots for the kinds that count; no list of another kind is in a plan."""
+        self.top, self.prior_weight = max(self.ranker.ranker.top, 1), plan.prior_weight
+        counts = plan.weight.max(axis=1) > 0
+        self.weight = self.ranker.put(plan.weight[counts] if counts.any() else plan.weight[:1])
+        self.is_weighed = bool((plan.weight != UNIT).any())
+        row = np.maximum(np.cumsum(counts) - 1, 0)
+        self.kind = self.ranker.put(row[np.minimum(plan.kind, len(row) - 1)]).to(torch.int32)
+        # Slots; what weighing them takes for one kind; totals, priors and what ranking needs of them.
+        self.longs_per_candidate = len(self.weight) * self.top + 2 * self.top * self.is_weighed + 4
 
     def _chains(self, plans: list[Plan]) -> None:
         """Reach of all one- and two-step distinct chains from every query's entity; the other chains by group."""
@@ -166,7 +187,7 @@ class _Rules:
         order = torch.argsort(both, stable=True)
         self.chain_key, self.ends, self.span = both[order], ends[order], span
 
-    def totals(self, query: Longs, group: Longs, top: int, strongest_only: bool) -> Tensor:
+    def totals(self, query: Longs, group: Longs, strongest_only: bool) -> Tensor:
         """(queries, entities): the summed evidence of each candidate."""
         from .device_kernel import fire
 
@@ -177,26 +198,33 @@ class _Rules:
         key = owner[item_row] * (r.num_items + r.num_codes) + r.items[place]
         begin, end = torch.searchsorted(self.item_key, key), torch.searchsorted(self.item_key, key, right=True)
         some = end > begin
-        slots = torch.zeros((len(query), r.num_entities, top), dtype=torch.int64, device=r.device)
+        forward_kind = self.kind[torch.where(r.items[place] < r.num_items, 2, 3)]
+        shape = (len(query), len(self.weight), r.num_entities, self.top)
+        slots = torch.zeros(shape, dtype=torch.int64, device=r.device)
         fire[(len(query),)](
             *chains,
             self.back_pointer[owner, known], self.back_pointer[owner, known + 1], self.back_body, self.back_evidence,
-            r.item_pointer, r.item_member,
+            self.back_kind, r.item_pointer, r.item_member,
             r._offsets(item_row[some], len(query)), begin[some].contiguous(), end[some].contiguous(),
-            self.candidate, self.candidate_evidence,
-            slots, r.num_entities, TOP=top, BLOCK=BLOCK, num_warps=1,
+            forward_kind[some].contiguous(), self.candidate, self.candidate_evidence,
+            slots, r.num_entities, TOP=self.top, KINDS=len(self.weight), BLOCK=BLOCK, num_warps=1,
         )  # fmt: skip
         prior = self.prior[owner] if self.prior is not None else r.put(
             np.stack([self.groups[g].plan.prior for g in group]))
         base = r.put(np.array([self.back_prior[g][a] for g, a in zip(group, query)]))[:, None]
         if strongest_only:
-            total = torch.maximum(torch.maximum(slots[:, :, 0], prior), base)
+            total = torch.maximum(torch.maximum(slots[:, 0, :, 0], prior), base)
         else:
-            total = slots.sum(dim=2) + prior + base
+            if self.prior_weight != UNIT:
+                prior, base = (prior * self.prior_weight) >> SHIFT, (base * self.prior_weight) >> SHIFT
+            total = prior + base
+            for kind, weight in enumerate(self.weight):
+                # A single rule is never too strong to be multiplied: by UNIT it stays what it is.
+                total += ((slots[:, kind] * weight) >> SHIFT if self.is_weighed else slots[:, kind]).sum(dim=2)
         return exclude(total, known, self.excluded, owner, r.pointer, r.code, r.neighbour)
 
     def _chain_lists(self, query: Longs, group: Longs) -> tuple[Tensor, ...]:
-        """(pointer of each query, begin, end, evidence) of its chains, and the array they point into."""
+        """(pointer of each query, begin, end, evidence, kind) of its chains, and the array they point into."""
         r = self.ranker
         count = np.array([len(b) for b in self.bodies])[group]
         body = np.concatenate([self.bodies[g] for g in group]) if count.sum() else np.zeros(0, np.int64)
@@ -204,18 +232,20 @@ class _Rules:
         owner = np.repeat(np.arange(len(query)), count)
         key = r.put(query[owner] * self.span + body)
         begin, end = torch.searchsorted(self.chain_key, key), torch.searchsorted(self.chain_key, key, right=True)
-        other_owner, other_begin, other_end, other_power, other_ends = self._walked(query, group)
+        other_owner, other_begin, other_end, other_power, other_is_one, other_ends = self._walked(query, group)
         shift = len(self.ends)
         owner_all = torch.cat((r.put(owner), r.put(other_owner)))
         order = torch.argsort(owner_all, stable=True)
         begin = torch.cat((begin, r.put(other_begin) + shift))[order]
         end = torch.cat((end, r.put(other_end) + shift))[order]
         power_all = torch.cat((r.put(power), r.put(other_power)))[order]
+        is_one = torch.cat((r.put(body >= r.num_codes**2), r.put(other_is_one)))[order]
+        kind = self.kind[1 - is_one]
         ends = torch.cat((self.ends, r.put(other_ends).to(torch.int32))) if len(other_ends) else self.ends
-        return r._offsets(owner_all[order], len(query)), begin, end, power_all, ends
+        return r._offsets(owner_all[order], len(query)), begin, end, power_all, kind, ends
 
     def _walked(self, query: Longs, group: Longs) -> tuple[np.ndarray, ...]:
-        """(query position, begin, end, evidence, ends) of chains that the compiled loops walk."""
+        """(query position, begin, end, evidence, is one step, ends) of chains that the compiled loops walk."""
         cpu = self.ranker.ranker
         tasks = []
         for g in np.unique(group):
@@ -233,10 +263,11 @@ class _Rules:
                 if used <= len(buffer):
                     break
                 buffer = np.zeros(2 * used, np.int64)
-            return (np.repeat(mine, len(rules)), pointer, np.tile(plan.chain_evidence[rules], len(mine)), buffer[:used])
+            return (np.repeat(mine, len(rules)), pointer, np.tile(plan.chain_evidence[rules], len(mine)),
+                    np.tile(plan.chain_length[rules] == 1, len(mine)), buffer[:used])
 
         parts = cpu.pool.map(run, tasks)
-        shift = np.cumsum([0] + [len(p[3]) for p in parts])
+        shift = np.cumsum([0] + [len(p[4]) for p in parts])
         none = [np.zeros(0, np.int64)]
         return (
             np.concatenate(none + [p[0] for p in parts]),
@@ -244,6 +275,7 @@ class _Rules:
             np.concatenate(none + [p[1][1:] + s for p, s in zip(parts, shift)]),
             np.concatenate(none + [p[2] for p in parts]),
             np.concatenate(none + [p[3] for p in parts]),
+            np.concatenate(none + [p[4] for p in parts]),
         )
 
 
@@ -263,33 +295,3 @@ def _collect(edges: EdgeIndex, walk: WalkSpace, plan: Plan, rules: Longs, is_una
             row += 1
             pointer[row] = used
     return used
-
-
-class _Known:
-    """Known answers of every target and direction, sorted by (code, entity)."""
-
-    def __init__(self, ranker: DeviceRanker, known: Facts) -> None:
-        self.ranker = ranker
-        facts = known[~known.is_unary]
-        n = ranker.num_entities
-        p, s, o = (a.astype(np.int64) for a in (facts.predicate, facts.subject, facts.object))
-        both = np.concatenate(((2 * p * n + s) * n + o, ((2 * p + 1) * n + o) * n + s))
-        self.key = torch.unique(ranker.put(both))
-
-    def ranks(self, total: Tensor, code: Longs, query: Longs, answer: Longs) -> np.ndarray:
-        """Above and tied of each query's answer, other known answers left out."""
-        r = self.ranker
-        target = r.put(answer)
-        own = total.gather(1, target[:, None])[:, 0]
-        low, high = (r.put(bound) for bound in tie_bounds(own.cpu().numpy()))
-        above = (total >= high[:, None]).sum(1)
-        tied = ((total >= low[:, None]) & (total < high[:, None])).sum(1)
-        pair = r.put(code * r.num_entities + query) * r.num_entities
-        row, place = ranges(torch.searchsorted(self.key, pair), torch.searchsorted(self.key, pair + r.num_entities))
-        other = self.key[place] % r.num_entities
-        keep = other != target[row]
-        row, other = row[keep], other[keep]
-        value = total[row, other]
-        above.index_add_(0, row, -(value >= high[row]).to(torch.int64))
-        tied.index_add_(0, row, -((value >= low[row]) & (value < high[row])).to(torch.int64))
-        return torch.stack((above, tied)).cpu().numpy()

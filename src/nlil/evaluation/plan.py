@@ -16,6 +16,7 @@ Every other rule is evaluated by the general engine; `rest` lists those rows.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..engine.edges import EdgeIndex
+from ..engine.kernels import compiled
 from ..rules import RuleSet
 from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
 from ..rules.ruleset import KINDS, Aggregation
@@ -46,14 +48,16 @@ class Plan(NamedTuple):
     half_evidence: Longs
     # prior evidence of each candidate
     prior: Longs
-    # back: by the known entity; `back_body` is an item, or -1 - code, and back_prior one number each
+    # back: by the known entity, strongest first; `back_body` is one of `Bodies`, and back_prior one number each
     back_pointer: Longs
     back_body: Ids
-    back_distinct: np.ndarray
     back_evidence: Longs
     back_prior: Longs
     # which codes rule out the entity that they lead to from the known one
     excluded: Mask
+    # `Bodies`
+    body_pointer: Longs
+    body_member: Ids
     # row of `weight` for each of ruleset.KINDS; weight[row, i] / UNIT is what the i-th strongest rule there counts
     kind: Longs
     weight: np.ndarray
@@ -98,11 +102,50 @@ def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) 
     return result
 
 
-def plan(rules: RuleSet, kb: KnowledgeBase, edges: EdgeIndex, parts: Shapes, direction: int) -> Plan:
-    """Lay out `rules` (all of one binary target) for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
-    is_unary = unary_mask(kb)
-    power = evidence(rules.weights)
-    parts = _that_count(rules, parts, direction)
+class Bodies(NamedTuple):
+    """The entities that each body on one entity holds of: the items, and behind them k(Y, Z) for each code k, as
+    number 2 * k, or 2 * k + 1 where Z is another entity than Y."""
+
+    pointer: Longs
+    member: Ids
+
+
+def bodies(edges: EdgeIndex) -> Bodies:
+    code = np.repeat(np.arange(edges.num_codes), np.diff(edges.code_pointer))
+    rows, members = [], []
+    for apart, kept in enumerate((slice(None), edges.code_neighbour != edges.code_node)):
+        of, node = code[kept], edges.code_node[kept]
+        first = np.ones(len(of), bool)
+        first[1:] = (of[1:] != of[:-1]) | (node[1:] != node[:-1])
+        rows.append(2 * of[first] + apart)
+        members.append(node[first])
+    row = np.concatenate(rows)
+    order = np.argsort(row, kind="stable")
+    behind = offsets(row[order], 2 * edges.num_codes)[1:] + edges.item_pointer[-1]
+    member = np.concatenate((edges.item_member, np.concatenate(members)[order]))
+    return Bodies(np.concatenate((edges.item_pointer, behind)), member.astype(np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRules:
+    """The rules of one binary target with what both directions of query need: a power and an item for each row."""
+
+    rules: RuleSet
+    parts: Shapes
+    power: Longs
+    item: Ids
+
+    @classmethod
+    def of(cls, rules: RuleSet, edges: EdgeIndex, parts: Shapes) -> TargetRules:
+        item = np.full(rules.num_lines, -1, np.int32)
+        item[parts.anchored] = item_ids(edges, rules.steps[parts.anchored, 0], rules.end[parts.anchored])
+        return cls(rules, parts, evidence(rules.weights), item)
+
+
+def plan(mine: TargetRules, edges: EdgeIndex, bodies: Bodies, is_unary: Mask, direction: int) -> Plan:
+    """Lay out the rules for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
+    rules, power = mine.rules, mine.power
+    parts = _that_count(rules, mine.parts, direction)
     chain = parts.chain[np.lexsort((parts.chain, -power[parts.chain]))]
     steps = rules.steps[chain].astype(np.int64)
     length = (steps != NO_STEP).sum(axis=1)
@@ -110,40 +153,63 @@ def plan(rules: RuleSet, kb: KnowledgeBase, edges: EdgeIndex, parts: Shapes, dir
         steps = reversed_steps(steps, length, is_unary)
     proposing, known = (SECOND, FIRST) if direction == 0 else (FIRST, SECOND)
 
-    ahead = parts.anchored[rules.fixed[parts.anchored] == proposing]
-    item = item_ids(edges, rules.steps[ahead, 0], rules.end[ahead])
-    ahead, item = ahead[item >= 0], item[item >= 0]
-    by_item = np.lexsort((ahead, item))
-    ahead, item = ahead[by_item], item[by_item]
-
+    ahead = parts.anchored[(rules.fixed[parts.anchored] == proposing) & (mine.item[parts.anchored] >= 0)]
+    ahead = ahead[stable_order(mine.item[ahead], len(edges.item_code))]
     half = parts.half[rules.fixed[parts.half] == proposing]
     half = half[np.argsort(rules.steps[half, 0], kind="stable")]
-    prior = np.zeros(kb.num_entities, np.int64)
-    proposing_prior = parts.prior[rules.fixed[parts.prior] == proposing]
-    np.add.at(prior, rules.head_entity[proposing_prior], power[proposing_prior])
-
-    back = np.concatenate((parts.anchored, parts.half))
-    back = back[rules.fixed[back] == known]
-    body = np.where(rules.end[back] >= 0, item_ids(edges, rules.steps[back, 0], rules.end[back]),
-                    -2 - rules.steps[back, 0].astype(np.int64))
-    back, body = back[body != -1], body[body != -1]
+    back, body = _back_rules(mine, parts, len(edges.item_code), known)
     # Strongest first for each entity: the loop may then skip a candidate that already holds enough rules.
-    by_entity = np.lexsort((back, -power[back], rules.head_entity[back]))
+    by_power = np.argsort(-power[back], kind="stable")
+    by_entity = by_power[stable_order(rules.head_entity[back][by_power], edges.num_entities)]
     back, body = back[by_entity], body[by_entity]
-    back_prior = np.zeros(kb.num_entities, np.int64)
-    known_prior = parts.prior[rules.fixed[parts.prior] == known]
-    np.add.at(back_prior, rules.head_entity[known_prior], power[known_prior])
     return Plan(
         2 * int(rules.head[0]) + direction if len(rules) else direction,
         steps, length.astype(np.int32), rules.distinct[chain], power[chain],
-        item.astype(np.int32), rules.head_entity[ahead], power[ahead],
+        mine.item[ahead], rules.head_entity[ahead], power[ahead],
         rules.steps[half, 0].astype(np.int32), rules.distinct[half], rules.head_entity[half], power[half],
-        prior,
-        offsets(rules.head_entity[back], kb.num_entities), body.astype(np.int32), rules.distinct[back], power[back],
-        back_prior,
+        _priors(mine, proposing, edges.num_entities),
+        offsets(rules.head_entity[back], edges.num_entities), body, power[back],
+        _priors(mine, known, edges.num_entities),
         np.zeros(edges.num_codes, bool),
+        bodies.pointer, bodies.member,
         *kind_weights(rules.aggregation),
     )  # fmt: skip
+
+
+def _back_rules(mine: TargetRules, parts: Shapes, num_items: int, known: int) -> tuple[Longs, Ids]:
+    """Rows whose constant is the known entity, and the body of each."""
+    rules = mine.rules
+    anchored = parts.anchored[(rules.fixed[parts.anchored] == known) & (mine.item[parts.anchored] >= 0)]
+    half = parts.half[rules.fixed[parts.half] == known]
+    half_body = num_items + 2 * rules.steps[half, 0].astype(np.int32) + rules.distinct[half]
+    return np.concatenate((anchored, half)), np.concatenate((mine.item[anchored], half_body))
+
+
+def _priors(mine: TargetRules, side: int, num_entities: int) -> Longs:
+    """The summed evidence of the priors of each entity in that place of the head."""
+    rows = mine.parts.prior[mine.rules.fixed[mine.parts.prior] == side]
+    total = np.zeros(num_entities, np.int64)
+    np.add.at(total, mine.rules.head_entity[rows], mine.power[rows])
+    return total
+
+
+@compiled
+def stable_order(keys, num_keys):
+    """np.argsort(keys, kind="stable") for keys below num_keys, which may be counted.
+
+    >>> stable_order(np.array([2, 0, 2, 1]), 3)
+    array([1, 3, 0, 2])
+    """
+    place = np.zeros(num_keys + 1, np.int64)
+    for key in keys:
+        place[key + 1] += 1
+    for key in range(num_keys):
+        place[key + 1] += place[key]
+    order = np.empty(len(keys), np.int64)
+    for i in range(len(keys)):
+        order[place[keys[i]]] = i
+        place[keys[i]] += 1
+    return order
 
 
 def _that_count(rules: RuleSet, parts: Shapes, direction: int) -> Shapes:

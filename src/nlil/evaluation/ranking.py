@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs, offsets
+from ..data.arrays import Doubles, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..engine.device import resolve_device
 from ..engine.edges import EdgeIndex, edge_index
+from ..engine.evaluator import Evaluator
+from ..engine.kernels import compiled
 from ..engine.pool import Pool
+from ..engine.relations import Relations
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from ..rules.exclusion import by_code
 from ..rules.ruleset import KINDS
+from .asked import Answers, Asked, Group, Task, known_rows, queries_done
 from .evidence import score, tie_bounds
 from .general import general_evidence
-from .plan import Plan, Shapes, excluded_codes, plan, shapes, unary_mask
+from .plan import Plan, Shapes, TargetRules, bodies, excluded_codes, plan, shapes, unary_mask
 from .scoring import ScoreSpace, count_ranks, score_query, score_space
 
 BLOCK = 32
 """Queries of one task."""
+BLOCK_BYTES = 2**22
+"""What the scores of a block of queries may take, whatever the number of entities."""
+BYTES_PER_RULE = 32
+"""What a rule takes in the plans of both directions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +69,7 @@ class Ranker:
                  device: str = "cpu") -> None:
         self.rules, self.kb, self.memory, self.device = rules, kb, memory, resolve_device(device)
         self.edges: EdgeIndex = edge_index(kb)
+        self._bodies = bodies(self.edges)
         self.is_unary = unary_mask(kb)
         self._exclusions = by_code(rules.exclusions, kb)
         self._order = np.argsort(rules.head, kind="stable")
@@ -69,12 +80,20 @@ class Ranker:
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width, kinds), threads)
 
+    @cached_property
+    def relations(self) -> Relations | None:
+        """For rules that only the general engine can evaluate: their statements, answered once for all queries."""
+        return Relations(Evaluator(self.kb, memory=self.memory)) if len(self.rules.general) else None
+
     def rows_of(self, target: int) -> Longs:
         """Rows of the whole set whose head is the predicate id `target`."""
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
         """The plan of the line rules and exclusions, and the rules that only the general engine can evaluate."""
+        return self._plan(self._target_rules(target), target, direction)
+
+    def _target_rules(self, target: int) -> TargetRules:
         mine = self.rules.take(self.rows_of(target))
         parts = shapes(mine, self.is_unary)
         if self.kb.facts.weight is not None:
@@ -82,9 +101,12 @@ class Ranker:
             others = np.setdiff1d(np.arange(len(mine)), parts.prior)
             none = others[:0]
             parts = Shapes(none, none, none, parts.prior, others)
-        layout = plan(mine, self.kb, self.edges, parts, direction)
+        return TargetRules.of(mine, self.edges, parts)
+
+    def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
+        layout = plan(mine, self.edges, self._bodies, self.is_unary, direction)
         excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.edges.num_codes)
-        return layout._replace(code=2 * target + direction, excluded=excluded), mine.take(parts.rest)
+        return layout._replace(code=2 * target + direction, excluded=excluded), mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""
@@ -98,91 +120,113 @@ class Ranker:
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
         """Ranks for both directions of every binary fact; answers in `known` are filtered."""
         groups = list(self.groups(facts))
+        # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
+        own = known_rows(facts, self.kb.facts, self.kb.num_entities) if hide else np.zeros(len(facts), bool)
         results = [np.zeros((4, 0), np.int64)]
-        if self.device == "cuda" and not self.rules.aggregation.weighing:  # kinds are kept apart on a CPU only
-            on_device, groups = self._on_device(groups, facts, known, hide)
+        if self.device == "cuda":
+            on_device, groups = self._on_device(groups, facts, known, own)
             results.append(on_device)
-        for done, (target, direction, rows) in enumerate(groups):
-            layout, rest = self.target_plan(target, direction)
-            answers = Answers.of(known, target, direction, self.kb.num_entities)
-            ends = (facts.subject[rows], facts.object[rows])
-            query, answer = ends[direction], ends[1 - direction]
-            hidden = answer if hide else np.full(len(rows), -1, np.int32)
-            extra = general_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
-            work = [(rows[i : i + BLOCK], query[i : i + BLOCK], answer[i : i + BLOCK], hidden[i : i + BLOCK])
-                    for i in range(0, len(rows), BLOCK)]
-            tasks = [(*block, [next(extra) for _ in block[0]]) for block in work]
-
-            def run(space: ScoreSpace, task: tuple, layout: Plan = layout, answers: Answers = answers) -> np.ndarray:
-                return self._block(space, layout, answers, *task)
-
-            ranked = self.pool.map(run, tasks)
-            numbers = np.concatenate(ranked, axis=1)
-            results.append(np.vstack((numbers[:1], np.full((1, len(rows)), direction), numbers[1:])))
-            progress("rank", done + 1, len(groups))
+        counts = np.zeros((2, 2, len(facts)), np.int64)
+        done, total = 0, sum(len(rows) for *_, rows in groups)
+        for batch in self.asked(groups, facts, known, own):
+            tasks = [task for asked in batch for task in self._tasks(asked)]
+            reached = done + np.cumsum([0] + [len(task.rows) for task in tasks])
+            report = queries_done(progress, "rank", reached, total)
+            for task, ranked in zip(tasks, self.pool.map(self._block, tasks, progress=report)):
+                counts[:, task.asked.direction, task.rows] = ranked
+            done = int(reached[-1])
+        for _, direction, rows in groups:
+            which = np.stack((rows, np.full(len(rows), direction)))
+            results.append(np.concatenate((which, counts[:, direction, rows])))
         return Ranks(*np.concatenate(results, axis=1))
 
-    def _on_device(self, groups: list[tuple[int, int, Longs]], facts: Facts, known: Facts,
-                   hide: bool) -> tuple[np.ndarray, list[tuple[int, int, Longs]]]:
+    def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
         """Ranks of the groups that the GPU can do, and the groups left for the CPU."""
-        from .device_ranking import DeviceRanker, Group, fits
+        from .device_ranking import DeviceRanker, Queries, fits
 
         rest, there = [], []
-        plans = self.pool.map(lambda _, g: self.target_plan(g[0], g[1]), groups)
-        inside = known_rows(facts, self.kb.facts, self.kb.num_entities) if hide else np.zeros(len(facts), bool)
-        for (target, direction, rows), (layout, general) in zip(groups, plans):
-            if len(general) or inside[rows].any() or not self.top or not fits(layout):
-                rest.append((target, direction, rows))
+        for group, (layout, general) in zip(groups, self._plans(groups)):
+            _, direction, rows = group
+            if len(general) or own[rows].any() or not self.top or not fits(layout, self.edges):
+                rest.append(group)
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
-            there.append(Group(layout, rows, ends[direction], ends[1 - direction], direction))
+            there.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
         return DeviceRanker(self, self.device).rank(there, known, self.memory), rest
 
-    def groups(self, facts: Facts) -> Iterator[tuple[int, int, Longs]]:
+    def groups(self, facts: Facts) -> Iterator[Group]:
+        """(target, direction, rows of its facts), one target after the other."""
         binary = np.flatnonzero(~facts.is_unary)
         for target in np.unique(facts.predicate[binary]):
             rows = binary[facts.predicate[binary] == target]
             for direction in (0, 1):
                 yield int(target), direction, rows
 
-    def _block(self, space: ScoreSpace, layout: Plan, answers: Answers, rows: Longs, query: Ids, answer: Ids,
-               hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
-        result = np.empty((3, len(rows)), np.int64)
-        for i in range(len(rows)):
-            score_query(self.edges, layout, self.is_unary, query[i], hidden[i], self.top, self.strongest_only,
-                        extra[i], space)
-            low, high = tie_bounds(space.total[answer[i]])
-            above, tied = count_ranks(space.total, answer[i], answers.to(int(query[i])), low, high)
-            result[:, i] = rows[i], above, tied
-        return result
+    def _plans(self, groups: list[Group]) -> list[tuple[Plan, RuleSet]]:
+        """The plan of each group; the directions of a target share what can be shared."""
+
+        def both(_: ScoreSpace, some: list[Group]) -> list[tuple[Plan, RuleSet]]:
+            mine = self._target_rules(some[0][0])
+            return [self._plan(mine, target, direction) for target, direction, _ in some]
+
+        by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
+        return [one for some in self.pool.map(both, by_target) for one in some]
+
+    def asked(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[Asked]]:
+        """The queries of all groups, as many groups at once as have plans that fit in a quarter of the memory.
+
+        `own` marks the facts that their query must not see. What the general engine says may be much: groups that
+        need it come one at a time.
+        """
+        size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, *_ in groups])
+        number = (np.cumsum(size) // max(self.memory // 4, 1)).astype(np.int64)
+        for _, some in groupby(zip(number, groups), lambda pair: pair[0]):
+            batch = [group for _, group in some]
+            plans = self._plans(batch)
+            found = self.pool.map(lambda _, pair: Asked.of(*pair[0], *pair[1], facts, known, own, self.kb.num_entities),
+                                  list(zip(batch, plans)))
+            yield [asked for asked in found if not len(asked.rest)]
+            yield from ([asked] for asked in found if len(asked.rest))
+
+    def _tasks(self, asked: Asked) -> Iterator[Task]:
+        extra = general_evidence(asked.rest, self.kb, asked.plan.code, asked.query, asked.hidden, self.memory,
+                                 self.relations)
+        step = max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
+        for low in range(0, len(asked.query), step):
+            high = min(low + step, len(asked.query))
+            yield Task(asked, low, high, [next(extra) for _ in range(low, high)])
+
+    def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
+        asked, some = task.asked, slice(task.low, task.high)
+        totals = np.empty((task.high - task.low, self.kb.num_entities), np.int64)
+        extra_pointer = np.cumsum([0] + [len(rows) for rows in task.extra])
+        score_block(self.edges, asked.plan, self.is_unary, asked.query[some], asked.hidden[some], self.top,
+                    self.strongest_only, np.concatenate(task.extra), extra_pointer, space, totals)
+        pointer = asked.pointer[task.low : task.high + 1]
+        query = np.repeat(np.arange(task.high - task.low), np.diff(pointer))
+        answer = asked.answer[pointer[0] : pointer[-1]]
+        low, high = tie_bounds(totals[query, answer])
+        return count_block(totals, query, answer, asked.query[some], asked.answers.pointer, asked.answers.answer, low,
+                           high)
 
 
-def known_rows(facts: Facts, base: Facts, num_entities: int) -> np.ndarray:
-    """Which facts are in `base`."""
-
-    def key(f: Facts) -> Longs:
-        return (f.predicate.astype(np.int64) * num_entities + f.subject) * (num_entities + 1) + f.object + 1
-
-    return np.isin(key(facts), key(base))
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Known answers of one target in one direction, by the entity that the query knows."""
-
-    pointer: Longs
-    answer: Ids
-
-    @classmethod
-    def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
-        mine = facts.of(target)
-        ends = (mine.subject, mine.object)
-        known, answer = ends[direction], ends[1 - direction]
-        pairs = np.unique(known.astype(np.int64) * num_entities + answer)
-        return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
-
-    def to(self, entity: int) -> Ids:
-        return self.answer[self.pointer[entity] : self.pointer[entity + 1]]
+@compiled
+def score_block(edges, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, space, totals):
+    for i in range(len(query)):
+        score_query(edges, plan, is_unary, query[i], hidden[i], top, strongest_only,
+                    extra[extra_pointer[i] : extra_pointer[i + 1]], space)
+        totals[i] = space.total
 
 
-__all__ = ["Answers", "Ranker", "Ranks", "score"]
+@compiled
+def count_block(totals, row, answer, query, known_pointer, known_answer, low, high):
+    """(above, tied) of each answer in totals[row]."""
+    result = np.empty((2, len(answer)), np.int64)
+    for i in range(len(answer)):
+        a = query[row[i]]
+        result[0, i], result[1, i] = count_ranks(
+            totals[row[i]], answer[i], known_answer[known_pointer[a] : known_pointer[a + 1]], low[i], high[i])
+    return result
+
+
+__all__ = ["Answers", "Group", "Ranker", "Ranks", "known_rows", "score"]

@@ -6,66 +6,12 @@ all rules count, and `strongest` (the aggregation `max`) keeps only the best, pr
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..data.arrays import Longs
 from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, WalkSpace, code_range, reach, walk_space
+from ..engine.walk import NO_LIMIT, code_range, reach
 from .evidence import SHIFT, UNIT
-
-
-class ScoreSpace(NamedTuple):
-    """Scratch of one thread, all zeros between queries. strongest[b, k, :] holds the best evidence of candidate b from
-    rules of kind k, largest first; floor[b, k] is the last of them: what a rule must exceed to count."""
-
-    strongest: np.ndarray
-    floor: np.ndarray
-    is_touched: np.ndarray
-    touched: Longs
-    total: Longs
-    walk: WalkSpace
-
-
-def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) -> ScoreSpace:
-    return ScoreSpace(
-        np.zeros((num_entities, kinds, max(top, 1)), np.int64),
-        np.zeros((num_entities, kinds), np.int64),
-        np.zeros(num_entities, np.bool_),
-        np.zeros(num_entities, np.int64),
-        np.zeros(num_entities, np.int64),
-        walk_space(num_entities, max(most_steps, 1)),
-    )
-
-
-@compiled
-def sink(slots, evidence, top):
-    """Keep the `top` largest values, sorted (top = 0: their sum); zeros are free slots."""
-    if top == 0:
-        slots[0] += evidence
-        return
-    place = top - 1
-    if evidence <= slots[place]:
-        return
-    while place > 0 and slots[place - 1] < evidence:
-        slots[place] = slots[place - 1]
-        place -= 1
-    slots[place] = evidence
-
-
-@compiled
-def add(space, num_touched, candidate, evidence, top, kind):
-    """Give `candidate` one more firing rule (above its floor); returns the number of candidates touched so far."""
-    slots = space.strongest[candidate, kind]
-    if not space.is_touched[candidate]:
-        space.is_touched[candidate] = True
-        space.touched[num_touched] = candidate
-        num_touched += 1
-    sink(slots, evidence, top)
-    if top > 0:
-        space.floor[candidate, kind] = slots[top - 1]
-    return num_touched
+from .slots import ScoreSpace, add, clear, score_space, sink
 
 
 @compiled
@@ -106,11 +52,13 @@ def _lower_bound(values, wanted):
 def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
     """_chain for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
     evidence, kind = plan.chain_evidence[i], plan.kind[1]
+    second = plan.chain_steps[i, 1]
+    low, high = code_range(edges, known, plan.chain_steps[i, 0])
+    if low == high:
+        return num_touched
+    hidden = _hidden_end(plan.code, known, hidden_end, known, plan.chain_steps[i, 0])
     space.walk.clock[0] += 1
     epoch = space.walk.clock[0]
-    second = plan.chain_steps[i, 1]
-    hidden = _hidden_end(plan.code, known, hidden_end, known, plan.chain_steps[i, 0])
-    low, high = code_range(edges, known, plan.chain_steps[i, 0])
     for e in range(low, high):
         middle = edges.neighbour[e]
         if middle == known or middle == hidden:
@@ -118,7 +66,7 @@ def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
         begin, end = code_range(edges, middle, second)
         for f in range(begin, end):
             b = edges.neighbour[f]
-            if evidence > space.floor[b, kind] and space.walk.seen[b] != epoch and b != known and b != middle:
+            if evidence > space.floor[kind, b] and space.walk.seen[b] != epoch and b != known and b != middle:
                 space.walk.seen[b] = epoch
                 num_touched = add(space, num_touched, b, evidence, top, kind)
     return num_touched
@@ -135,57 +83,65 @@ def _chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, nu
     evidence, kind = plan.chain_evidence[i], plan.kind[0 if plan.chain_length[i] == 1 else 1]
     for k in range(found):
         end = space.walk.ends[k]
-        if evidence > space.floor[end, kind]:
+        if evidence > space.floor[kind, end]:
             num_touched = add(space, num_touched, end, evidence, top, kind)
     return num_touched
 
 
 @compiled
 def _forward(edges, plan, known, hidden_end, top, space, num_touched):
-    previous = -1
     item_kind, half_kind = plan.kind[2], plan.kind[3]
-    for e in range(edges.pointer[known], edges.pointer[known + 1]):
-        code = edges.code[e]
-        if edges.neighbour[e] != _hidden_end(plan.code, known, hidden_end, known, code):
+    end = edges.pointer[known]
+    while end < edges.pointer[known + 1]:
+        code, begin = edges.code[end], end
+        hidden = _hidden_end(plan.code, known, hidden_end, known, code)
+        leaves_at_all, leaves_itself = False, False
+        while end < edges.pointer[known + 1] and edges.code[end] == code:
+            if edges.neighbour[end] != hidden:
+                leaves_at_all = True
+                leaves_itself = leaves_itself or edges.neighbour[end] != known
+            end += 1
+        for e in range(begin, end):
+            if edges.neighbour[e] == hidden:
+                continue
             item = edges.item_of_edge[e]
             i = _lower_bound(plan.item, item)
             while i < len(plan.item) and plan.item[i] == item:
-                if plan.item_evidence[i] > space.floor[plan.item_candidate[i], item_kind]:
-                    num_touched = add(space, num_touched, plan.item_candidate[i], plan.item_evidence[i], top, item_kind)
+                b, evidence = plan.item_candidate[i], plan.item_evidence[i]
+                if evidence > space.floor[item_kind, b]:
+                    num_touched = add(space, num_touched, b, evidence, top, item_kind)
                 i += 1
-        if code != previous:
-            previous = code
-            hidden = _hidden_end(plan.code, known, hidden_end, known, code)
-            i = _lower_bound(plan.half_code, code)
-            while i < len(plan.half_code) and plan.half_code[i] == code:
-                better = plan.half_evidence[i] > space.floor[plan.half_candidate[i], half_kind]
-                if better and leaves(edges, known, code, plan.half_distinct[i], hidden):
-                    num_touched = add(space, num_touched, plan.half_candidate[i], plan.half_evidence[i], top, half_kind)
-                i += 1
+        i = _lower_bound(plan.half_code, code)
+        while i < len(plan.half_code) and plan.half_code[i] == code:
+            b, evidence = plan.half_candidate[i], plan.half_evidence[i]
+            if evidence > space.floor[half_kind, b] and (leaves_itself if plan.half_distinct[i] else leaves_at_all):
+                num_touched = add(space, num_touched, b, evidence, top, half_kind)
+            i += 1
     return num_touched
 
 
 @compiled
-def _back(edges, plan, i, known, hidden_end, top, space, num_touched):
-    body, evidence = plan.back_body[i], plan.back_evidence[i]
-    kind = plan.kind[4 if body >= 0 else 5]
-    if body >= 0:
-        code, end = edges.item_code[body], edges.item_entity[body]
-        for m in range(edges.item_pointer[body], edges.item_pointer[body + 1]):
-            x = edges.item_member[m]
-            if evidence > space.floor[x, kind] and end != _hidden_end(plan.code, known, hidden_end, x, code):
+def _body_holds(edges, query_code, known, hidden_end, x, body):
+    """Whether x, a member of the body, is one without the hidden fact too."""
+    num_items = len(edges.item_code)
+    if body < num_items:
+        return edges.item_entity[body] != _hidden_end(query_code, known, hidden_end, x, edges.item_code[body])
+    code, distinct = (body - num_items) >> 1, (body - num_items) & 1 == 1
+    return leaves(edges, x, code, distinct, _hidden_end(query_code, known, hidden_end, x, code))
+
+
+@compiled
+def _back(edges, plan, begin, end, known, hidden_end, top, space, num_touched):
+    """The back rules begin .. end - 1: in one call, since most have few members and a call has many arguments."""
+    num_items = len(edges.item_code)
+    for i in range(begin, end):
+        body, evidence = plan.back_body[i], plan.back_evidence[i]
+        kind = plan.kind[4 if body < num_items else 5]
+        for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
+            x = plan.body_member[m]
+            if evidence > space.floor[kind, x] and (
+                    hidden_end < 0 or _body_holds(edges, plan.code, known, hidden_end, x, body)):
                 num_touched = add(space, num_touched, x, evidence, top, kind)
-        return num_touched
-    code = -2 - body
-    previous = -1
-    for j in range(edges.code_pointer[code], edges.code_pointer[code + 1]):
-        x = edges.code_node[j]
-        if x == previous or evidence <= space.floor[x, kind]:
-            continue
-        previous = x
-        hidden = _hidden_end(plan.code, known, hidden_end, x, code)
-        if leaves(edges, x, code, plan.back_distinct[i], hidden):
-            num_touched = add(space, num_touched, x, evidence, top, kind)
     return num_touched
 
 
@@ -194,16 +150,16 @@ def _chains_and_back(edges, plan, is_unary, known, hidden_end, top, space):
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
     no_group = np.zeros(len(is_unary), np.bool_)
     num_touched = 0
-    chain, num_chains = 0, len(plan.chain_length)
     back, last = plan.back_pointer[known], plan.back_pointer[known + 1]
-    while chain < num_chains or back < last:
-        if back == last or (chain < num_chains and plan.chain_evidence[chain] >= plan.back_evidence[back]):
-            num_touched = _chain(edges, plan, chain, is_unary, no_group, known, hidden_end, top, space, num_touched)
-            chain += 1
-        else:
-            num_touched = _back(edges, plan, back, known, hidden_end, top, space, num_touched)
-            back += 1
-    return num_touched
+    for chain in range(len(plan.chain_length)):
+        stronger = back
+        while stronger < last and plan.back_evidence[stronger] > plan.chain_evidence[chain]:
+            stronger += 1
+        if stronger > back:
+            num_touched = _back(edges, plan, back, stronger, known, hidden_end, top, space, num_touched)
+            back = stronger
+        num_touched = _chain(edges, plan, chain, is_unary, no_group, known, hidden_end, top, space, num_touched)
+    return _back(edges, plan, back, last, known, hidden_end, top, space, num_touched)
 
 
 @compiled
@@ -225,7 +181,7 @@ def collect(edges, plan, is_unary, known, hidden_end, top, extra, space):
     touched = _forward(edges, plan, known, hidden_end, top, space, touched)
     kind = plan.kind[6]
     for i in range(len(extra)):
-        if extra[i, 1] > space.floor[extra[i, 0], kind]:
+        if extra[i, 1] > space.floor[kind, extra[i, 0]]:
             touched = add(space, touched, extra[i, 0], extra[i, 1], top, kind)
     return touched
 
@@ -256,15 +212,6 @@ def weighed(evidence, weight):
 
 
 @compiled
-def clear(space, touched):
-    for i in range(touched):
-        b = space.touched[i]
-        space.strongest[b] = 0
-        space.floor[b] = 0
-        space.is_touched[b] = False
-
-
-@compiled
 def _exclude(edges, plan, known, hidden_end, total):
     """No fact but the hidden one is overlooked: it must not rule itself out."""
     for e in range(edges.pointer[known], edges.pointer[known + 1]):
@@ -286,3 +233,7 @@ def count_ranks(total, answer, known_answers, low, high):
             above -= total[b] >= high
             tied -= low <= total[b] < high
     return above, tied
+
+
+__all__ = ["ScoreSpace", "clear", "collect", "count_ranks", "score_query", "score_space", "sink", "sum_up",
+           "weighed"]

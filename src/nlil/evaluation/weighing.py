@@ -19,8 +19,9 @@ from ..engine.kernels import compiled
 from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..rules.ruleset import KINDS, Aggregation
+from .asked import Asked, queries_done
 from .general import general_evidence
-from .ranking import Answers, Ranker
+from .ranking import Ranker
 from .scoring import ScoreSpace, clear, collect, sum_up
 
 FACTORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0)
@@ -28,13 +29,13 @@ DISCOUNTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 START = (1.0, 0.6)
 LEAST_FACTS = 200
 """Validation facts; with fewer, all rules are weighed alike."""
-MOST_FACTS = 2_000
+MOST_FACTS = 5_000
 CANDIDATES = 100
 """Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
 ROUNDS = 4
 ALONE = (1.0, 1.0)
 """The numbers of a prior that others were added to."""
-CLEARLY, ERRORS = 0.001, 1.0
+CLEARLY, ERRORS = 0.0002, 1.0
 """What a weighing must add to the mean reciprocal rank of the other half, at least, and in standard errors."""
 
 
@@ -188,47 +189,61 @@ def ascend(sample: Sample, start: np.ndarray, stop: Stop | None = None) -> np.nd
 
 
 def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent, stop: Stop | None = None) -> Sample:
-    """Both directions of every fact, until `stop`."""
+    """Both directions of every fact, until `stop`; one query at least."""
     stop = stop or Stop()
-    parts: list[tuple] = []
     groups = list(ranker.groups(facts))
-    for done, (target, direction, rows) in enumerate(groups, start=1):
+    parts: dict[tuple[int, int], tuple] = {}
+
+    def run(space: ScoreSpace, task: tuple[Asked, int, np.ndarray]) -> dict[tuple[int, int], tuple]:
+        return _best_candidates(ranker, space, *task)
+
+    for batch in ranker.asked(groups, facts, known, np.zeros(len(facts), bool)):
+        tasks = [(asked, i, extra) for asked in batch for i, extra in enumerate(
+            general_evidence(asked.rest, ranker.kb, asked.plan.code, asked.query, asked.hidden, ranker.memory))]
+        if tasks and not parts:
+            parts |= run(ranker.pool.scratch(), tasks.pop())
+        sizes = [asked.pointer[i + 1] - asked.pointer[i] for asked, i, _ in tasks]
+        report = queries_done(progress, "weigh rules", len(parts) + np.cumsum([0, *sizes]), 2 * len(facts))
+        for found in ranker.pool.map(run, tasks, progress=report, stop=stop):
+            parts |= found
         if parts and stop():
             break
-        layout, rest = ranker.target_plan(target, direction)
-        answers = Answers.of(known, target, direction, ranker.kb.num_entities)
-        ends = (facts.subject[rows], facts.object[rows])
-        query, answer = ends[direction], ends[1 - direction]
-        nothing = np.full(len(rows), -1, np.int32)
-        extra = list(general_evidence(rest, ranker.kb, layout.code, query, nothing, ranker.memory))
+    # In the order of the facts, whatever the order of the work.
+    rows = [(direction, int(row)) for _, direction, rows in groups for row in rows if (direction, int(row)) in parts]
+    return _stacked([(*parts[key], key[1]) for key in rows])
 
-        def one(space: ScoreSpace, i: int, layout=layout, query=query, answer=answer, answers=answers, extra=extra):
-            a, b = int(query[i]), int(answer[i])
-            touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, extra[i], space)
-            sum_up(ranker.edges, layout, a, -1, False, space, touched)
-            total = space.total.copy()
-            total[answers.to(a)] = -1
-            total[b] = -1
-            size = min(CANDIDATES, len(total) - 1)
-            best = np.argpartition(-total, size - 1)[:size]
-            chosen = np.concatenate(([b], best[np.lexsort((best, -total[best]))]))
-            real = np.concatenate(([True], total[chosen[1:]] > 0))
-            prior = (layout.prior[chosen] + layout.back_prior[a]).astype(np.float64) / 2**40
-            strongest = (space.strongest[chosen] / 2**40).astype(np.float32)
-            excluded = space.total[b] == 0
-            if excluded:
-                strongest[0], prior[0] = 0, 0
-            clear(space, touched)
-            return strongest, prior, real, np.count_nonzero(total == 0)
 
-        found = ranker.pool.map(one, range(len(rows)))
-        parts += [(*item, int(row)) for item, row in zip(found, rows)]
-        progress("weigh rules", done, len(groups))
+def _best_candidates(ranker: Ranker, space: ScoreSpace, asked: Asked, i: int,
+                     extra: np.ndarray) -> dict[tuple[int, int], tuple]:
+    """(strongest, prior, real, unproposed) of each fact that asks query i, by (direction, row)."""
+    layout, a = asked.plan, int(asked.query[i])
+    touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, extra, space)
+    sum_up(ranker.edges, layout, a, -1, False, space, touched)
+    found = {}
+    for place in range(asked.pointer[i], asked.pointer[i + 1]):
+        b = int(asked.answer[place])
+        total = space.total.copy()
+        total[asked.answers.to(a)] = -1
+        total[b] = -1
+        size = min(CANDIDATES, len(total) - 1)
+        best = np.argpartition(-total, size - 1)[:size]
+        chosen = np.concatenate(([b], best[np.lexsort((best, -total[best]))]))
+        real = np.concatenate(([True], total[chosen[1:]] > 0))
+        prior = (layout.prior[chosen] + layout.back_prior[a]).astype(np.float64) / 2**40
+        strongest = (space.strongest[chosen] / 2**40).astype(np.float32)
+        if space.total[b] == 0:  # excluded, maybe
+            strongest[0], prior[0] = 0, 0
+        found[asked.direction, int(asked.rows[place])] = strongest, prior, real, np.count_nonzero(total == 0)
+    clear(space, touched)
+    return found
+
+
+def _stacked(parts: list[tuple]) -> Sample:
     width = max(len(part[1]) for part in parts)
 
-    def stacked(column: int) -> np.ndarray:
-        arrays = [part[column] for part in parts]
+    def column(number: int) -> np.ndarray:
+        arrays = [part[number] for part in parts]
         return np.stack([np.pad(a, [(0, width - len(a)), *[(0, 0)] * (a.ndim - 1)]) for a in arrays])
 
     unproposed, fact = np.array([part[3:] for part in parts]).T
-    return Sample(stacked(0), stacked(1), stacked(2), fact, unproposed)
+    return Sample(column(0), column(1), column(2), fact, unproposed)

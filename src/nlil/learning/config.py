@@ -19,8 +19,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
     "paper": {"search": "neural", "generator": "transformer", "squash": "sigmoid", "heads": 1, "instances": 1,
               "levels": 0, "steps": 2, "negative_sampling": "uniform", "beam": 1, "neural_constants": 0,
-              "priors": False, "exclusions": False, "refine": False, "weigh": False, "restarts": 8, "epochs": 100,
-              "patience": 20},
+              "priors": False, "conjunctions": 0, "exclusions": False, "refine": False, "weigh": False, "restarts": 8,
+              "epochs": 100, "patience": 20},
 }
 
 
@@ -29,18 +29,20 @@ class LearnerConfig:
     seed: int = 0  # all randomness comes from here
     search: str = "both"  # how rules are found: count, neural, both
     preset: str = "default"  # a named set of values, applied before all others
-    max_length: int = 3  # most body atoms of a rule found by counting
+    max_length: int = 3  # most body atoms of a chain found by counting
+    tried_length: int = 5  # longer chains up to this are kept if 200 or more validation facts rise by them; 0: none
     min_support: int = 2  # facts a rule must explain
-    min_confidence: float = 0.01  # least standard confidence of a rule; priors are kept whatever theirs is
+    min_confidence: float = -1.0  # least standard confidence of a rule but a prior; -1: .002, on a large base .01
     body: tuple[str, ...] = ()  # predicates allowed in bodies; empty: all
     not_body: tuple[str, ...] = ()  # predicates not allowed in bodies
     constants: bool = True  # rules with constants: anchored, half-anchored, priors
     typed: bool = True  # variants of chains with a unary filter, where they raise confidence
+    conjunctions: int = 10  # conjunctions of statements tried for a target, kept where validation facts gain; 0: none
     exclusions: bool = True  # what never holds together with a target rules candidates out; not with search=neural
     top_rules: int = 0  # rules kept for each target, best first; 0: all
-    samples: int = 50  # facts of each target from which chains longer than 2 are grown
-    candidates: int = 30  # longer chains counted exactly for each target
-    max_paths: float = 1e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
+    samples: int = 1_000  # facts of each target from which chains longer than 2 are grown
+    candidates: int = 200  # longer chains counted exactly for each target
+    max_paths: float = 7e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
     neural_targets: int = 4  # with search=both, targets that counting leaves unexplained and training takes on; 0: all
     neural_facts: int = 3_000  # with search=both, facts of the largest base that is trained on; 0: any
     steps: int = 2  # T, the most operators of a path
@@ -97,13 +99,14 @@ class LearnerConfig:
             self._check(key, getattr(self, key) > 0, "more than 0")
         self._check("preset", self.preset in PRESETS, ", ".join(PRESETS))
         self._check("max_length", 1 <= self.max_length <= 8, "1 to 8")
+        self._check("tried_length", self.tried_length <= 8, "0 to 8")
         self._check("min_support", self.min_support >= 1, "1 or more")
-        self._check("min_confidence", 0 <= self.min_confidence <= 1, "0 to 1")
+        self._check("min_confidence", 0 <= self.min_confidence <= 1 or self.min_confidence == -1, "0 to 1, or -1")
         self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
         self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
         for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates",
-                    "max_paths", "neural_targets", "neural_facts", "neural_constants", "domain", "levels", "negatives",
-                    "entropy", "patience", "extract_samples"):
+                    "conjunctions", "max_paths", "neural_targets", "neural_facts", "neural_constants", "domain",
+                    "levels", "negatives", "entropy", "patience", "extract_samples"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
         self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
 

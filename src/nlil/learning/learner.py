@@ -14,6 +14,7 @@ from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..engine.device import resolve_device
+from ..engine.edges import edge_index, num_paths
 from ..engine.evaluator import Evaluator
 from ..engine.statistics import rule_stats
 from ..errors import NlilError
@@ -27,10 +28,20 @@ from ..rules.ruleset import Aggregation
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
+from .adding import with_conjunctions
 from .checkpoint import Checkpoint
 from .config import LearnerConfig
+from .lengths import can_try, helpful_lengths
 from .neural import search_neural
 from .reasons import allowed_predicates, missing_reasons
+
+WEAK, LEAST, MOST_PATHS = 0.002, 0.01, 1e7
+"""Least confidences, where nothing is asked for: weak rules still order what stronger ones do not reach, but a base
+with more paths of two steps than this has too many of them."""
+
+
+def least_confidence(kb: KnowledgeBase) -> float:
+    return LEAST if num_paths(edge_index(kb.crisp), 2)[-1] > MOST_PATHS else WEAK
 
 
 @dataclass(frozen=True)
@@ -71,13 +82,20 @@ class Learner:
         `stop` ends the search early (default: after the configured time limit); the result is then partial.
         `checkpoint` keeps the training under way; counting is quick, so it is done again and keeps nothing there.
         """
+        stop = stop or Stop(self.config.time_limit)
+        if self.config.min_confidence >= 0:
+            return self._fit(kb, targets, splits, progress, stop, checkpoint)
+        sized = Learner(replace(self.config, min_confidence=least_confidence(kb)))
+        return replace(sized._fit(kb, targets, splits, progress, stop, checkpoint), config=self.config)
+
+    def _fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None, splits: Splits | None,
+             progress: Progress, stop: Stop, checkpoint: Checkpoint | None) -> Learned:
         started = time.monotonic()
         config = self.config
-        stop = stop or Stop(config.time_limit)
         chosen = self._targets(kb, targets)
         ids = np.array([kb.predicate_id(p) for p in chosen], np.int32)
         negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
-        options = self._count_options(stop)
+        options = self._count_options(stop, can_try(kb, None if splits is None else splits.valid))
         parts: list[RuleSet] = []
         notes: list[str] = []
         if config.search != "neural":
@@ -95,8 +113,9 @@ class Learner:
         rules = replace(RuleSet.join(parts or [found.rules]), asked=tuple(chosen),
                         aggregation=Aggregation(config.aggregation, config.aggregation_top),
                         exclusions=self._exclusions(kb, ids, splits))
-        if config.weigh and config.search != "neural" and splits is not None and not stop():
-            rules = replace(rules, aggregation=self._weighed(kb, rules, splits, stop, progress))
+        if config.search != "neural" and splits is not None and len(splits.valid):
+            rules, more = self._against_validation(kb, rules, ids, splits, options, progress)
+            notes += more
         explained = np.bincount(rules.head, minlength=kb.num_predicates) > 0
         unexplained = [int(t) for t in ids if not explained[t]]
         partial = stop.cut  # a second look for reasons does not make the search partial
@@ -104,10 +123,30 @@ class Learner:
         return Learned(rules, config, tuple(chosen), partial, missing, time.monotonic() - started,
                        tuple(found.history), tuple(notes), found.attentions)
 
-    def _count_options(self, stop: Stop) -> CountOptions:
+    def _against_validation(self, kb: KnowledgeBase, rules: RuleSet, ids: Ids, splits: Splits, options: CountOptions,
+                            progress: Progress) -> tuple[RuleSet, list[str]]:
+        """What is kept, and how much each kind counts, as far as validation facts can tell; and notes on it."""
+        config, stop = self.config, options.stop
+        assert stop is not None
+        notes: list[str] = []
+        has_negatives = bool(len(splits.negatives.get("train", Facts.empty())))
+        if options.tried_length:
+            rules, notes_on_lengths = helpful_lengths(kb, rules, splits.valid, config.max_length, options, progress)
+            notes += notes_on_lengths
+        if config.conjunctions and not has_negatives:
+            added = with_conjunctions(kb, rules, ids, splits.valid, config.conjunctions, options, self._body(kb),
+                                      progress, stop)
+            rules = self._best(added.rules, ids)
+            notes += added.notes
+        if config.weigh and not stop():
+            rules = replace(rules, aggregation=self._weighed(kb, rules, splits, stop, progress))
+        return rules, notes
+
+    def _count_options(self, stop: Stop, can_try: bool) -> CountOptions:
         config = self.config
         return CountOptions(
             max_length=config.max_length,
+            tried_length=config.tried_length if can_try and config.tried_length > config.max_length else 0,
             min_support=config.min_support,
             min_confidence=config.min_confidence,
             constants=config.constants,

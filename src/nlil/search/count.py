@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex, TargetFacts, edge_index, target_facts
+from ..engine.edges import EdgeIndex, TargetFacts, edge_index, num_paths, target_facts
 from ..engine.pool import Pool
 from ..progress import Progress, silent
 from ..rules import RuleSet
@@ -22,6 +22,7 @@ from ..rules.ruleset import UNKNOWN, step_dtype
 from . import anchored, chains, longer, typed
 from .chains import Chains
 from .options import CountOptions
+from .twins import spellings, twin_of
 from .unary import UnaryRules, unary_rules
 
 if TYPE_CHECKING:
@@ -53,19 +54,20 @@ def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: Kn
 
 
 def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, list[str]]:
-    """Chains only as long as the graph's paths of that length stay within max_paths (two steps always)."""
-    node = np.repeat(np.arange(edges.num_entities), np.diff(edges.pointer))
-    paths: np.ndarray = np.ones(edges.num_entities)
-    for length in range(1, options.max_length + 1):
-        paths = np.bincount(node, weights=paths[edges.neighbour], minlength=edges.num_entities)
-        if length > 2 and 0 < options.max_paths < paths.sum():
-            note = (f"chains of length {length} left out: the graph has {paths.sum():.1e} such paths, "
+    """Chains only as long as the graph's paths of that length stay within max_paths (two steps always).
+
+    Steps between the same two entities are one: most are twins.
+    """
+    longest = max(options.max_length, options.tried_length)
+    for length, paths in enumerate(num_paths(edges, longest), start=1):
+        if length > 2 and 0 < options.max_paths < paths:
+            note = (f"chains of length {length} left out: the graph has {paths:.1e} such paths, "
                     f"more than max_paths = {options.max_paths:.0e}")
             return replace(options, chain_length=length - 1), [note]
         if length > 2 and edges.num_codes**length >= 2**63:
             note = f"chains of length {length} left out: a body over {edges.num_codes} steps has no 64-bit number"
             return replace(options, chain_length=length - 1), [note]
-    return replace(options, chain_length=options.max_length), []
+    return replace(options, chain_length=longest), []
 
 
 def _late(options: CountOptions) -> bool:
@@ -81,7 +83,10 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
     # Before longer chains, though they stand behind them: where time is short they bring more for less.
     constants = _constants(kb, edges, facts, targets, options, tensors, body, progress)
     for length in range(3, options.chain_length + 1):
-        found.append(_longer(edges, facts, len(targets), length, options, progress))
+        # What is only tried leaves time for what comes after the counting.
+        tried = length > options.max_length and options.stop is not None
+        mine = replace(options, stop=options.stop.part(1 / 2)) if tried and options.stop else options
+        found.append(_longer(edges, facts, len(targets), length, mine, progress))
     if options.typed and len(edges.unary_predicate):
         found += _typed(kb, edges, facts, short, options, progress)
     return [*(chain_part(kb, targets, facts, c) for c in found), *constants]
@@ -160,14 +165,17 @@ def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
 def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions,
             progress: Progress) -> Chains:
     """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
-    pool = Pool(lambda: longer.ChainCounter(edges, facts, num_targets, length), options.threads)
+    twin = twin_of(edges)
+    pool = Pool(lambda: longer.ChainCounter(edges, facts, num_targets, length, twin), options.threads)
     subject = np.repeat(np.arange(len(facts.pointer) - 1, dtype=np.int32), np.diff(facts.pointer))
+
+    most = longer.most_candidates(facts.size, options.candidates)
 
     def propose(counter: longer.ChainCounter, target: int) -> np.ndarray:
         mine = facts.target == target
         random = np.random.default_rng((options.seed, length, target))
         return longer.proposals(counter, (subject[mine], facts.object[mine]), length, options.samples,
-                                longer.ESTIMATED * options.candidates, random, min(options.min_support, 2))
+                                longer.ESTIMATED * most[target], random, min(options.min_support, 2))
 
     # A stage that took all the time would leave nothing counted.
     begin = None if options.stop is None else options.stop.part(1 / 3)
@@ -185,9 +193,9 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     chosen = np.zeros(len(guessed), bool)
     for target in range(num_targets):
         mine = guessed[:, target]
-        best = np.argsort(-mine, kind="stable")[: options.candidates]
+        best = np.argsort(-mine, kind="stable")[: most[target]]
         chosen[best[mine[best] > 0]] = True
-    picked = steps[: len(guessed)][chosen]
+    picked = spellings(steps[: len(guessed)][chosen], twin)
 
     def count(counter: longer.ChainCounter, body: Ids) -> Chains:
         return longer.counted(counter, body, options.min_support, options.min_confidence)

@@ -8,17 +8,23 @@ All effort is bounded by counts (`samples`, `candidates`, steps per fact), never
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..engine.edges import EdgeIndex, TargetFacts
 from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..engine.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
 from ..logic.rule import SMOOTHING
 from .chains import Chains, _mark_objects
 
 MOST_EDGES = 200_000
-"""Edges that the search for paths between the ends of one fact may look at."""
+"""Edges that the search for paths between the ends of one fact may look at, ..."""
+MOST_LOOKED = 20_000_000
+"""... and for all facts of one target; no further fact is sampled then."""
+FULL, LEAST_SHARE = 2_000, 0.15
+"""Facts of a target for which all candidates are counted; with fewer, fewer are, but this share at least."""
 ESTIMATE_STARTS = 100
 """Starts on which the confidence of a candidate is estimated, ..."""
 ESTIMATE_PAIRS = 500
@@ -27,14 +33,24 @@ ESTIMATED = 5
 """Candidates estimated for each one that is then counted."""
 
 
+class ChainPath(NamedTuple):
+    """Scratch of one thread: the edges of one chain by depth and node."""
+
+    pointer: Longs
+    neighbour: Ids
+
+
 class ChainCounter:
     """Counts bodies for all targets at once; the scratch arrays of one thread."""
 
-    def __init__(self, edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int) -> None:
+    def __init__(self, edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, twin: Ids | None = None
+                 ) -> None:
         self.edges, self.facts, self.num_targets = edges, facts, num_targets
+        self.twin = np.arange(edges.num_codes, dtype=np.int32) if twin is None else twin
         self.space: WalkSpace = walk_space(edges.num_entities, length)
         self.mark = np.full((edges.num_entities, 2), -1, np.int64)
-        self.is_unary = np.zeros(edges.num_codes // 2 + 1, bool)
+        most = int(np.diff(edges.code_pointer).max(initial=0))
+        self.path = ChainPath(np.zeros((length, edges.num_entities + 1), np.int64), np.zeros((length, most), np.int32))
         self.buffer = np.zeros(2**16, np.int64)
 
     def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
@@ -43,22 +59,81 @@ class ChainCounter:
         With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
         """
         support, pca = np.zeros(self.num_targets, np.int64), np.zeros(self.num_targets, np.int64)
-        body = _count_chain(self.edges, self.facts, steps, stride, most_pairs, self.space, self.mark,
-                            self.is_unary, support, pca)
+        body = _count_chain(self.edges, self.facts, steps, stride, most_pairs, self.space, self.path,
+                            self.mark, support, pca)
         return support, body, pca
 
-    def bodies(self, a: int, b: int, length: int) -> Longs:
-        """The bodies of `length` steps that lead from a to b, as mixed-radix numbers, each once."""
+    def bodies(self, a: int, b: int, length: int) -> tuple[Longs, int]:
+        """The bodies of `length` steps that lead from a to b, as mixed-radix numbers, each once, twins as one.
+
+        And how many edges were looked at.
+        """
         while True:
-            found = _paths_between(self.edges, a, b, length, self.space, self.buffer, MOST_EDGES)
+            found, looked = _paths_between(self.edges, a, b, length, self.twin, self.space, self.buffer, MOST_EDGES)
             if found <= len(self.buffer):
-                return np.unique(self.buffer[:found])
+                return np.unique(self.buffer[:found]), looked
             self.buffer = np.zeros(2 * found, np.int64)
 
 
 @compiled
-def _count_chain(edges, facts, steps, stride, most_pairs, space, mark, is_unary, support, pca):
-    group = is_unary  # nothing is hidden: chains have no unary steps
+def _keep_alive(edges, steps, path):
+    """The edges of each step from which the rest of the chain can still be walked, by their node."""
+    alive = np.ones(edges.num_entities, np.bool_)
+    for depth in range(len(steps) - 1, -1, -1):
+        before = np.zeros(edges.num_entities, np.bool_)
+        kept, node = 0, 0
+        path.pointer[depth, 0] = 0
+        for i in range(edges.code_pointer[steps[depth]], edges.code_pointer[steps[depth] + 1]):
+            here, there = edges.code_node[i], edges.code_neighbour[i]
+            if here == there or not alive[there]:
+                continue
+            while node < here:
+                node += 1
+                path.pointer[depth, node] = kept
+            path.neighbour[depth, kept] = there
+            kept += 1
+            before[here] = True
+        for later in range(node + 1, edges.num_entities + 1):
+            path.pointer[depth, later] = kept
+        alive = before
+
+
+@compiled
+def _ends(space, path, start, length):
+    """The ends of the chain from `start`, all its entities different, into space.ends; returns how many."""
+    space.clock[0] += 1
+    epoch = space.clock[0]
+    found, depth = 0, 0
+    space.node[0] = start
+    space.position[0], space.stop[0] = path.pointer[0, start], path.pointer[0, start + 1]
+    while depth >= 0:
+        if space.position[depth] >= space.stop[depth]:
+            depth -= 1
+            continue
+        there = path.neighbour[depth, space.position[depth]]
+        space.position[depth] += 1
+        repeated = False
+        for i in range(depth + 1):
+            repeated = repeated or space.node[i] == there
+        if repeated:
+            continue
+        if depth + 1 == length:
+            if space.seen[there] != epoch:
+                space.seen[there] = epoch
+                space.ends[found] = there
+                found += 1
+            continue
+        space.node[depth + 1] = there
+        if is_needless(space, depth + 1, length, epoch):
+            continue
+        depth += 1
+        space.position[depth], space.stop[depth] = path.pointer[depth, there], path.pointer[depth, there + 1]
+    return found
+
+
+@compiled
+def _count_chain(edges, facts, steps, stride, most_pairs, space, path, mark, support, pca):
+    _keep_alive(edges, steps, path)
     stop = edges.code_pointer[steps[0] + 1]
     i = edges.code_pointer[steps[0]]
     body = 0
@@ -70,7 +145,7 @@ def _count_chain(edges, facts, steps, stride, most_pairs, space, mark, is_unary,
         index += 1
         if index % stride:
             continue
-        found = reach(edges, space, steps, len(steps), is_unary, a, True, -1, -1, group, NO_LIMIT)
+        found = _ends(space, path, a, len(steps))
         body += found
         if found == 0:
             continue
@@ -90,8 +165,9 @@ def _count_chain(edges, facts, steps, stride, most_pairs, space, mark, is_unary,
 
 
 @compiled
-def _paths_between(edges, a, b, length, space, out, most_edges):
-    """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit).
+def _paths_between(edges, a, b, length, twin, space, out, most_edges):
+    """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit), and
+    how many edges were looked at.
 
     Depth-first over the first length - 1 steps; a node next to b closes the path.
     """
@@ -123,26 +199,33 @@ def _paths_between(edges, a, b, length, space, out, most_edges):
             repeated = repeated or space.node[i] == there
         if repeated:
             continue
-        prefix[depth + 1] = prefix[depth] * base + edges.code[e]
+        prefix[depth + 1] = prefix[depth] * base + twin[edges.code[e]]
         if depth + 2 < length:
             depth += 1
             space.node[depth] = there
             space.position[depth], space.stop[depth] = edges.pointer[there], edges.pointer[there + 1]
             continue
         # The step from b back to `there`, reversed, closes the path; walk the smaller list.
-        if edges.pointer[b + 1] - edges.pointer[b] < edges.pointer[there + 1] - edges.pointer[there]:
+        back, ahead = edges.pointer[b + 1] - edges.pointer[b], edges.pointer[there + 1] - edges.pointer[there]
+        looked += min(back, ahead)
+        if back < ahead:
             for f in range(edges.pointer[b], edges.pointer[b + 1]):
                 if edges.neighbour[f] == there:
                     if found < len(out):
-                        out[found] = prefix[depth + 1] * base + (edges.code[f] ^ 1)
+                        out[found] = prefix[depth + 1] * base + twin[edges.code[f] ^ 1]
                     found += 1
         else:
             for f in range(edges.pointer[there], edges.pointer[there + 1]):
                 if edges.neighbour[f] == b:
                     if found < len(out):
-                        out[found] = prefix[depth + 1] * base + edges.code[f]
+                        out[found] = prefix[depth + 1] * base + twin[edges.code[f]]
                     found += 1
-    return found
+    return found, looked
+
+
+def most_candidates(facts: Longs, most: int) -> Longs:
+    """How many bodies to count for targets of so many facts: few facts cannot tell many bodies apart."""
+    return np.rint(most * np.clip(facts / FULL, LEAST_SHARE, 1)).astype(np.int64)
 
 
 def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, samples: int, keep: int,
@@ -152,9 +235,15 @@ def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, sample
     if len(subject) > samples:
         chosen = np.sort(random.choice(len(subject), samples, replace=False))
         subject, object = subject[chosen], object[chosen]
-    found = [counter.bodies(a, b, length) for a, b in zip(subject, object) if a != b]
-    if not found:
-        return np.zeros(0, np.int64)
+    found, looked = [np.zeros(0, np.int64)], 0
+    for i in random.permutation(len(subject)):
+        if subject[i] == object[i]:
+            continue
+        bodies, edges = counter.bodies(subject[i], object[i], length)
+        found.append(bodies)
+        looked += edges
+        if looked > MOST_LOOKED:
+            break
     body, count = np.unique(np.concatenate(found), return_counts=True)
     body, count = body[count >= least], count[count >= least]
     return body[np.lexsort((body, -count))[:keep]]

@@ -19,7 +19,7 @@ from nlil.learning.reasons import reason
 from nlil.logic.rule import RuleStats
 from nlil.progress import Stop
 
-PLAIN = {"constants": False, "typed": False, "max_length": 2}
+PLAIN = {"min_confidence": 0.01, "constants": False, "typed": False, "max_length": 2}
 RARE = [(f"a{i}", "near", f"b{j}") for i in range(20) for j in range(20)] + [("a0", "t", "b0"), ("a1", "t", "b1")]
 """near(X, Y) explains both facts of t, with confidence 2 / 400."""
 
@@ -144,15 +144,16 @@ def test_a_search_that_was_stopped_says_so() -> None:
 
 def test_what_sampling_missed_is_said() -> None:
     kb = base(*RARE)
-    text = reason(kb, kb.predicate_id(kb.predicate("t")), LearnerConfig(), False, RuleStats(2, 4, 2))
+    text = reason(kb, kb.predicate_id(kb.predicate("t")), LearnerConfig(min_confidence=0.01), False, RuleStats(2, 4, 2))
     assert text.startswith("a body explains 2 facts with confidence .5, but it was not among the sampled ones")
-    assert text.endswith("--set candidates=60")
+    assert text.endswith("--set candidates=400")
 
 
 def test_the_command_line_prints_the_reason(nlil_command: Nlil, tmp_path: Path) -> None:
     facts = tmp_path / "facts.tsv"
     facts.write_text("".join("\t".join(fact) + "\n" for fact in RARE))
-    settings = ("--set", "constants=off", "--set", "typed=off", "--set", "max_length=2")
+    settings = ("--set", "constants=off", "--set", "typed=off", "--set", "max_length=2", "--set",
+                "min_confidence=.01")
     call = ("learn", facts, "--target", "t", *settings)
     document = nlil_command(*call, "--out", tmp_path / "one", "--json").json
     assert document["missing"]["t/2"].endswith("--set min_confidence=.004")

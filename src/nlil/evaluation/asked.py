@@ -1,0 +1,97 @@
+"""Queries of binary targets: what facts ask, each question once, and which answers are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, Mask, offsets
+from ..data.facts import Facts
+from ..progress import Progress
+from ..rules import RuleSet
+from .plan import Plan
+
+Group = tuple[int, int, Longs]
+"""A target, a direction, and rows of facts."""
+
+
+def known_rows(facts: Facts, base: Facts, num_entities: int) -> np.ndarray:
+    """Which facts are in `base`."""
+
+    def key(f: Facts) -> Longs:
+        return (f.predicate.astype(np.int64) * num_entities + f.subject) * (num_entities + 1) + f.object + 1
+
+    return np.isin(key(facts), key(base))
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Known answers of one target in one direction, by the entity that the query knows."""
+
+    pointer: Longs
+    answer: Ids
+
+    @classmethod
+    def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
+        mine = facts.of(target)
+        ends = (mine.subject, mine.object)
+        known, answer = ends[direction], ends[1 - direction]
+        pairs = np.unique(known.astype(np.int64) * num_entities + answer)
+        return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
+
+    def to(self, entity: int) -> Ids:
+        return self.answer[self.pointer[entity] : self.pointer[entity + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The queries of one target in one direction, each once: query i is what the facts pointer[i] .. pointer[i + 1] of
+    `rows` ask, and `answer` is what they hold. hidden[i] is the other end of its own fact, or -1."""
+
+    plan: Plan
+    rest: RuleSet
+    answers: Answers
+    direction: int
+    query: Ids
+    hidden: Ids
+    pointer: Longs
+    rows: Longs
+    answer: Ids
+
+    @classmethod
+    def of(cls, target: int, direction: int, rows: Longs, plan: Plan, rest: RuleSet, facts: Facts, known: Facts,
+           own: Mask, num_entities: int) -> Asked:
+        ends = (facts.subject[rows], facts.object[rows])
+        query, answer = ends[direction], ends[1 - direction]
+        hidden = np.where(own[rows], answer, -1).astype(np.int32)
+        order = np.lexsort((hidden, query))
+        rows, query, answer, hidden = rows[order], query[order], answer[order], hidden[order]
+        first = np.ones(len(rows), bool)
+        first[1:] = (query[1:] != query[:-1]) | (hidden[1:] != hidden[:-1])
+        pointer = np.append(np.flatnonzero(first), len(rows))
+        answers = Answers.of(known, target, direction, num_entities)
+        return cls(plan, rest, answers, direction, query[first], hidden[first], pointer, rows, answer)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Queries low .. high - 1 with what the general engine says about each."""
+
+    asked: Asked
+    low: int
+    high: int
+    extra: list[np.ndarray]
+
+    @property
+    def rows(self) -> Longs:
+        return self.asked.rows[self.asked.pointer[self.low] : self.asked.pointer[self.high]]
+
+
+def queries_done(progress: Progress, name: str, reached: Longs, all_queries: int) -> Progress:
+    """Reports queries where tasks are counted: after n of them reached[n] queries are done."""
+
+    def report(stage: str, done: int, total: int, note: str = "") -> None:
+        progress(name, int(reached[done]), all_queries)
+
+    return report

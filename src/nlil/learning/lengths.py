@@ -1,0 +1,65 @@
+"""Chains longer than `max_length`: found on the training facts, kept only where validation facts rise by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..evaluation.ranking import Ranker
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from ..rules.coding import NO_STEP
+from ..search.options import CountOptions
+
+LEAST_FACTS = 200
+"""Validation facts; with fewer, longer chains are not looked for."""
+MOST_FACTS = 2_000
+ERRORS = 1.0
+"""What the longer chains must add to the mean reciprocal rank, in standard errors."""
+
+
+def can_try(kb: KnowledgeBase, valid: Facts | None) -> bool:
+    """Whether validation facts can tell; soft facts are scored one query at a time, which takes too long."""
+    if valid is None or kb.facts.weight is not None:
+        return False
+    return int((~valid.is_unary).sum()) >= LEAST_FACTS
+
+
+def helpful_lengths(kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int, options: CountOptions,
+                    progress: Progress = silent) -> tuple[RuleSet, tuple[str, ...]]:
+    """The rules without the lines that are longer than best for validation facts, and a note that says so.
+
+    Lines of up to `least` steps stay. The longer ones stay up to the length that ranks validation facts best, if that
+    is better than without them by more than chance. Where no time is left to tell, they go.
+    """
+    length = (rules.steps != NO_STEP).sum(axis=1)
+    length = np.concatenate((length, np.zeros(len(rules) - len(length), np.int64)))
+    lengths = [least, *(n for n in range(least + 1, int(length.max(initial=0)) + 1) if (length == n).any())]
+    if len(lengths) == 1:
+        return rules, ()
+    mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head[length > least]))]
+    if len(mine) > MOST_FACTS:
+        mine = mine[np.sort(np.random.default_rng((options.seed, 7)).permutation(len(mine))[:MOST_FACTS])]
+    reciprocal: list[np.ndarray] = []
+    for done, most in enumerate(lengths):
+        if options.stop is not None and options.stop():
+            reciprocal = reciprocal[:1] or [np.zeros(1)]
+            break
+        ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory)
+        ranks = ranker.rank(mine, kb.facts + valid)
+        order = np.lexsort((ranks.direction, ranks.fact))
+        reciprocal.append(1 / ranks.realistic[order])
+        progress("lengths", done + 1, len(lengths))
+    best = int(np.argmax([r.mean() for r in reciprocal]))
+    gain = reciprocal[best] - reciprocal[0]
+    if gain.mean() <= ERRORS * gain.std() / np.sqrt(max(len(gain), 1)):
+        best = 0
+    if best == len(lengths) - 1:
+        return rules, ()
+    kept = rules.take(length <= lengths[best])
+    why = "validation facts are ranked no better by them" if len(reciprocal) == len(lengths) else "no time was left"
+    note = f"chains of more than {lengths[best]} steps were tried and left out: {why}"
+    return replace(kept, steps=np.ascontiguousarray(kept.steps[:, : lengths[best]])), (note,)

@@ -1,0 +1,60 @@
+"""What can be said of one entity: `q(X, c)`, `q(X, Z)` with any Z, `u(X)`; each with the entities that it holds of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ..data.arrays import Ids, Longs, Mask
+from ..data.kb import KnowledgeBase
+from ..engine.edges import EdgeIndex
+from ..logic.formula import ANY, Anchor, Constant, Statement, Variable
+from ..rules.coding import FREE
+
+
+class Filters(NamedTuple):
+    """Filter i is `step(V, end)`: code[i] the step (2 * predicate of a unary one), end[i] an entity or FREE.
+
+    The same filters serve X and Y. `member` is (filters, entities), ones where a filter holds.
+    """
+
+    code: Ids
+    end: Ids
+    member: csr_matrix
+
+    def statement(self, kb: KnowledgeBase, row: int, variable: Variable) -> Statement:
+        end: Anchor = ANY if self.end[row] == FREE else Constant(kb.entities.name(int(self.end[row])))
+        return Statement(variable, (kb.step(int(self.code[row])),), end)
+
+    def holds(self, row: int, num_entities: int) -> Mask:
+        found = np.zeros(num_entities, bool)
+        found[self.member.indices[self.member.indptr[row] : self.member.indptr[row + 1]]] = True
+        return found
+
+
+def all_filters(edges: EdgeIndex, constants: bool, least: int) -> Filters:
+    """Those that hold of `least` entities or more, and not of all."""
+    sets: list[tuple[Ids, Ids, Longs, Ids]] = []  # code, end, set sizes, members one set after the other
+    if constants and len(edges.item_code):
+        sets.append((edges.item_code, edges.item_entity, np.diff(edges.item_pointer), edges.item_member))
+    # `q(X, Z)` of distinct variables: an edge to oneself is none.
+    leaves = edges.code_neighbour != edges.code_node
+    code_of = np.repeat(np.arange(edges.num_codes), np.diff(edges.code_pointer))[leaves]
+    sets.append(_grouped(code_of, edges.code_node[leaves], edges))
+    entity = np.repeat(np.arange(edges.num_entities), np.diff(edges.unary_pointer))
+    sets.append(_grouped(2 * edges.unary_predicate.astype(np.int64), entity, edges))
+    code, end, size, member = (np.concatenate(column) for column in zip(*sets))
+    pointer = np.concatenate(([0], np.cumsum(size)))
+    matrix = csr_matrix((np.ones(len(member), np.float32), member, pointer), (len(code), edges.num_entities))
+    useful = (size >= least) & (size < edges.num_entities)
+    return Filters(code[useful], end[useful], matrix[np.flatnonzero(useful)])
+
+
+def _grouped(code: np.ndarray, entity: np.ndarray, edges: EdgeIndex) -> tuple[Ids, Ids, Longs, Ids]:
+    """The entities of each code, each once."""
+    pairs = np.unique(code.astype(np.int64) * edges.num_entities + entity)
+    codes, size = np.unique(pairs // max(edges.num_entities, 1), return_counts=True)
+    member = pairs % max(edges.num_entities, 1)
+    return codes.astype(np.int32), np.full(len(codes), FREE, np.int32), size, member.astype(np.int32)

@@ -1,0 +1,68 @@
+"""Formula rules looked up in whole relations against one query at a time; conjunctions counted against the engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlil.data.kb import KnowledgeBase
+from nlil.engine import pairs
+from nlil.engine.evaluator import Evaluator
+from nlil.engine.relations import Relations
+from nlil.engine.statistics import rule_stats
+from nlil.evaluation.evidence import evidence
+from nlil.evaluation.general import general_evidence
+from nlil.logic.rule import Head, RuleStats, ScoredRule
+from nlil.rules import RuleSet
+from nlil.search.conjunctions import Conjunctions
+from nlil.search.count import count_rules
+from nlil.search.options import CountOptions
+from property import engine_cases
+from property.test_counting import bases
+
+KNOWS = engine_cases.KNOWS
+
+def firings_of(rules: RuleSet, kb: KnowledgeBase, direction: int, known: int, hidden: int) -> list[list[int]]:
+    """One query on the base without its own fact, rule by rule, as the documentation says it."""
+    subject, object_ = (known, hidden) if direction == 0 else (hidden, known)
+    own = ((kb.facts.predicate == kb.predicate_id(KNOWS)) & (kb.facts.subject == subject)
+           & (kb.facts.object == object_))
+    evaluator = Evaluator(kb.with_facts(kb.facts[~own]) if hidden >= 0 else kb)
+    everyone = np.arange(kb.num_entities)
+    found = []
+    for scored in rules:
+        ends = (np.full_like(everyone, known), everyone)
+        values = evaluator.values(scored.rule, ends[direction], ends[1 - direction])
+        found += [[int(b), int(evidence(values[b] * scored.weight))] for b in np.flatnonzero(values > 0)]
+    return found
+
+
+@pytest.mark.parametrize("most_pairs", [2**26, 0], ids=["relations", "one by one"])
+@given(kb=engine_cases.bases(), data=st.data(), direction=st.integers(0, 1), hide=st.booleans(), few=st.booleans())
+@settings(deadline=None, max_examples=20)
+def test_relations_have_the_answers_of_single_queries(most_pairs, kb, data, direction, hide, few):
+    bodies = data.draw(st.lists(engine_cases.rules(st.just(Head.of(KNOWS))), min_size=1, max_size=3))
+    rules = RuleSet.of(kb, [ScoredRule(r, RuleStats(1, 2, 3), w) for r, w in zip(bodies, (0.5, 0.25, 1.0))])
+    known = np.arange(kb.num_entities, dtype=np.int32)
+    hidden = np.roll(known, 1) if hide else np.full_like(known, -1)
+    code = 2 * kb.predicate_id(KNOWS) + direction
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "MOST_PAIRS", most_pairs)
+        shared = None if few else Relations(Evaluator(kb))
+        found = [rows.tolist() for rows in general_evidence(rules, kb, code, known, hidden, 2**30, shared)]
+    assert found == [firings_of(rules, kb, direction, int(a), int(b)) for a, b in zip(known, hidden)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(kb=bases())
+def test_conjunctions_have_exact_statistics(kb: KnowledgeBase) -> None:
+    options = CountOptions(min_support=1, min_confidence=0.0)
+    rules = count_rules(kb, np.arange(kb.num_predicates), options).rules
+    search, evaluator = Conjunctions(kb, None, options), Evaluator(kb)
+    for target in np.flatnonzero([p.arity == 2 for p in kb.predicates]):
+        found = search.proposals(rules, int(target), 50)
+        assert len({scored.rule for scored in found}) == len(found)
+        for scored in found:
+            assert scored.stats == rule_stats(evaluator, scored.rule), str(scored.rule)
