@@ -1,0 +1,96 @@
+"""Chains that are longer than asked for: kept only where validation facts rise by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nlil.data.facts import Splits
+from nlil.data.kb import KnowledgeBase
+from nlil.learning import lengths
+from nlil.learning.config import LearnerConfig
+from nlil.learning.learner import LEAST, WEAK, Learned, Learner, least_confidence
+from nlil.progress import Stop
+from nlil.rules.coding import NO_STEP
+
+SETTINGS = {"search": "count", "constants": False, "weigh": False, "conjunctions": 0, "max_length": 2}
+
+
+def chains(num_lines: int, is_useful: bool) -> tuple[KnowledgeBase, Splits]:
+    """t leads from the first to the last of four entities on a line p, q, r; where that is no use, held-out facts
+    lead to the next line's."""
+    rows = [(f"{x}{i}", k, f"{y}{i}") for i in range(num_lines) for x, k, y in ("apb", "bqc", "crd")]
+    ends = np.arange(num_lines)
+    ends[: num_lines // 2] += 0 if is_useful else 1
+    whole = KnowledgeBase.from_facts([*rows, *((f"a{i}", "t", f"d{j}") for i, j in enumerate(ends))])
+    is_target = whole.facts.predicate == whole.predicate_id(whole.predicate("t"))
+    held_out = np.flatnonzero(is_target)[: num_lines // 2]
+    is_train = np.ones(len(whole.facts), bool)
+    is_train[held_out] = False
+    return whole.with_facts(whole.facts[is_train]), Splits(whole.facts[is_train], valid=whole.facts[held_out])
+
+
+def learn(num_lines: int, is_useful: bool, stop: Stop | None = None, **settings: object) -> Learned:
+    kb, splits = chains(num_lines, is_useful)
+    return Learner(LearnerConfig().with_values({**SETTINGS, **settings})).fit(kb, ["t"], splits, stop=stop)
+
+
+def longest(learned: Learned) -> int:
+    return int((learned.rules.steps != NO_STEP).sum(axis=1).max(initial=0))
+
+
+def test_a_useful_length_is_kept() -> None:
+    learned = learn(500, True)
+    assert longest(learned) >= 3
+    assert "t(X, Y) :- p(X, Z1), q(Z1, Z2), r(Z2, Y)" in "\n".join(str(s.rule) for s in learned.rules)
+
+
+def test_max_length_is_searched_whatever_validation_facts_say() -> None:
+    assert longest(learn(500, True, max_length=3, tried_length=0)) == 3
+
+
+@pytest.mark.parametrize("settings", [{"tried_length": 0}, {"tried_length": 2}])
+def test_longer_chains_are_not_looked_for(settings: dict[str, int]) -> None:
+    assert longest(learn(500, True, **settings)) <= 2  # type: ignore[arg-type]
+
+
+def test_few_validation_facts_cannot_tell() -> None:
+    assert longest(learn(2 * lengths.LEAST_FACTS - 2, True)) <= 2
+    assert longest(learn(2 * lengths.LEAST_FACTS, True)) >= 3
+
+
+def test_a_length_that_does_not_help_is_left_out() -> None:
+    learned = learn(500, False)
+    assert longest(learned) <= 2
+    assert learned.rules.steps.shape[1] <= 2
+    assert any("tried and left out: validation facts are ranked no better by them" in note for note in learned.notes)
+
+
+def test_where_no_time_is_left_to_tell_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(Stop):
+        def __call__(self) -> bool:
+            return in_time[0] is False
+
+        def part(self, share: float) -> Stop:
+            return self
+
+    in_time = [True]
+    counted = Learner._count
+
+    def then_late(*words: object, **more: object) -> object:
+        result = counted(*words, **more)  # type: ignore[arg-type]
+        in_time[0] = False
+        return result
+
+    monkeypatch.setattr(Learner, "_count", then_late)
+    learned = learn(500, True, stop=Late())
+    assert longest(learned) <= 2
+    assert any("no time was left" in note for note in learned.notes)
+
+
+def test_weak_rules_where_the_base_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb, _ = chains(20, True)
+    assert least_confidence(kb) == WEAK
+    monkeypatch.setattr("nlil.learning.learner.MOST_PATHS", 1.0)
+    assert least_confidence(kb) == LEAST
+    assert learn(20, True).config.min_confidence == -1  # what was asked for is what is recorded

@@ -1,0 +1,53 @@
+"""Twins: which steps lead to the same places, and how a chain over them is spelled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nlil.data.kb import KnowledgeBase
+from nlil.engine.edges import edge_index, num_paths
+from nlil.search.longer import most_candidates
+from nlil.search.twins import SPELLED, spellings, twin_of
+
+
+def base() -> KnowledgeBase:
+    """`below` is `above` walked backwards but for one of ten facts; `near` is symmetric; `far` is neither."""
+    rows = [(f"a{i}", "above", f"b{i}") for i in range(10)] + [(f"b{i}", "below", f"a{i}") for i in range(9)]
+    rows += [(x, "near", y) for i in range(4) for x, y in ((f"c{i}", f"d{i}"), (f"d{i}", f"c{i}"))]
+    return KnowledgeBase.from_facts([*rows, ("a0", "far", "b0"), ("a1", "far", "c1"), ("c2", "far", "a2")])
+
+
+def codes(kb: KnowledgeBase, *names: str) -> list[int]:
+    return [2 * kb.predicate_id(kb.predicate(name.strip("'"))) + name.endswith("'") for name in names]
+
+
+def test_twins_share_most_of_their_pairs() -> None:
+    kb = base()
+    twin = twin_of(edge_index(kb))
+    above, above_back, below, below_back, near, near_back, far, far_back = codes(
+        kb, "above", "above'", "below", "below'", "near", "near'", "far", "far'")
+    assert twin[above] == twin[below_back] == min(above, below_back)
+    assert twin[above_back] == twin[below] == min(above_back, below)
+    assert twin[near] == twin[near_back] == min(near, near_back)
+    assert twin[far] == far  # one shared pair of three is not enough
+    assert twin[far_back] == far_back
+
+
+def test_spellings_differ_in_one_step() -> None:
+    kb = base()
+    twin = twin_of(edge_index(kb))
+    above, below_back, far = codes(kb, "above", "below'", "far")
+    found = {tuple(row) for row in spellings(np.array([[above, far, above]], np.int32), twin).tolist()}
+    assert found == {(above, far, above), (below_back, far, above), (above, far, below_back)}
+    long = np.array([[above] * (SPELLED + 1)], np.int32)
+    assert spellings(long, twin).tolist() == long.tolist()
+
+
+def test_paths_over_two_names_are_one() -> None:
+    kb = KnowledgeBase.from_facts([("a", "p", "b"), ("a", "q", "b"), ("b", "p", "c")])
+    assert num_paths(edge_index(kb), 2) == [4.0, 6.0]  # a-b, b-c both ways; then aba, abc, bab, bcb, cba, cbc
+
+
+def test_few_facts_have_few_candidates() -> None:
+    assert most_candidates(np.array([10, 1_000, 2_000, 50_000]), 200).tolist() == [30, 100, 200, 200]
+    assert most_candidates(np.array([10]), 400).tolist() == [60]  # raising the setting helps small targets too
