@@ -25,9 +25,11 @@ PROTOCOL = (
     "and evaluation) is a mean, the memory the largest. Published figures are quoted; other ties are named.")
 
 STEPS: Mapping[frozenset[str], str] = {
-    frozenset({"exclusions=off", "weigh=off"}):
+    frozenset({"exclusions=off", "tried_length=0", "conjunctions=0", "weigh=off"}):
         "chains, anchored and half-anchored rules, priors; noisy-or of the 5 strongest",
-    frozenset({"weigh=off"}): "+ exclusions",
+    frozenset({"tried_length=0", "conjunctions=0", "weigh=off"}): "+ exclusions",
+    frozenset({"conjunctions=0", "weigh=off"}): "+ chains of up to 5 steps where validation facts rise by them",
+    frozenset({"weigh=off"}): "+ conjunctions, likewise",
     frozenset(): "+ weighing (the default)",
 }
 """Settings -> what they have in words, each with one thing more than the one before."""

@@ -82,12 +82,12 @@ def test_quick_figures_and_validation_facts_stay_out() -> None:
 def test_steps_stand_beside_what_was_asked_for() -> None:
     rows = cells(steps_table({
         "wn18 cpu": entry(),
-        "wn18 cpu weigh=off exclusions=off": entry(mrr=0.7),
-        "umls cpu weigh=off exclusions=off": entry(mrr=0.6, data="umls"),
+        "wn18 cpu weigh=off tried_length=0 conjunctions=0": entry(mrr=0.7),
+        "umls cpu weigh=off tried_length=0 conjunctions=0": entry(mrr=0.6, data="umls"),
         "wn18 cpu model=popularity": entry("popularity", 0.1),
         "wn18 cpu top_rules=1 search=neural": entry(mrr=0.2),
     }))
-    assert [row[1] for row in rows] == ["`exclusions=off weigh=off`", "default", ""]
+    assert [row[1] for row in rows] == ["`conjunctions=0 tried_length=0 weigh=off`", "default", ""]
     assert rows[0][2:] == ["", ".700 / .952", "", "", ".600 / .952"]
     assert rows[1][3] == ".946 / .952"
     assert rows[2] == ["asked for", "", ".350 / .525", ".952 / .960", ".985", ".740", ".940"]
@@ -103,9 +103,9 @@ def test_validation_rows_have_the_steps_first_and_then_what_was_tried() -> None:
     rows = cells(valid_table({
         "wn18 cpu split=valid max_paths=0": entry(split="valid"),
         "wn18 cpu split=valid weigh=off": entry(split="valid"),
-        "wn18 cpu split=valid exclusions=off weigh=off": entry(split="valid"),
+        "wn18 cpu split=valid conjunctions=0 weigh=off": entry(split="valid"),
     }))
-    assert [row[1] for row in rows] == ["`exclusions=off weigh=off`", "`weigh=off`", "`max_paths=0`"]
+    assert [row[1] for row in rows] == ["`conjunctions=0 weigh=off`", "`weigh=off`", "`max_paths=0`"]
 
 
 def test_counts_of_a_set_stand_beside_the_paper() -> None:
