@@ -16,6 +16,7 @@ from ..data.arrays import Doubles, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..engine.kernels import compiled
+from ..engine.pool import Pool
 from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..rules.ruleset import KINDS, Aggregation
@@ -148,13 +149,13 @@ def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: 
     half = np.random.default_rng((seed, 6)).permutation(len(mine))[sample.fact] % 2 == 0
     gains = []
     for one in (half, ~half):
-        chosen = ascend(sample.part(one), weighing, stop)
+        chosen = ascend(sample.part(one), weighing, stop, threads)
         other = sample.part(~one)
         gains.append(other.reciprocal(chosen) - other.plain_reciprocal(before.top))
     gain = np.concatenate(gains)
     if gain.mean() < max(CLEARLY, ERRORS * gain.std() / np.sqrt(len(gain))):
         return before
-    chosen = ascend(sample, weighing, stop)
+    chosen = ascend(sample, weighing, stop, threads)
     if stop.cut:
         return before
     if not chosen[:, 0].any():
@@ -163,9 +164,10 @@ def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: 
     return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
 
 
-def ascend(sample: Sample, start: np.ndarray, stop: Stop | None = None) -> np.ndarray:
-    """One number at a time, while that helps."""
+def ascend(sample: Sample, start: np.ndarray, stop: Stop | None = None, threads: int = 1) -> np.ndarray:
+    """One number at a time, while that helps; its values are tried side by side."""
     stop = stop or Stop()
+    pool: Pool[None] = Pool(lambda: None, threads)
     best, now = start.copy(), sample.mrr(start)
     for _ in range(ROUNDS):
         before = now
@@ -175,14 +177,18 @@ def ascend(sample: Sample, start: np.ndarray, stop: Stop | None = None) -> np.nd
             for column, values in enumerate((FACTORS, DISCOUNTS)):
                 if is_prior and column:
                     continue  # a side has one prior
-                for value in values:
-                    if stop():
-                        return best
+
+                def score(_: None, value: float, kind: int = kind, column: int = column, mine: Sample = mine) -> float:
                     tried = best.copy()
                     tried[kind, column] = value
-                    score = mine.mrr(tried if is_prior else np.stack((tried[kind], ALONE)))
-                    if score > now + 1e-6:
-                        best, now = tried, score
+                    return mine.mrr(tried if mine is sample else np.stack((tried[kind], ALONE)))
+
+                scores = pool.map(score, values, stop=stop)
+                if stop():
+                    return best
+                for value, found in zip(values, scores):
+                    if found > now + 1e-6:
+                        best[kind, column], now = value, found
         if now < before + 1e-4:
             break
     return best

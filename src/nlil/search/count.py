@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .tensors import TensorCounter
 
 
+MOST_WAYS = 1e6
+"""Paths from an entity, on average, up to which chains longer than max_length are tried."""
+
+
 @dataclass(frozen=True)
 class Counted:
     rules: RuleSet
@@ -64,6 +68,8 @@ def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, lis
             note = (f"chains of length {length} left out: the graph has {paths:.1e} such paths, "
                     f"more than max_paths = {options.max_paths:.0e}")
             return replace(options, chain_length=length - 1), [note]
+        if length > options.max_length and paths > MOST_WAYS * edges.num_entities:
+            return replace(options, chain_length=length - 1), []  # only tried: too many ways from each entity to rank
         if length > 2 and edges.num_codes**length >= 2**63:
             note = f"chains of length {length} left out: a body over {edges.num_codes} steps has no 64-bit number"
             return replace(options, chain_length=length - 1), [note]
