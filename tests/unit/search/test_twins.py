@@ -13,7 +13,7 @@ from nlil.search.twins import SPELLED, spellings, twin_of
 def base() -> KnowledgeBase:
     """`below` is `above` walked backwards but for one of ten facts; `near` is symmetric; `far` is neither."""
     rows = [(f"a{i}", "above", f"b{i}") for i in range(10)] + [(f"b{i}", "below", f"a{i}") for i in range(9)]
-    rows += [(x, "near", y) for i in range(4) for x, y in ((f"c{i}", f"d{i}"), (f"d{i}", f"c{i}"))]
+    rows += [(f"a{i}", "half", f"b{i}") for i in range(5)] + [(x, "near", y) for i in range(4) for x, y in ((f"c{i}", f"d{i}"), (f"d{i}", f"c{i}"))]
     return KnowledgeBase.from_facts([*rows, ("a0", "far", "b0"), ("a1", "far", "c1"), ("c2", "far", "a2")])
 
 
@@ -31,6 +31,8 @@ def test_twins_share_most_of_their_pairs() -> None:
     assert twin[near] == twin[near_back] == min(near, near_back)
     assert twin[far] == far  # one shared pair of three is not enough
     assert twin[far_back] == far_back
+    (half,) = codes(kb, "half")
+    assert twin[half] == half  # five of ten are not enough
 
 
 def test_spellings_differ_in_one_step() -> None:
