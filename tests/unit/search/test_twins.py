@@ -13,7 +13,8 @@ from nlil.search.twins import SPELLED, spellings, twin_of
 def base() -> KnowledgeBase:
     """`below` is `above` walked backwards but for one of ten facts; `near` is symmetric; `far` is neither."""
     rows = [(f"a{i}", "above", f"b{i}") for i in range(10)] + [(f"b{i}", "below", f"a{i}") for i in range(9)]
-    rows += [(f"a{i}", "half", f"b{i}") for i in range(5)] + [(x, "near", y) for i in range(4) for x, y in ((f"c{i}", f"d{i}"), (f"d{i}", f"c{i}"))]
+    rows += [(f"a{i}", "half", f"b{i}") for i in range(5)]
+    rows += [(x, "near", y) for i in range(4) for x, y in ((f"c{i}", f"d{i}"), (f"d{i}", f"c{i}"))]
     return KnowledgeBase.from_facts([*rows, ("a0", "far", "b0"), ("a1", "far", "c1"), ("c2", "far", "a2")])
 
 
