@@ -9,23 +9,41 @@ import typer
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..data import Dataset, Summary
+    from ..data import DataOptions, Dataset, Summary
+    from ..data.scene_counts import SceneCounts
 
 
 def inspect(
     session: Session,
     data: Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")],
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the data: "
+                                                       "geometry, drop, merge, min_count, num_classes, cuts.")] = None,
 ) -> None:
     """Count what is in a data set: facts, entities, predicates, splits, degrees."""
     from ..data import summarise
     from .opening import read_data
 
-    dataset = read_data(session, data, session.seed or 0)
+    dataset = read_data(session, data, session.seed or 0, chosen(settings or []))
     summary = summarise(dataset)
     document = summary.to_dict()
     document["predicate_labels"] = {p.name: dataset.kb.predicate_labels[p.name] for p in dataset.kb.predicates
                                     if p.name in dataset.kb.predicate_labels}
     session.show(document, *views(summary, dataset))
+
+
+def chosen(settings: list[str]) -> DataOptions:
+    """`--set` words of `learn`, of which only those about the data mean something here."""
+    from ..data.options import KEYS
+    from ..errors import ConfigError
+    from ..learning.config import LearnerConfig
+
+    config = LearnerConfig().with_settings(settings)
+    for setting in settings:
+        key = setting.partition("=")[0].strip()
+        if key not in KEYS:
+            raise ConfigError(f"--set {setting}: expected a setting of the data ({', '.join(KEYS)}), "
+                              "got one of learning", key)
+    return config.data_options()
 
 
 def views(summary: Summary, dataset: Dataset) -> list[Any]:
@@ -41,8 +59,10 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
     }
     if s.num_weighted_facts:
         counts["soft facts"] = s.num_weighted_facts
-    if s.num_graphs > 1:
-        counts["graphs"] = f"{s.num_graphs:,} with {s.num_classes:,} classes"
+    if s.scene is not None:
+        counts |= scene_rows(s.scene)
+    elif s.num_graphs > 1:
+        counts["graphs"] = f"{s.num_graphs:,}"
     if s.negatives:
         counts["given negatives"] = ", ".join(f"{name} {count:,}" for name, count in s.negatives.items())
     counts["checksum"] = s.checksum[:16]
@@ -54,3 +74,28 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
         table.add_row(*cells(name, *label, count))
     left = s.num_predicates - len(s.top_predicates)
     return [pairs_table(counts, s.name), table, *([f"... and {left:,} more predicates"] if left > 0 else [])]
+
+
+def scene_rows(scene: SceneCounts) -> dict[str, Any]:
+    """The paper's Table 2 row, and what the images hold; facts that boxes were made into are apart."""
+    def by_split(parts: dict[str, int]) -> str:
+        return ", ".join(f"{name} {count:,}" for name, count in parts.items())
+
+    predicates = scene.num_classes + scene.num_attribute_predicates + scene.num_relation_predicates
+    rows = {
+        "Table 2": f"{scene.num_facts:,} facts, {scene.num_objects:,} entities, {predicates:,} predicates (all splits)",
+        "images": f"{scene.num_images:,}: {scene.num_related_images:,} with relations "
+                  f"({by_split(scene.related_images)}), {scene.num_unrelated_images:,} without",
+        "objects": f"{scene.num_objects:,} of {scene.num_classes:,} classes ({by_split(scene.objects)})",
+        "relations": f"{scene.num_relations:,} of {scene.num_relation_predicates:,} kinds "
+                     f"({by_split(scene.relations)})",
+    }
+    if scene.num_unlabelled_objects:
+        rows["objects without a class"] = f"{scene.num_unlabelled_objects:,}"
+    if scene.num_attributes:
+        rows["attributes"] = (f"{scene.num_attributes:,} of {scene.num_attribute_predicates:,} kinds "
+                              f"({by_split(scene.attributes)})")
+    if scene.num_geometry_predicates:
+        rows["made from boxes"] = (f"{scene.num_geometry_facts:,} facts to learn from, "
+                                   f"{scene.num_geometry_predicates:,} predicates")
+    return rows

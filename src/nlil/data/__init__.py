@@ -1,6 +1,7 @@
 """Facts in: readers, built-in sets, the catalogue; KnowledgeBase and Dataset. Numbers inside, names at the border.
 
-load, folder: the way in.  delimited, tables, rdf, prolog, scene: readers.  columns, builder: names to ids.
+load, folder: the way in.  delimited, tables, rdf, prolog: readers.  columns, builder: names to ids.
+scene, scene_files, visual_genome, vrd, hico: scene graphs.  options, merging, refining: as the user wants the facts.
 even, kin, street: built-in sets.  catalog, download: real sets.  convert, write, summary: other ways in and out.
 """
 
@@ -11,6 +12,8 @@ from .download import download
 from .facts import NO_OBJECT, Facts, Splits
 from .kb import KnowledgeBase
 from .load import load, load_dataset
+from .numbers import with_numbers
+from .options import DataOptions
 from .summary import Summary, summarise
 from .vocabulary import Vocabulary
 from .write import write_facts
@@ -18,6 +21,7 @@ from .write import write_facts
 __all__ = [
     "NO_OBJECT",
     "CatalogEntry",
+    "DataOptions",
     "Dataset",
     "Facts",
     "KnowledgeBase",
@@ -31,5 +35,6 @@ __all__ = [
     "load",
     "load_dataset",
     "summarise",
+    "with_numbers",
     "write_facts",
 ]

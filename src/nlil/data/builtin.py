@@ -1,6 +1,6 @@
 """Built-in sets, generated here by seeded code, with the rules they make true.
 
-`even:n`, `kin:n`, `street:n`: n is the size.  `planted:CONSTRUCT`: a base for one kind of rule.
+`even:n`, `kin:n`, `street:n`, `scenes:n`: n is the size.  `planted:CONSTRUCT`: a base for one kind of rule.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from .dataset import Dataset
 from .even import make_even
 from .kin import make_kin
 from .planted import CONSTRUCTS, make_planted
+from .scenes import make_scenes
 from .street import make_street
 
 
@@ -31,6 +32,8 @@ BUILTINS = (
     Builtin("even", "even numbers and the successor over 0 .. n (default 10): zero, succ, even", make_even, 10, 2),
     Builtin("kin", "genealogies of n people (default 160): male, female and 16 kin relations", make_kin, 160, 20),
     Builtin("street", "n street scenes (default 200), a quarter as many to test on: 15 classes", make_street, 200, 4),
+    Builtin("scenes", "n scene graphs (default 2000), up to a quarter as many to test on: 150 classes with planted "
+                      "rules; scenes:85000 is as large as Visual Genome", make_scenes, 2000, 10),
 )
 
 PLANTED = "planted"

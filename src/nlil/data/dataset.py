@@ -12,9 +12,7 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .facts import Facts, Splits
 from .kb import KnowledgeBase
-
-MAX_CLASSES = 150
-"""Default targets of a scene graph: so many of its most frequent classes (as in the paper)."""
+from .options import NUM_CLASSES
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +21,8 @@ class Dataset:
 
     `targets`   what is learned unless told otherwise
     `checksum`  SHA-256 of the content: names, ids, facts of every split
-    `planted`   rules that a built-in generator makes true, exact on its training facts; else empty
+    `planted`   rules that a built-in generator makes true: without exception on its training facts, in `scenes`
+                up to its stated noise; else empty
     `notes`     what the reader passed over or decided, one sentence each
     """
 
@@ -49,18 +48,18 @@ class Dataset:
 
 def make_dataset(
     name: str, kb: KnowledgeBase, splits: Splits, targets: tuple[Predicate, ...] | None = None,
-    planted: tuple[Rule, ...] = (), notes: tuple[str, ...] = (),
+    planted: tuple[Rule, ...] = (), notes: tuple[str, ...] = (), num_classes: int = NUM_CLASSES,
 ) -> Dataset:
-    chosen = default_targets(kb) if targets is None else targets
+    chosen = default_targets(kb, num_classes) if targets is None else targets
     return Dataset(name, kb, splits, chosen, checksum(kb, splits), planted, notes)
 
 
-def default_targets(kb: KnowledgeBase) -> tuple[Predicate, ...]:
-    """The 150 most frequent classes of a scene graph (most frequent first), else every predicate with facts."""
+def default_targets(kb: KnowledgeBase, num_classes: int = NUM_CLASSES) -> tuple[Predicate, ...]:
+    """The most frequent classes of a scene graph (most frequent first), else every predicate with facts."""
     counts = kb.predicate_counts
     if kb.classes:
         by_count = sorted((i for i in kb.classes if counts[i]), key=lambda i: (-int(counts[i]), kb.predicates[i].name))
-        return tuple(kb.predicates[i] for i in by_count[:MAX_CLASSES])
+        return tuple(kb.predicates[i] for i in by_count[:num_classes])
     return tuple(kb.predicates[int(i)] for i in np.flatnonzero(counts))
 
 
@@ -72,6 +71,9 @@ def checksum(kb: KnowledgeBase, splits: Splits) -> str:
     digest.update(np.asarray(sorted(kb.classes), np.int32).tobytes())
     if kb.graph_of is not None:
         digest.update(kb.graph_of.tobytes())
+    for numbers in (kb.boxes, kb.graph_sizes):
+        if numbers is not None:
+            digest.update(np.ascontiguousarray(numbers).data)
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     parts |= {f"negatives {split}": facts for split, facts in sorted(splits.negatives.items())}
     parts |= {f"context {split}": facts for split, facts in sorted(splits.context.items())}

@@ -30,6 +30,11 @@ def stem_of_gzip(path: Path) -> str:
     return path.name[:-3] if path.name.lower().endswith(".gz") else path.name
 
 
+def beside(path: Path, name: str) -> Path | None:
+    """The file `name`, or `name.gz`, in the folder of `path`."""
+    return next((file for file in (path.with_name(name), path.with_name(f"{name}.gz")) if file.is_file()), None)
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file, decompressed when it ends in .gz; trouble becomes one clear sentence."""

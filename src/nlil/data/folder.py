@@ -3,14 +3,21 @@
     folder/  train.* [facts.*] [valid.*] [test.*] [train|valid|test_negatives.*] [labels.tsv] [relation_labels.tsv]
     folder/  one facts file
     folder/  bk.pl [exs.pl]                  read from these two only
-    folder/  *_sceneGraphs.json[.gz]         wins over other files beside it
+    folder/  *_sceneGraphs.json[.gz]         scene graphs in the common form; wins over other files beside it
+    folder/  scene_graphs.json | relationships.json                                          Visual Genome
+    folder/  annotations_train.json [annotations_test.json] objects.json predicates.json     VRD
+    folder/  instances_train2015.json | hico-det-train*.json [instances_test2015.json] [hico_hoi_list.txt]   HICO-DET
 
+The last three are original annotations. Where a folder has the common form too, `FOLDER:original` names them, and
+so does the path of one of the files: it is read as training data, with the name lists beside it.
 `facts.*` beside `train.*` is Neural-LP's way: both are training facts, in this order.
+`numbers.tsv` (also .csv, .txt, .parquet) beside any of them but bk.pl: numbers of entities, which become predicates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DataError
@@ -19,11 +26,13 @@ from .columns import Batch, Collected, FactCollector
 from .dataset import Dataset, make_dataset
 from .delimited import read_delimited
 from .facts import Splits
-from .files import ending, stem, stem_of_gzip, unreadable
+from .files import ending, stem, unreadable
 from .labels import read_labels
+from .numbers import NUM_BINS, with_numbers
+from .numbers_tables import ENDINGS, FILE_STEM, read_numbers
 from .prolog import read_examples, read_prolog
 from .rdf import read_rdf
-from .scene import FILE_MARK, read_scenes, scene_splits
+from .scene_files import FILE_MARK, common_files, original_files, read_scenes
 from .tables import read_parquet
 
 READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
@@ -35,15 +44,21 @@ ROLES = {
     "train_negatives": "negatives train", "valid_negatives": "negatives valid", "test_negatives": "negatives test",
 }
 """File name -> split, in the order in which files are read (it numbers the entities)."""
-NOT_FACTS = frozenset({"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license"})
+ORIGINAL = ":original"
+"""Behind the path of a folder: its original annotations, not the common form beside them."""
+NOT_FACTS = frozenset({"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license",
+                       FILE_STEM})
 
 
-def read_path(path: Path, name: str | None = None) -> Dataset:
-    """A data set from a file or a folder."""
+def read_path(path: Path, name: str | None = None, cuts: int = NUM_BINS, like: Collection[Predicate] = ()) -> Dataset:
+    """A data set from a file or a folder; its numbers are cut as in `like` (numbers.py), or into `cuts` bins."""
     name = name or path.name
     try:
+        if str(path).endswith(ORIGINAL) and not path.exists():
+            folder = Path(str(path).removesuffix(ORIGINAL))
+            return _numbered(_read_originals(folder, name), folder, cuts, like)
         if path.is_dir():
-            return _read_folder(path, name)
+            return _numbered(_read_folder(path, name), path, cuts, like)
         path.stat()
     except OSError as error:
         raise unreadable(path, error) from error
@@ -55,24 +70,49 @@ def read_path(path: Path, name: str | None = None) -> Dataset:
 
 
 def _read_folder(folder: Path, name: str) -> Dataset:
-    files = sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+    files = _files(folder)
     background = _present(folder, "bk.pl")
     if background:
         return _read_ilp(folder, name, background, _present(folder, "exs.pl"))
-    scenes = [f for f in files if stem_of_gzip(f).endswith(FILE_MARK)]
+    scenes = common_files(files)
     if scenes:
-        by_prefix: dict[str, Path] = {}
-        for file in scenes:
-            prefix = stem_of_gzip(file)[: -len(FILE_MARK)]
-            if prefix in by_prefix:
-                raise DataError(f"expected one file for {prefix}, got {by_prefix[prefix].name} and {file.name}", folder)
-            by_prefix[prefix] = file
-        return _scene_dataset(scene_splits(by_prefix), name)
+        return _scene_dataset(scenes, name)
     tables = [f for f in files if ending(f) in READERS and stem(f).lower() not in NOT_FACTS]
+    if not any(stem(f) in ROLES for f in tables) and original_files(files):
+        return _read_originals(folder, name)
     roles = _roles(folder, tables)
     unread = [f.name for f in tables if not any(f in group for group in roles.values())]
     notes = (f"files not read: {', '.join(unread)}",) if unread else ()
     return _plain_dataset(roles, name, folder, notes)
+
+
+def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predicate]) -> Dataset:
+    """With predicates made of the folder's numbers, where it has any; bk.pl is read without its neighbours."""
+    files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
+    if not files or _present(folder, "bk.pl"):
+        return dataset
+    if len(files) > 1:
+        raise DataError(f"expected one {FILE_STEM} file, got {files[0].name} and {files[1].name}", folder)
+    try:
+        return with_numbers(dataset, read_numbers(files[0]), cuts, like)
+    except DataError as error:
+        raise (error if error.path is not None else DataError(str(error), files[0])) from error
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+
+
+def _read_originals(folder: Path, name: str) -> Dataset:
+    """The original annotations of a folder; what of them is not read is named in a note."""
+    scenes = original_files(_files(folder))
+    if not scenes:
+        raise DataError("expected original annotations (scene_graphs.json, relationships.json, annotations_train.json, "
+                        "instances_train2015.json or hico-det-train*.json, also .gz), got none", folder)
+    dataset = _scene_dataset(scenes, name)
+    others = original_files([f for f in _files(folder) if f not in scenes.values()])
+    note = f"files not read: {', '.join(f.name for f in others.values())}"
+    return replace(dataset, notes=(*dataset.notes, note)) if others else dataset
 
 
 def _present(folder: Path, name: str) -> Path | None:

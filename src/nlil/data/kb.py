@@ -43,7 +43,9 @@ class KnowledgeBase:
     """Entities, predicates and facts (each once, sorted). Build it with `build` or `from_facts`.
 
     `graph_of` gives each entity its graph when many small graphs are joined; `classes` are the ids
-    of the unary predicates that form the exclusive class group of a scene graph.
+    of the unary predicates that form the exclusive class group of a scene graph. `boxes` (entities x 4: x, y, w, h
+    in pixels) and `graph_sizes` (graphs x 2: width, height) say where objects are, NaN where unknown; facts made of
+    them are facts like others (`geometry` has the ids of their predicates), so the engine never looks here.
     Labels are for people: they never serve as keys.
     """
 
@@ -54,6 +56,10 @@ class KnowledgeBase:
     classes: frozenset[int] = frozenset()
     entity_labels: Mapping[str, str] = field(default_factory=dict)
     predicate_labels: Mapping[str, str] = field(default_factory=dict)
+    boxes: Floats | None = None
+    graph_sizes: Floats | None = None
+    graph_names: Vocabulary | None = None
+    geometry: frozenset[int] = frozenset()
 
     @classmethod
     def from_facts(cls, facts: Iterable[PlainFact | Fact]) -> KnowledgeBase:
@@ -167,6 +173,12 @@ class KnowledgeBase:
         """What to show a person for an entity name."""
         return self.entity_labels.get(name, name)
 
+    def image_of(self, entity: int) -> str | None:
+        """The name of the graph (the image) that an entity belongs to, where graphs have names."""
+        if self.graph_of is None or self.graph_names is None:
+            return None
+        return self.graph_names.name(int(self.graph_of[entity]))
+
     # indexes --------------------------------------------------------------------------------------
 
     @cached_property
@@ -237,3 +249,5 @@ class KnowledgeBase:
         top = max((int(a.max(initial=-1)) for a in (self.facts.subject, self.facts.object)), default=-1)
         if top >= len(self.entities):
             raise DataError(f"entity ids must be below {len(self.entities)}, got {top}")
+        if self.boxes is not None and self.boxes.shape != (len(self.entities), 4):
+            raise DataError(f"boxes: expected {len(self.entities)} rows of x, y, w, h, got {self.boxes.shape}")

@@ -1,4 +1,4 @@
-"""Scene graphs in GQA's JSON: {image: {"objects": {id: {"name", "attributes", "relations"}}}}.
+"""Scene graphs in GQA's structure, image after image, become facts: {"objects": {id: {"name", "attributes", ...}}}.
 
 An object's name is its class (the exclusive group), attributes are unary predicates, relations binary;
 each image is a graph of its own. An attribute fact whose name is also a class would tell the class that a
@@ -8,22 +8,20 @@ query hides, and names are never rewritten: such facts are left out and counted 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, require
+from ..errors import DataError
 from ..logic.predicate import Predicate
-from .arrays import Ids
+from .arrays import Floats, Ids
 from .facts import NO_OBJECT, Facts, Splits
-from .files import readable
 from .kb import KnowledgeBase
+from .scene_values import BOX, SIZE, items, numbers, text
 from .vocabulary import Vocabulary
 
-FILE_MARK = "_sceneGraphs.json"
 CLASS, ATTRIBUTE, RELATION = 0, 1, 2
 
 
@@ -37,6 +35,8 @@ class SceneCollector:
     split_of_graph: list[str] = field(default_factory=list)
     names: dict[tuple[int, str], int] = field(default_factory=dict)
     rows: array[int] = field(default_factory=lambda: array("i"))  # name, subject, object, one after the other
+    boxes: array[float] = field(default_factory=lambda: array("f"))  # x, y, w, h of each object, NaN where unknown
+    sizes: array[float] = field(default_factory=lambda: array("f"))  # width, height of each image, NaN where unknown
 
     def add(self, image: str, graph: Any, split: str) -> None:
         """One image; raises DataError where its structure is not GQA's."""
@@ -49,18 +49,20 @@ class SceneCollector:
         number = {id: start + i for i, id in enumerate(objects)}
         for id, thing in objects.items():
             where = f"image {image!r}, object {id!r}"
-            self._row(CLASS, _text(thing, "name", where), number[id])
-            for attribute in _list(thing, "attributes", where):
-                self._row(ATTRIBUTE, _text({"attribute": attribute}, "attribute", where), number[id])
-            for relation in _list(thing, "relations", where):
-                other = _text(relation, "object", where)
+            self._row(CLASS, text(thing, "name", where), number[id])
+            self.boxes.extend(numbers(thing, BOX, where))
+            for attribute in items(thing, "attributes", where):
+                self._row(ATTRIBUTE, text({"attribute": attribute}, "attribute", where), number[id])
+            for relation in items(thing, "relations", where):
+                other = text(relation, "object", where)
                 if other not in number:
                     raise DataError(f"{where}: expected a relation to an object of the same image, got {other!r}")
-                self._row(RELATION, _text(relation, "name", where), number[id], number[other])
+                self._row(RELATION, text(relation, "name", where), number[id], number[other])
         self.objects += map(str, objects)
         self.graph_of.extend([len(self.images)] * len(objects))
         self.images[image] = len(self.images)
         self.split_of_graph.append(split)
+        self.sizes.extend(numbers(graph, SIZE, f"image {image!r}"))
 
     def _row(self, kind: int, name: str, subject: int, object: int = NO_OBJECT) -> None:
         self.rows.extend((self.names.setdefault((kind, name), len(self.names)), subject, object))
@@ -77,7 +79,9 @@ class SceneCollector:
         is_class = {split: np.isin(part.predicate, list(classes)) for split, part in parts.items()}
         queries = {split: part[is_class[split]] for split, part in parts.items()}
         train = parts.get("train", Facts.empty())
-        kb = KnowledgeBase(Vocabulary(self._entity_names()), predicates, train, graph_of, classes)
+        kb = KnowledgeBase(Vocabulary(self._entity_names()), predicates, train, graph_of, classes,
+                           boxes=_table(self.boxes, len(BOX)), graph_sizes=_table(self.sizes, len(SIZE)),
+                           graph_names=Vocabulary(self.images, "image"))
         empty = Facts.empty()
         splits = Splits(train, queries.get("valid", empty), queries.get("test", empty), context=parts)
         return kb, splits, notes
@@ -122,56 +126,7 @@ class SceneCollector:
         return tuple(notes)
 
 
-def _text(thing: Any, key: str, where: str) -> str:
-    value = thing.get(key) if isinstance(thing, Mapping) else None
-    if not isinstance(value, str) or not value:
-        raise DataError(f"{where}: expected text under {key!r}, got {value if isinstance(thing, Mapping) else thing!r}")
-    return value
-
-
-def _list(thing: Any, key: str, where: str) -> list[Any]:
-    value = thing.get(key, [])
-    if not isinstance(value, list):
-        raise DataError(f"{where}: expected a list under {key!r}, got {value!r:.80}")
-    return value
-
-
-def scene_splits(paths: Mapping[str, Path]) -> dict[str, Path]:
-    """Which file serves as which split: val is `valid` beside train and test, else `test`.
-
-    >>> sorted(scene_splits({"train": Path("t"), "val": Path("v")}))
-    ['test', 'train']
-    """
-    known = {"train": "train", "test": "test", "val": "valid", "valid": "valid"}
-    splits: dict[str, Path] = {}
-    for prefix, path in paths.items():
-        if prefix not in known or known[prefix] in splits:
-            raise DataError(f"expected one each of train{FILE_MARK}, val{FILE_MARK}, test{FILE_MARK}", path)
-        splits[known[prefix]] = path
-    if "valid" in splits and "test" not in splits:
-        splits["test"] = splits.pop("valid")
-    if "train" not in splits:
-        raise DataError(f"expected train{FILE_MARK}, got {', '.join(p.name for p in paths.values())}")
-    return {split: splits[split] for split in ("train", "valid", "test") if split in splits}
-
-
-def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple[str, ...]]:
-    """Split -> file: the training graphs' facts, the splits with their context, notes."""
-    collector = SceneCollector()
-    for split, path in paths.items():
-        for image, graph in _images(path):
-            try:
-                collector.add(image, graph, split)
-            except DataError as error:
-                raise DataError(str(error), path) from error
-    return collector.finish()
-
-
-def _images(path: Path) -> Iterator[tuple[str, Any]]:
-    ijson = require("ijson", "scene", "reading scene graphs")
-    with readable(path) as stream:
-        try:
-            yield from ijson.kvitems(stream, "", use_float=True)
-        except ijson.JSONError as error:
-            reason = " ".join(str(error).split())
-            raise DataError(f"expected JSON {{image: {{'objects': ...}}}}, got: {reason:.160}", path) from error
+def _table(numbers: array[float], width: int) -> Floats | None:
+    """The numbers by rows; none at all where nothing is known."""
+    rows = np.asarray(numbers, np.float32).reshape(-1, width)
+    return None if np.isnan(rows).all() else rows

@@ -170,17 +170,17 @@ def _prolog(block: _Columns) -> list[str]:
 def _term(name: str) -> str:
     if BLANK.fullmatch(name):
         return name
-    return f"<{_iri(name)}>"
+    return f"<{iri(name)}>"
 
 
-def _iri(name: str) -> str:
+def iri(name: str) -> str:
     """The name if it is an absolute IRI, else urn:nlil: and the name percent-encoded; `rdf.py` undoes it."""
     return name if IRI.fullmatch(name) and not name.startswith(OWN_SCHEME) else OWN_SCHEME + quote(name, safe="")
 
 
 def _ntriples(block: _Columns) -> list[str]:
     subject, object = _spelled(block.subject, _term), _spelled(block.object, _term)
-    predicate = _spelled(block.predicate, lambda name: f"<{_iri(name)}>")
+    predicate = _spelled(block.predicate, lambda name: f"<{iri(name)}>")
     rows = zip(subject, predicate, object, _comments(block, "#"), strict=True)
     return [
         f"{s} {p} {o} .{note}" if o else f"{s} <{RDF_TYPE}> {p} .{note}" for s, p, o, note in rows

@@ -10,7 +10,7 @@ from nlil.errors import DataError, UnknownName
 
 
 def test_names():
-    assert list(builtin_names()) == ["even", "kin", "street", "planted"]
+    assert list(builtin_names()) == ["even", "kin", "street", "scenes", "planted"]
 
 
 def test_even_has_the_facts_of_the_paper():

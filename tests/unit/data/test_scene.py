@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from data_cases import rows, write
 
-from nlil.data import load_dataset
+from nlil.data import DataOptions, load_dataset, summarise
 from nlil.errors import DataError
+
+LABELS = DataOptions(geometry=False)
 
 TRAIN = {
     "im1": {"objects": {
@@ -41,6 +44,34 @@ def test_classes_attributes_relations_and_graphs(tmp_path):
     assert dataset.is_scene
 
 
+def test_boxes_and_sizes(tmp_path):
+    graphs = {"im1": {"width": 64, "height": None, "objects": {"1": {"name": "cat", "x": 1, "y": 2.5, "w": 3, "h": 4},
+                                                               "2": {"name": "dog", "x": None}}},
+              "im2": {"objects": {}}}
+    dataset = load_dataset(folder(tmp_path, train=graphs), options=LABELS)
+    kb = dataset.kb
+    assert kb.boxes.tolist()[0] == [1, 2.5, 3, 4]
+    assert np.isnan(kb.boxes[1]).all()
+    assert np.array_equal(np.isnan(kb.graph_sizes), [[False, True], [True, True]])
+    assert [kb.image_of(0), kb.image_of(1)] == ["im1", "im1"]
+    assert kb.with_facts(kb.facts).boxes is kb.boxes
+    graphs["im1"]["objects"]["1"]["h"] = 5
+    assert load_dataset(folder(tmp_path, train=graphs), options=LABELS).checksum != dataset.checksum
+
+
+def test_images_with_and_without_relations_are_counted(tmp_path):
+    found = summarise(load_dataset(folder(tmp_path, train=TRAIN | {"im0": {"objects": {}}}, test=TEST))).scene
+    assert (found.num_images, found.num_related_images, found.num_unrelated_images) == (4, 2, 2)
+    assert found.related_images == {"train": 1, "test": 1}
+    assert (found.num_objects, found.num_unlabelled_objects, found.num_attributes) == (5, 0, 3)
+
+
+def test_without_boxes_there_are_none(tmp_path):
+    kb = load_dataset(folder(tmp_path, train=TRAIN)).kb
+    assert (kb.boxes, kb.graph_sizes) == (None, None)
+    assert load_dataset("kin").kb.image_of(0) is None
+
+
 def test_val_is_valid_beside_train_and_test(tmp_path):
     other = {"im4": {"objects": {"6": {"name": "dog"}}}}
     splits = load_dataset(folder(tmp_path, train=TRAIN, val=TEST, test=other)).splits
@@ -67,6 +98,9 @@ def test_at_most_150_targets(tmp_path):
      "expected a relation to an object of the same image, got '9'"),
     ('{"im": {"objects": {"1": {"name": "a", "attributes": "red"}}}}', "expected a list under 'attributes'"),
     ('{"im": [1]}', "image 'im': expected"),
+    ('{"im": {"objects": {"1": {"name": "a", "x": "left"}}}}', "expected a number under 'x', got 'left'"),
+    ('{"im": {"objects": {"1": {"name": "a", "x": 1e300}}}}', "expected a number under 'x', got 1e+300"),
+    ('{"im": {"width": true, "objects": {}}}', "image 'im': expected a number under 'width', got True"),
     ('{"im": {"objects": {}', "expected JSON"),
     ('{}', "expected at least one object"),
     ('{"im": {"objects": {}}, "im": {"objects": {}}}', "expected each image once"),

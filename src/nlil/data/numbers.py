@@ -1,0 +1,217 @@
+"""Numbers become predicates: `age_over_60(X)`, `age_18_to_60(X)`. Learners know predicates only.
+
+Cuts are given, or quantiles of the training entities, rounded so that a person reads them. What is compared is the
+rounded number, so a name says exactly what holds:
+
+    age_over_60      age > 60            at each cut
+    age_18_to_60     18 < age <= 60      between neighbouring cuts
+    age_up_to_18     age <= 18           at the lowest cut; above the others, "not over" says the same
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError, DataError, UnknownName
+from ..logic.predicate import Predicate
+from .arrays import Doubles, Ids, Mask
+from .dataset import Dataset, checksum
+from .facts import NO_OBJECT, Facts, Splits
+from .numbers_tables import number_table
+
+NUM_BINS = 10
+FEW_DIGITS, ALL_DIGITS = 2, 17
+"""A rounded cut has 2 significant digits where that will do; 17 tell any two numbers apart."""
+
+Cuts = int | Sequence[float]
+"""Into how many quantile bins a number is cut, or the cuts themselves."""
+NewFacts = Mapping[Predicate, Ids]
+"""For a unary predicate the ids of its entities, for a binary one rows of (subject id, object id)."""
+
+
+def with_numbers(dataset: Dataset, table: Any, cuts: Cuts | Mapping[str, Cuts] = NUM_BINS,
+                 like: Iterable[Predicate] = ()) -> Dataset:
+    """The data set with the predicates of the numeric columns of `table` (numbers_tables.py says what it may be).
+
+    `cuts`: for all columns, or by column; the columns it does not name get 10 quantile bins. Columns that the
+    predicates `like` were made of (of other data, which rules know) are cut as there.
+    """
+    columns, notes = number_table(table, dataset.kb.entities)
+    by_column = cuts if isinstance(cuts, Mapping) else dict.fromkeys(columns, cuts)
+    for name in by_column:
+        if name not in columns:
+            raise UnknownName("column of numbers", name, columns)
+    is_training = training_entities(dataset)
+    known = {predicate.name for predicate in like}
+    facts: dict[Predicate, Ids] = {}
+    for name, values in columns.items():
+        chosen = cuts_in(known, name) or by_column.get(name, NUM_BINS)
+        for predicate, members in number_facts(name, values, is_training, chosen):
+            facts[Predicate(predicate, 1)] = members
+    return replace(with_predicates(dataset, facts), notes=(*dataset.notes, *notes))
+
+
+def number_facts(
+    name: str, values: Doubles, is_training: Mask, cuts: Cuts = NUM_BINS, unit: str = ""
+) -> list[tuple[str, Ids]]:
+    """(predicate name, entity ids) of one number by entity: up to the lowest cut, bins, then over each cut, ascending.
+
+    NaN is no number and gives no fact. A predicate that would hold nowhere is left out.
+
+    >>> number_facts("age", np.asarray([7.0, 30, 61, np.nan]), np.ones(4, bool), [18, 60])[:2]
+    [('age_up_to_18', array([0], dtype=int32)), ('age_18_to_60', array([1], dtype=int32))]
+    """
+    if isinstance(cuts, int | np.integer):
+        chosen = quantile_cuts(values[is_training], int(cuts))
+    else:
+        chosen = np.unique(np.asarray(cuts, np.float64)) + 0.0  # no negative zero
+        if not np.isfinite(chosen).all():
+            raise ConfigError(f"cuts of {name}: expected finite numbers, got {list(cuts)}")
+    if not len(chosen):
+        return []
+    known = np.flatnonzero(~np.isnan(values)).astype(np.int32)
+    cuts_below = np.searchsorted(chosen, values[known], side="left")
+    text = [cut_text(cut) for cut in chosen]
+    found = [(f"{name}_up_to_{text[0]}{unit}", known[cuts_below == 0])]
+    found += [(f"{name}_{text[i - 1]}_to_{text[i]}{unit}", known[cuts_below == i]) for i in range(1, len(text))]
+    found += [(f"{name}_over_{text[i]}{unit}", known[cuts_below > i]) for i in range(len(text))]
+    return [(predicate, members) for predicate, members in found if len(members)]
+
+
+def cut_text(cut: float) -> str:
+    return np.format_float_positional(cut, trim="-")
+
+
+def cuts_in(names: Iterable[str], number: str, unit: str = "") -> list[float]:
+    """The cuts of a number, ascending, as far as names of its predicates tell them.
+
+    >>> cuts_in(["age_18_to_60", "age_over_60", "old", "page_over_7"], "age")
+    [18.0, 60.0]
+    """
+    value = r"(-?\d+(?:\.\d+)?)"
+    made = re.compile(rf"{re.escape(number)}_(?:(?:up_to|over)_{value}|{value}_to_{value}){re.escape(unit)}")
+    found = [match for match in map(made.fullmatch, names) if match]
+    return sorted({float(text) for match in found for text in match.groups() if text})
+
+
+def quantile_cuts(values: Doubles, num_bins: int) -> Doubles:
+    """Rounded cuts that part the values into about `num_bins` equal shares; fewer where values repeat.
+
+    Each has as few digits as keep it apart from its neighbours and within a quarter of a bin of its quantile.
+
+    >>> quantile_cuts(np.arange(1001.0), 4).tolist()
+    [250.0, 500.0, 750.0]
+    """
+    if num_bins < 2:
+        raise ConfigError(f"cuts: expected 2 or more bins, got {num_bins}", "cuts")
+    ordered = np.sort(values[np.isfinite(values)])
+    if not len(ordered) or ordered[0] == ordered[-1]:
+        return np.zeros(0)
+    exact = _quantiles(ordered, num_bins)
+    wanted = _share_below(ordered, exact)
+    digits = np.full(len(exact), FEW_DIGITS)
+    while True:
+        rounded = np.asarray([float(f"{cut:.{n - 1}e}") for cut, n in zip(exact, digits, strict=True)])
+        same = np.isin(rounded, rounded[1:][np.diff(rounded) <= 0])
+        share = _share_below(ordered, rounded)
+        off = (np.abs(share - wanted) > 0.25 / num_bins) | (share == 0) | (share == 1)
+        coarse = (same | off) & (digits < ALL_DIGITS)
+        if not coarse.any():
+            return rounded + 0.0
+        digits[coarse] += 1
+
+
+def _quantiles(ordered: Doubles, num_bins: int) -> Doubles:
+    """Values c such that about i of num_bins shares are <= c, for 0 < i < num_bins.
+
+    Where a value repeats over a quantile, the cut is that value or the one before it, whichever parts better: many
+    boxes end exactly at the lower edge, and nothing is over the largest value.
+    """
+    wanted = np.arange(1, num_bins) / num_bins
+    value = ordered[np.ceil(wanted * len(ordered)).astype(np.int64) - 1]
+    first = np.searchsorted(ordered, value, side="left")
+    last = np.searchsorted(ordered, value, side="right")
+    before = np.abs(first / len(ordered) - wanted) < np.abs(last / len(ordered) - wanted)
+    before = (before | (last == len(ordered))) & (first > 0)
+    return np.unique(np.where(before, ordered[first - 1], value))
+
+
+def _share_below(ordered: Doubles, cuts: Doubles) -> Doubles:
+    return np.searchsorted(ordered, cuts, side="right") / len(ordered)
+
+
+# facts into a data set --------------------------------------------------------------------------------
+
+
+def training_entities(dataset: Dataset) -> Mask:
+    """The entities that numbers are cut by: those of the training graphs, or those that training facts name."""
+    kb = dataset.kb
+    if kb.graph_of is not None:
+        return kb.domain
+    present = np.zeros(kb.num_entities, bool)
+    present[kb.facts.subject] = True
+    present[kb.binary.object] = True
+    return present
+
+
+def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
+    """The data set with the facts of new predicates, which join `kb.geometry`; never targets.
+
+    Ids are positions among the sorted predicates, so every id changes. A scene's facts go to the split that its graph
+    belongs to (a graph without any fact belongs to none); those of a plain base to the training facts.
+    """
+    kb, old = dataset.kb, dataset.splits
+    clashing = sorted(p.name for p in new if p in set(kb.predicates))
+    if clashing:
+        raise DataError(f"{dataset.name}: numbers would make predicates that the data has already: "
+                        f"{', '.join(clashing[:3])}; rename the column")
+    predicates = tuple(sorted({*kb.predicates, *new}))
+    id_of = {predicate: i for i, predicate in enumerate(predicates)}
+    table = np.asarray([id_of[p] for p in kb.predicates], np.int32)
+
+    def renumbered(facts: Facts) -> Facts:
+        return Facts(table[facts.predicate], facts.subject, facts.object, facts.weight)
+
+    added = _joined((id_of[predicate], ids) for predicate, ids in new.items())
+    by_split = _by_split(dataset, added)
+    context = {split: (renumbered(facts) + by_split[split]).unique() for split, facts in old.context.items()}
+    training = by_split.get("train", Facts.empty())
+    train = context["train"] if "train" in context else (renumbered(old.train) + training).unique()
+    negatives = {split: renumbered(facts) for split, facts in old.negatives.items()}
+    splits = Splits(train, renumbered(old.valid), renumbered(old.test), negatives, context)
+    facts = train if _same(kb.facts, old.train) else (renumbered(kb.facts) + training).unique()
+    kb = replace(kb, predicates=predicates, facts=facts, classes=frozenset(int(table[i]) for i in kb.classes),
+                 geometry=frozenset(int(table[i]) for i in kb.geometry) | {id_of[predicate] for predicate in new})
+    return replace(dataset, kb=kb, splits=splits, checksum=checksum(kb, splits))
+
+
+def _same(one: Facts, other: Facts) -> bool:
+    return len(one) == len(other) and bool(
+        ((one.predicate == other.predicate) & (one.subject == other.subject) & (one.object == other.object)).all())
+
+
+def _joined(parts: Iterable[tuple[int, Ids]]) -> Facts:
+    rows = [(number, ids.reshape(len(ids), -1)) for number, ids in parts]
+    if not rows:
+        return Facts.empty()
+    predicate = np.repeat(np.asarray([number for number, _ in rows], np.int32), [len(ids) for _, ids in rows])
+    subject = np.concatenate([ids[:, 0] for _, ids in rows])
+    object = np.concatenate([ids[:, 1] if ids.shape[1] == 2 else np.full(len(ids), NO_OBJECT, np.int32)
+                             for _, ids in rows])
+    return Facts(predicate, subject.astype(np.int32), object.astype(np.int32))
+
+
+def _by_split(dataset: Dataset, added: Facts) -> dict[str, Facts]:
+    kb, context = dataset.kb, dataset.splits.context
+    if kb.graph_of is None or not context:
+        return {"train": added}
+    split_of_graph = np.full(kb.num_graphs, -1, np.int8)
+    for number, facts in enumerate(context.values()):
+        split_of_graph[kb.graph_of[facts.subject]] = number
+    owner = split_of_graph[kb.graph_of[added.subject]]
+    return {split: added[owner == number] for number, split in enumerate(context)}

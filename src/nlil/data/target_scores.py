@@ -1,0 +1,252 @@
+"""Target scores: what a classifier says about entities, a table `entity, class, score` (.tsv, .csv, .parquet).
+
+    entity <TAB> class   <TAB> score
+    img7_3 <TAB> person  <TAB> 0.81
+    img7_3 <TAB> statue  <TAB> 0.19
+
+Scores are in [0, 1]; several rows of an entity are its distribution, and are divided by their sum: the k best classes
+are enough. A row of (entity, class) twice keeps the larger score. The first line of a text file may be a header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import DataError
+from ..logic.predicate import Predicate
+from .arrays import Doubles, Ids, Longs, Mask, offsets
+from .files import ending, lines, readable
+from .kb import KnowledgeBase
+from .vocabulary import Vocabulary
+
+COLUMNS = ("entity", "class", "score")
+EXPECTED = "expected a table of entity, class, score"
+ROUNDING = 1e-6
+"""By so much a computed probability may leave [0, 1]."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetScores:
+    """entities[i] (ascending) is of the classes label[pointer[i] .. pointer[i + 1]] with shares that sum to 1.
+
+    `classes` are predicate ids, the one with most shares first; a label is a position among them.
+    """
+
+    entities: Ids
+    classes: Ids
+    pointer: Longs
+    label: Ids
+    share: Doubles
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    @property
+    def owner(self) -> Longs:
+        """The row of each share."""
+        return np.repeat(np.arange(len(self)), np.diff(self.pointer))
+
+    @cached_property
+    def top(self) -> Ids:
+        """The class of each entity with the largest share; of equal ones the more frequent class."""
+        order = np.lexsort((self.label, -self.share, self.owner))
+        return self.label[order[self.pointer[:-1]]]
+
+    def take(self, chosen: Mask) -> TargetScores:
+        kept = chosen[self.owner]
+        pointer = np.concatenate(([0], np.cumsum(np.diff(self.pointer)[chosen])))
+        return TargetScores(self.entities[chosen], self.classes, pointer, self.label[kept], self.share[kept])
+
+    def dense(self) -> Doubles:
+        """(entities, classes)."""
+        table = np.zeros((len(self), len(self.classes)))
+        table[self.owner, self.label] = self.share
+        return table
+
+
+def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
+    """The scores of a file about entities and classes of `kb`."""
+    try:
+        return target_scores(_read(path), kb)
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), path) from error
+
+
+def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:
+    """The scores of an Arrow or pandas table, or of a mapping of columns."""
+    rows = _arrow(table)
+    names = [str(name).strip().lower() for name in rows.column_names]
+    if len(names) != len(COLUMNS):
+        raise DataError(f"{EXPECTED}, got the columns {rows.column_names}")
+    at = [names.index(name) for name in COLUMNS] if set(names) == set(COLUMNS) else range(len(COLUMNS))
+    entity, of_class = (_texts(rows.column(i), name) for i, name in zip(at[:2], COLUMNS))
+    return _scores(entity, of_class, _numbers(rows.column(at[2])), kb)
+
+
+def matrix_scores(matrix: Any, entities: Sequence[str], classes: Sequence[str], kb: KnowledgeBase) -> TargetScores:
+    """matrix[i, j]: how sure entities[i] is of classes[j]."""
+    values = np.asarray(matrix, np.float64)
+    if values.shape != (len(entities), len(classes)):
+        raise DataError(f"expected a score for each of {len(entities):,} entities and {len(classes):,} classes, got an "
+                        f"array of shape {values.shape}")
+    if np.all((values > -ROUNDING) & (values < 1 + ROUNDING)):
+        values = np.clip(values, 0.0, 1.0)
+    row, column = (index.reshape(-1) for index in np.indices(values.shape))
+    names = pa.array([str(name) for name in entities], pa.large_string())
+    kinds = pa.array([str(name) for name in classes], pa.large_string())
+    return _scores(pa.DictionaryArray.from_arrays(row, names), pa.DictionaryArray.from_arrays(column, kinds),
+                   values.reshape(-1), kb)
+
+
+def _scores(
+    entity: pa.DictionaryArray, of_class: pa.DictionaryArray, score: Doubles, kb: KnowledgeBase
+) -> TargetScores:
+    if not len(score):
+        raise DataError(f"{EXPECTED}, got no rows")
+    good = (score >= 0) & (score <= 1)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(f"row {row + 1}: expected a score in [0, 1], got {score[row]}")
+    subject = kb.entities.ids_of(Vocabulary(entity.dictionary))
+    _refuse_unknown("entities", entity.dictionary, subject, kb)
+    predicate = _class_ids(of_class.dictionary, kb)
+    _refuse_unknown("classes", of_class.dictionary, predicate, kb)
+    subject, predicate = subject[entity.indices.to_numpy()], predicate[of_class.indices.to_numpy()]
+    order = np.lexsort((-score, predicate, subject))
+    subject, predicate, score = subject[order], predicate[order], score[order]
+    first = np.ones(len(score), bool)
+    first[1:] = (subject[1:] != subject[:-1]) | (predicate[1:] != predicate[:-1])
+    return _shares(subject[first], predicate[first], score[first], kb)
+
+
+def _shares(subject: Ids, predicate: Ids, score: Doubles, kb: KnowledgeBase) -> TargetScores:
+    """From sorted rows, each (entity, class) once."""
+    entities, owner = np.unique(subject, return_inverse=True)
+    total = np.bincount(owner, weights=score)
+    if not total.all():
+        name = kb.entities.name(int(entities[int(np.argmin(total))]))
+        raise DataError(f"expected a score above 0 for each entity, got none for {int((total == 0).sum()):,}, "
+                        f"{name!r} among them; leave such entities out")
+    share = score / total[owner]
+    kept = share > 0
+    weight = np.bincount(predicate, weights=share, minlength=kb.num_predicates)
+    present = np.unique(predicate)
+    classes = present[np.lexsort((present, -weight[present]))].astype(np.int32)
+    position = np.zeros(kb.num_predicates, np.int32)
+    position[classes] = np.arange(len(classes), dtype=np.int32)
+    return TargetScores(entities.astype(np.int32), classes, offsets(owner[kept].astype(np.int32), len(entities)),
+                        position[predicate[kept]], share[kept])
+
+
+def _class_ids(names: pa.Array, kb: KnowledgeBase) -> Ids:
+    """Object classes of scene graphs, else unary predicates; -1: unknown."""
+    known = {p: i for i, p in enumerate(kb.predicates) if p.arity == 1 and (i in kb.classes or not kb.classes)}
+    return np.array([known.get(Predicate(name, 1), -1) for name in names.to_pylist()], np.int32)
+
+
+def _refuse_unknown(what: str, names: pa.Array, ids: Ids, kb: KnowledgeBase) -> None:
+    unknown = np.flatnonzero(ids < 0)
+    if not len(unknown):
+        return
+    if what == "entities":
+        known = list(kb.entities.array[:1].to_pylist())
+    else:
+        known = [p.name for i, p in enumerate(kb.predicates) if i in kb.classes or (p.arity == 1 and not kb.classes)]
+    such = f", such as {known[0]!r}" if known else ""
+    raise DataError(f"expected {what} that the data has{such}, got {len(unknown):,} unknown ones of {len(names):,}, "
+                    f"{names[int(unknown[0])].as_py()!r} among them; leave them out or name them as the data does")
+
+
+# tables -----------------------------------------------------------------------------------------------
+
+
+def _arrow(table: Any) -> pa.Table:
+    if isinstance(table, pa.Table):
+        return table
+    try:
+        return pa.table(dict(table)) if isinstance(table, dict) else pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError) as error:
+        raise DataError(f"{EXPECTED} (Arrow, pandas or a mapping), got: {error}") from error
+
+
+def _texts(column: Any, name: str) -> pa.DictionaryArray:
+    try:
+        texts = column.combine_chunks().cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"column {name}: expected names, got: {error}") from error
+    empty = pc.fill_null(pc.equal(texts, ""), True)
+    if pc.any(empty).as_py():
+        raise DataError(f"row {pc.index(empty, True).as_py() + 1}: expected a name in the column {name}, got none")
+    return pc.dictionary_encode(texts)
+
+
+def _numbers(column: Any) -> Doubles:
+    try:
+        return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(), np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"column score: expected numbers in [0, 1], got: {error}") from error
+
+
+def _read(path: Path) -> pa.Table:
+    if ending(path) != ".parquet":
+        return _read_delimited(path)
+    import pyarrow.parquet as pq
+
+    with readable(path) as stream:
+        try:
+            return pq.read_table(stream)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"expected a Parquet file, got: {error}", path) from error
+
+
+def _read_delimited(path: Path) -> pa.Table:
+    """By column; a file with something else in it is read line by line, which finds the line."""
+    from pyarrow import csv
+
+    comma = ending(path) == ".csv"
+    first = next((line for _, line in lines(path)), "")
+    skipped = 1 if [field.strip(' "').lower() for field in first.split("," if comma else "\t")] == list(COLUMNS) else 0
+    reading = csv.ReadOptions(column_names=list(COLUMNS), skip_rows=skipped)
+    parsing = csv.ParseOptions(delimiter="," if comma else "\t", quote_char='"' if comma else False)
+    types = {"entity": pa.large_string(), "class": pa.large_string(), "score": pa.float64()}
+    try:
+        with readable(path) as stream:
+            table = csv.read_csv(stream, reading, parsing, csv.ConvertOptions(column_types=types))
+        good = pc.and_(pc.greater_equal(table["score"], 0), pc.less_equal(table["score"], 1))
+        if pc.all(pc.fill_null(good, False)).as_py():
+            return table
+    except pa.ArrowInvalid:
+        pass
+    return _by_line(path, comma, bool(skipped))
+
+
+def _by_line(path: Path, comma: bool, has_header: bool) -> pa.Table:
+    import csv
+
+    rows: list[tuple[str, str, float]] = []
+    for count, (number, line) in enumerate(lines(path)):
+        if has_header and not count:
+            continue
+        fields = next(csv.reader([line])) if comma else line.split("\t")
+        if len(fields) != len(COLUMNS):
+            raise DataError(f"{EXPECTED} with {'commas' if comma else 'tabs'} between, got {len(fields)} fields: "
+                            f"{line!r}", path, number)
+        try:
+            score = float(fields[2])
+        except ValueError:
+            score = np.nan
+        if not 0 <= score <= 1:
+            raise DataError(f"expected a score in [0, 1], got {fields[2]!r}", path, number)
+        rows.append((fields[0], fields[1], score))
+    return pa.table({name: list(column) for name, column in zip(COLUMNS, zip(*rows))} if rows else
+                    {name: [] for name in COLUMNS})
