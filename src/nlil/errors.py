@@ -4,6 +4,7 @@
     ├── DataError          a file or a fact is wrong        carries path, line
     ├── RuleSyntaxError    rule text is wrong               carries text, column
     ├── RuleError          a rule cannot mean anything      e.g. Y in the body of a unary head
+    ├── ExportError        another language cannot say it   carries language
     ├── UnknownName        predicate, entity, data set      carries kind, name, closest
     ├── ConfigError        a key or a value is wrong        carries key
     ├── RunError           a run folder cannot be used      carries path
@@ -46,6 +47,14 @@ class RuleSyntaxError(NlilError):
 
 class RuleError(NlilError):
     pass
+
+
+class ExportError(NlilError):
+    """A rule or a name that another language cannot say: refused, never approximated."""
+
+    def __init__(self, message: str, language: str) -> None:
+        self.language = language
+        super().__init__(f"{language}: {message}")
 
 
 class UnknownName(NlilError):

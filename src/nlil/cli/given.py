@@ -1,8 +1,10 @@
-"""Rules and exclusions from a file: Prolog text (.pl, .txt, ...), or JSON as `nlil rules --format json` writes it."""
+"""Rules and exclusions from a file: Prolog text (.pl, .txt, ...), JSON as `nlil rules --format json` writes it, or
+what AnyBURL and AMIE write, known by its first lines."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,10 +36,38 @@ def read_rules(path: Path) -> Given:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError("expected UTF-8 text", path) from error
-    given = _from_json(text, path) if path.suffix.lower() == ".json" else _from_prolog(text, path)
+    given = _READERS[_format(text, path)](text, path)
     if not given.rules:
         raise DataError("no rules, expected lines such as p(X, Y) :- q(X, Z1), r(Z1, Y).", path)
     return given
+
+
+def _format(text: str, path: Path) -> str:
+    """json by the name; anyburl and amie by a line that only they write; else prolog."""
+    from ..exports import amie, anyburl
+
+    if path.suffix.lower() == ".json":
+        return "json"
+    for line in text.splitlines():
+        if anyburl.LINE.fullmatch(line):
+            return "anyburl"
+        if amie.LINE.fullmatch(line):
+            return "amie"
+        if ":-" in line:
+            break
+    return "prolog"
+
+
+def _from_anyburl(text: str, path: Path) -> Given:
+    from ..exports.anyburl import read_rules as read
+
+    return Given([(rule, f"{path}:{line}") for rule, line in read(text, path)], [])
+
+
+def _from_amie(text: str, path: Path) -> Given:
+    from ..exports.amie import read_rules as read
+
+    return Given([(rule, f"{path}:{line}") for rule, line in read(text, path)], [])
 
 
 def _from_prolog(text: str, path: Path) -> Given:
@@ -79,6 +109,10 @@ def _from_json(text: str, path: Path) -> Given:
     return given
 
 
+_READERS: Mapping[str, Callable[[str, Path], Given]] = {
+    "json": _from_json, "prolog": _from_prolog, "anyburl": _from_anyburl, "amie": _from_amie}
+
+
 def _texts(items: Any, what: str) -> list[str]:
     """The text of each item: the item itself, or what it has under the name `what`."""
     if not isinstance(items, list):
@@ -92,22 +126,24 @@ def _texts(items: Any, what: str) -> list[str]:
 
 def counted(given: Given, path: Path, dataset: Dataset, config: LearnerConfig, progress: Progress) -> RuleSet:
     """The rules and exclusions with statistics of the training facts; each once."""
+    from ..engine.batch import BatchStatistics
     from ..engine.evaluator import Evaluator
-    from ..engine.statistics import rule_stats
     from ..rules.ruleset import Aggregation, RuleSet
 
     evaluator = Evaluator(dataset.kb, memory=config.memory)
-    negatives = dataset.splits.negatives.get("train")
+    statistics = BatchStatistics(evaluator, dataset.splits.negatives.get("train"))
     scored: dict[Rule, ScoredRule] = {}
-    for done, (rule, place) in enumerate(given.rules, start=1):
+    # Rules of one head in a row share what was looked up for it; the file may have them in any order.
+    for done, (rule, place) in enumerate(sorted(given.rules, key=lambda item: str(item[0].head)), start=1):
         if rule not in scored:
             try:
-                stats = rule_stats(evaluator, rule, negatives)
+                stats = statistics.stats(rule)
             except NlilError as error:
                 raise NlilError(f"{place}: {error}") from error
             scored[rule] = ScoredRule(rule, stats, stats.smoothed)
         progress("statistics", done, len(given.rules))
-    rules = RuleSet.of(dataset.kb, list(scored.values()), Aggregation(config.aggregation, config.aggregation_top))
+    in_order = [scored[rule] for rule in dict.fromkeys(rule for rule, _ in given.rules)]
+    rules = RuleSet.of(dataset.kb, in_order, Aggregation(config.aggregation, config.aggregation_top))
     # Weights: the smoothed confidence, unrounded, as in a run.
     return replace(rules, weight=None, exclusions=_exclusions(given.denials, dataset))
 

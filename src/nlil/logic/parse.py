@@ -33,7 +33,7 @@ def parse_rule(text: str) -> Rule:
         if len(clauses) != 1:
             offset = clauses[1].offset if clauses else len(text)
             raise Fault(f"expected one rule such as p(X, Y) :- q(X, Y), got {len(clauses)}", offset)
-        return _rule(clauses[0])
+        return clause_rule(clauses[0])
     except Fault as fault:
         raise RuleSyntaxError(fault.message, text, fault.offset + 1) from None
 
@@ -42,7 +42,7 @@ def parse_rules(text: str) -> list[tuple[Rule, int]]:
     """Every rule of a file with the line it begins on; each ends with a dot, `%` begins a comment."""
     begins = _line_begins(text)
     try:
-        return [(_rule(clause), bisect_right(begins, clause.offset)) for clause in read_clauses(text)]
+        return [(clause_rule(clause), bisect_right(begins, clause.offset)) for clause in read_clauses(text)]
     except Fault as fault:
         raise _in_line(fault, text, begins) from None
 
@@ -55,7 +55,7 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
         for clause in read_program(text):
             line = bisect_right(begins, clause.offset)
             if isinstance(clause, Clause):
-                rules.append((_rule(clause), line))
+                rules.append((clause_rule(clause), line))
             else:
                 denials.append((denied(clause), line))
     except Fault as fault:
@@ -74,7 +74,8 @@ def _in_line(fault: Fault, text: str, begins: list[int]) -> RuleSyntaxError:
     return RuleSyntaxError(f"{fault.message} (line {number})", line, fault.offset - begin + 1)
 
 
-def _rule(clause: Clause) -> Rule:
+def clause_rule(clause: Clause) -> Rule:
+    """What a clause of the syntax tree means; a Fault says why it means nothing."""
     head, variables = _head(clause.head)
     body = disjunction_meaning(clause.body, variables)
     if body.inequality and body.missing:

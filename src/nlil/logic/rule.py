@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..errors import RuleError
@@ -69,6 +70,11 @@ class Rule:
         from .text import rule_text  # text.py prints rules, so it imports this module
 
         return rule_text(self)
+
+    def _repr_html_(self) -> str:
+        from .html import code_html
+
+        return code_html(str(self))
 
     @property
     def target(self) -> Predicate:
@@ -145,3 +151,16 @@ class ScoredRule:
     rule: Rule
     stats: RuleStats
     weight: float
+
+    def _repr_html_(self) -> str:
+        return rules_html([self])
+
+
+def rules_html(scored: Iterable[ScoredRule], read: Callable[[Rule], str] = str, caption: str = "") -> str:
+    """Rules with their statistics as a table; `read` gives the text of a rule."""
+    from .html import table_html
+
+    columns = ("rule", "weight", "confidence", "PCA", "support", "body")
+    rows = [(read(s.rule), s.weight, s.stats.confidence, s.stats.pca_confidence, s.stats.support, s.stats.body_size)
+            for s in scored]
+    return table_html(columns, rows, caption, code=("rule",))

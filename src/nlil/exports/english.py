@@ -1,0 +1,270 @@
+"""A rule as an English sentence, for reading: `X is a person if X is wearing a shirt.`
+
+The conclusion comes first. A body variable that leads on to nothing else has no name: it is a shirt, or something.
+That variables take different entities (`distinct`) goes without saying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..logic.formula import (
+    Anchor,
+    And,
+    Anything,
+    Constant,
+    Formula,
+    Line,
+    Not,
+    Or,
+    Statement,
+    Truth,
+    Variable,
+    statements,
+)
+from ..logic.predicate import Predicate
+from ..logic.rule import Rule
+from .english_predicates import (
+    Adjective,
+    Doing,
+    Noun,
+    Quality,
+    Reading,
+    binary_reading,
+    clause,
+    relative,
+    unary_reading,
+)
+from .english_words import with_article
+
+
+class Labelled(Protocol):
+    """Labels for people by name of the data (`explanation.labels.Labels`, or a RuleSet's own)."""
+
+    @property
+    def entities(self) -> Mapping[str, str]: ...
+
+    @property
+    def predicates(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True)
+class _NoLabels:
+    entities: Mapping[str, str] = field(default_factory=dict)
+    predicates: Mapping[str, str] = field(default_factory=dict)
+
+
+def rule_sentence(rule: Rule, labels: Labelled | None = None, place: str | None = None) -> str:
+    """The rule as one sentence. `place` is where an unanchored set is looked for: the image for unary heads, which
+    are about objects of scenes, else the data."""
+    where = place or ("the image" if rule.target.arity == 1 else "the data")
+    speaker = _Speaker(labels or _NoLabels(), where, _num_named(rule.body))
+    conclusion = speaker.head(rule)
+    if isinstance(rule.body, Truth):
+        sentence = f"most often {conclusion}"
+    else:
+        sentence = f"{conclusion} if {speaker.formula(rule.body)}"
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _num_named(body: Formula) -> int:
+    """Body variables that get a name."""
+    return sum(len(s.line.anchors) - 2 for s in statements(body) if _names_variables(s.line))
+
+
+def _names_variables(line: Line) -> bool:
+    """A line from one head variable to another comes back to what was said: it needs names on the way."""
+    return len(line.moves) > 1 and isinstance(line.anchors[0], Variable) and isinstance(line.anchors[-1], Variable)
+
+
+class _Speaker:
+    """Says one rule; named variables are Z, or Z1, Z2, ... where there are several."""
+
+    def __init__(self, labels: Labelled, place: str, num_named: int) -> None:
+        self._labels, self._place, self._num_named = labels, place, num_named
+        self._count = 0
+
+    # names ----------------------------------------------------------------------------------------
+
+    def _anchor(self, anchor: Anchor) -> str:
+        match anchor:
+            case Variable(name):
+                return name
+            case Constant(name):
+                return self._labels.entities.get(name, name)
+            case _:
+                return "something"
+
+    def _binary(self, predicate: Predicate) -> Reading:
+        return binary_reading(predicate.name, self._labels.predicates.get(predicate.name))
+
+    def _unary(self, predicate: Predicate) -> Quality:
+        return unary_reading(predicate.name, self._labels.predicates.get(predicate.name))
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return "Z" if self._num_named == 1 else f"Z{self._count}"
+
+    # formulas -------------------------------------------------------------------------------------
+
+    def head(self, rule: Rule) -> str:
+        names = [self._anchor(a) for a in rule.head.arguments]
+        if len(names) == 1:
+            return self._quality(rule.target, names[0])
+        return clause(self._binary(rule.target), names[0], names[1])
+
+    def formula(self, formula: Formula) -> str:
+        match formula:
+            case And(arguments):
+                parts = [part for a in arguments for part in self._conjunct(a)]
+                return _joined(parts, "and")
+            case Or(arguments):
+                parts = [self.formula(a) for a in arguments]
+                plain = len(parts) == 2 and not any(" and " in part for part in parts)
+                return " or ".join(parts) if plain else "either " + ", or ".join(parts)
+            case Statement():
+                return _joined(self._statement(formula.line), "and")
+            case Not(argument):
+                return self._negated(argument)
+            case _:
+                return "always"
+
+    def _conjunct(self, formula: Formula) -> list[str]:
+        match formula:
+            case Statement():
+                return self._statement(formula.line)
+            case Or():
+                text = self.formula(formula)
+                return [text if text.startswith("either ") else f"either {text}"]
+            case _:
+                return [self.formula(formula)]
+
+    def _negated(self, formula: Formula) -> str:
+        match formula:
+            case Truth():
+                return "never"
+            case Not(argument):
+                return self.formula(argument)
+            case Statement():
+                return self._denied(formula.line)
+            case _:
+                return f"it is not true that {self.formula(formula)}"
+
+    # statements -----------------------------------------------------------------------------------
+
+    def _statement(self, line: Line) -> list[str]:
+        """The clauses of a statement that holds."""
+        first, last = line.anchors[0], line.anchors[-1]
+        if isinstance(first, Anything):
+            return [self._found(line, "")]
+        clauses = [self._quality(p, self._anchor(first)) for p in line.filters[0]]
+        if line.equal is not None:
+            clauses.append(f"{self._anchor(first)} is {self._anchor(line.equal)}")
+        if _names_variables(line):
+            clauses += self._walk(line)
+        elif line.moves:
+            clauses.append(self._first_move(line, ""))
+        if len(line.moves) and not isinstance(last, Anything):
+            clauses += [self._quality(p, self._anchor(last)) for p in line.filters[-1]]
+        return clauses
+
+    def _denied(self, line: Line) -> str:
+        """A statement that does not hold: nothing, no shirt, or what its only clause says is not so."""
+        first, last = line.anchors[0], line.anchors[-1]
+        if isinstance(first, Anything):
+            return self._found(line, "no")
+        named = [f for node, f in enumerate(line.filters) if f and not isinstance(line.anchors[node], Anything)]
+        if not line.moves and line.equal is None and len(line.filters[0]) == 1:
+            return self._quality(line.filters[0][0], self._anchor(first), negated=True)
+        if not line.moves and line.equal is not None and not named:
+            return f"{self._anchor(first)} is not {self._anchor(line.equal)}"
+        if named:
+            return f"it is not true that {_joined(self._statement(line), 'and')}"
+        if _names_variables(line):
+            before = self._count
+            clauses = self._walk(line)
+            names = [f"Z{i + 1}" if self._num_named > 1 else "Z" for i in range(before, self._count)]
+            return f"there is no {_joined(names, 'and')} such that {_joined(clauses, 'and')}"
+        if len(line.moves) == 1 and not isinstance(last, Anything):
+            move = line.moves[0]
+            subject, object = (last, first) if move.inverse else (first, last)
+            return clause(self._binary(move.predicate), self._anchor(subject), self._anchor(object), negated=True)
+        return self._first_move(line, "no")
+
+    def _found(self, line: Line, quantifier: str) -> str:
+        """An unanchored line: the image has a person that is wearing a shirt."""
+        if not line.moves:
+            return f"{self._place} has {self._thing(line.filters[0], quantifier)}"
+        thing = self._chain(line, 0, quantifier)
+        return f"{self._place} has {thing}"
+
+    def _first_move(self, line: Line, quantifier: str) -> str:
+        """From a named anchor along the line; what it leads to is described, not named."""
+        move, here = line.moves[0], self._anchor(line.anchors[0])
+        there = self._chain(line, 1, quantifier)
+        reading = self._binary(move.predicate)
+        return clause(reading, there, here) if move.inverse else clause(reading, here, there)
+
+    def _chain(self, line: Line, node: int, quantifier: str) -> str:
+        """The node as a noun phrase with all that follows it: a bicycle that a person is riding."""
+        anchor = line.anchors[node]
+        thing = self._thing(line.filters[node], quantifier) if isinstance(anchor, Anything) else self._anchor(anchor)
+        if node == len(line.moves):
+            return thing
+        move = line.moves[node]
+        other = self._chain(line, node + 1, "")
+        return f"{thing} {relative(self._binary(move.predicate), other, not move.inverse)}"
+
+    def _walk(self, line: Line) -> list[str]:
+        """Clause after clause from one head variable to the other, with names for what lies between."""
+        clauses = []
+        here = self._anchor(line.anchors[0])
+        for node, move in enumerate(line.moves, start=1):
+            qualities: list[str] = []
+            if isinstance(line.anchors[node], Anything):
+                introduced = there = self._fresh()
+                if any(isinstance(self._unary(p), Noun) for p in line.filters[node]):
+                    introduced = f"{self._thing(line.filters[node], '')} {there}"
+                else:
+                    qualities = [self._quality(p, there) for p in line.filters[node]]
+            else:
+                introduced = there = self._anchor(line.anchors[node])
+            subject, object = (introduced, here) if move.inverse else (here, introduced)
+            clauses += [clause(self._binary(move.predicate), subject, object), *qualities]
+            here = there
+        return clauses
+
+    # unary ----------------------------------------------------------------------------------------
+
+    def _quality(self, predicate: Predicate, subject: str, negated: bool = False) -> str:
+        no = " not" if negated else ""
+        match self._unary(predicate):
+            case Noun(text):
+                return f"{subject} is{no} {with_article(text)}"
+            case Adjective(text):
+                return f"{subject} is{no} {text}"
+            case Doing(text):
+                return f"it is not true that {subject} {text}" if negated else f"{subject} {text}"
+
+    def _thing(self, filters: tuple[Predicate, ...], quantifier: str) -> str:
+        """a red shirt, something red, a person that takes more than 12 % of the image; with `no` none of it."""
+        qualities = [self._unary(predicate) for predicate in filters]
+        nouns = [q.text for q in qualities if isinstance(q, Noun)]
+        plain = [q.text for q in qualities if isinstance(q, Adjective) and not q.text.startswith("at ")]
+        added = [q.text for q in qualities if isinstance(q, Doing)]
+        added += [f"is {q.text}" for q in qualities if isinstance(q, Adjective) and q.text.startswith("at ")]
+        added += [f"is also {with_article(noun)}" for noun in nouns[1:]]
+        if nouns:
+            noun = " ".join([*plain, nouns[0]])
+            thing = f"no {noun}" if quantifier else with_article(noun)
+        else:
+            thing = " ".join(["nothing" if quantifier else "something", *plain])
+        return f"{thing} that {_joined(added, 'and')}" if added else thing
+
+
+def _joined(parts: list[str], word: str) -> str:
+    """a, b and c; a comma keeps apart what has an `and` of its own."""
+    comma = "," if any(f" {word} " in part for part in parts) else ""
+    return f"{', '.join(parts[:-1])}{comma} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)

@@ -1,0 +1,77 @@
+"""LaTeX: one rule per line of an align* environment (amsmath), for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..engine.normal import node_names
+from ..logic.formula import And, Constant, Formula, Not, Or, Statement
+from ..logic.predicate import Predicate
+from ..logic.rule import Rule
+from .alternatives import Free, Part, Term, part_of
+
+BEGIN, END = "% \\usepackage[T1]{fontenc}, \\usepackage{amsmath}\n\\begin{align*}\n", "\\end{align*}\n"
+_ESCAPES = {
+    "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", "$": "\\$", "&": "\\&", "#": "\\#", "%": "\\%", "_": "\\_",
+    "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}",
+    "|": "\\textbar{}", '"': "\\textquotedbl{}", "'": "\\textquotesingle{}", "`": "\\textasciigrave{}",
+    "-": "{-}", " ": "\\ ",
+}  # fmt: skip
+
+
+def escaped(name: str) -> str:
+    """Each character as itself in text mode; one that does not print as its number.
+
+    >>> escaped("has_part & 5%")
+    'has\\\\_part\\\\ \\\\&\\\\ 5\\\\%'
+    """
+    return "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\textbackslash{{}}x{ord(c):x}") for c in name)
+
+
+def rule_line(rule: Rule, labels: Mapping[str, str] | None = None) -> str:
+    """head &\\leftarrow body; with labels in place of entity names where there are some."""
+    writer = _Writer(rule, labels or {})
+    head = writer.atom(rule.target, rule.head.arguments)
+    return f"{head} &\\leftarrow {writer.body(rule.body)}"
+
+
+class _Writer:
+    def __init__(self, rule: Rule, labels: Mapping[str, str]) -> None:
+        self._names: Iterator[tuple[str, ...]] = node_names(rule.body)
+        self._distinct, self._labels = rule.distinct, labels
+
+    def body(self, formula: Formula, inside: bool = False) -> str:
+        """`inside` another connective a compound formula stands in brackets."""
+        match formula:
+            case Statement():
+                return self._statement(part_of(formula, next(self._names), self._distinct), inside)
+            case Not(argument):
+                return f"\\lnot {self.body(argument, inside=True)}"
+            case And(arguments) | Or(arguments):
+                mark = " \\land " if isinstance(formula, And) else " \\lor "
+                text = mark.join(self.body(a, inside=True) for a in arguments)
+                return f"({text})" if inside else text
+            case _:
+                return "\\top"
+
+    def _statement(self, part: Part, inside: bool) -> str:
+        """Body variables are bound where the statement stands: it closes over them."""
+        items = [self.atom(atom.predicate, atom.arguments) for atom in part.atoms]
+        if part.equal is not None:
+            items.append(" = ".join(map(self._term, part.equal)))
+        items += [f"{self._term(two)} \\neq {self._term(one)}" for one, two in part.different]
+        text = " \\land ".join(items)
+        free = [self._term(t) for t in part.terms if isinstance(t, Free)]
+        if not inside:
+            return text
+        if free:
+            return f"\\exists {', '.join(free)}\\,({text})"
+        return f"({text})" if len(items) > 1 or part.equal is not None else text
+
+    def atom(self, predicate: Predicate, arguments: Sequence[Term]) -> str:
+        return f"\\text{{{escaped(predicate.name)}}}({', '.join(map(self._term, arguments))})"
+
+    def _term(self, term: Term) -> str:
+        if isinstance(term, Constant):
+            return f"\\text{{{escaped(self._labels.get(term.name, term.name))}}}"
+        return f"Z_{{{term.name[1:]}}}" if isinstance(term, Free) else term.name

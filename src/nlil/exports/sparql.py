@@ -1,0 +1,96 @@
+"""SPARQL: one CONSTRUCT per rule, whose answers are triples of the head.
+
+Triples are those that nlil writes to N-Triples: a unary fact p(a) is `a rdf:type p`, a name that is no IRI is
+`urn:nlil:` and the name percent-encoded. Two relations are added to them by `facts` and asked only where a rule ranges
+over all entities or over one graph: `?x rdf:type <urn:nlil-domain:entity>` and `?x <urn:nlil-domain:graph> ?graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..data.kb import KnowledgeBase
+from ..data.rdf import RDF_TYPE
+from ..data.write import iri
+from ..errors import ExportError
+from ..logic.formula import Constant
+from ..logic.predicate import Predicate
+from ..logic.rule import Rule
+from .alternatives import Alternative, Atom, Denials, Part, Term, alternatives
+from .rows import entity_rows, fact_rows
+
+LANGUAGE = "SPARQL"
+COMMENT = "# "
+DOMAIN = "urn:nlil-domain:"
+ENTITY, GRAPH = f"<{DOMAIN}entity>", f"<{DOMAIN}graph>"
+
+
+def node(name: str) -> str:
+    """
+    >>> node("ann"), node("http://example.org/ann")
+    ('<urn:nlil:ann>', '<http://example.org/ann>')
+    """
+    if name.startswith(DOMAIN):
+        raise ExportError(f"names that begin with {DOMAIN} are used by the export itself, got {name!r}; rename it",
+                          LANGUAGE)
+    return f"<{iri(name)}>"
+
+
+def relation(predicate: Predicate) -> str:
+    if predicate.name == RDF_TYPE:
+        raise ExportError(f"rdf:type stands for unary predicates, so no predicate can have this name, got {predicate}; "
+                          "rename it", LANGUAGE)
+    return node(predicate.name)
+
+
+def rule_query(rule: Rule, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
+    """CONSTRUCT { head } WHERE { body }"""
+    found = alternatives(rule, LANGUAGE, graphs, exclusions)
+    groups = [_group(alternative) for alternative in found] or ["  FILTER(false)"]
+    body = groups[0] if len(groups) == 1 else "  {\n" + "\n  } UNION {\n".join(groups) + "\n  }"
+    return f"CONSTRUCT {{ {_triple(Atom(rule.target, rule.head.arguments))} }} WHERE {{\n{body}\n}}"
+
+
+def _term(term: Term) -> str:
+    return node(term.name) if isinstance(term, Constant) else f"?{term.name.lower()}"
+
+
+def _triple(atom: Atom) -> str:
+    subject, *objects = map(_term, atom.arguments)
+    name = relation(atom.predicate)
+    return f"{subject} {name} {objects[0]} ." if objects else f"{subject} a {name} ."
+
+
+def _group(alternative: Alternative) -> str:
+    lines = [line for part in alternative.joined for line in _pattern(part, in_graph=False)]
+    lines += [f"{_term(variable)} a {ENTITY} ." for variable in alternative.unbound]
+    lines += [f"{_term(term)} {GRAPH} ?graph ." for term in alternative.in_graph]
+    lines += [_test(part, bool(alternative.in_graph)) for part in alternative.tested]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _pattern(part: Part, in_graph: bool) -> list[str]:
+    lines = [_triple(atom) for atom in part.atoms]
+    if in_graph and part.outside is not None:
+        lines.append(f"{_term(part.outside)} {GRAPH} ?graph .")
+    return lines + [f"FILTER({_term(one)} != {_term(two)})" for one, two in part.different]
+
+
+def _test(part: Part, in_graph: bool) -> str:
+    if part.equal is not None:
+        one, two = map(_term, part.equal)
+        return f"FILTER({one} {'!=' if part.negated else '='} {two})"
+    return f"FILTER {'NOT ' if part.negated else ''}EXISTS {{ {' '.join(_pattern(part, in_graph))} }}"
+
+
+def facts(kb: KnowledgeBase) -> Iterator[str]:
+    """N-Triples: entities with their graphs, then the facts of weight >= .5."""
+    for name, graph in entity_rows(kb):
+        yield f'{node(name)} <{RDF_TYPE}> {ENTITY} .\n{node(name)} {GRAPH} "{graph}" .\n'
+    for predicate in kb.predicates:
+        relation(predicate)
+    for subject, name, object in fact_rows(kb):
+        if object is None:
+            yield f"{node(subject)} <{RDF_TYPE}> {node(name)} .\n"
+        else:
+            yield f"{node(subject)} {node(name)} {node(object)} .\n"

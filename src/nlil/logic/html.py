@@ -1,0 +1,46 @@
+"""Tables for a notebook: plain HTML without a style of its own; everything from data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+Cell = str | int | float | bool | None
+
+
+def code_html(text: str) -> str:
+    return f"<code>{escape(text)}</code>"
+
+
+def table_html(columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = "",
+               code: Sequence[str] = ()) -> str:
+    """A table with one line of headings; columns named in `code` are set in the type of programs.
+
+    >>> table_html(["name", "n"], [("<b>", 1000)], caption="one")
+    '<table><caption>one</caption><tr><th>name</th><th>n</th></tr><tr><td>&lt;b&gt;</td><td>1,000</td></tr></table>'
+    """
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    lines = []
+    for row in rows:
+        cells = (code_html(str(c)) if column in code else escape(cell_text(c)) for column, c in zip(columns, row))
+        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table>{title}<tr>{head}</tr>{''.join(lines)}</table>"
+
+
+def cell_text(value: Cell) -> str:
+    """
+    >>> [cell_text(value) for value in (None, True, 12345, 0.5, "a")]
+    ['', 'yes', '12,345', '0.500', 'a']
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.3f}"
+        case _:
+            return str(value)

@@ -1,0 +1,49 @@
+"""Rules in English: a golden file that a person reads, and properties that hold for every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from nlil.explanation.labels import Labels
+from nlil.exports.english import rule_sentence
+from nlil.logic.parse import parse_rule
+from nlil.logic.rule import Rule
+from strategies import rules
+
+LABELS = Labels({"/m/0drama": "Drama", "/m/09c7w0": "the United States"}, {"r17": "country", "/a/b/c": "ignored"})
+CASES = Path(__file__).with_name("english_rules.pl").read_text(encoding="utf-8").strip().split("\n")
+
+
+def test_sentences_a_person_accepts(golden: Callable[[str, str], None]) -> None:
+    lines = [f"{text}\n    {rule_sentence(parse_rule(text), LABELS)}" for text in CASES]
+    golden("english.txt", "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_head_variables_are_named_and_distinctness_is_not(text: str) -> None:
+    rule = parse_rule(text)
+    sentence = rule_sentence(rule, LABELS)
+    assert sentence == rule_sentence(Rule(rule.head, rule.body, not rule.distinct), LABELS)
+    for variable in rule.head.variables:
+        assert variable.name in sentence.replace(".", " ").replace(",", " ").split()
+    assert sentence.endswith(".")
+    assert sentence.count(".") == 1 + text.split(":-")[1].count("_3.1")
+    assert "_" not in sentence
+
+
+@given(rules())
+@settings(deadline=None, max_examples=150)
+def test_every_rule_has_a_sentence(rule: Rule) -> None:
+    sentence = rule_sentence(rule)
+    assert sentence.endswith(".")
+    assert sentence == rule_sentence(rule)
+
+
+def test_the_place_can_be_named() -> None:
+    rule = parse_rule("big(X) :- red(Z1).")
+    assert rule_sentence(rule, place="the world") == "X is big if the world has something red."
+    assert rule_sentence(parse_rule("p(X, Y) :- red(Z1).")) == "The p of X is Y if the data has something red."

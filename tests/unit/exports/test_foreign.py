@@ -1,0 +1,98 @@
+"""AnyBURL's text, written and read; AMIE's text, read."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlil.errors import DataError, ExportError
+from nlil.exports import amie, anyburl
+from nlil.logic import RuleStats, parse_rule
+
+STATS = RuleStats(10, 12, 20, 11)
+SAYABLE = (
+    "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.",
+    "uncle(X, Y) :- parent(Z1, Y), brother(Z2, Z1), knows(X, Z2), Z2 \\= X, Z1 \\= X, Z1 \\= Z2, Y \\= X, Y \\= Z2, "
+    "Y \\= Z1.",
+    "aunt(X, Y) :- '/people/wife'(Y, X), Y \\= X.",
+    "speaks(X, english) :- lives_in(X, london).",
+    "speaks(X, english) :- lives_in(X, Z1), in(Z1, england), Z1 \\= X.",
+    "speaks(ann, Y) :- official(Z1, Y), Z1 \\= Y.",
+    "speaks(X, '/m/02h40lc') :- true.",
+)
+
+
+def test_written_and_read_back(golden) -> None:
+    rules = [parse_rule(text) for text in SAYABLE]
+    text = "".join(f"{anyburl.rule_line(rule, STATS)}\n" for rule in rules)
+    golden("export-anyburl.txt", text)
+    assert [rule for rule, _ in anyburl.read_rules(text, "rules")] == rules
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("person(X) :- inside(X, Z1), Z1 \\= X.", "no unary predicates, the head"),
+    ("p(X, Y) :- q(X, Z1), big(Z1), r(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.", "no unary predicates, the body"),
+    ("p(X, Y) :- q(X, Z1), r(Z1, Y).", "keeps all variables apart"),
+    ("p(X, Y) :- q(X, Y), r(X, Y), Y \\= X.", "a body is one path"),
+    ("p(X, Y) :- \\+ q(X, Y).", "a body is one path"),
+    ("p(X, Y) :- X = Y.", "no equations"),
+    ("p(X, Y) :- true.", "a prior needs a constant"),
+    ("p(X, Y) :- q(X, Z1), Z1 \\= X.", "a path leads from X to Y"),
+    ("p(X, c) :- q(a, b).", "a path leads from X to Y"),
+    ("p(X, c) :- q(Z1, Z2), Z2 \\= Z1.", "a path leads from X to Y"),
+    ("p(X, c) :- q(X, Z1), r(Z1, X), Z1 \\= X.", "a path leads from X to Y"),
+    ("p(X, 'C') :- true.", "for a variable"),
+    ("p(X, 'New York') :- true.", "without quotes"),
+    ("'p,q'(X, c) :- true.", "without quotes"),
+    ("p(X, '') :- true.", "without quotes"),
+])
+def test_refused(text: str, reason: str) -> None:
+    with pytest.raises(ExportError, match=f"^AnyBURL: .*{reason}"):
+        anyburl.rule_line(parse_rule(text), STATS)
+
+
+def test_names_with_brackets_and_commas_are_read() -> None:
+    line = "5\t3\t0.6\tin(X,Alien_(film,_1979)) <= starring(X,A), of(Foo,_Bar,A)"
+    ((rule, number),) = anyburl.read_rules(f"\n{line}\n", "rules")
+    assert str(rule) == "in(X, 'Alien_(film,_1979)') :- starring(X, Z1), of('Foo,_Bar', Z1), Z1 \\= X."
+    assert number == 2
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    ("p(X,Y) <= q(X,Y)", "rules:1: expected predicted, correct, confidence"),
+    ("5\t3\t0.6\tp(X) <= q(X,A)", "expected an atom such as"),
+    ("5\t3\t0.6\tp(X,X) <= q(X,A)", "stands twice in the head"),
+    ("5\t3\t0.6\tp(X,Y) <= q(X,A), r(A,B), s(A,Y)", "joined by three"),
+])
+def test_wrong_lines_of_anyburl(line: str, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        list(anyburl.read_rules(line, "rules"))
+
+
+AMIE = """Assuming 8 as the number of processors
+Rule\tHead Coverage\tStd Confidence\tPCA Confidence\tPositive Examples\tBody size\tPCA Body size\tFunctional variable
+?e  parent  ?b  ?a  brother  ?e   => ?a  uncle  ?b\t0.5\t0.8\t0.9\t10\t12\t11\t?a
+?b  <wife>  ?a   => ?a  <husband>  ?b\t0.5\t0.8\t0.9\t10\t12\t11\t?a
+?a  lives in  London   => ?a  speaks  english\t0.5\t0.8\t0.9\t10\t12\t11\t?a
+?a  p  ?b  ?a  q  ?b   => ?b  r  ?a\t0.5\t0.8\t0.9\t10\t12\t11\t?a
+Mining done in 0.2 s
+"""
+
+
+def test_amie() -> None:
+    found = [(str(rule), line) for rule, line in amie.read_rules(AMIE, "rules")]
+    assert found == [
+        ("uncle(X, Y) :- brother(X, Z1), parent(Z1, Y).", 3),
+        ("husband(X, Y) :- wife(Y, X).", 4),
+        ("speaks(X, english) :- 'lives in'(X, 'London').", 5),
+        ("r(X, Y) :- p(Y, X), q(Y, X).", 6),
+    ]
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    ("?a  p  ?b   => ?a  q", "rules:1: expected atoms of three words"),
+    ("?a  p  ?b   => ?a  q  ?b  ?a  r  ?b", "expected one atom"),
+    ("?a  p  ?c  ?c  q  ?d  ?c  r  ?b   => ?a  s  ?b", "none of ours"),
+])
+def test_wrong_lines_of_amie(line: str, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        list(amie.read_rules(line, "rules"))
