@@ -21,6 +21,7 @@ from ..progress import Progress, silent
 from ..rules import RuleSet
 from ..rules.coding import NO_STEP
 from .evidence import evidence
+from .literals import Literals, is_simple
 from .plan import unary_mask
 from .scoring import sink
 
@@ -101,7 +102,7 @@ def _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, w
 
 
 @compiled
-def _score_entities(edges, plan, is_unary, entities, hidden_group, top, walk, extra, total):
+def _score_entities(edges, plan, is_unary, entities, hidden_group, top, walk, extra, extra_pointer, total):
     """total[i, t] = summed evidence of the kept rules of target t for entities[i], without priors."""
     num_targets = total.shape[1]
     strongest = np.zeros((num_targets, max(top, 1)), np.int64)
@@ -113,9 +114,8 @@ def _score_entities(edges, plan, is_unary, entities, hidden_group, top, walk, ex
         for k in range(edges.unary_pointer[x], edges.unary_pointer[x + 1]):
             code = 2 * edges.unary_predicate[k]
             _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, walk)
-        for row in range(len(extra)):
-            if extra[row, 0] == i:
-                sink(strongest[extra[row, 1]], extra[row, 2], top)
+        for row in range(extra_pointer[i], extra_pointer[i + 1]):
+            sink(strongest[extra[row, 1]], extra[row, 2], top)
         for t in range(num_targets):
             for k in range(strongest.shape[1]):
                 total[i, t] += strongest[t, k]
@@ -137,7 +137,11 @@ class MemberScorer:
         self.evaluator = Evaluator(kb, memory=memory)
         self.strongest_only = rules.aggregation.kind == "max"
         self.top = 1 if self.strongest_only else rules.aggregation.top
-        width = rules.steps.shape[1]
+        crisp = kb.facts.weight is None
+        self.simple = np.array([r for r in self.general if crisp and is_simple(rules.rule(int(r)))], np.int64)
+        self.general = np.setdiff1d(self.general, self.simple, assume_unique=True)
+        self.literals = Literals([rules.rule(int(r)) for r in self.simple], kb, self.edges, self.is_unary)
+        width = max(rules.steps.shape[1], self.literals.width)
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, max(width, 1)), threads)
 
     def hidden_group(self) -> np.ndarray:
@@ -151,23 +155,43 @@ class MemberScorer:
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
         """(entities, targets): the evidence of each target for each entity, the entity's own facts hidden."""
         hidden = self.hidden_group()
-        extra = self._general(entities)
-        blocks = [(i, entities[i : i + BLOCK]) for i in range(0, len(entities), BLOCK)]
+        entities = np.asarray(entities, np.int32)
+        general = np.zeros((len(entities), len(self.targets)), np.int64)
+        extra = np.concatenate((self._general(entities), self._simple(entities, hidden, general)))
+        extra = extra[np.argsort(extra[:, 0], kind="stable")]
+        pointer = offsets(extra[:, 0], len(entities))
 
-        def run(walk: WalkSpace, block: tuple[int, Ids]) -> Longs:
-            begin, some = block
-            rows = extra[(extra[:, 0] >= begin) & (extra[:, 0] < begin + len(some))]
-            rows = rows - np.array([begin, 0, 0])
+        def run(walk: WalkSpace, begin: int) -> Longs:
+            some = entities[begin : begin + BLOCK]
             total = np.zeros((len(some), len(self.targets)), np.int64)
-            _score_entities(self.edges, self.plan, self.is_unary, some, hidden, self.top, walk, rows, total)
+            _score_entities(self.edges, self.plan, self.is_unary, some, hidden, self.top, walk, extra,
+                            pointer[begin : begin + len(some) + 1], total)
             return total
 
-        parts = self.pool.map(run, blocks, "score", progress)
-        total = np.concatenate([np.zeros((0, len(self.targets)), np.int64), *parts])
+        parts = self.pool.map(run, range(0, len(entities), BLOCK), "score", progress)
+        total = np.concatenate([np.zeros((0, len(self.targets)), np.int64), *parts]) + general
         return np.maximum(total, self.plan.prior) if self.strongest_only else total + self.plan.prior
 
+    def _simple(self, entities: Ids, hidden: np.ndarray, total: Longs) -> Longs:
+        """Firings of the simple rules; where all rules count they are added to `total` at once."""
+        rows = [np.zeros((0, 3), np.int64)]
+        if not len(self.simple):
+            return rows[0]
+        position = np.full(len(self.rules.predicates), -1)
+        position[self.targets] = np.arange(len(self.targets))
+        target = position[self.rules.head[self.simple]]
+        power = evidence(self.rules.weights[self.simple])
+        for place, holds in self.literals.blocks(entities, hidden, self.pool):
+            for i, held in enumerate(holds):
+                if not self.top:
+                    total[place, target[i]] += held * power[i]
+                    continue
+                fired = np.flatnonzero(held) + place.start
+                rows.append(np.stack((fired, np.full(len(fired), target[i]), np.full(len(fired), power[i])), axis=1))
+        return np.concatenate(rows)
+
     def _general(self, entities: Ids) -> Longs:
-        """Firings (entity position, target position, evidence) of the rules that are no lines."""
+        """Firings (entity position, target position, evidence) of the other rules that are no lines."""
         rows = [np.zeros((0, 3), np.int64)]
         position = {int(t): i for i, t in enumerate(self.targets)}
         for row in self.general:

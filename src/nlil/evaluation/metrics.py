@@ -14,8 +14,9 @@ from .ranking import Ranks
 
 @dataclass(frozen=True)
 class Metrics:
-    """`values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes,
-    precision, recall and f1 for other unary targets; fixpoint_precision, fixpoint_recall and fixpoint_f1
+    """`values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes
+    (r@k_related: of objects with a relation, r@k_unrelated: without); precision, recall and f1 for other
+    unary targets; fixpoint_precision, fixpoint_recall and fixpoint_f1
     for recursive targets: the same of what the confident rules derive when no target fact is given;
     auc and accuracy where the split has negatives."""
 
@@ -60,8 +61,10 @@ class Metrics:
         return table
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{name}</td><td>{value:.4f}</td></tr>" for name, value in self.values.items())
-        return f"<table><caption>{self.num_queries} queries, {self.num_rules} rules</caption>{rows}</table>"
+        from ..logic.html import table_html
+
+        rows = [(name, f"{value:.4f}") for name, value in self.values.items()]
+        return table_html(("figure", "value"), rows, f"{self.num_queries} queries, {self.num_rules} rules")
 
 
 def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, float]:
@@ -75,9 +78,18 @@ def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, 
     }
 
 
-def recall_figures(rank: Doubles) -> dict[str, float]:
-    """r@k: the share of all objects whose class has realistic rank <= k."""
-    return {f"r@{k}": _mean(rank <= k) for k in (1, 5)}
+def recall_figures(rank: Doubles, related: Mask | None = None) -> dict[str, float]:
+    """r@k: the share of all objects whose class has realistic rank <= k.
+
+    `related`: which objects have a relation; then the shares among those and among the others too, where there are
+    any.
+
+    >>> recall_figures(np.array([1.0, 2.0, 9.0]), np.array([True, True, False]))["r@1_related"]
+    0.5
+    """
+    parts = {"": rank} if related is None else {"": rank, "_related": rank[related], "_unrelated": rank[~related]}
+    return {f"r@{k}{ending}": _mean(some <= k) for ending, some in parts.items() if len(some) or not ending
+            for k in (1, 5)}
 
 
 def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[str, float]:
@@ -106,6 +118,13 @@ def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
     above = (evidence >= high[:, None]).sum(axis=1)
     tied = ((evidence >= low[:, None]) & (evidence < high[:, None])).sum(axis=1)
     return above + (tied + 1) / 2
+
+
+def score_ranks(scores: Doubles, answer: Longs) -> Doubles:
+    """`class_ranks` of real scores of any range, rounded as those of rules are before they are compared."""
+    rounded = np.round(scores, 9)
+    own = rounded[np.arange(len(answer)), answer][:, None]
+    return np.asarray((rounded > own).sum(axis=1) + ((rounded == own).sum(axis=1) + 1) / 2, np.float64)
 
 
 def _mean(values: np.ndarray) -> float:

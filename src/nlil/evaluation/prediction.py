@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,22 @@ class Answer:
                 "known": self.known}
 
 
+class Answers(list[Answer]):
+    """The ranked answers of one query: a list that a notebook shows as a table."""
+
+    def __init__(self, query: Query, answers: Iterable[Answer]) -> None:
+        super().__init__(answers)
+        self.query = query
+
+    def _repr_html_(self) -> str:
+        from ..logic.html import table_html
+
+        calibrated = any(answer.probability is not None for answer in self)
+        columns = ("answer", "score", *(("probability",) if calibrated else ()), "known")
+        rows = [(a.label, a.score, *((a.probability,) if calibrated else ()), a.known) for a in self]
+        return table_html(columns, rows, str(self.query))
+
+
 class Predictor:
     """Answers queries over one base; keep it for many queries."""
 
@@ -47,7 +64,7 @@ class Predictor:
         self.calibration = calibration or Calibration({})
         self.ranker = Ranker(self.rules, kb, threads, memory)
 
-    def predict(self, query: str | Query, top: int = 10) -> list[Answer]:
+    def predict(self, query: str | Query, top: int = 10) -> Answers:
         """The best `top` answers; for a query without `?` the one answer with its score, own fact hidden."""
         query = parse_query(query) if isinstance(query, str) else query
         predicate = self.resolve(query)
@@ -57,7 +74,7 @@ class Predictor:
         if len(open_places) > 1:
             raise NlilError(f"{query}: one argument may be '?', got {len(open_places)}; ask p(a, ?) or p(?, b)")
         if predicate.arity == 1:
-            return self._members(target, ids[0], top)
+            return Answers(query, self._members(target, ids[0], top))
         direction = 1 if open_places == [0] else 0
         known_end, asked = (ids[1], ids[0]) if direction else (ids[0], ids[1])
         assert known_end is not None
@@ -68,7 +85,7 @@ class Predictor:
         facts = self.known.of(target)
         sides = (facts.subject, facts.object)
         known = sides[1 - direction][sides[direction] == known_end]
-        return self._answers(evidence, known, top, asked, 2)
+        return Answers(query, self._answers(evidence, known, top, asked, 2))
 
     def _members(self, target: int, entity: int | None, top: int) -> list[Answer]:
         scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
@@ -95,6 +112,6 @@ class Predictor:
 
 
 def predict(rules: RuleSet, kb: KnowledgeBase, query: str | Query, top: int = 10, known: Facts | None = None,
-            threads: int = 1, memory: int = 2**30) -> list[Answer]:
+            threads: int = 1, memory: int = 2**30) -> Answers:
     """The best answers of one query."""
     return Predictor(rules, kb, known, threads, memory).predict(query, top)

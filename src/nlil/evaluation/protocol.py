@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs
+from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..logic.predicate import Predicate
@@ -111,7 +111,16 @@ def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
     for p in np.unique(facts.predicate):
         mine = facts.predicate == p
         by_predicate[str(kb.predicates[p])] = {**recall_figures(rank[mine]), "num_queries": int(mine.sum())}
-    return recall_figures(rank), by_predicate, len(facts)
+    return recall_figures(rank, has_relation(kb)[facts.subject]), by_predicate, len(facts)
+
+
+def has_relation(kb: KnowledgeBase) -> Mask:
+    """Which entities are in a binary fact that somebody stated: what follows from boxes is no relation."""
+    stated = kb.binary[~np.isin(kb.binary.predicate, list(kb.geometry))]
+    related = np.zeros(kb.num_entities, bool)
+    related[stated.subject] = True
+    related[stated.object] = True
+    return related
 
 
 def _members(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,

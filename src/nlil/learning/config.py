@@ -10,9 +10,12 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, closest
+
+if TYPE_CHECKING:
+    from ..data.options import DataOptions
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -21,6 +24,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
               "levels": 0, "steps": 2, "negative_sampling": "uniform", "beam": 1, "neural_constants": 0,
               "priors": False, "conjunctions": 0, "exclusions": False, "refine": False, "weigh": False, "restarts": 8,
               "epochs": 100, "patience": 20},
+    # The paper's sizes for scene graphs (T = 3, L = 2, C = 4); classes are weighed together, at most 30 rules for one.
+    "scene": {"joint": True, "top_rules": 30, "steps": 3, "levels": 2, "formulas": 4},
 }
 
 
@@ -39,7 +44,8 @@ class LearnerConfig:
     typed: bool = True  # variants of chains with a unary filter, where they raise confidence
     conjunctions: int = 10  # conjunctions of statements tried for a target, kept where validation facts gain; 0: none
     exclusions: bool = True  # what never holds together with a target rules candidates out; not with search=neural
-    top_rules: int = 0  # rules kept for each target, best first; 0: all
+    top_rules: int = 0  # rules kept for each target, best first (with joint: for each class on average); 0: all
+    joint: bool = False  # rules of object classes are chosen and weighed together; not with search=neural
     samples: int = 1_000  # facts of each target from which chains longer than 2 are grown
     candidates: int = 200  # longer chains counted exactly for each target
     max_paths: float = 7e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
@@ -80,6 +86,12 @@ class LearnerConfig:
     aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
     aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
     weigh: bool = True  # after counting, how much each kind of rule counts is fitted on validation facts (200 or more)
+    geometry: bool = True  # boxes of a scene graph become predicates: large(X), left_of(X, Y)
+    drop: tuple[str, ...] = ()  # relations of the data that are left out
+    merge: str = ""  # file or folder of name merges, a line each: car: car,cars
+    min_count: int = 0  # predicates with fewer training facts are left out; objects of such a class stay; 0: none is
+    num_classes: int = 150  # targets of a scene graph unless named: its most frequent classes
+    cuts: int = 10  # quantile bins that a number of an object is cut into
     time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none
     device: str = "auto"  # auto, cpu, cuda
     threads: int = 0  # CPU threads; 0: all cores
@@ -93,7 +105,8 @@ class LearnerConfig:
         self._check("temperature", 0 < self.temperature <= 1, "above 0, at most 1")
         self._check("dim", self.dim % max(1, self.attention_heads) == 0, "a multiple of attention_heads")
         for key in ("steps", "heads", "instances", "formulas", "vocabulary", "positives", "batch", "dim", "layers",
-                    "attention_heads", "restarts", "epochs", "beam", "neural_candidates", "step_edges", "meet_edges"):
+                    "attention_heads", "restarts", "epochs", "beam", "neural_candidates", "step_edges", "meet_edges",
+                    "num_classes"):
             self._check(key, getattr(self, key) >= 1, "1 or more")
         for key in ("rate", "score_rate"):
             self._check(key, getattr(self, key) > 0, "more than 0")
@@ -106,9 +119,16 @@ class LearnerConfig:
         self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
         for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates",
                     "conjunctions", "max_paths", "neural_targets", "neural_facts", "neural_constants", "domain",
-                    "levels", "negatives", "entropy", "patience", "extract_samples"):
+                    "levels", "negatives", "entropy", "patience", "extract_samples", "min_count"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
+        self._check("cuts", self.cuts >= 2, "2 or more")
         self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
+
+    def data_options(self) -> DataOptions:
+        """The choices that are about the facts: what `load_dataset` takes."""
+        from ..data.options import KEYS, DataOptions  # late: a help page must not wait for Arrow
+
+        return DataOptions(**{key: getattr(self, key) for key in KEYS})
 
     def _check(self, key: str, holds: bool, expected: str) -> None:
         if not holds:

@@ -18,6 +18,7 @@ from ..engine.edges import edge_index, num_paths
 from ..engine.evaluator import Evaluator
 from ..engine.statistics import rule_stats
 from ..errors import NlilError
+from ..evaluation.fidelity import Fidelity
 from ..evaluation.weighing import fitted
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
@@ -31,6 +32,7 @@ from ..search.options import CountOptions
 from .adding import with_conjunctions
 from .checkpoint import Checkpoint
 from .config import LearnerConfig
+from .joint import class_rules, is_joint
 from .lengths import can_try, helpful_lengths
 from .neural import search_neural
 from .reasons import allowed_predicates, missing_reasons
@@ -49,7 +51,8 @@ class Learned:
     """What `fit` returns: the rules, how they were asked for, and what was not found.
 
     `missing` gives for each target without rules the reason and what to change. `attentions` has what training
-    attended to, by names such as `uncle/2|operators`.
+    attended to, by names such as `uncle/2|operators`. `fidelity` is there where the rules imitate a classifier, and
+    `target_scores` has the path and the sha256 of the file with what it says, if it was a file.
     """
 
     rules: RuleSet
@@ -61,6 +64,8 @@ class Learned:
     history: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     attentions: Mapping[str, np.ndarray] = field(default_factory=dict)
+    fidelity: Fidelity | None = None
+    target_scores: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder; see `nlil.learning.run.save_run`."""
@@ -94,6 +99,9 @@ class Learner:
         config = self.config
         chosen = self._targets(kb, targets)
         ids = np.array([kb.predicate_id(p) for p in chosen], np.int32)
+        if is_joint(kb, ids, config):
+            rules = class_rules(kb, self._body(kb), ids, config, progress, stop)
+            return Learned(rules, config, tuple(chosen), stop.cut, {}, time.monotonic() - started)
         negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
         options = self._count_options(stop, can_try(kb, None if splits is None else splits.valid))
         parts: list[RuleSet] = []

@@ -9,6 +9,8 @@
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
     calibration.json   what scores mean as probabilities (once it was fitted; see calibrating.py)
+    fidelity.json      how well the rules imitate a classifier (only of rules that do; see imitation.py)
+    feedback.json      rules that people accepted or rejected (once somebody has; see feedback.py)
     checksums.json     sha256 of every file above, verified on load
     curves.png         history.jsonl as a picture (only after training); without a checksum, as no command reads it
     checkpoint/        unfinished work; see checkpoint.py
@@ -22,7 +24,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +55,9 @@ FORMAT = 2
 """2: the history has a file of its own."""
 REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet")
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
-METRICS, CALIBRATION = "metrics.json", "calibration.json"
-LATER = (ATTENTIONS, CURVES, METRICS, CALIBRATION)
+METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.json"
+FIDELITY = "fidelity.json"
+LATER = (ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
 """Files that not every run has: those of a run that is replaced must not stay."""
 
 
@@ -70,6 +73,7 @@ class RunInfo:
     seconds: float
     versions: Mapping[str, str]
     seed: int = 0
+    target_scores: Mapping[str, str] = field(default_factory=dict)
 
 
 def save_run(
@@ -125,6 +129,7 @@ def load_run(path: str | Path) -> Learned:
 
 def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     """The Learned value and where it comes from."""
+    from ..evaluation.fidelity import Fidelity
     from .learner import Learned
 
     path = Path(path)
@@ -140,6 +145,8 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             seconds=info.seconds,
             history=_load_history(path),
             attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
+            fidelity=Fidelity.from_dict(read_json(path / FIDELITY)) if (path / FIDELITY).is_file() else None,
+            target_scores=info.target_scores,
         )
     except RunError:
         raise
@@ -167,6 +174,7 @@ def load_info(path: str | Path) -> RunInfo:
             seconds=float(values["seconds"]),
             versions=dict(values["versions"]),
             seed=int(values["seed"]),
+            target_scores=dict(values.get("target_scores") or {}),
         )
     except (KeyError, ValueError, TypeError) as error:
         raise RunError(f"run.json does not describe a run ({error}); learn again", path) from error
@@ -214,6 +222,7 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
         "created_by": f"nlil {versions().get('nlil', '')}".strip(),
         "source": source,
         "checksum": checksum,
+        "target_scores": dict(learned.target_scores) or None,
         "seed": learned.config.seed,
         "num_rules": len(rules),
         "targets": [[p.name, p.arity] for p in learned.targets],
@@ -232,6 +241,8 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     write_json_lines(folder / HISTORY, learned.history)
     if learned.attentions:
         write_arrays(folder / ATTENTIONS, learned.attentions)
+    if learned.fidelity is not None:
+        replace_json(folder / FIDELITY, learned.fidelity.to_dict())
     replace_json(folder / "checksums.json", {file.name: sha256(file) for file in sorted(folder.iterdir())})
 
 

@@ -17,12 +17,16 @@ from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
 from ..errors import ConfigError, UnknownName
 from ..logic.predicate import Predicate
-from ..logic.rule import SMOOTHING, Rule, RuleStats, ScoredRule
+from ..logic.rule import SMOOTHING, Rule, RuleStats, ScoredRule, rules_html
+from ..logic.text import atom_text, readable_text
 from .coding import NO_STEP, Row, decode, encode
 from .exclusion import Exclusion
 
 UNKNOWN = -1
 """pca_body of a unary head."""
+
+SHOWN = 20
+"""Rules that a notebook shows."""
 
 COLUMNS = ("head", "head_entity", "fixed", "end", "distinct", "support", "body_size", "head_size", "pca_body")
 
@@ -202,6 +206,17 @@ class RuleSet:
     def __iter__(self) -> Iterator[ScoredRule]:
         return (self[row] for row in range(len(self)))
 
+    def _repr_html_(self) -> str:
+        """The best rules as a table, with labels."""
+        count = min(SHOWN, len(self))
+        caption = f"{count:,} of {len(self):,} rules" if count < len(self) else f"{count:,} rules"
+        return rules_html(self.top(count), self._readable, caption)
+
+    def _readable(self, rule: Rule) -> str:
+        entities, predicates = self.entity_labels, self.predicate_labels
+        return readable_text(rule, lambda name: entities.get(name) or atom_text(name),
+                             lambda name: predicates.get(name) or atom_text(name))
+
     # choosing -------------------------------------------------------------------------------------
 
     def take(self, rows: Longs | Mask) -> RuleSet:
@@ -225,11 +240,15 @@ class RuleSet:
         return replace(self.take(np.isin(self.head, found)), exclusions=exclusions)
 
     def order(self) -> Longs:
-        """Rows from best to worst: weight, support, then fewer steps, then row."""
+        """Rows from best to worst: weight, support, then fewer steps, then row.
+
+        Where all rules count (top = 0) priors come last: weights fitted together put there what negations take away.
+        """
         size = np.zeros(len(self), np.int64)
         size[: self.num_lines] = (self.steps != NO_STEP).sum(axis=1)
         size[self.num_lines :] = [rule.length for rule in self.general]
-        return np.lexsort((size, -self.support.astype(np.int64), -self.weights))
+        is_last = (size == 0) & (self.aggregation.top == 0) & (self.aggregation.kind == "noisy-or")
+        return np.lexsort((size, -self.support.astype(np.int64), -self.weights, is_last))
 
     def top(self, count: int) -> list[ScoredRule]:
         """The `count` best rules, best first."""

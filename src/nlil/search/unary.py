@@ -10,6 +10,7 @@ variables that concerns bodies u(X) only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,6 +136,23 @@ def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, cons
     return index
 
 
+def list_bodies(edges: EdgeIndex, entities: Ids, bodies: Bodies, moves: int, constants: bool = False,
+                size: int = 2**20) -> Iterator[tuple[int, Longs, Longs]]:
+    """(first entity's place, pointer, bodies) of block after block of entities; those of one are sorted, once each."""
+    out = np.zeros(size, np.int64)
+    pointer = np.zeros(len(entities) + 1, np.int64)
+    begin = 0
+    while begin < len(entities):
+        pointer[begin] = 0
+        end = _list_bodies(edges, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants,
+                           out, pointer)
+        if end == begin:
+            out = np.zeros(2 * len(out), np.int64)
+            continue
+        yield begin, pointer[begin : end + 1], out[: pointer[end]]
+        begin = end
+
+
 def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple[Longs, Longs]:
     both, place = np.unique(np.concatenate((keys, more)), return_inverse=True)
     total = np.bincount(place, weights=np.concatenate((counts, more_counts)), minlength=len(both))
@@ -147,40 +165,30 @@ def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: Coun
     kb = kb.crisp
     bodies = Bodies(edges, kb.num_predicates, max(options.max_length - 1, 0))
     constants = options.constants and kb.graph_of is None
-    entities = np.flatnonzero(kb.domain)
+    entities = np.flatnonzero(kb.domain).astype(np.int32)
     targets_of = _targets_of(kb, targets)
-    out = np.zeros(min(max(options.memory // 64, 2**16), 2**22), np.int64)
-    pointer = np.zeros(len(entities) + 1, np.int64)
     none = np.zeros(0, np.int64)
     body_keys, body_counts, pair_keys, pair_counts = none, none, none, none
-    begin = 0
-    while begin < len(entities):
+    size = min(max(options.memory // 64, 2**16), 2**22)
+    for begin, pointer, held in list_bodies(edges, entities, bodies, bodies.moves, constants, size):
         if options.stop is not None and options.stop():
             # Counts of a part of the entities are no statistics: nothing is better than something wrong.
             targets, pair_keys, pair_counts = targets[:0], none, none
             break
         progress("paths", begin, len(entities))
-        pointer[begin] = 0
-        end = _list_bodies(edges, entities, begin, bodies.moves, bodies.base, bodies.ends, bodies.constants_from,
-                           constants, out, pointer)
-        if end == begin:
-            out = np.zeros(2 * len(out), np.int64)
-            continue
-        held = out[: pointer[end]]
         found, place, count = np.unique(held, return_inverse=True, return_counts=True)
         body_keys, body_counts = _merge(body_keys, body_counts, found, count)
-        owner = np.repeat(np.arange(begin, end), np.diff(pointer[begin : end + 1]))
+        owner = np.repeat(np.arange(begin, begin + len(pointer) - 1), np.diff(pointer))
         for t in range(len(targets)):
             mine = np.bincount(place[targets_of[t][entities[owner]]], minlength=len(found))
             some = np.flatnonzero(mine)
             pair_keys = np.concatenate((pair_keys, found[some] * len(targets) + t))
             pair_counts = np.concatenate((pair_counts, mine[some]))
-        begin = end
     pair_keys, pair_counts = _merge(none, none, pair_keys, pair_counts)
     body, target = np.divmod(pair_keys, max(len(targets), 1))
-    size = body_counts[np.searchsorted(body_keys, body)]
+    sizes = body_counts[np.searchsorted(body_keys, body)]
     progress("paths", len(entities), len(entities))
-    return _select(kb, bodies, targets[target] if len(targets) else target, body, pair_counts, size, options)
+    return _select(kb, bodies, targets[target] if len(targets) else target, body, pair_counts, sizes, options)
 
 
 def _select(kb: KnowledgeBase, bodies: Bodies, target: Ids, body: Longs, support: Longs, size: Longs,

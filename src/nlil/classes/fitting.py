@@ -1,0 +1,257 @@
+"""Weights of (pattern, class) pairs: a softmax over classes of bias + the weights of the patterns that hold.
+
+All sums run over blocks of objects that are added up in their order, so the number of threads changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, offsets
+from ..engine.kernels import compiled
+from ..engine.pool import Pool
+from .lbfgs import minimise
+from .patterns import ranges
+
+BLOCK = 4096
+"""Objects of one task."""
+
+Shares = tuple[Longs, Ids, Doubles]
+"""(pointer, class, share): the classes of object i are pointer[i] .. pointer[i + 1], with shares that sum to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Objects with their class (a position among the targets; the last: none of them) and their patterns.
+
+    `soft` says how much of each class an object is, where that is known (what a classifier says); `label` is then
+    the largest share, and what is counted.
+    """
+
+    label: Ids
+    pointer: Longs
+    column: Ids
+    num_classes: int
+    soft: Shares | None = None
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def part(self, chosen: Longs) -> Labelled:
+        """The chosen objects alone."""
+        pointer, place = ranges(self.pointer, chosen)
+        soft = None
+        if self.soft is not None:
+            first, share = ranges(self.soft[0], chosen)
+            soft = first, self.soft[1][share], self.soft[2][share]
+        return Labelled(self.label[chosen], pointer, self.column[place], self.num_classes, soft)
+
+    @property
+    def shares(self) -> Shares:
+        if self.soft is not None:
+            return self.soft
+        return np.arange(len(self) + 1, dtype=np.int64), self.label, np.ones(len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """weight[i] is what pattern[i] says for the class target[i]; pairs sorted by (pattern, target)."""
+
+    pattern: Ids
+    target: Ids
+    weight: Doubles
+    bias: Doubles
+
+    def __len__(self) -> int:
+        return len(self.pattern)
+
+    @classmethod
+    def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles) -> Model:
+        order = np.lexsort((target, pattern))
+        return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias)
+
+    def added(self, pattern: Ids, target: Ids) -> Model:
+        return Model.of(np.concatenate((self.pattern, pattern)), np.concatenate((self.target, target)),
+                        np.concatenate((self.weight, np.zeros(len(pattern)))), self.bias)
+
+    def part(self, keep: np.ndarray) -> Model:
+        return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias)
+
+
+def only(data: Labelled, patterns: Ids) -> tuple[Longs, Ids]:
+    """(pointer, column) of the given patterns alone, numbered by their position."""
+    index = np.full(int(max(data.column.max(initial=-1), patterns.max(initial=-1))) + 1, -1, np.int32)
+    index[patterns] = np.arange(len(patterns), dtype=np.int32)
+    column = index[data.column]
+    keep = column >= 0
+    before = np.concatenate(([0], np.cumsum(keep)))
+    return before[data.pointer], column[keep]
+
+
+@compiled
+def _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores):
+    """scores = the probabilities of object i; returns the logarithm of their sum before, less the largest."""
+    scores[:] = bias
+    for k in range(pointer[i], pointer[i + 1]):
+        for e in range(entry_pointer[column[k]], entry_pointer[column[k] + 1]):
+            scores[entry_target[e]] += weight[e]
+    top = scores.max()
+    total = 0.0
+    for c in range(len(scores)):
+        scores[c] = np.exp(scores[c] - top)
+        total += scores[c]
+    for c in range(len(scores)):
+        scores[c] /= total
+
+
+@compiled
+def _loss_of_block(pointer, column, shares, begin, end, entry_pointer, entry_target, weight, bias, gradient, of_bias):
+    """Cross-entropy of the shares under the softmax; `gradient` and `of_bias` grow by its slopes."""
+    loss = 0.0
+    share_pointer, label, share = shares
+    scores = np.zeros(len(bias))
+    for i in range(begin, end):
+        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores)
+        for s in range(share_pointer[i], share_pointer[i + 1]):
+            loss -= share[s] * np.log(max(scores[label[s]], 1e-300))
+        for s in range(share_pointer[i], share_pointer[i + 1]):
+            scores[label[s]] -= share[s]
+        of_bias += scores
+        for k in range(pointer[i], pointer[i + 1]):
+            for e in range(entry_pointer[column[k]], entry_pointer[column[k] + 1]):
+                gradient[e] += scores[entry_target[e]]
+    return loss
+
+
+def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int) -> Model:
+    """The model with the weights and biases that make the classes of the objects most probable (L-BFGS)."""
+    used, place = np.unique(model.pattern, return_inverse=True)
+    pointer, column = only(data, used)
+    entry_pointer = offsets(place.astype(np.int32), len(used))
+    pool: Pool[None] = Pool(lambda: None, threads)
+    blocks, shares = list(range(0, len(data), BLOCK)), data.shares
+    count, size = len(model), max(len(data), 1)
+
+    def loss(parameters: Doubles) -> tuple[float, Doubles]:
+        weight, bias = parameters[:count].copy(), parameters[count:].copy()
+
+        def run(_: None, begin: int) -> tuple[float, Doubles]:
+            gradient = np.zeros(len(parameters))
+            end = min(begin + BLOCK, len(data))
+            return _loss_of_block(pointer, column, shares, begin, end, entry_pointer, model.target, weight, bias,
+                                  gradient[:count], gradient[count:]), gradient
+
+        total, gradient = 0.0, np.zeros(len(parameters))
+        for part, its in pool.map(run, blocks):
+            total += part
+            gradient += its
+        total += 0.5 * penalty * float(np.add.reduce(weight * weight))
+        gradient[:count] += penalty * weight
+        return total / size, gradient / size
+
+    start = np.concatenate((model.weight, model.bias))
+    found = minimise(loss, start, steps)
+    return Model(model.pattern, model.target, found[:count], found[count:])
+
+
+@compiled
+def _losses_of_block(pointer, column, share_pointer, share_class, share, begin, end, entry_pointer, entry_target,
+                     weight, bias, missed):
+    scores = np.zeros(len(bias))
+    for i in range(begin, end):
+        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores)
+        for k in range(pointer[i], pointer[i + 1]):
+            for e in range(entry_pointer[column[k]], entry_pointer[column[k] + 1]):
+                missed[e] += np.log(max(1.0 + scores[entry_target[e]] * (np.exp(-weight[e]) - 1.0), 1e-300))
+        for s in range(share_pointer[i], share_pointer[i + 1]):
+            for k in range(pointer[i], pointer[i + 1]):
+                for e in range(entry_pointer[column[k]], entry_pointer[column[k] + 1]):
+                    if entry_target[e] == share_class[s]:
+                        missed[e] += share[s] * weight[e]
+
+
+def losses(model: Model, data: Labelled, threads: int) -> Doubles:
+    """What the logarithm of the likelihood would lose without each pair, all others as they are."""
+    used, place = np.unique(model.pattern, return_inverse=True)
+    pointer, column = only(data, used)
+    entry_pointer = offsets(place.astype(np.int32), len(used))
+    shares = data.shares
+
+    def run(_: None, begin: int) -> Doubles:
+        missed = np.zeros(len(model))
+        _losses_of_block(pointer, column, *shares, begin, min(begin + BLOCK, len(data)), entry_pointer, model.target,
+                         model.weight, model.bias, missed)
+        return missed
+
+    total = np.zeros(len(model))
+    pool: Pool[None] = Pool(lambda: None, threads)
+    for part in pool.map(run, range(0, len(data), BLOCK)):
+        total += part
+    return total
+
+
+@compiled
+def _probabilities(pointer, column, begin, end, entry_pointer, entry_target, weight, bias, out):
+    scores = np.zeros(len(bias))
+    for i in range(begin, end):
+        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores)
+        out[i - begin] = scores
+
+
+@compiled
+def _scatter(pointer, column, shares, begin, end, probability, first, last, gradient, curvature):
+    share_pointer, label, share = shares
+    for i in range(begin, end):
+        for k in range(pointer[i], pointer[i + 1]):
+            f = column[k]
+            for c in range(first, last):
+                p = probability[i - begin, c]
+                gradient[f, c] -= p
+                curvature[f, c] += p * (1 - p)
+            for s in range(share_pointer[i], share_pointer[i + 1]):
+                if first <= label[s] < last:
+                    gradient[f, label[s]] += share[s]
+
+
+def slopes(model: Model, data: Labelled, num_patterns: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """(patterns, classes): how the logarithm of the likelihood changes with a weight, first and second derivative."""
+    used, place = np.unique(model.pattern, return_inverse=True)
+    pointer, column = only(data, used)
+    entry_pointer = offsets(place.astype(np.int32), len(used))
+    classes, shares = data.num_classes, data.shares
+    gradient = np.zeros((num_patterns, classes), np.float32)
+    curvature = np.zeros((num_patterns, classes), np.float32)
+    pool: Pool[None] = Pool(lambda: None, threads)
+    edges = np.linspace(0, classes, min(pool.threads, classes) + 1).astype(int)
+    wide = 4 * BLOCK
+    for begin in range(0, len(data), wide):
+        end = min(begin + wide, len(data))
+        probability = np.zeros((end - begin, classes), np.float32)
+
+        def run(_: None, first: int, begin: int = begin, end: int = end, out: np.ndarray = probability) -> int:
+            last = min(first + BLOCK // 4, end)
+            _probabilities(pointer, column, first, last, entry_pointer, model.target, model.weight, model.bias,
+                           out[first - begin : last - begin])
+            return 0
+
+        def add(_: None, some: tuple[int, int], begin: int = begin, end: int = end, out: np.ndarray = probability
+                ) -> int:
+            _scatter(data.pointer, data.column, shares, begin, end, out, some[0], some[1], gradient, curvature)
+            return 0
+
+        pool.map(run, range(begin, end, BLOCK // 4))
+        pool.map(add, list(pairwise(edges)))
+    return gradient, curvature
+
+
+def scores(model: Model, pointer: Longs, column: Ids, num_patterns: int) -> Doubles:
+    """(objects, classes): bias + weights, for tests and for the scale of the evidence."""
+    from scipy import sparse
+
+    held = sparse.csr_matrix((np.ones(len(column)), column, pointer), shape=(len(pointer) - 1, num_patterns))
+    weights = sparse.csr_matrix((model.weight, (model.pattern, model.target)),
+                                shape=(num_patterns, len(model.bias)))
+    return np.asarray((held @ weights).todense()) + model.bias

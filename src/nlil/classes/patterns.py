@@ -1,0 +1,201 @@
+"""Patterns: every body that may speak about an object, and the objects for which it holds.
+
+    k(X, Z1), r(Z1, Z2), u(Z2)   a path from X to a class or an attribute     k(X, Z1)   a bare relation
+    k(X, Z1), u(Z1), v(Z1)       a class and an attribute of a neighbour      u(Z1)      X's graph has a u
+    u(X)                         an attribute of X itself, never its class
+
+All variables distinct, every class of X hidden. Predicates that come from boxes and numbers (`kb.geometry`) are said
+about X itself and of one step: `size_over_12pct(X)`, `above(X, Z1), car(Z1)`; their longer paths are countless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, offsets
+from ..data.kb import KnowledgeBase
+from ..engine.edges import edge_index, num_paths
+from ..logic.formula import ANY, And, Formula, Statement, X
+from ..logic.predicate import Step
+from ..rules.coding import NO_STEP
+from ..search.unary import Bodies, list_bodies
+
+BYTES_OF_ENTRY = 48
+"""Of one (object, pattern) pair while patterns are listed and numbered."""
+
+
+def ranges(pointer: Longs, chosen: Longs) -> tuple[Longs, Longs]:
+    """The ranges pointer[i] .. pointer[i + 1] of the chosen i one after the other: (new pointer, places)."""
+    count = np.diff(pointer)[chosen]
+    new = np.concatenate(([0], np.cumsum(count)))
+    return new, np.repeat(pointer[chosen] - new[:-1], count) + np.arange(new[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Row i of (pointer, column) has the patterns of entities[i], ascending. `body` says what a pattern is."""
+
+    kb: KnowledgeBase
+    entities: Ids
+    pointer: Longs
+    column: Ids
+    body: tuple[Formula, ...]
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+    @property
+    def sizes(self) -> Longs:
+        """Objects of each pattern."""
+        return np.bincount(self.column, minlength=len(self)).astype(np.int64)
+
+    def rows(self, chosen: Longs) -> tuple[Longs, Ids]:
+        """(pointer, column) of the given objects."""
+        pointer, place = ranges(self.pointer, chosen)
+        return pointer, self.column[place]
+
+    def members(self) -> tuple[Longs, Ids]:
+        """(pointer, row) of each pattern: the other way round, rows ascending."""
+        order = np.argsort(self.column, kind="stable")
+        owner = np.repeat(np.arange(len(self.entities), dtype=np.int32), np.diff(self.pointer))
+        return offsets(self.column[order], len(self)), owner[order]
+
+    def with_pairs(self, pairs: list[tuple[int, int]], rows: list[Ids]) -> Patterns:
+        """These and the conjunctions of `pairs`, which hold for `rows`."""
+        if not pairs:
+            return self
+        owner = np.repeat(np.arange(len(self.entities), dtype=np.int64), np.diff(self.pointer))
+        new = np.repeat(np.arange(len(self), len(self) + len(pairs)), [len(r) for r in rows])
+        key = np.concatenate((owner, *rows)) * (len(self) + len(pairs)) + np.concatenate((self.column, new))
+        key.sort()
+        owner, column = np.divmod(key, len(self) + len(pairs))
+        body = self.body + tuple(And(self.body[i], self.body[j]) for i, j in pairs)
+        return replace(self, pointer=offsets(owner, len(self.entities)), column=column.astype(np.int32), body=body)
+
+
+def find_patterns(kb: KnowledgeBase, entities: Ids, moves: int, least: int, memory: int) -> Patterns:
+    """The patterns that hold for at least `least` of the objects; of several for the same objects the simplest."""
+    kb = kb.crisp
+    bodies = Bodies(edge_index(kb), kb.num_predicates, moves)
+    parts = list(_listed(kb, entities, bodies, memory))
+    owner = np.concatenate([part[0] for part in parts])
+    number = np.concatenate([part[1] for part in parts])
+    del parts
+    known, place, count = np.unique(number, return_inverse=True, return_counts=True)
+    kept = _simplest(known, place, count, owner, bodies, least)
+    index = np.full(len(known), -1, np.int32)
+    index[kept] = np.arange(len(kept), dtype=np.int32)
+    column = index[place]
+    owner, column = owner[column >= 0], column[column >= 0]
+    order = np.lexsort((column, owner))
+    body = tuple(_body(kb, bodies, int(n)) for n in known[kept])
+    return Patterns(kb, entities, offsets(owner[order], len(entities)), column[order], body)
+
+
+def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int) -> Iterator[tuple[Ids, Longs]]:
+    """(row of the object, number of the pattern), by kind."""
+    geometry = sorted(kb.geometry)
+    plain = kb.without(geometry)
+    unary = np.array([predicate.arity == 1 for predicate in kb.predicates])
+    moves = bodies.moves
+    edges = edge_index(plain)
+    while moves > 1 and sum(num_paths(edges, moves)) * BYTES_OF_ENTRY > memory / 2:
+        moves -= 1
+    yield _walked(plain, entities, bodies, moves)
+    if geometry:
+        others = np.ones(kb.num_predicates, bool)
+        others[geometry] = False
+        about_itself = kb.without(np.flatnonzero(others | ~unary).tolist())
+        yield _walked(about_itself, entities, bodies, 0)
+        near = others.copy()
+        near[list(kb.classes)] = False
+        near |= unary & ~others
+        yield _walked(kb.without(np.flatnonzero(near).tolist()), entities, bodies, min(bodies.moves, 1))
+    yield _in_graph(kb, entities, bodies)
+    if bodies.moves:
+        yield _described(plain, entities, bodies)
+
+
+def _described(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, Longs]:
+    """Neighbours by class and attribute: of each edge of X to Z1 every class of Z1 with every other unary of Z1."""
+    edges = edge_index(kb)
+    is_class = np.zeros(kb.num_predicates, bool)
+    is_class[list(kb.classes)] = True
+    owner, there = ranges(edges.pointer, entities.astype(np.int64))
+    row = np.repeat(np.arange(len(entities), dtype=np.int32), np.diff(owner))
+    code, node = edges.code[there].astype(np.int64), edges.neighbour[there]
+    seen = node != entities[row]
+    row, code, node = row[seen], code[seen], node[seen]
+    pointer, place = ranges(edges.unary_pointer, node.astype(np.int64))
+    edge = np.repeat(np.arange(len(node)), np.diff(pointer))
+    unary = edges.unary_predicate[place]
+    of_class, of_other = is_class[unary], ~is_class[unary]
+    # The classes of an edge's end, then for each of them the others of the same end.
+    class_edge, classes = edge[of_class], unary[of_class]
+    first = offsets(edge[of_other], len(node))
+    pointer, place = ranges(first, class_edge)
+    pair = np.repeat(np.arange(len(class_edge)), np.diff(pointer))
+    number = (code[class_edge[pair]] * bodies.ends + classes[pair]) * bodies.ends + unary[of_other][place]
+    number += bodies.constants_from + bodies.ends
+    key = np.unique(np.stack((row[class_edge[pair]].astype(np.int64), number)), axis=1) if len(number) else None
+    return (np.zeros(0, np.int32), np.zeros(0, np.int64)) if key is None else (key[0].astype(np.int32), key[1])
+
+
+def _walked(kb: KnowledgeBase, entities: Ids, bodies: Bodies, moves: int) -> tuple[Ids, Longs]:
+    rows, numbers = [], []
+    for begin, pointer, held in list_bodies(edge_index(kb), entities, bodies, moves):
+        owner = np.repeat(np.arange(begin, begin + len(pointer) - 1, dtype=np.int32), np.diff(pointer))
+        own = (held < bodies.ends) & (held > 0)
+        is_class = np.zeros(bodies.ends, bool)
+        is_class[[p + 1 for p in kb.classes]] = True
+        keep = ~(own & is_class[np.where(own, held, 0)])
+        rows.append(owner[keep])
+        numbers.append(held[keep])
+    return np.concatenate([np.zeros(0, np.int32), *rows]), np.concatenate([np.zeros(0, np.int64), *numbers])
+
+
+def _in_graph(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, Longs]:
+    """Classes of the other objects of the same graph."""
+    graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
+    if kb.graph_of is None or not kb.classes:
+        return np.zeros(0, np.int32), np.zeros(0, np.int64)
+    labels = kb.unary[np.isin(kb.unary.predicate, list(kb.classes))]
+    key, count = np.unique(graph[labels.subject] * kb.num_predicates + labels.predicate, return_counts=True)
+    first = offsets(key // kb.num_predicates, kb.num_graphs)
+    size = np.diff(first)[graph[entities]]
+    row = np.repeat(np.arange(len(entities), dtype=np.int32), size)
+    start = np.concatenate(([0], np.cumsum(size)))[:-1]
+    place = np.repeat(first[graph[entities]] - start, size) + np.arange(len(row))
+    predicate = key[place] % kb.num_predicates
+    own = np.sort(labels.subject.astype(np.int64) * kb.num_predicates + labels.predicate)
+    mine = entities[row].astype(np.int64) * kb.num_predicates + predicate
+    found = np.minimum(np.searchsorted(own, mine), max(len(own) - 1, 0))
+    keep = (count[place] > 1) | (own[found] != mine)
+    return row[keep], bodies.constants_from + predicate[keep]
+
+
+def _simplest(known: Longs, place: Longs, count: Longs, owner: Ids, bodies: Bodies, least: int) -> Longs:
+    """Of patterns that hold for the same objects, the one with the smallest number: fewest steps."""
+    random = np.random.default_rng(0).integers(0, 2**63, int(owner.max(initial=0)) + 1, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        order = np.argsort(place, kind="stable")
+        sums = np.concatenate(([0], np.cumsum(random[owner[order]])))
+        end = np.cumsum(count)
+        print_of = sums[end] - sums[end - count]
+    frequent = np.flatnonzero(count >= least)
+    _, first = np.unique(np.stack((print_of[frequent], count[frequent]), axis=1), axis=0, return_index=True)
+    return np.sort(frequent[first])
+
+
+def _body(kb: KnowledgeBase, bodies: Bodies, number: int) -> Statement:
+    if number >= bodies.constants_from + bodies.ends:
+        rest, other = divmod(number - bodies.constants_from - bodies.ends, bodies.ends)
+        code, unary = divmod(rest, bodies.ends)
+        return Statement(X, (kb.step(code), Step(kb.predicates[unary]), Step(kb.predicates[other])), ANY)
+    if number >= bodies.constants_from:
+        return Statement(ANY, (Step(kb.predicates[number - bodies.constants_from]),), ANY)
+    steps, _ = bodies.decode(np.array([number]), bodies.moves + 1)
+    return Statement(X, tuple(kb.step(int(code)) for code in steps[0] if code != NO_STEP), ANY)

@@ -1,0 +1,170 @@
+"""Fidelity: how well rules imitate a classifier, on objects that they were not learned from.
+
+    r@k            share of the objects whose class, as the classifier says loudest, is among the first k of the rules
+    cross_entropy  of the classifier's distribution q under that of the rules p: mean of -sum_c q_c log p_c, in nats;
+                   never below `entropy`, that of q itself
+    p = softmax(temperature * evidence), the temperature fitted on the objects that the rules were learned from
+
+Where the true class is known, accuracy is that of rules and classifier alike: the share of true classes ranked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs
+from ..data.kb import KnowledgeBase
+from ..data.target_scores import TargetScores
+from ..errors import DataError
+from ..progress import Progress, silent
+from ..rules import RuleSet
+from .evidence import SCALE
+from .members import MemberScorer
+from .metrics import class_ranks, recall_figures, score_ranks
+
+SHOWN = 20
+"""Pairs and objects that are kept."""
+SAMPLE = 5_000
+"""Objects that the temperature is fitted on."""
+TEMPERATURES = (0.01, 1000.0)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """`held_out` says which objects were asked about. Accuracies are None where no true class is known.
+
+    `pairs`    what the two said where they disagree, most frequent first: classifier, rules, truth, count
+    `objects`  where they disagree most, by the total variation distance of their distributions (0 to 1)
+    """
+
+    held_out: str
+    num_objects: int
+    num_trained: int
+    values: Mapping[str, float]
+    temperature: float
+    num_known: int = 0
+    accuracy: Mapping[str, float] = field(default_factory=dict)
+    per_class: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    pairs: tuple[Mapping[str, Any], ...] = ()
+    objects: tuple[Mapping[str, Any], ...] = ()
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "pairs": list(self.pairs), "objects": list(self.objects)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Fidelity:
+        known = {f.name for f in fields(cls)}
+        if not known >= set(values):
+            raise DataError(f"fidelity: expected {', '.join(sorted(known))}, got {', '.join(sorted(values))}")
+        return cls(**{**values, "pairs": tuple(values["pairs"]), "objects": tuple(values["objects"])})
+
+    def __str__(self) -> str:
+        figures = {**self.values, **{f"accuracy of {who}": value for who, value in self.accuracy.items()}}
+        return "  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  ({self.num_objects} objects)"
+
+
+def measure_fidelity(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, world: KnowledgeBase,
+                     asked: TargetScores, held_out: str, threads: int = 0, memory: int = 2**30,
+                     progress: Progress = silent) -> Fidelity:
+    """`rules` were learned from the objects `trained` of `kb`, and are asked about the objects `asked` of `world`."""
+    temperature = _temperature(rules, kb.crisp, trained, threads, memory)
+    world = world.crisp
+    evidence = MemberScorer(rules, world, asked.classes, threads, memory).evidence(asked.entities, progress)
+    said, rules_say = asked.dense(), np.exp(_log_softmax(evidence, temperature))
+    rank = class_ranks(evidence, asked.top.astype(np.int64))
+    values = {**recall_figures(rank), "cross_entropy": _cross_entropy(said, evidence, temperature),
+              "entropy": float(-(asked.share * np.log(asked.share)).sum() / max(len(asked), 1))}
+    row, truth = _truths(world, asked)
+    true_class = dict(zip(row.tolist(), truth.tolist()))
+    return Fidelity(
+        held_out, len(asked), len(trained), values, temperature, len(row),
+        _accuracy(row, truth, evidence, said, asked.classes),
+        _per_class(rank, asked, world),
+        *_disagreements(world, asked, said, rules_say, evidence.argmax(axis=1), true_class),
+    )
+
+
+def _log_softmax(evidence: Longs, temperature: float) -> Doubles:
+    from scipy.special import log_softmax
+
+    return np.asarray(log_softmax(evidence / SCALE * temperature, axis=1))
+
+
+def _cross_entropy(said: Doubles, evidence: Longs, temperature: float) -> float:
+    return float(-(said * _log_softmax(evidence, temperature)).sum() / max(len(said), 1))
+
+
+def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threads: int, memory: int) -> float:
+    """Evidence is scaled so that scores can be told apart; this undoes it. Spread over the objects, not random."""
+    from scipy.optimize import minimize_scalar
+
+    chosen = np.zeros(len(trained), bool)
+    chosen[np.linspace(0, len(trained) - 1, min(len(trained), SAMPLE)).astype(int)] = True
+    some = trained.take(chosen)
+    evidence = MemberScorer(rules, kb, some.classes, threads, memory).evidence(some.entities)
+    said = some.dense()
+    found = minimize_scalar(lambda log: _cross_entropy(said, evidence, float(np.exp(log))),
+                            bounds=tuple(np.log(TEMPERATURES)), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _truths(world: KnowledgeBase, asked: TargetScores) -> tuple[Longs, Ids]:
+    """(row, predicate) of each known class of an object that is asked about, classes of the classifier or not."""
+    possible = world.classes or frozenset(asked.classes.tolist())
+    unary = world.unary[np.isin(world.unary.predicate, list(possible))]
+    place = np.full(world.num_entities, -1, np.int64)
+    place[asked.entities] = np.arange(len(asked))
+    row = place[unary.subject]
+    return row[row >= 0], unary.predicate[row >= 0]
+
+
+def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: Ids) -> dict[str, float]:
+    """A true class that the classifier does not know is missed by both."""
+    if not len(row):
+        return {}
+    position = np.full(max(int(truth.max()), int(classes.max())) + 1, -1, np.int64)
+    position[classes] = np.arange(len(classes))
+    answer = position[truth]
+    known = answer >= 0
+    ranks = {"classifier": score_ranks(said[row[known]], answer[known]),
+             "rules": class_ranks(evidence[row[known]], answer[known])}
+    return {who: float((rank <= 1).sum() / len(row)) for who, rank in ranks.items()}
+
+
+def _per_class(rank: Doubles, asked: TargetScores, kb: KnowledgeBase) -> dict[str, dict[str, float]]:
+    """r@k among the objects that the classifier puts into a class, the most frequent class first."""
+    count = np.bincount(asked.top, minlength=len(asked.classes))
+    order = [c for c in np.argsort(-count, kind="stable") if count[c]]
+    return {kb.predicates[asked.classes[c]].name: {**recall_figures(rank[asked.top == c]), "num_objects": int(count[c])}
+            for c in order}
+
+
+def _disagreements(kb: KnowledgeBase, asked: TargetScores, said: Doubles, rules_say: Doubles, rules_top: Longs,
+                   truth: Mapping[int, int]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """The most frequent pairs, and the objects that are farthest apart."""
+    from collections import Counter
+
+    names = [kb.predicates[c].name for c in asked.classes]
+
+    def true_name(row: int) -> str | None:
+        return kb.predicates[truth[row]].name if row in truth else None
+
+    apart = np.flatnonzero(rules_top != asked.top)
+    counts = Counter((names[asked.top[i]], names[rules_top[i]], true_name(int(i))) for i in apart)
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0][:2], item[0][2] or ""))
+    pairs = tuple({"classifier": a, "rules": b, "truth": t, "count": n} for (a, b, t), n in order[:SHOWN])
+    distance = 0.5 * np.abs(said - rules_say).sum(axis=1)
+    far = apart[np.argsort(-distance[apart], kind="stable")[:SHOWN]]
+    objects = tuple({
+        "object": kb.entities.name(int(asked.entities[i])), "distance": float(distance[i]),
+        "classifier": names[asked.top[i]], "classifier_score": float(said[i, asked.top[i]]),
+        "rules": names[rules_top[i]], "rules_score": float(rules_say[i, rules_top[i]]), "truth": true_name(int(i)),
+    } for i in far)
+    return pairs, objects

@@ -1,0 +1,112 @@
+"""What people think of the rules of a run: accepted or rejected, with a note, kept in its folder as feedback.json.
+
+A rejected rule is left out wherever the run answers: predictions, explanations, figures, derived facts, disputes.
+Rules are named by their text, so that a verdict holds whatever the order of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Mask
+from ..errors import ConfigError, RunError
+from ..rules import RuleSet
+from ..rules.finding import rows_of_text
+from .folder import FileLocked, locked, read_json
+from .run import FEEDBACK, add_json
+
+ACCEPTED, REJECTED = "accepted", "rejected"
+VERDICTS = (ACCEPTED, REJECTED)
+LONGEST_NOTE = 2000
+LOCK = ".feedback.lock"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was said of a rule, why, and when (UTC, as ISO 8601)."""
+
+    verdict: str
+    note: str = ""
+    at: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        return {"verdict": self.verdict, "note": self.note, "at": self.at}
+
+
+Feedback = Mapping[str, Verdict]
+"""Text of a rule -> what was said of it."""
+NONE: Feedback = MappingProxyType({})
+
+
+def load_feedback(run: str | Path) -> Feedback:
+    """The verdicts of a run folder, in the order in which they were given; none where nobody has judged."""
+    path = Path(run)
+    if not (path / FEEDBACK).is_file():
+        return NONE
+    try:
+        listed = read_json(path / FEEDBACK)["verdicts"]
+        found = {str(v["rule"]): Verdict(str(v["verdict"]), str(v["note"]), str(v["at"])) for v in listed}
+    except (KeyError, ValueError, TypeError) as error:
+        raise RunError(f"{FEEDBACK} does not hold verdicts ({error}); restore it or remove it together with its line "
+                       "in checksums.json", path) from error
+    for text, verdict in found.items():
+        if verdict.verdict not in VERDICTS:
+            raise RunError(f"{FEEDBACK}: expected {' or '.join(VERDICTS)} for {text}, got {verdict.verdict!r}", path)
+    return found
+
+
+def save_verdict(run: str | Path, rule: str, verdict: Verdict | None) -> Feedback:
+    """Keep what is said of a rule, in place of what was said before; None takes it back. All verdicts after that."""
+    path = Path(run)
+    if verdict is not None:
+        check_verdict(verdict)
+    try:
+        with locked(path / LOCK):  # another viewer of the same run must not lose what this one writes
+            found = dict(load_feedback(path))
+            found.pop(rule, None)
+            if verdict is not None:
+                found[rule] = verdict
+            add_json(path, FEEDBACK, {"verdicts": [{"rule": text, **v.to_dict()} for text, v in found.items()]})
+    except FileLocked as error:
+        raise RunError(f"{error} is writing a verdict to this run; try again", path) from error
+    except OSError as error:
+        raise RunError(f"the verdict was not kept ({error.strerror}); make the folder writable", path) from error
+    return found
+
+
+def check_verdict(verdict: Verdict) -> None:
+    if verdict.verdict not in VERDICTS:
+        raise ConfigError(f"verdict: expected {' or '.join(VERDICTS)}, got {verdict.verdict!r}", "verdict")
+    if len(verdict.note) > LONGEST_NOTE:
+        raise ConfigError(f"note: expected at most {LONGEST_NOTE:,} characters, got {len(verdict.note):,}", "note")
+
+
+def rejected_rows(rules: RuleSet, feedback: Feedback) -> Mask:
+    """Which rows hold a rejected rule. A rule that the set cannot name is in none of its rows."""
+    mask: Mask = np.zeros(len(rules), bool)
+    for text, verdict in feedback.items():
+        if verdict.verdict == REJECTED:
+            mask[rows_of_text(rules, text)] = True
+    return mask
+
+
+def without_rejected(rules: RuleSet, feedback: Feedback) -> RuleSet:
+    """The rules that answers may rest on."""
+    rejected = rejected_rows(rules, feedback)
+    return rules.take(~rejected) if rejected.any() else rules
+
+
+def verdict_document(feedback: Feedback, rule: str) -> dict[str, Any] | None:
+    """For JSON: what was said of the rule; None where nothing was."""
+    verdict = feedback.get(rule)
+    return None if verdict is None else verdict.to_dict()
+
+
+__all__ = ["ACCEPTED", "NONE", "REJECTED", "VERDICTS", "Feedback", "Verdict", "load_feedback",
+           "rejected_rows", "save_verdict", "verdict_document", "without_rejected"]

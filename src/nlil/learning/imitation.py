@@ -1,0 +1,185 @@
+"""Rules that imitate a classifier: its classes are the targets, what it says of an object is the object's label.
+
+The true classes of an object stay hidden, those of its neighbours are given. Objects without a score are not learned
+from. Fidelity is measured on scored objects of the test split, else on a tenth of the scored graphs (of the
+entities, where there are no graphs), which are then not learned from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Mask
+from ..data.dataset import Dataset
+from ..data.facts import Splits
+from ..data.kb import KnowledgeBase
+from ..data.target_scores import TargetScores, matrix_scores, read_target_scores, target_scores
+from ..errors import ConfigError, DataError
+from ..evaluation.fidelity import measure_fidelity
+from ..progress import Progress, Stop, silent
+from .config import LearnerConfig
+from .folder import sha256
+from .joint import class_rules
+from .learner import Learned
+from .reasons import allowed_predicates
+
+HELD_OUT = 0.1
+"""Of the scored graphs, where no object of the test split has a score."""
+BATCH = 4096
+"""Rows that a PyTorch module is asked about at once."""
+
+
+def imitate(model: Any, data: Dataset | KnowledgeBase, features: Any = None, entities: Sequence[str] | None = None,
+            classes: Sequence[str] | None = None, *, splits: Splits | None = None, config: LearnerConfig | None = None,
+            progress: Progress = silent, stop: Stop | None = None, **settings: Any) -> Learned:
+    """Rules that imitate `model`, with their `fidelity`; `settings` are those of LearnerConfig.
+
+    `model` has predict_proba and classes_ (scikit-learn), or is a PyTorch module that gives logits (name its
+    `classes`); `features` has a row for each of `entities`, or maps entities to rows, or is a pandas table with
+    entities as its index. Without features `model` holds the scores themselves: a file, a table of entity, class,
+    score, or an array with a row for each of `entities` and a column for each of `classes`.
+    """
+    kb, given_splits = (data.kb, data.splits) if isinstance(data, Dataset) else (data, None)
+    chosen = (config or LearnerConfig()).with_values(settings) if settings else config or LearnerConfig()
+    scores, about = scores_of(model, kb, features, entities, classes)
+    learned = learn_from_scores(kb, splits or given_splits, scores, chosen, progress, stop)
+    return replace(learned, target_scores=about)
+
+
+def learn_from_scores(kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, config: LearnerConfig,
+                      progress: Progress = silent, stop: Stop | None = None) -> Learned:
+    """What `imitate` does once the scores are there."""
+    started = time.monotonic()
+    stop = stop or Stop(config.time_limit)
+    if config.search == "neural":
+        raise ConfigError("target scores: expected search=count or search=both, got search=neural; rules that imitate "
+                          "a classifier are chosen by counting", "search")
+    if not kb.classes:  # of a plain base: what the classifier tells apart is hidden together, as classes are
+        kb = replace(kb, classes=frozenset(scores.classes.tolist()))
+    train, world, asked, held_out = parts(kb, splits, scores, config.seed)
+    body = None
+    if config.body or config.not_body:
+        allowed = allowed_predicates(kb, config)
+        body = kb.without([p for p in range(kb.num_predicates) if p not in allowed])
+    rules = class_rules(kb, body, scores.classes, config, progress, stop, train)
+    fidelity = measure_fidelity(rules, kb, train, world, asked, held_out, config.threads, config.memory, progress)
+    targets = tuple(kb.predicates[c] for c in scores.classes)
+    return Learned(rules, config, targets, stop.cut, {}, time.monotonic() - started, notes=_notes(scores, train, asked),
+                   fidelity=fidelity)
+
+
+def scores_file(path: Path) -> dict[str, str]:
+    """What a run remembers of the file."""
+    return {"path": str(path.expanduser().resolve()), "sha256": sha256(path)}
+
+
+def parts(kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, seed: int
+           ) -> tuple[TargetScores, KnowledgeBase, TargetScores, str]:
+    """(scores to learn from, base of the held-out objects, their scores, what they are)."""
+    here = kb.domain[scores.entities]
+    if not here.any():
+        raise DataError(f"target scores: expected scores of objects to learn from, got {len(scores):,} of other splits "
+                        "only; score the training objects too")
+    context = splits.context.get("test") if splits is not None else None
+    if context is not None:
+        world = kb.with_facts(context)
+        there = world.domain[scores.entities] & ~here
+        if there.any():
+            return scores.take(here), world, scores.take(there), "test split"
+    held, what = _held_out(kb, scores, here, seed)
+    return scores.take(here & ~held), kb, scores.take(held), what
+
+
+def _held_out(kb: KnowledgeBase, scores: TargetScores, here: Mask, seed: int) -> tuple[Mask, str]:
+    group = scores.entities if kb.graph_of is None else kb.graph_of[scores.entities]
+    what = "entities" if kb.graph_of is None else "graphs"
+    groups = np.unique(group[here])
+    if len(groups) < 2:
+        raise DataError(f"target scores: expected two scored {what} or more, one of them to measure fidelity on, got "
+                        f"{len(groups)}")
+    chosen = np.random.default_rng(seed).permutation(groups)[: max(1, int(len(groups) * HELD_OUT))]
+    return here & np.isin(group, chosen), f"{len(chosen):,} of {len(groups):,} scored {what}"
+
+
+def _notes(scores: TargetScores, train: TargetScores, asked: TargetScores) -> tuple[str, ...]:
+    unused = len(scores) - len(train) - len(asked)
+    return (f"target scores of {unused:,} objects of other splits are not used",) if unused else ()
+
+
+# from models to scores --------------------------------------------------------------------------------
+
+
+def scores_of(model: Any, kb: KnowledgeBase, features: Any = None, entities: Sequence[str] | None = None,
+              classes: Sequence[str] | None = None) -> tuple[TargetScores, dict[str, str]]:
+    """What the model says, and where from if it is a file; arguments as in `imitate`."""
+    if isinstance(model, TargetScores):
+        return model, {}
+    if isinstance(model, str | Path):
+        return read_target_scores(Path(model), kb), scores_file(Path(model))
+    if features is None and not hasattr(model, "predict_proba") and not _is_module(model):
+        if not isinstance(model, np.ndarray):
+            return target_scores(model, kb), {}
+        if entities is None or classes is None:
+            raise ConfigError("imitate: an array of scores needs the names of its rows and columns; give entities=... "
+                              "and classes=...")
+        return matrix_scores(model, list(entities), list(classes), kb), {}
+    if features is None:
+        raise ConfigError("imitate: a model needs something to look at; give features=..., a row for each entity")
+    rows, names = _rows(features, entities)
+    if hasattr(model, "predict_proba"):
+        found = getattr(model, "classes_", None) if classes is None else classes
+        if found is None:
+            raise ConfigError("imitate: the model has no classes_; name its classes with classes=...")
+        return matrix_scores(model.predict_proba(rows), names, [str(c) for c in found], kb), {}
+    if not _is_module(model):
+        raise ConfigError("imitate: expected a model with predict_proba, a PyTorch module or a table of scores, got "
+                          f"{type(model).__name__}")
+    if classes is None:
+        raise ConfigError("imitate: a PyTorch module does not name its classes; give classes=..., one for each logit")
+    return matrix_scores(_probabilities(model, rows), names, list(classes), kb), {}
+
+
+def _is_module(model: Any) -> bool:
+    from torch import nn
+
+    return isinstance(model, nn.Module)
+
+
+def _rows(features: Any, entities: Sequence[str] | None) -> tuple[Any, list[str]]:
+    """(rows for the model, the entity of each)."""
+    if isinstance(features, Mapping):
+        names = [str(e) for e in (features if entities is None else entities)]
+        absent = [name for name in names if name not in features]
+        if absent:
+            raise DataError(f"features: expected a row for each entity, got none for {len(absent):,}, {absent[0]!r} "
+                            "among them")
+        return np.stack([np.asarray(features[name]) for name in names]), names
+    if entities is None and hasattr(features, "index") and hasattr(features, "to_numpy"):
+        entities = [str(e) for e in features.index]
+    if entities is None:
+        raise ConfigError("imitate: features do not say whose they are; give entities=..., one for each row")
+    if len(entities) != len(features):
+        raise DataError(f"features: expected {len(entities):,} rows, one for each entity, got {len(features):,}")
+    return features, [str(e) for e in entities]
+
+
+def _probabilities(module: Any, rows: Any) -> np.ndarray:
+    """Softmax of the logits, the module in its evaluation mode and left as it was."""
+    import torch
+
+    first = next(iter(module.parameters()), torch.zeros(0))
+    numbers = rows if isinstance(rows, torch.Tensor) else torch.from_numpy(np.asarray(rows, np.float32))
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            parts = [module(some.to(first.device)).double().softmax(dim=-1).cpu() for some in numbers.split(BATCH)]
+    finally:
+        module.train(was_training)
+    return np.clip(torch.cat(parts).numpy(), 0.0, 1.0)

@@ -1,0 +1,35 @@
+"""Rules for object classes, chosen and weighed together: the settings of `nlil learn` for `classes.joint`."""
+
+from __future__ import annotations
+
+from ..classes.choosing import Choice
+from ..classes.joint import joint_rules
+from ..data.arrays import Ids
+from ..data.kb import KnowledgeBase
+from ..data.target_scores import TargetScores
+from ..errors import ConfigError
+from ..progress import Progress, Stop
+from ..rules import RuleSet
+from .config import LearnerConfig
+
+RULES = 30
+"""Rules of a class on average, its prior among them, where nothing is asked for."""
+
+
+def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:
+    """Whether these targets are to be learned together."""
+    if not config.joint or config.search == "neural":
+        return False
+    others = [kb.predicates[t].name for t in targets.tolist() if t not in kb.classes]
+    if others and len(others) < len(targets):
+        raise ConfigError(f"joint: expected targets that are all object classes, got {others[0]!r} among them; name "
+                          "the targets with --target, or use --set joint=off", "joint")
+    return not others
+
+
+def class_rules(kb: KnowledgeBase, body: KnowledgeBase | None, targets: Ids, config: LearnerConfig,
+                progress: Progress, stop: Stop, given: TargetScores | None = None) -> RuleSet:
+    """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
+    choice = Choice(pairs=max((config.top_rules or RULES) - 1, 1) * len(targets), least=config.min_support,
+                    seed=config.seed, threads=config.threads)
+    return joint_rules(kb, targets, config.max_length - 1, choice, config.memory, progress, stop, body, given)
