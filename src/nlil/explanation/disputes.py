@@ -18,29 +18,37 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
+from ..engine.grounding import Grounding
 from ..evaluation.evidence import score
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..evaluation.rivals import NOBODY, Rivals, rival_answers, rival_classes
 from ..logic.predicate import Fact, Predicate
-from ..logic.rule import ScoredRule
+from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from ..rules.binding import bind
+from .changes import changed
 from .firing import Firing
 from .labels import Labels
+from .phrases import grounding_document, grounding_line, short_rule, statistics_note
 from .sharing import share_out
+from .shown import Item, Shown
+from .specific import specific_groundings
 
 FUNCTIONAL = 0.9
 """The least share of subjects with one object for which another object is a competitor."""
 REASONS = 2
 """Rules named for a competitor."""
+WAYS, LISTED = 2, 20
+"""Groundings shown for each of them, of so many looked at."""
 
 
 @dataclass(frozen=True)
-class Dispute:
-    """The rules prefer `competitor` to `fact`; `reasons` are the strongest rules for the competitor."""
+class Dispute(Shown):
+    """The rules prefer `competitor` to `fact`; `reasons` are the strongest rules for the competitor, and `evidence`
+    has for each of them some ways in which it holds, `fact` hidden."""
 
     fact: Fact
     own_score: float
@@ -48,6 +56,7 @@ class Dispute:
     competitor_score: float
     margin: float
     reasons: tuple[ScoredRule, ...]
+    evidence: tuple[tuple[Grounding, ...], ...] = ()
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,12 +69,21 @@ class Dispute:
             "competitor_score": self.competitor_score,
             "margin": self.margin,
             "reasons": [{"rule": str(s.rule), "label": self.labels.rule(s.rule), "confidence": s.stats.confidence,
-                         "weight": s.weight} for s in self.reasons],
+                         "weight": s.weight,
+                         "groundings": [grounding_document(g, s.rule.distinct, self.labels) for g in ways]}
+                        for s, ways in zip(self.reasons, self.evidence)],
         }
 
-    def __str__(self) -> str:
-        return (f"{self.labels.fact(self.fact)} ({self.own_score:.3f}): the rules prefer "
-                f"{self.labels.fact(self.competitor)} ({self.competitor_score:.3f})")
+    def outline(self) -> Item:
+        title = (f"{self.labels.fact(self.fact)} ({self.own_score:.3f}): the rules prefer "
+                 f"{self.labels.fact(self.competitor)} ({self.competitor_score:.3f})")
+        below = []
+        for scored, ways in zip(self.reasons, self.evidence):
+            lines = [grounding_line(way, scored.rule.distinct, self.labels) for way in ways]
+            below.append(Item(short_rule(scored.rule, self.labels),
+                              statistics_note(scored.rule, scored.stats, scored.weight),
+                              tuple(Item(line) for line in lines if line)))
+        return Item(title, "", tuple(below))
 
 
 def check(rules: RuleSet, kb: KnowledgeBase, *, targets: Sequence[str | Predicate] | None = None, top: int = 50,
@@ -127,7 +145,7 @@ def _classes(rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int
 def _answers(rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int,
              progress: Progress) -> Iterator[_Cases]:
     binary = kb.crisp.binary
-    work = [(t, direction) for t in targets for direction in (0, 1) if _is_functional(binary.of(t), direction)]
+    work = [(t, direction) for t in targets for direction in (0, 1) if is_functional(binary.of(t), direction)]
     if not work:
         return
     ranker = Ranker(rules, kb, threads, memory)
@@ -137,7 +155,7 @@ def _answers(rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int
         progress("check", done, len(work))
 
 
-def _is_functional(facts: Facts, direction: int) -> bool:
+def is_functional(facts: Facts, direction: int) -> bool:
     """Has a query p(a, ?) (direction 0) or p(?, a) (direction 1) one answer at least nine times out of ten?"""
     known: Ids = facts.object if direction else facts.subject
     counts = np.unique(known, return_counts=True)[1]
@@ -183,5 +201,18 @@ def _dispute(firing: Firing, cases: _Cases, row: int) -> Dispute:
     order = share_out(fired, firing.rules.aggregation).order[:REASONS]
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
     scores = score(np.array([own, power])).tolist()
-    return Dispute(kb.fact(target, x, y), scores[0], competitor, scores[1], float(cases.margin[row]), reasons,
-                   Labels.of(kb))
+    fact = kb.fact(target, x, y)
+    evidence = tuple(_evidence(kb, scored.rule, fact, competitor) for scored in reasons)
+    return Dispute(fact, scores[0], competitor, scores[1], float(cases.margin[row]), reasons, evidence, Labels.of(kb))
+
+
+def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:
+    """Ways in which the rule holds for the competitor while `fact` is not there."""
+    x, *rest = (kb.entities.id(name) for name in competitor.arguments)
+    y = rest[0] if rest else None
+    if y is None:
+        return specific_groundings(kb, rule, x, y, WAYS)[0]  # all classes of the object are hidden
+    found = specific_groundings(kb, rule, x, y, LISTED)[0]
+    seen = tuple(way for way in found if fact not in way.facts)
+    # Few rules hold only because the fact is hidden (a negation), or in few of very many ways: then look without it.
+    return (seen or specific_groundings(changed(kb, without=[fact]), rule, x, y, WAYS)[0])[:WAYS]

@@ -6,7 +6,7 @@ Values hold names of the data; labels are applied where a value is shown to peop
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ..engine.grounding import Grounding
 from ..logic.formula import Formula
@@ -16,9 +16,8 @@ from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text
 from ..rules.exclusion import Exclusion
 from .labels import Labels
-
-if TYPE_CHECKING:
-    from rich.tree import Tree
+from .phrases import grounding_document
+from .shown import Item, Shown
 
 Side = Literal["object", "subject"]
 """The place whose answer is explained: b in p(a, ?), or a in p(?, b)."""
@@ -66,7 +65,7 @@ class Excluded:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
 
     The score is that of the answer to `query`: weighed rules may score p(a, b) otherwise for p(a, ?) than for p(?, b).
@@ -121,21 +120,12 @@ class Explanation:
             "share": support.share,
             "value": support.value,
             "num_groundings": support.num_groundings,
-            "groundings": [self._grounding(g, support.rule.distinct) for g in support.groundings],
+            "groundings": [grounding_document(g, support.rule.distinct, self.labels) for g in support.groundings],
         }
 
     def _rule(self, item: Support | Miss) -> dict[str, Any]:
         return {"rule": str(item.rule), "label": self.labels.rule(item.rule), "weight": item.weight,
                 **item.stats.to_dict()}
-
-    def _grounding(self, grounding: Grounding, distinct: bool) -> dict[str, Any]:
-        return {
-            "bindings": dict(grounding.bindings),
-            "facts": [fact_text(f) for f in grounding.facts],
-            "labels": [self.labels.fact(f) for f in grounding.facts],
-            "absent": [formula_text(s, distinct) for s in grounding.absent],
-            "weight": grounding.weight,
-        }
 
     def _miss(self, miss: Miss) -> dict[str, Any]:
         return {
@@ -149,17 +139,7 @@ class Explanation:
 
     # for people -----------------------------------------------------------------------------------
 
-    def __str__(self) -> str:
-        from .outline import as_text, outline
+    def outline(self) -> Item:
+        from .outline import outline  # it lays out this type
 
-        return as_text(outline(self))
-
-    def __rich__(self) -> Tree:
-        from .outline import as_tree, outline
-
-        return as_tree(outline(self))
-
-    def _repr_html_(self) -> str:
-        from .outline import as_html, outline
-
-        return as_html(outline(self))
+        return outline(self)

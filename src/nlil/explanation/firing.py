@@ -68,6 +68,12 @@ class Firing:
         self._exclusions = by_code(rules.exclusions, kb)
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
 
+    def over(self, kb: KnowledgeBase, edges: EdgeIndex) -> Firing:
+        """The same rules over a base that differs in some facts; what was looked up among the rules is kept."""
+        other = Firing(self.rules, kb, self.memory, edges)
+        other._target, other._rows, other._mine = self._target, self._rows, self._mine
+        return other
+
     @cached_property
     def evaluator(self) -> Evaluator:
         return Evaluator(self.kb, memory=self.memory)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
-from ..engine.grounding import count_groundings, first_failing, groundings
+from ..engine.grounding import first_failing
 from ..errors import ConfigError, NlilError
 from ..logic.formula import Constant, Formula, Statement, Variable
 from ..logic.predicate import Fact, Predicate
@@ -16,10 +18,12 @@ from ..logic.query import Query, parse_query
 from ..rules import RuleSet
 from ..rules.binding import bind
 from ..rules.exclusion import Exclusion
+from .changes import changed, fact_ids, place, walking_index
 from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing
 from .labels import Labels
 from .sharing import Shares, share_out
+from .specific import specific_groundings
 
 SIDES: tuple[Side, ...] = ("object", "subject")
 """By direction of the query, as everywhere: p(a, ?) is 0, p(?, b) is 1."""
@@ -27,8 +31,6 @@ MANY = 20
 """Rules shown when nobody says how many."""
 NAMED = 3
 """Missing facts that a miss names."""
-MOST = 1000
-"""Groundings of one rule are counted up to here: a hub can have millions."""
 
 
 def explain(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, top: int | None = None,
@@ -51,24 +53,37 @@ class Explainer:
         self.rules, self.kb = bind(rules, kb).rules, kb
         self.firing = Firing(self.rules, kb, memory)
 
+    def changed(self, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> Explainer:
+        """The same rules over the base with these facts more and fewer."""
+        other = copy(self)
+        other.kb = kb = changed(self.kb, add, without)
+        has_other_members = any(fact.predicate.arity == 1 for fact in (*add, *without))
+        other.firing = self.firing.over(kb, walking_index(self.firing.edges, kb, has_other_members))
+        return other
+
+    def score(self, fact: Fact, side: Side = "object") -> float:
+        """The score that `explain` gives, without the reasons."""
+        return share_out(self.fired(*self.ids(fact), side), self.rules.aggregation).score
+
+    def ids(self, fact: Fact) -> tuple[int, int, int | None]:
+        """Target, x, and y for a binary predicate."""
+        target, x, y = fact_ids(self.kb, fact)
+        return target, x, None if y == NO_OBJECT else y
+
     def explain(self, query: str | Query | Fact, *, top: int | None = None, groundings: int = 3,
                 misses: int = 3, side: Side = "object") -> Explanation:
-        if side not in SIDES:
-            raise ConfigError(f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
-                              "p(a, ?), subject that to p(?, b)", "side")
+        check_side(side)
         fact = closed(query)
-        target = self.kb.predicate_id(fact.predicate)
-        x = self.kb.entities.id(fact.arguments[0])
-        y = self.kb.entities.id(fact.arguments[1]) if fact.predicate.arity == 2 else None
+        target, x, y = self.ids(fact)
         fired = self.fired(target, x, y, side)
         shares = share_out(fired, self.rules.aggregation)
         shown = min(MANY if top is None else max(top, 0), len(shares.order))
         return Explanation(
             fact,
-            self._is_known(target, x, y),
+            self.is_known(target, x, y),
             shares.score,
-            tuple(self._support(fired, shares, place, x, y, groundings) for place in range(shown)),
-            tuple(self._miss(row, x, y) for row in self._failing(target, fired, misses)),
+            tuple(self._support(fired, shares, rank, x, y, groundings) for rank in range(shown)),
+            tuple(self._miss(row, x, y) for row in self.failing(target, fired, misses)),
             len(fired.rows),
             len(shares.order),
             float(shares.share[shown:].sum()),
@@ -83,22 +98,19 @@ class Explainer:
             return self.firing.member(target, x)
         return self.firing.pair(target, x, y, hidden=(x, y), direction=SIDES.index(side))
 
-    def _is_known(self, target: int, x: int, y: int | None) -> bool:
-        facts = self.kb.facts
-        other = NO_OBJECT if y is None else y
-        return bool(((facts.predicate == target) & (facts.subject == x) & (facts.object == other)).any())
+    def is_known(self, target: int, x: int, y: int | None) -> bool:
+        return place(self.kb.facts, (target, x, NO_OBJECT if y is None else y))[1]
 
-    def _support(self, fired: Fired, shares: Shares, place: int, x: int, y: int | None, limit: int) -> Support:
-        position = shares.order[place]
+    def _support(self, fired: Fired, shares: Shares, rank: int, x: int, y: int | None, limit: int) -> Support:
+        position = shares.order[rank]
         scored = self.rules[int(fired.rows[position])]
-        found = groundings(self.kb, scored.rule, x, y, limit=max(limit, MOST if scored.rule.distinct else 0), hide=True)
-        total = len(found) if scored.rule.distinct else count_groundings(self.kb, scored.rule, x, y, hide=True)
-        return Support(scored.rule, scored.stats, scored.weight, float(shares.share[place]),
-                       float(fired.value[position]), tuple(found[:limit]), min(total, MOST))
+        shown, total = specific_groundings(self.kb, scored.rule, x, y, limit)
+        return Support(scored.rule, scored.stats, scored.weight, float(shares.share[rank]),
+                       float(fired.value[position]), shown, total)
 
     # where rules fail -----------------------------------------------------------------------------
 
-    def _failing(self, target: int, fired: Fired, count: int) -> list[int]:
+    def failing(self, target: int, fired: Fired, count: int) -> list[int]:
         """The strongest rules whose head fits and that do not fire; rules of weight 0 say nothing.
 
         Of an excluded fact none: whatever they miss would not help it.
@@ -121,6 +133,12 @@ class Explainer:
             return Miss(exact, scored.stats, scored.weight, exact.body, exact.length, (), ())
         missing = tuple(missing_facts(self.kb, where.statement, where.reached, where.at, x, y))
         return Miss(exact, scored.stats, scored.weight, where.statement, where.reached, where.at, missing)
+
+
+def check_side(side: str) -> None:
+    if side not in SIDES:
+        raise ConfigError(f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
+                          "p(a, ?), subject that to p(?, b)", "side")
 
 
 def closed(query: str | Query | Fact) -> Fact:

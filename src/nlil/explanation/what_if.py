@@ -1,0 +1,165 @@
+"""what_if: the score of a fact with some facts more or fewer; necessary_facts: how much it falls without each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..data.kb import KnowledgeBase
+from ..engine.grounding import Grounding, groundings
+from ..logic.predicate import Fact
+from ..logic.query import Query
+from ..logic.rule import Rule
+from ..logic.text import fact_text
+from ..rules import RuleSet
+from .changes import as_facts
+from .explanation import Explanation, Side
+from .labels import Labels
+from .phrases import short_rule
+from .sharing import share_out
+from .shown import Item, Shown, many, number, number_pair
+from .why import Explainer, check_side, closed
+
+LISTED = 50
+"""Groundings of a rule that are compared: a fact is necessary to it if it is in every one."""
+TESTED = 100
+"""Facts that are taken away, one at a time, those of the strongest rules first."""
+
+
+@dataclass(frozen=True)
+class WhatIf(Shown):
+    """The explanation `before`, and `after` on the base with the facts `added` and without those `removed`."""
+
+    before: Explanation
+    after: Explanation
+    added: tuple[Fact, ...]
+    removed: tuple[Fact, ...]
+
+    @property
+    def lost(self) -> tuple[Rule, ...]:
+        """Rules that count before and not after."""
+        return _only_first(self.before, self.after)
+
+    @property
+    def gained(self) -> tuple[Rule, ...]:
+        return _only_first(self.after, self.before)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "fact": fact_text(self.before.fact),
+            "label": self.before.labels.fact(self.before.fact),
+            "without": [fact_text(f) for f in self.removed],
+            "add": [fact_text(f) for f in self.added],
+            "score_before": self.before.score,
+            "score_after": self.after.score,
+            "lost": [str(rule) for rule in self.lost],
+            "gained": [str(rule) for rule in self.gained],
+            "after": self.after.to_dict(),
+        }
+
+    def outline(self) -> Item:
+        labels = self.before.labels
+        changes = [f"without {labels.fact(f)}" for f in self.removed] + [f"with {labels.fact(f)}" for f in self.added]
+        below = [Item(change) for change in changes]
+        for name, found in (("no longer counts", self.lost), ("counts now", self.gained)):
+            below += [Item(short_rule(rule, labels), name) for rule in found]
+        before, after = number_pair(self.before.score, self.after.score)
+        return Item(f"{labels.fact(self.before.fact)}  score {before} -> {after}", "", tuple(below))
+
+
+@dataclass(frozen=True)
+class Necessary:
+    """Without `fact` the asked fact scores `score`, which is `fall` less."""
+
+    fact: Fact
+    score: float
+    fall: float
+
+
+@dataclass(frozen=True)
+class NecessaryFacts(Shown):
+    """The facts behind a score, those first without which it falls most. Of `num_tested` facts the others change
+    nothing or raise it."""
+
+    fact: Fact
+    score: float
+    facts: tuple[Necessary, ...]
+    num_tested: int
+    labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "fact": fact_text(self.fact), "label": self.labels.fact(self.fact), "score": self.score,
+            "num_tested": self.num_tested,
+            "facts": [{"fact": fact_text(n.fact), "label": self.labels.fact(n.fact), "score": n.score, "fall": n.fall}
+                      for n in self.facts],
+        }
+
+    def outline(self) -> Item:
+        lines = []
+        for n in self.facts:
+            left = f"score {number_pair(n.score, self.score)[0]} without it"
+            lines.append(Item(f"-{number(n.fall)}  {self.labels.fact(n.fact)}", left))
+        tested = f"{many(self.num_tested, 'fact')} behind it tried one at a time"
+        return Item(f"{self.labels.fact(self.fact)}  score {number(self.score)}", tested,
+                    tuple(lines) or (Item("no single fact is necessary"),))
+
+
+def what_if(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, without: Iterable[str | Fact] = (),
+            add: Iterable[str | Fact] = (), side: Side = "object", top: int | None = None,
+            memory: int = 2**30) -> WhatIf:
+    """The fact explained as it is and again after the changes. Facts to leave out must be in the data, facts to add
+    must not, and all their names must be known."""
+    return explain_what_if(Explainer(rules, kb, memory), query, without=without, add=add, side=side, top=top)
+
+
+def explain_what_if(explainer: Explainer, query: str | Query | Fact, *, without: Iterable[str | Fact] = (),
+                    add: Iterable[str | Fact] = (), side: Side = "object", top: int | None = None) -> WhatIf:
+    """`what_if` with an Explainer that is kept."""
+    fact, removed, added = closed(query), as_facts(without), as_facts(add)
+    after = explainer.changed(added, removed)
+    return WhatIf(explainer.explain(fact, side=side, top=top), after.explain(fact, side=side, top=top), added, removed)
+
+
+def necessary_facts(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, limit: int = 20,
+                    side: Side = "object", memory: int = 2**30) -> NecessaryFacts:
+    """The facts behind the counted rules by how much the score falls without each; the worst `limit`."""
+    return find_necessary_facts(Explainer(rules, kb, memory), query, limit=limit, side=side)
+
+
+def find_necessary_facts(explainer: Explainer, query: str | Query | Fact, *, limit: int = 20,
+                         side: Side = "object") -> NecessaryFacts:
+    """`necessary_facts` with an Explainer that is kept."""
+    check_side(side)
+    fact = closed(query)
+    target, x, y = explainer.ids(fact)
+    fired = explainer.fired(target, x, y, side)
+    shares = share_out(fired, explainer.rules.aggregation)
+    tested: dict[Fact, None] = {}
+    for position in shares.order:
+        rule = explainer.rules.rule(int(fired.rows[position]))
+        ways = groundings(explainer.kb, rule, x, y, limit=LISTED, hide=True)
+        tested |= dict.fromkeys(_candidates(ways, explainer.firing.is_soft))
+        if len(tested) >= TESTED:
+            break
+    found = []
+    for candidate in list(tested)[:TESTED]:
+        score = explainer.changed(without=[candidate]).score(fact, side)
+        if score < shares.score:
+            found.append(Necessary(candidate, score, shares.score - score))
+    found.sort(key=lambda n: (n.score, n.fact))
+    return NecessaryFacts(fact, shares.score, tuple(found[:limit]), min(len(tested), TESTED), Labels.of(explainer.kb))
+
+
+def _candidates(ways: list[Grounding], is_soft: bool) -> list[Fact]:
+    """Facts whose loss can silence a rule: those of every way. Among soft facts each way adds to the value."""
+    sets = [set(way.facts) for way in ways]
+    if not sets:
+        return []
+    return sorted(set.union(*sets) if is_soft else set.intersection(*sets))
+
+
+def _only_first(one: Explanation, two: Explanation) -> tuple[Rule, ...]:
+    others = {support.rule for support in two.supports}
+    return tuple(support.rule for support in one.supports if support.rule not in others)
