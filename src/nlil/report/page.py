@@ -1,0 +1,127 @@
+"""A report as one HTML page: no network, no file beside it. Autoescape is on, and only our own SVG passes it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.files import replacing
+from ..errors import require
+from ..explanation.picture_svg import FORBIDDEN
+from ..explanation.rule_card import Instance
+from ..explanation.shown import number
+from ..logic.predicate import Fact
+from .bars import bar
+from .collect import main_figures
+from .factor_layout import short
+from .values import Report
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FOLDER = Path(__file__).parent
+RANKING = ("mrr", "hits@1", "hits@3", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "fixpoint_f1", "auc",
+           "accuracy", "num_queries")
+"""Figures of a predicate, in the order of their columns."""
+HEAD_VARIABLES = ("X", "Y")
+NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
+
+
+def render(report: Report) -> str:
+    script = (FOLDER / "page.js").read_text(encoding="utf-8")
+    overall = _overall(report)
+    # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    text = _environment().get_template("page.html").render(
+        report=report,
+        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+        script=script,
+        script_digest=digest,
+        overall=overall,
+        columns=_columns(report),
+        rows=_rows(report),
+        top_predicates=top_predicates(report),
+        figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
+    )
+    return FORBIDDEN.sub("\ufffd", text)  # control characters and the like have no place in a page, escaped or not
+
+
+def write_report(report: Report, path: str | Path) -> Path:
+    """Whole or not at all."""
+    path = Path(path)
+    text = render(report)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def _environment() -> Environment:
+    require("jinja2", "report", "the report")
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
+                              trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"figure": figure, "count": lambda value: f"{value:,}", "short": short}
+    environment.globals |= {"bar": bar, "because": because, "tuple_text": tuple_text}
+    return environment
+
+
+def figure(value: Any) -> str:
+    """A number as people read it; other values as they are."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def entity_text(name: str, report: Report) -> str:
+    """Its label; of an object of a scene also what it is, since its name is a number."""
+    label = report.labels.entities.get(name, name)
+    return f"{label} ({report.classes[name]})" if name in report.classes else label
+
+
+def tuple_text(fact: Fact, report: Report) -> str:
+    """What a head is about: the predicate stands above already."""
+    return " → ".join(entity_text(name, report) for name in fact.arguments)
+
+
+def because(instance: Instance, report: Report) -> str:
+    """What the variables of the body stand for, and what the data says instead."""
+    parts = []
+    if instance.grounding is not None:
+        found = [f"{name} = {entity_text(entity, report)}" for name, entity in instance.grounding.bindings
+                 if name not in HEAD_VARIABLES]
+        parts += [f"with {', '.join(found)}"] if found else []
+    if instance.known:
+        others = ", ".join(entity_text(name, report) for name in instance.known)
+        more = instance.num_known - len(instance.known)
+        parts.append(f"the data has {others}" + (f" and {more:,} more" if more else ""))
+    return "; ".join(parts)
+
+
+def top_predicates(report: Report) -> list[tuple[str, int]]:
+    """The most frequent predicates by label; the arity is said where a name has two."""
+    names = [shown.rpartition("/")[0] for shown, _ in report.summary.top_predicates]
+    labels = report.labels.predicates
+    return [(shown if names.count(name) > 1 else labels.get(name, name), count)
+            for name, (shown, count) in zip(names, report.summary.top_predicates)]
+
+
+def _overall(report: Report) -> dict[str, dict[str, Any]]:
+    """By split, without what belongs to the machine."""
+    return {split: {key: value for key, value in figures.items() if key not in NOT_FIGURES}
+            for split, figures in sorted(report.figures.items())}
+
+
+def _columns(report: Report) -> list[str]:
+    rows = main_figures(report.figures).get("per_predicate", {}).values()
+    return [key for key in RANKING if any(key in row for row in rows)]
+
+
+def _rows(report: Report) -> list[tuple[str, dict[str, Any]]]:
+    """Predicates with the most queries first."""
+    rows = main_figures(report.figures).get("per_predicate", {})
+    order = sorted(rows, key=lambda name: (-rows[name]["num_queries"], name))
+    labels = report.labels.predicates
+    return [(labels.get(name.rpartition("/")[0], name.rpartition("/")[0]), rows[name]) for name in order]
