@@ -1,0 +1,232 @@
+"""Desk: an opened run as the pages ask it. Names are indexed, rules sorted and plans laid out once for many pages."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, offsets
+from ..data.dataset import Dataset
+from ..data.kb import KnowledgeBase
+from ..errors import NlilError, UnknownName
+from ..evaluation import Answer, Calibration, Predictor
+from ..evaluation.evidence import score
+from ..evaluation.members import MemberScorer
+from ..explanation import Explainer, RuleCards
+from ..explanation.labels import Labels
+from ..explanation.object_classes import ObjectClasses
+from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
+from ..logic.predicate import Fact, Predicate
+from ..logic.query import Query
+from ..logic.rule import Rule
+from ..rules import RuleSet
+from ..rules.finding import rows_of_rule, rows_of_text
+from .names import NameIndex
+from .shelf import Shelf, entity_ids
+
+SHELVES = 6
+"""Predicates whose rules are kept at hand."""
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """What `nlil serve` has opened. `rules` are all rules of the run, bound to the ids of `base`."""
+
+    path: Path
+    rules: RuleSet
+    dataset: Dataset
+    base: KnowledgeBase
+    feedback: Feedback
+    calibration: Calibration | None = None
+    memory: int = 2**30
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Desk:
+    """Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock."""
+
+    def __init__(self, run: OpenRun) -> None:
+        self.run, self.rules, self.kb = run, run.rules, run.base
+        self.labels = Labels.of(run.base)
+        self.lock = threading.RLock()
+        self.feedback = run.feedback
+        self.known = run.base.facts + run.dataset.splits.all()
+        nothing = self.rules.take(np.zeros(0, np.int64))
+        self._predictor = Predictor(nothing, self.kb, self.known, 1, run.memory, run.calibration)
+        self._explainer = Explainer(nothing, self.kb, run.memory)
+        self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
+        self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
+        self._shelves: OrderedDict[int, Shelf] = OrderedDict()
+        self.verdicts = np.zeros(len(self.rules), np.int8)
+        for text, verdict in self.feedback.items():
+            self.verdicts[rows_of_text(self.rules, text)] = VERDICTS.index(verdict.verdict) + 1
+
+    def warm_up(self) -> None:
+        """Make what the first request would otherwise wait for: indexes, and the compiled code of a first answer."""
+        _ = self.entities, self.predicates, self.cards.evaluator, self.class_scorer if self.has_scenes else None
+        for target in np.argsort(-self.num_rules, kind="stable")[:1].tolist():
+            facts = self.kb.facts.of(target)
+            if self.num_rules[target] and len(facts):
+                predicate, name = self.kb.predicates[target], self.kb.entities.name(int(facts.subject[0]))
+                query = Query(predicate.name, (name,) if predicate.arity == 1 else (name, None))
+                explainer, _ = self.explainer(predicate, [name])
+                for answer in self.answers(query, 1):
+                    names = (name,) if predicate.arity == 1 else (name, answer.entity)
+                    explainer.explain(Fact(predicate, names))
+
+    # names ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def entities(self) -> NameIndex:
+        names = list(self.kb.entities)
+        return NameIndex("entity", names, [self.kb.label(name) for name in names])
+
+    @cached_property
+    def predicates(self) -> NameIndex:
+        found = self.kb.predicates
+        both = {p.name for p in found if p.arity == 1} & {p.name for p in found if p.arity == 2}
+        names = [str(p) if p.name in both else p.name for p in found]
+        return NameIndex("predicate", names, [self.kb.predicate_labels.get(p.name, n) for p, n in zip(found, names)])
+
+    def entity_id(self, text: str) -> int:
+        """By name, else by a label that only one entity has."""
+        found = self.kb.entities.find(text)
+        if found is not None:
+            return found
+        called = self.entities.called(text)
+        if len(called) == 1:
+            return called[0]
+        if called:
+            some = ", ".join(repr(self.entities.names[id]) for id in called[:3])
+            raise NlilError(f"{len(called)} entities are called {text!r}; name one of them, such as {some}")
+        near = [named.label for named in self.entities.find(text[:40], 3)]
+        raise UnknownName("entity", shortened(text), near, "search for it by a part of its name")
+
+    def resolved(self, query: Query) -> Query:
+        """The query with names of the data where it was asked by labels; every name exists then."""
+        names = tuple(None if n is None else self.kb.entities.name(self.entity_id(n)) for n in query.arguments)
+        predicate = predicate_of(query)
+        arity = predicate.arity
+        if predicate not in self.kb.predicates:
+            called = [i for i in self.predicates.called(query.predicate) if self.kb.predicates[i].arity == arity]
+            if len(called) != 1:
+                self.kb.predicate_id(replace(predicate, name=shortened(query.predicate)))
+            predicate = self.kb.predicates[called[0]]
+        return Query(predicate.name, names)
+
+    # rules ----------------------------------------------------------------------------------------
+
+    def rows_of(self, target: int) -> Ids:
+        """The rows of the rules for a predicate, rejected ones included."""
+        return self._order[self._pointer[target] : self._pointer[target + 1]]
+
+    @property
+    def num_rules(self) -> Longs:
+        """Of each predicate."""
+        return np.diff(self._pointer)
+
+    def shelf(self, target: int) -> Shelf:
+        if target not in self._shelves:
+            self._shelves[target] = shelf = Shelf(self.rules, self.rows_of(target).astype(np.int64))
+            self._set_rejected(shelf)
+            while len(self._shelves) > SHELVES:
+                self._shelves.popitem(last=False)
+        self._shelves.move_to_end(target)
+        return self._shelves[target]
+
+    def _set_rejected(self, shelf: Shelf) -> None:
+        shelf.reject(self.verdicts[shelf.rows] == VERDICTS.index(REJECTED) + 1)
+
+    def judge(self, row: int, verdict: str, note: str) -> None:
+        """Keep a verdict on a rule in the run folder; an empty one takes back what was said."""
+        rule = self.rules.rule(row)
+        said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
+        self.feedback = save_verdict(self.run.path, str(rule), said)
+        self.verdicts[rows_of_rule(self.rules, rule)] = VERDICTS.index(verdict) + 1 if verdict else 0
+        target = int(self.rules.head[row])
+        if target in self._shelves:
+            self._set_rejected(self._shelves[target])
+        self.__dict__.pop("class_scorer", None)
+
+    @cached_property
+    def cards(self) -> RuleCards:
+        """Over the facts that the rules were counted on, so that examples and counts agree."""
+        dataset = self.run.dataset
+        return RuleCards(self.rules, dataset.kb, self.known, dataset.splits.negatives.get("train"), self.run.memory)
+
+    # answers --------------------------------------------------------------------------------------
+
+    def answers(self, query: Query, top: int) -> list[Answer]:
+        predicate = self._predictor.resolve(query)
+        return self.shelf(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
+
+    def explainer(self, predicate: Predicate, names: Sequence[str | None]) -> tuple[Explainer, Longs]:
+        """For facts of the predicate about these entities; and the rows of the rules it knows."""
+        ids = entity_ids(self.kb, names)
+        return self.shelf(self.kb.predicate_id(predicate)).explainer(ids, self._explainer_near(ids))
+
+    def _explainer_near(self, entities: Sequence[int]) -> Explainer:
+        """A scene is a world of its own, so nothing but the scenes of these entities has to be looked at."""
+        graph_of, facts = self.kb.graph_of, self.kb.facts
+        if graph_of is None:
+            return self._explainer
+        own = facts[np.isin(graph_of[facts.subject], graph_of[list(entities)])]
+        return Explainer(self._explainer.rules, replace(self.kb, facts=own), self.run.memory)
+
+    def probability(self, fact: Fact, value: float) -> float | None:
+        calibration = self.run.calibration
+        return None if calibration is None else calibration.probability(value, fact.predicate.arity)
+
+    # scenes ---------------------------------------------------------------------------------------
+
+    @property
+    def has_scenes(self) -> bool:
+        return self.kb.graph_of is not None and bool(self.kb.classes)
+
+    @cached_property
+    def class_scorer(self) -> MemberScorer | None:
+        """Scores all classes that have rules; None where none has."""
+        with_rules = [c for c in sorted(self.kb.classes) if self.num_rules[c]]
+        if not with_rules:
+            return None
+        active = self.rules
+        rejected = self.verdicts == VERDICTS.index(REJECTED) + 1
+        if rejected.any():
+            active = active.take(~rejected)
+        return MemberScorer(active, self.kb, np.asarray(with_rules, np.int32), 1, self.run.memory)
+
+    def object_classes(self, entity: int) -> ObjectClasses | None:
+        """The classes of an object of a scene, most probable first."""
+        scorer = self.class_scorer if self.has_scenes else None
+        if scorer is None:
+            return None
+        values = score(scorer.evidence(np.array([entity], np.int32)))[0].tolist()
+        ranked = sorted(((self.kb.predicates[c], value) for c, value in zip(scorer.targets.tolist(), values)),
+                        key=lambda item: (-item[1], item[0]))
+        true = tuple(self.kb.predicates[p] for p in self.unary_of(entity) if p in self.kb.classes)
+        return ObjectClasses(self.kb.entities.name(entity), tuple(ranked), true)
+
+    def unary_of(self, entity: int) -> list[int]:
+        edges = self._explainer.firing.edges
+        return edges.unary_predicate[slice(*edges.unary_pointer[entity : entity + 2])].tolist()
+
+    def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
+        """The row in the run of a rule that the explainer names."""
+        return int(rows[rows_of_rule(explainer.rules, rule)[0]])
+
+
+def predicate_of(query: Query) -> Predicate:
+    return Predicate(query.predicate, 1 if len(query.arguments) == 1 else 2)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Names in an error sentence: what somebody pastes may be long."""
+    return text if len(text) <= most else text[:most] + "…"

@@ -1,0 +1,217 @@
+"""Each flow of the viewer in a real browser, on a desktop's and on a phone's width. Screenshots go to a temporary
+folder, or to the one that NLIL_SCREENSHOTS names, to be looked at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from viewer_runs import EVIL, UNICODE
+
+Shot = Callable[[str], None]
+
+
+@pytest.fixture
+def shot(page: Any, tmp_path: Path, width: int) -> Shot:
+    folder = Path(os.environ.get("NLIL_SCREENSHOTS") or tmp_path)
+
+    def take(name: str) -> None:
+        fits(page)
+        page.screenshot(path=folder / f"{name}-{width}.png", full_page=True)
+
+    return take
+
+
+def fits(page: Any) -> None:
+    """The page itself never scrolls sideways; wide tables and pictures do so inside it."""
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url
+
+
+def test_search_as_you_type(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(family_address)
+    shot("home")
+    field = page.get_by_label("Search an entity or a predicate")
+    field.press_sequentially("aun")
+    page.wait_for_selector(".suggestions li")
+    assert "aunt" in page.locator(".suggestions li").first.inner_text()
+    shot("suggestions")
+    field.press("Escape")
+    assert page.locator(".suggestions").first.is_hidden()
+    field.fill("")
+    field.press_sequentially("aunt")
+    page.wait_for_selector(".suggestions li")
+    field.press("ArrowDown")
+    assert field.get_attribute("aria-activedescendant")
+    field.press("Enter")
+    page.wait_for_url("**/predicate/*")
+    assert "aunt" in page.locator("h1").inner_text()
+
+
+def test_a_name_that_is_markup_stays_a_name(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(family_address)
+    field = page.get_by_label("Search an entity or a predicate")
+    field.press_sequentially("onerr")
+    page.locator(".suggestions li").first.click()
+    page.wait_for_url("**/entity/*")
+    assert EVIL in page.locator("h1").inner_text()
+    page.locator("a.why").first.click()
+    page.wait_for_url("**/explain*")
+    assert page.locator("img").count() == 0
+    assert page.title().endswith("· nlil")
+    shot("markup")
+
+
+def test_rules_are_sorted_filtered_and_paged(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(family_address)
+    page.get_by_role("link", name="brother", exact=True).click()
+    page.get_by_role("link", name="support").click()
+    page.wait_for_url("**sort=support*")
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("support")
+    supports = [int(text.split()[0]) for text in page.locator("td:nth-child(4)").all_inner_texts()]
+    assert supports == sorted(supports, reverse=True)
+    shot("predicate")
+    page.get_by_role("link", name="next ›").click()
+    page.wait_for_url("**page=2*")
+    page.get_by_label("confidence at least").fill(".9")
+    page.get_by_label("length at most").fill("2")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url("**min_confidence=.9*")
+    assert "page=2" not in page.url
+    shares = [float(text.split()[0]) for text in page.locator("td:nth-child(3)").all_inner_texts()]
+    assert shares
+    assert min(shares) >= 0.9
+
+
+def test_a_rule_is_paged_judged_and_the_answer_changes(page: Any, family_address: str, shot: Shot, width: int) -> None:
+    question = f"{family_address}/ask?q=aunt(sophie1, ?)"
+    page.goto(question)
+    shot("ask")
+    before, rule = page.locator("main").inner_text(), page.locator(".waterfall tbody a").first.inner_text()
+    page.locator(".waterfall tbody a").first.click()
+    page.wait_for_url("**/rule/*")
+    shot("rule")
+    address = page.url
+    page.get_by_label("Note").fill("holds only for\nmy <b>family</b>")
+    page.get_by_role("button", name="Reject").click()
+    page.wait_for_selector("h1 .mark.rejected")
+    assert "my <b>family</b>" in page.locator("#verdict p").first.inner_text()
+    shot("rejected")
+    page.goto(question)
+    assert rule in before
+    assert rule not in page.locator("main").inner_text()
+    page.goto(f"{family_address}/feedback")
+    assert page.locator(".mark.rejected").count() == 1
+    shot("feedback")
+    page.goto(address)
+    page.get_by_role("button", name="Take back").click()
+    page.wait_for_selector("h1 .mark", state="detached")
+    page.goto(question)
+    assert page.locator("main").inner_text() == before
+
+
+def test_instances_page_by_page(page: Any, family_address: str) -> None:
+    page.goto(f"{family_address}/predicate/1?sort=support&order=falling")
+    page.locator("table.rules tbody a").first.click()
+    page.wait_for_url("**/rule/*")
+    first = page.locator(".instances").first.inner_text()
+    page.locator("nav[aria-label='Pages (examples)'] a[rel=next]").click()
+    page.wait_for_url("**examples=2*")
+    assert page.locator(".instances").first.inner_text() != first
+    assert page.locator(".instances").first.get_attribute("start") == "11"
+
+
+def test_ask_by_choosing_names_and_look_at_the_shares(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/ask")
+    page.get_by_label("or a predicate", exact=True).press_sequentially("niec")
+    page.locator(".suggestions:visible li").first.click()
+    page.get_by_label("and an entity", exact=True).press_sequentially("漢")
+    page.locator(".suggestions:visible li").first.click()
+    assert page.get_by_label("and an entity", exact=True).input_value() == UNICODE
+    page.get_by_label("as its").select_option("object")
+    page.get_by_role("button", name="Ask").nth(1).click()
+    page.wait_for_url("**predicate=niece*")
+    marks = page.locator(".answers .mark").all_inner_texts()
+    assert "known" in marks
+    assert len(page.locator(".answers svg").all()) == len(marks)
+    page.locator(".answers a.shares").nth(2).click()
+    page.wait_for_url("**answer=3*")
+    assert "rank 3" in page.locator("#waterfall").inner_text()
+    shot("shares")
+
+
+def test_the_proof_is_a_graph_to_click_in(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/explain?q=aunt(sophie1, kate2)")
+    shot("explain")
+    nodes = page.locator(".picture a.node")
+    assert nodes.count() >= 3
+    name = nodes.nth(2).get_attribute("aria-label")
+    nodes.nth(2).click()
+    page.wait_for_url("**/entity/*")
+    assert name in page.locator("h1").inner_text()
+    shot("entity")
+    page.go_back()
+    page.get_by_role("link", name="why not more?").click()
+    page.wait_for_url("**/why-not*")
+
+
+def test_why_not(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/why-not")
+    page.get_by_label("A fact such as").fill("aunt(jack1, kate2)")
+    page.get_by_role("button", name="Ask").click()
+    page.wait_for_url("**q=aunt*")
+    assert re.search(r"with \w+\(.*\): score", page.locator("main").inner_text())
+    shot("why-not")
+
+
+def test_a_scene_is_a_picture(page: Any, scene_address: str, shot: Shot) -> None:
+    page.goto(f"{scene_address}/explain?q=person(12p)")
+    boxes = page.locator(".picture a.node")
+    assert boxes.count() == 4
+    shot("scene")
+    page.locator(".picture a.node[aria-label='12s']").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/entity/*")
+    assert "What the rules take it for" in page.locator("main").inner_text()
+    shot("object")
+
+
+def test_everything_is_within_reach_of_the_keyboard(page: Any, family_address: str) -> None:
+    page.goto(f"{family_address}/predicate/0")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+    assert float(outline.removesuffix("px")) >= 2
+    names = page.evaluate("[...document.querySelectorAll('input:not([type=hidden]), select, textarea, button, a')]"
+                          ".filter(e => !(e.labels?.length || e.textContent.trim() || e.ariaLabel)).length")
+    assert names == 0
+
+
+def test_long_names_fit(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/search?q=married_to")
+    shot("found")
+    page.locator(".found a").click()
+    page.wait_for_url("**/predicate/*")
+    shot("long")
+    page.locator("table.rules tbody a").first.click()
+    page.wait_for_url("**/rule/*")
+    shot("long-rule")
+    page.locator(".instances a.why").first.click()
+    page.wait_for_url("**/explain*")
+    shot("long-explain")
+
+
+def test_an_error_is_a_page(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/ask?q=aunt(nobody, ?)")
+    assert "unknown entity" in page.get_by_role("alert").inner_text()
+    shot("error")
+    page.complaints.clear()  # the browser itself notes that the page is a 404

@@ -1,0 +1,160 @@
+"""The pages about rules: sorted, filtered, page by page; answers and explanations agree with the library."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import viewer_runs
+from nlil.cli.opening import open_run
+from nlil.cli.predict import predictor_of
+from nlil.cli.session import Session
+from nlil.explanation import explain, why_not
+from nlil.logic.text import fact_text
+from nlil.viewer.application import application
+from nlil.viewer.desk import Desk
+from nlil.viewer.guard import Guard
+
+AUNT = "/predicate/0"
+
+
+def client_of(run: Path) -> TestClient:
+    return TestClient(application(viewer_runs.desk_of(run), Guard.of([])), base_url="http://localhost:8000")
+
+
+@pytest.fixture(scope="module")
+def desk(family_run: Path) -> Desk:
+    return viewer_runs.desk_of(family_run)
+
+
+def listed(client: TestClient, **values: Any) -> list[dict[str, Any]]:
+    """All pages of the rules of `aunt`."""
+    first = client.get(f"{AUNT}.json", params=values).json()
+    rules = list(first["rules"])
+    for page in range(2, first["pages"] + 1):
+        rules += client.get(f"{AUNT}.json", params={**values, "page": page}).json()["rules"]
+    assert len(rules) == first["total"]
+    return rules
+
+
+@pytest.mark.parametrize("sort", ["weight", "confidence", "support", "length"])
+def test_every_column_sorts_both_ways(family: TestClient, sort: str) -> None:
+    rising = [rule[sort] for rule in listed(family, sort=sort, order="rising")]
+    falling = [rule[sort] for rule in listed(family, sort=sort, order="falling")]
+    assert rising == sorted(rising)
+    assert falling == sorted(rising, reverse=True)
+    assert len(set(rising)) > 1
+
+
+def test_filters_keep_exactly_what_they_say(family: TestClient) -> None:
+    everything = listed(family)
+    assert len(everything) == 42
+
+    def rows(rules: list[dict[str, Any]]) -> list[int]:
+        return sorted(rule["row"] for rule in rules)
+
+    for values, keep in (
+        ({"min_support": 10}, lambda r: r["support"] >= 10),
+        ({"min_confidence": ".5"}, lambda r: r["confidence"] >= 0.5),
+        ({"max_length": 1}, lambda r: r["length"] <= 1),
+        ({"min_length": 2}, lambda r: r["length"] >= 2),
+        ({"construct": "chain", "min_support": 5}, lambda r: "chain" in r["constructs"] and r["support"] >= 5),
+        ({"verdict": "none"}, lambda r: True),
+        ({"verdict": "accepted"}, lambda r: False),
+    ):
+        assert rows(listed(family, **values)) == rows([r for r in everything if keep(r)]), values
+
+
+def test_rules_are_those_of_the_run(family: TestClient, desk: Desk) -> None:
+    rules = desk.rules.for_target("aunt")
+    assert [r["rule"] for r in listed(family)] == [str(s.rule) for s in rules.top(len(rules))]
+
+
+def test_a_rule_shows_every_example_and_counterexample_once(family: TestClient) -> None:
+    rule = max(listed(family), key=lambda r: r["body_size"])
+    first = family.get(rule["address"] + ".json").json()
+    for name, total in (("examples", rule["support"]), ("counterexamples", rule["body_size"] - rule["support"])):
+        part = first["pages"][name]
+        assert part["total"] == total > part["size"]
+        facts: list[str] = []
+        for page in range(1, part["pages"] + 1):
+            shown = family.get(rule["address"] + ".json", params={name: page}).json()
+            facts += [instance["fact"] for instance in shown[name]]
+            assert all(instance["because"] for instance in shown[name])
+        assert len(facts) == len(set(facts)) == total
+    known = {f["fact"] for f in first["examples"]}
+    assert known.isdisjoint(f["fact"] for f in first["counterexamples"])
+
+
+@pytest.fixture(scope="module")
+def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with rules about single people, of which a question needs those about its own."""
+    return viewer_runs.learn_family(tmp_path_factory.mktemp("anchored"), ("max_length=2", "search=count"))
+
+
+def test_rules_about_others_may_be_left_aside(anchored: Path) -> None:
+    desk, client = viewer_runs.desk_of(anchored), client_of(anchored)
+    assert (desk.rules.head_entity >= 0).sum() > 100
+    facts = desk.kb.facts[~desk.kb.facts.is_unary]
+    for i in range(0, len(facts), len(facts) // 12):
+        fact = desk.kb.fact(int(facts.predicate[i]), int(facts.subject[i]), int(facts.object[i]))
+        for side in ("object", "subject"):
+            same_explanation(client, desk, fact_text(fact), side)
+
+
+@pytest.mark.parametrize("fact", ["person(12p)", "shirt(12p)", "wheel(3w)", "car(0c)"])
+def test_other_scenes_may_be_left_aside(scenes: TestClient, scene_run: Path, fact: str) -> None:
+    same_explanation(scenes, viewer_runs.desk_of(scene_run), fact, "object")
+
+
+def same_explanation(client: TestClient, desk: Desk, fact: str, side: str) -> None:
+    expected = explain(desk.rules, desk.kb, fact, top=12, misses=4, side=side).to_dict()  # type: ignore[arg-type]
+    page = client.get("/explain.json", params={"q": fact, "side": side}).json()
+    assert [page[name] for name in ("score", "num_fired", "num_counted", "known")] == [
+        expected[name] for name in ("score", "num_fired", "num_counted", "known")]
+    for name in ("supports", "misses"):
+        assert [s["rule"] for s in page[name]] == [s["rule"] for s in expected[name]]
+    for support in page["supports"]:
+        assert str(desk.rules.rule(support["row"])) == support["rule"]
+
+
+@pytest.mark.parametrize("query", ["aunt(sophie1, ?)", "aunt(?, kate2)", "female(?)", "male(jack1)"])
+def test_answers_are_those_of_predict(family: TestClient, family_run: Path, query: str) -> None:
+    predictor = predictor_of(open_run(Session(quiet=True), family_run, None), family_run)
+    expected = predictor.predict(query, 1000)
+    page = family.get("/ask.json", params={"q": query}).json()
+    assert page["total"] == len(expected)
+    shown = [(a["entity"]["name"], a["score"], a["known"]) for a in page["answers"]]
+    assert shown == [(a.entity, a.score, a.known) for a in expected[:10]]
+    for answer in page["answers"]:
+        total = sum(part["share"] for part in answer["shares"]) + answer["other_share"]
+        assert total == pytest.approx(answer["score"], abs=1e-6)
+
+
+def test_explanations_are_those_of_the_library(family: TestClient, desk: Desk) -> None:
+    fact = "aunt(sophie1, kate2)"
+    for side in ("object", "subject"):
+        same_explanation(family, desk, fact, side)
+        steps = family.get("/explain.json", params={"q": fact, "side": side}).json()["waterfall"]["steps"]
+        for before, after in pairwise(steps):
+            assert after["begin"] == pytest.approx(before["begin"] + before["share"])
+
+
+def test_why_not_is_that_of_the_library(family: TestClient, desk: Desk) -> None:
+    fact = "aunt(jack1, kate2)"
+    expected = why_not(desk.rules, desk.kb, fact, top=4, facts=3).to_dict()
+    page = family.get("/why-not.json", params={"q": fact}).json()
+    assert page["rules"]
+    assert [(r["rule"], [x["fact"] for x in r["remedies"]]) for r in page["rules"]] == [
+        (r["rule"], [x["fact"] for x in r["remedies"]]) for r in expected["rules"]]
+    assert any(r["remedies"] for r in page["rules"])
+
+
+def test_a_proof_can_be_walked(family: TestClient) -> None:
+    page = family.get("/explain?q=aunt(sophie1, kate2)")
+    assert 'class="node"' in page.text
+    assert 'aria-label="sophie1"' in page.text

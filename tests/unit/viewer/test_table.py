@@ -1,0 +1,81 @@
+"""Rules by column: what they are made of, where they stand, in which order; the same as rule by rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kbs
+from nlil.logic.parse import parse_rule
+from nlil.logic.rule import Rule, RuleStats, ScoredRule
+from nlil.rules import RuleSet
+from nlil.rules.finding import rows_of_rule, rows_of_text
+from nlil.viewer.constructs import CONSTRUCTS, construct_names, constructs, lengths, parts
+from nlil.viewer.table import Filter, RuleTable
+
+RULES = {
+    "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y), Z1 \\= X, Z1 \\= Y, X \\= Y.": {"chain"},
+    "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y).": {"chain"},
+    "aunt(X, Y) :- mother(X, Z1), female(Z1), mother(Z1, Y).": {"chain", "type"},
+    "aunt(X, dora) :- true.": {"constant", "prior"},
+    "aunt(X, dora) :- mother(X, cleo).": {"constant"},
+    "aunt(X, dora) :- mother(X, max).": {"constant"},
+    "aunt(X, dora) :- mother(X, Z1).": {"constant"},
+    "aunt(bea, Y) :- father(Z1, Y).": {"constant"},
+    "uncle(X, Y) :- mother(X, Y), \\+ (father(X, Y)).": {"chain", "conjunction", "negation"},
+    "female(X) :- mother(X, Z1) ; married(X, Z2), male(Z2).": {"disjunction", "type"},
+    "female(X) :- mother(X, Z1), \\+ (father(X, Z2)).": {"conjunction", "negation"},
+    "female(X) :- male(Z1).": {"unanchored", "type"},
+}
+
+
+def rule_set() -> RuleSet:
+    scored = [ScoredRule(parse_rule(text), RuleStats(i % 3 + 1, 2 * i + 4, 20), 0.1 * (i % 4))
+              for i, text in enumerate(RULES)]
+    return RuleSet.of(kbs.family(), scored)
+
+
+def test_constructs_by_column_are_those_of_each_rule() -> None:
+    rules = rule_set()
+    bits = constructs(rules)
+    for row, scored in enumerate(rules):
+        expected = next(names for text, names in RULES.items() if parse_rule(text) == scored.rule)
+        assert set(construct_names(int(bits[row]))) == expected, str(scored.rule)
+        assert expected == set(parts(scored.rule))
+        assert lengths(rules)[row] == scored.rule.length
+
+
+def test_every_rule_is_found_where_it_stands() -> None:
+    rules = rule_set()
+    for row, scored in enumerate(rules):
+        assert rows_of_rule(rules, scored.rule).tolist() == [row]
+        assert rows_of_text(rules, str(scored.rule)).tolist() == [row]
+
+
+@pytest.mark.parametrize("text", [
+    "aunt(X, Y) :- mother(X, Y).", "aunt(X, nobody) :- true.", "nosuch(X, Y) :- mother(X, Y).", "no rule at all",
+    "aunt(X, Y) :- mother(X, Z1), mother(Z1, Z2), mother(Z2, Z3), mother(Z3, Z4), mother(Z4, Y).",
+    "female(X) :- \\+ (male(X)).", "uncle(X, Y) :- mother(X, Z1), mother(Z1, Y).", "aunt(X, cleo) :- mother(X, cleo)."])
+def test_a_rule_that_is_not_there_is_nowhere(text: str) -> None:
+    assert rows_of_text(rule_set(), text).tolist() == []
+
+
+def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -> None:
+    random = np.random.default_rng(5)
+    small = rule_set()
+    rules = small.take(random.integers(0, len(small), 3000))
+    table = RuleTable(rules, np.arange(len(rules)) * 2)
+    verdicts = random.integers(0, 3, len(rules)).astype(np.int8)
+    listed: list[tuple[int, Rule, RuleStats, float]] = [
+        (row, s.rule, s.stats, s.weight) for row, s in enumerate(rules)]
+    wanted = Filter(min_support=2, min_confidence=0.1, max_length=2, construct="chain", verdict="rejected")
+    kept = [(row, rule, stats, weight) for row, rule, stats, weight in listed
+            if stats.support >= 2 and stats.confidence >= 0.1 and rule.length <= 2 and "chain" in set(parts(rule))
+            and verdicts[row] == 2]
+    assert kept
+    kept.sort(key=lambda item: (-item[2].confidence, -item[3], -item[2].support, item[1].length, item[0]))
+    found = table.select(wanted, "confidence", False, verdicts)
+    assert found.tolist() == [row for row, *_ in kept]
+    assert table.select(wanted, "confidence", True, verdicts).tolist() == found.tolist()[::-1]
+    assert len(table.select(Filter(verdict="none"), "length", True, verdicts)) == (verdicts == 0).sum()
+    assert table.present == list(CONSTRUCTS)
