@@ -35,6 +35,8 @@ bench: $(READY)
 	$(BIN)/nlil bench recovery
 	$(BIN)/nlil bench es
 	$(BIN)/nlil bench length
+	$(BIN)/nlil bench scene
+	$(BIN)/nlil bench fewshot
 	$(BIN)/nlil bench speed
 	$(BIN)/nlil bench tables
 

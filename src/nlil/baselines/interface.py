@@ -5,8 +5,11 @@
     dilp         differentiable ILP (our code; small sets)
     transe       translations, through PyKEEN (extra `kge`)
     rotate       rotations, through PyKEEN (extra `kge`)
+    freq         object classes: the class seen most often in each relation (the paper's)
+    logistic     object classes: logistic regression on the patterns around an object
+    mlp          object classes: a multilayer perceptron on boxes, patterns, feature vectors
 
-All figures come from `nlil.evaluation`: filtered, both directions, realistic ties.
+All figures come from `nlil.evaluation`: filtered, both directions, realistic ties; R@k for object classes.
 """
 
 from __future__ import annotations
@@ -45,11 +48,16 @@ _HOME: Mapping[str, tuple[str, str]] = {
     "dilp": ("dilp", "DILP"),
     "transe": ("embeddings", "TransE"),
     "rotate": ("embeddings", "RotatE"),
+    "freq": ("frequency", "Frequency"),
+    "logistic": ("logistic", "Logistic"),
+    "mlp": ("mlp", "MLP"),
 }
 """name -> module and class, imported when it is asked for."""
 
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Of all baselines."""
+CLASS_NAMES = ("freq", "logistic", "mlp")
+"""Of those that rank the classes of objects, and nothing else."""
 
 
 def make_baseline(name: str, settings: Iterable[str] = (), options: Mapping[str, Any] | None = None) -> Baseline:
@@ -84,10 +92,18 @@ def configured(settings: Settings, values: Mapping[str, Any], where: str) -> Set
             raise ConfigError(f"{where}: unknown key {key!r} for {type(settings).__name__}; {hint}", key)
         try:
             kind = type(plain[key])
-            clean[key] = parse_size(str(value)) if key == "memory" else kind(value)
+            clean[key] = _truth(value) if kind is bool else parse_size(str(value)) if key == "memory" else kind(value)
         except ValueError:
-            raise ConfigError(f"{where}: {key}: expected {kind.__name__}, got {value!r}", key) from None
+            wanted = "on or off" if kind is bool else kind.__name__
+            raise ConfigError(f"{where}: {key}: expected {wanted}, got {value!r}", key) from None
     return replace(settings, **clean) if clean else settings  # type: ignore[type-var]
+
+
+def _truth(value: Any) -> bool:
+    words = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+    if str(value).lower() not in words:
+        raise ValueError(value)
+    return words[str(value).lower()]
 
 
 def _words(settings: Iterable[str]) -> dict[str, str]:

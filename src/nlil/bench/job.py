@@ -92,6 +92,10 @@ def _measurement(bench: str) -> Measure:
             from .curve import measure as measure_curve
 
             return measure_curve
+        case "scene" | "fewshot":
+            from .scene import measure as measure_scene
+
+            return measure_scene
         case _:
             raise NlilError(f"unknown bench {bench!r}")
 

@@ -53,3 +53,40 @@ def our_points(entries: Entries) -> list[tuple[int, float]]:
 
 def chain_points(entries: Entries) -> list[tuple[int, float]]:
     return sorted((e["length"], e["seconds"]["epoch"]) for e in entries.values() if e["model"] == "chain")
+
+
+def plot_fewshot(entries: Entries, path: Path) -> Path:
+    """R@1 against the share of the training graphs, one panel for each data set, a line for each model."""
+    from ..data.files import replacing
+    from .fewshot import lines
+    from .scene_tables import line_name
+
+    require("matplotlib", "report", "the picture of the shares")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    sets = lines(entries)
+    figure = Figure(figsize=(4.8 * max(len(sets), 1), 3.9), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    models = list(dict.fromkeys(model for by_model in sets.values() for model in by_model))
+    for position, (data, by_model) in enumerate(sets.items(), start=1):
+        axes = figure.add_subplot(1, len(sets), position)
+        for model, by_share in by_model.items():
+            points = [(100 * share, entry["metrics"]["r@1"]) for share, entry in sorted(by_share.items())]
+            axes.plot(*zip(*points), color=f"C{models.index(model)}", marker="o", markersize=4,
+                      label=line_name(model).replace("*", ""))
+        shares = sorted({100 * share for by_share in by_model.values() for share in by_share})
+        axes.set_xscale("log")
+        axes.set_xticks(shares, [f"{share:g}" for share in shares])
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("training graphs, %")
+        axes.set_title(data)
+        axes.grid(alpha=0.3)
+        if position == 1:
+            axes.set_ylabel("R@1, test objects")
+    handles = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels())}
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3, frameon=False)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
+    return path

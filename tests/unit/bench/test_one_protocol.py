@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nlil.baselines import NAMES, make_baseline
+from nlil.baselines import NAMES as ALL_NAMES
+from nlil.baselines import make_baseline
+from nlil.baselines.interface import CLASS_NAMES
 from nlil.bench import kb
 from nlil.bench.kb_tables import NAMES as ROW_NAMES
 from nlil.data.dataset import Dataset, make_dataset
@@ -16,6 +18,7 @@ from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.logic.predicate import Predicate
 
+NAMES = [name for name in ALL_NAMES if name not in CLASS_NAMES]
 FEW = {"neural-lp": ("epochs=2", "hidden=8"), "dilp": ("updates=5", "starts=2"), "transe": ("epochs=2", "dim=4"),
        "rotate": ("epochs=2", "dim=4")}
 

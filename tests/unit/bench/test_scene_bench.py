@@ -1,0 +1,186 @@
+"""nlil bench scene and nlil bench fewshot: which rows, few graphs, what entries hold, tables and the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commandline import Nlil
+from nlil.bench import fewshot, scene
+from nlil.bench import job as apart
+from nlil.bench.plots import plot_fewshot
+from nlil.bench.scene import LABELS_ONLY, ROWS, fewer_graphs, rows
+from nlil.bench.scene_tables import fewshot_table, scene_table
+from nlil.bench.tables import TABLES
+from nlil.data import load_dataset
+from nlil.errors import DataError
+from nlil.progress import silent
+
+
+def entry(model: str = "nlil", first: float = 0.5, share: float = 1.0, settings: tuple[str, ...] = (), **more: Any
+          ) -> dict[str, Any]:
+    figures = {"r@1": first, "r@5": 0.75, "r@1_related": 0.6, "r@5_related": 0.8, "r@1_unrelated": 0.1,
+               "r@5_unrelated": 0.2}
+    return {"data": "vrd", "model": model, "settings": list(settings), "share": share, "quick": False,
+            "metrics": figures, "num_rules": 250, "num_classes": 100, "num_graphs": round(4000 * share), "seed": 0,
+            "peak_memory_mb": 700.0,
+            "seconds": {"load": 1.0, "learn": 20.0, "evaluate": 3.0}, "machine": {"device": "cpu", "cores": 2}, **more}
+
+
+def cells(table: str) -> list[list[str]]:
+    return [line[2:-2].split(" | ") for line in table.splitlines()[2:] if line.startswith("|")]
+
+
+# what is measured -------------------------------------------------------------------------------------
+
+
+def test_every_row_with_boxes_and_only_different_ones_without() -> None:
+    everything = rows("vrd", None, ())
+    assert everything == [(model, settings) for model in ROWS for settings in ROWS[model]]
+    assert ("nlil", (LABELS_ONLY,)) in everything
+    built_in = rows("scenes:500", None, ())
+    assert [settings for model, settings in built_in if model == "nlil"] == [(), ("top_rules=5",)]
+    assert [settings for model, settings in built_in if model == "mlp"] == [()]
+    assert len(built_in) == len(set(built_in))
+    assert rows("vrd", "freq", ()) == [("freq", ()), ("freq", ("prior=on",))]
+    assert rows("vrd", None, ("max_length=2",)) == [("nlil", ("max_length=2",))]
+    assert rows("vrd", "mlp", ("hidden=9",)) == [("mlp", ("hidden=9",))]
+
+
+def test_few_graphs_are_part_of_more_and_test_graphs_stay() -> None:
+    street = load_dataset("street:40")
+    some, few, one = (fewer_graphs(street, share, 0) for share in (0.5, 0.1, 1e-6))
+    graphs = [set(np.unique(d.kb.graph_of[d.kb.facts.subject]).tolist()) for d in (street, some, few, one)]
+    assert [len(g) for g in graphs] == [40, 20, 4, 1]
+    assert graphs[3] < graphs[2] < graphs[1] < graphs[0]
+    assert len(few.splits.context["train"]) == len(few.kb.facts) == len(few.splits.train)
+    assert few.targets == street.targets
+    assert len(few.splits.test) == len(street.splits.test)
+    assert few.splits.test.context is few.splits.context["test"] is street.splits.context["test"]
+    assert fewer_graphs(street, 0.1, 1).kb.facts.subject.tolist() != few.kb.facts.subject.tolist()
+
+
+@pytest.mark.parametrize("model", ["nlil", "freq", "mlp"])
+def test_an_entry_holds_what_a_figure_needs(model: str) -> None:
+    settings = {"nlil": ("search=count", "max_length=2"), "mlp": ("epochs=1",)}.get(model, ())
+    job = scene.job("street:30", model, settings, {"seed": 2, "device": "cpu", "threads": 1}, True, share=0.5)
+    found = scene.measure(job, silent)
+    assert {"checksum", "machine", "versions", "seconds", "peak_memory_mb", "seed", "config"} <= set(found)
+    assert found["checksum"] == load_dataset("street:30", seed=2).checksum
+    assert (found["num_graphs"], found["num_classes"], found["seed"]) == (15, 15, 2)
+    assert 0 < found["metrics"]["r@1"] <= found["metrics"]["r@5"]
+    assert {"r@1_related", "r@5_related", "r@1_unrelated", "r@5_unrelated"} <= set(found["metrics"])
+    assert (found["num_rules"] > 0) == (model == "nlil")
+    said = [] if model == "nlil" else [f"model={model}"]
+    assert scene.key(found, job) == " ".join(["street:30 cpu", *said, "share=0.5 seed=2 threads=1", *settings, "quick"])
+
+
+def test_facts_without_objects_are_refused() -> None:
+    with pytest.raises(DataError, match="kin: expected scene graphs"):
+        scene.measure(scene.job("kin", "freq", (), {}, False), silent)
+
+
+# by the command line ----------------------------------------------------------------------------------
+
+
+def test_quick_benches(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, list[str], float]] = []
+
+    def measured(job: Mapping[str, Any], progress: Any = silent) -> dict[str, Any]:
+        told.append((job["model"], job["settings"], job["share"]))
+        return entry(job["model"], share=job["share"], settings=tuple(job["settings"]), data=job["data"], quick=True)
+
+    monkeypatch.setattr(apart, "measure_apart", measured)
+    found = nlil_command("bench", "scene", "--quick", "--out", tmp_path, "--json").json
+    assert [(model, tuple(settings)) for model, settings, _ in told] == rows("street", None, ())
+    assert len(found["entries"]) == len(told)
+    told.clear()
+    nlil_command("bench", "fewshot", "--quick", "--set", "max_length=2", "--out", tmp_path)
+    assert told == [(model, ["max_length=2"] if model == "nlil" else [], share)
+                    for share in fewshot.QUICK_SHARES for model in ("nlil", "freq", "mlp")]
+    assert {path.name for path in tmp_path.iterdir()} == {"scene.json", "fewshot.json", "fewshot_quick.png"}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [
+    (("scene", "--model", "transe"), "choose one of nlil, freq, logistic, mlp"),
+    (("fewshot", "--model", "mlp", "--set", "hiden=3"), "did you mean 'hidden'?"),
+    (("scene", "--set", "top_rulez=3"), "did you mean 'top_rules'?"),
+    (("kb", "--model", "freq"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
+    (("scene", "--seeds", "2"), "it is for bench kb"),
+])
+def test_what_is_wrong_is_told(arguments: tuple[str, ...], expected: str, nlil_command: Nlil) -> None:
+    assert expected in nlil_command("bench", *arguments).complaint
+
+
+# tables and the picture -------------------------------------------------------------------------------
+
+
+def test_the_table_has_ours_then_baselines_then_goals_then_the_paper() -> None:
+    table = scene_table({
+        "a": entry("mlp"), "b": entry("freq", settings=("prior=on",)), "c": entry("freq"),
+        "d": entry(settings=("top_rules=5",)), "e": entry(settings=("max_length=2",)), "f": entry(),
+        "g": entry(settings=(LABELS_ONLY,)), "h": entry(quick=True, settings=("seen=never",)),
+        "i": entry(data="street"),
+    })
+    found = cells(table)
+    assert [row[2] for row in found[:4]] == [LABELS_ONLY, "default", "top_rules=5", "max_length=2"]
+    assert found[1] == ["vrd", "**nlil**", "default", ".500", ".750", ".600", ".800", ".100", ".200", "2.5", "23 s",
+                        "0.7 GB", "2 cores"]
+    assert [(row[1], row[2], row[9]) for row in found[4:7]] == [
+        ("Freq, our code", "default", ""), ("Freq, our code", "prior=on", ""), ("MLP", "default", "")]
+    assert found[7][:5] == ["vrd", "asked for", "labels and relations only", ".460", ".750"]
+    assert [row[0] for row in found[9:]] == ["street", *["Visual Genome"] * 3]
+    assert found[10][1:5] == ["NLIL, the paper, published", "", ".510", ".520"]
+    assert "never" not in table
+
+
+def test_a_figure_without_queries_is_left_empty() -> None:
+    bare = entry()
+    bare["metrics"] = {"r@1": 0.5, "r@5": 0.75, "r@1_related": 0.5, "r@5_related": 0.75}
+    assert cells(scene_table({"a": bare}))[0][7:9] == ["", ""]
+
+
+def some_shares() -> dict[str, dict[str, Any]]:
+    every = [entry(model, 0.4 + share / 10 + (model == "mlp") / 10, share) for share in (1.0, 0.003)
+             for model in ("nlil", "freq", "mlp")]
+    return {str(i): e for i, e in enumerate([*every[:-1], entry(data="hico-det", first=0.8)])}
+
+
+def test_the_table_of_shares() -> None:
+    lines = fewshot_table(some_shares()).splitlines()
+    assert lines[0] == "| data | training graphs | graphs | **nlil** | Freq, our code | MLP |"
+    assert lines[2:5] == ["| vrd | 100 % | 4,000 | .500 | .500 | .600 |", "| vrd | 0.3 % | 12 | .400 | .400 |  |",
+                          "| hico-det | 100 % | 4,000 | .800 |  |  |"]
+
+
+def test_the_picture_of_shares(tmp_path: Path) -> None:
+    path = plot_fewshot(some_shares(), tmp_path / "fewshot.png")
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_documents_may_have_places_for_both() -> None:
+    for name in ("scene", "fewshot"):
+        assert TABLES[name]({}) == "Not measured yet."
+
+
+def test_planted_rules_are_counted() -> None:
+    from dataclasses import replace
+
+    from nlil.bench.scene import planted_found
+    from nlil.data import load_dataset
+    from nlil.logic.rule import RuleStats, ScoredRule
+    from nlil.rules import RuleSet
+
+    data = load_dataset("street:20")
+    data = replace(data, planted=data.planted[:4])
+    first, *others = data.planted
+    of_first = sum(rule.target == first.target for rule in data.planted)
+    rules = RuleSet.of(data.kb, [ScoredRule(rule, RuleStats(1, 1, 1), 0.5) for rule in others])
+    found = planted_found(rules, data)
+    assert (found["num_planted"], found["num_planted_found"]) == (4, 3)
+    assert found["num_planted_classes"] - found["num_planted_classes_found"] == 1
+    assert of_first >= 1
