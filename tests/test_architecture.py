@@ -14,8 +14,8 @@ import nlil
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "nlil"
-ROOMS = ("errors", "progress", "logic", "data", "rules", "engine", "search", "neural", "evaluation", "explanation",
-         "learning", "baselines", "bench", "cli")
+ROOMS = ("errors", "progress", "logic", "data", "rules", "engine", "search", "neural", "classes", "evaluation",
+         "explanation", "exports", "learning", "baselines", "bench", "report", "viewer", "cli")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 OURS = sorted([*SOURCES, *(ROOT / "tests").rglob("*.py")])
 TEXTS = [*OURS, *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "Makefile", ROOT / "pyproject.toml",

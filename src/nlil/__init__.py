@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "DataOptions",
     "Dataset",
     "Evaluator",
     "Explanation",
     "Fact",
     "Facts",
+    "Fidelity",
     "KnowledgeBase",
     "Learned",
     "Learner",
@@ -31,24 +33,32 @@ __all__ = [
     "check",
     "evaluate",
     "explain",
+    "imitate",
     "load",
     "load_dataset",
     "load_run",
     "materialize",
+    "necessary_facts",
     "parse_rule",
     "predict",
+    "rule_card",
     "rule_stats",
+    "what_if",
+    "why_not",
+    "with_numbers",
 ]
 
 if TYPE_CHECKING:
-    from .data import Dataset, Facts, KnowledgeBase, Splits, load, load_dataset
+    from .data import DataOptions, Dataset, Facts, KnowledgeBase, Splits, load, load_dataset, with_numbers
     from .engine.evaluator import Evaluator
     from .engine.materialize import materialize
     from .engine.statistics import rule_stats
     from .errors import NlilError
     from .evaluation import Answer, Metrics, evaluate, predict
-    from .explanation import Explanation, check, explain
+    from .evaluation.fidelity import Fidelity
+    from .explanation import Explanation, check, explain, necessary_facts, rule_card, what_if, why_not
     from .learning.config import LearnerConfig
+    from .learning.imitation import imitate
     from .learning.learner import Learned, Learner
     from .learning.run import load_run
     from .logic.parse import parse_rule
@@ -57,14 +67,16 @@ if TYPE_CHECKING:
     from .rules import RuleSet
 
 _HOME = {
-    "data": ("Dataset", "Facts", "KnowledgeBase", "Splits", "load", "load_dataset"),
+    "data": ("DataOptions", "Dataset", "Facts", "KnowledgeBase", "Splits", "load", "load_dataset", "with_numbers"),
     "engine.evaluator": ("Evaluator",),
     "engine.materialize": ("materialize",),
     "engine.statistics": ("rule_stats",),
     "errors": ("NlilError",),
     "evaluation": ("Answer", "Metrics", "evaluate", "predict"),
-    "explanation": ("Explanation", "check", "explain"),
+    "evaluation.fidelity": ("Fidelity",),
+    "explanation": ("Explanation", "check", "explain", "necessary_facts", "rule_card", "what_if", "why_not"),
     "learning.config": ("LearnerConfig",),
+    "learning.imitation": ("imitate",),
     "learning.learner": ("Learned", "Learner"),
     "learning.run": ("load_run",),
     "logic.parse": ("parse_rule",),

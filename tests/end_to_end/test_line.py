@@ -156,6 +156,6 @@ def test_demo(nlil_command: Nlil) -> None:
 
 def test_datasets(nlil_command: Nlil) -> None:
     document = nlil_command("datasets", "--json").json
-    assert [item["name"] for item in document["builtin"]] == ["even", "kin", "street", "planted"]
+    assert [item["name"] for item in document["builtin"]] == ["even", "kin", "street", "scenes", "planted"]
     assert "fb15k-237" in {item["name"] for item in document["catalog"]}
     assert "kin is built in" in nlil_command("datasets", "get", "kin").out

@@ -1,4 +1,4 @@
-"""nlil bench kb|stats|scale|recovery|es|length|speed|curve|tables"""
+"""nlil bench kb|scene|fewshot|stats|scale|recovery|es|length|speed|curve|tables"""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import typer
 from ..errors import ConfigError
 from .session import Session
 
-BENCHES = ("kb", "stats", "scale", "recovery", "es", "length", "speed", "curve", "tables")
+BENCHES = ("kb", "scene", "fewshot", "stats", "scale", "recovery", "es", "length", "speed", "curve", "tables")
 SPLITS = ("test", "valid")
 
 
 def bench(
     session: Session,
-    what: Annotated[str, typer.Argument(metavar="|".join(BENCHES), help="kb: knowledge graphs; stats: counts of data "
-                                        "sets; scale: loading; recovery: planted rules found again; es: even numbers; "
+    what: Annotated[str, typer.Argument(metavar="|".join(BENCHES), help="kb: knowledge graphs; scene: object classes; "
+                                        "fewshot: object classes from few graphs; stats: counts of data sets; scale: "
+                                        "loading; recovery: planted rules found again; es: even numbers; "
                                         "length: an epoch against the longest rule; speed: learning beside Neural-LP; "
                                         "curve: MRR against seconds of learning; "
                                         "tables: the figures kept so far into README.md and docs.")],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="kb: ours as `nlil learn` has it (default), or with "
                                               "one search (count, neural, both), or a baseline: popularity, neural-lp, "
-                                              "dilp, transe, rotate; es: only this method.")] = None,
+                                              "dilp, transe, rotate; scene, fewshot: only nlil, freq, "
+                                              "logistic or mlp; es: only this method.")] = None,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="kb: mean and standard deviation over so many seeds.")]
     = 1,
     split: Annotated[str, typer.Option(metavar="|".join(SPLITS), help="kb: the facts that are asked about.")] = "test",
@@ -55,6 +57,11 @@ def bench(
             from .bench_kb import bench_kb
 
             bench_kb(session, names, quick, model, seeds, split, given, out)
+        case "scene" | "fewshot":
+            from . import bench_scene
+
+            run = bench_scene.bench_scene if what == "scene" else bench_scene.bench_fewshot
+            run(session, names, quick, model, given, out)
         case "stats":
             bench_runs.bench_stats(session, names, quick, out)
         case "scale":
@@ -80,14 +87,18 @@ def check_model(what: str, model: str | None) -> None:
     if model is None:
         return
     if what == "kb":
-        from ..baselines import NAMES
+        from ..baselines.interface import CLASS_NAMES, NAMES
         from ..bench.kb import SEARCHES
 
-        known: tuple[str, ...] = (*SEARCHES, *NAMES)
+        known: tuple[str, ...] = (*SEARCHES, *(name for name in NAMES if name not in CLASS_NAMES))
+    elif what in ("scene", "fewshot"):
+        from ..bench.scene import ROWS
+
+        known = tuple(ROWS)
     elif what == "es":
         from ..bench.es import METHODS as known
     else:
-        raise ConfigError(f"--model {model}: bench {what} has no use for it; it is for bench kb and bench es")
+        raise ConfigError(f"--model {model}: bench {what} has no use for it; it is for bench kb, scene, fewshot and es")
     if model not in known:
         raise ConfigError(f"--model {model}: not available; choose one of {', '.join(known)}")
 

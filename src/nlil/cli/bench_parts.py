@@ -29,7 +29,8 @@ def measured(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key,
 
     entries: dict[str, Any] = {}
     for number, job in enumerate(jobs, start=1):
-        told = [str(job[word]) for word in ("data", "noise", "method", "model", "levels", "length") if word in job]
+        words = ("data", "noise", "method", "model", "levels", "length", "told")
+        told = [str(job[word]) for word in words if word in job]
         session.note(f"{number} of {len(jobs)}: {', '.join(told)}")
         with session.progress() as progress:
             entry = measure_apart(job, progress)

@@ -19,6 +19,7 @@ def check(
 ) -> None:
     """Find facts that the rules dispute, worst first."""
     from ..explanation import check as check_facts
+    from ..explanation.phrases import grounding_line
     from .render import cells, plain_table, short_text
 
     opened = open_run(session, run, data)
@@ -30,7 +31,12 @@ def check(
         return
     table = plain_table("fact", "own score", "the rules prefer", "score", "because", right=("own score", "score"))
     for d in disputes:
-        because = short_text(d.reasons[0].rule, d.labels.rule) if d.reasons else ""
+        because = ""
+        if d.reasons:
+            ways = d.evidence[0] if d.evidence else ()
+            facts = [grounding_line(way, d.reasons[0].rule.distinct, d.labels) for way in ways[:1]]
+            lines = [short_text(d.reasons[0].rule, d.labels.rule), *(f"  {line}" for line in facts if line)]
+            because = "\n".join(lines)
         table.add_row(*cells(d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score,
                              because))
     session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, table)

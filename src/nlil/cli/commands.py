@@ -14,7 +14,9 @@ from .inspect_data import inspect
 from .learn import learn
 from .materialize import materialize
 from .predict import predict
+from .report import report
 from .rules import rules
+from .serve import serve
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
     "demo": demo,
@@ -27,5 +29,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "explain": explain,
     "check": check,
     "materialize": materialize,
+    "serve": serve,
+    "report": report,
     "bench": bench,
 }

@@ -1,7 +1,8 @@
-"""nlil demo: the whole line, from facts to an explanation, on a built-in genealogy."""
+"""nlil demo: the whole line, from facts to an explanation and a report, on a built-in genealogy."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from ..data import Dataset
+    from ..evaluation import Metrics
     from ..learning.learner import Learned
 
 SHOWN = ("aunt", "grandmother", "husband", "sister")
@@ -20,14 +22,19 @@ TARGET = "aunt"
 def demo(
     session: Session,
     data: Annotated[str, typer.Argument(metavar="[DATA]", help="What to learn from.")] = "kin",
+    out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Where the report goes. Default: a new "
+                                             "temporary folder.")] = None,
 ) -> None:
-    """Learn, evaluate and explain on a built-in data set."""
+    """Learn, evaluate, explain and report on a built-in data set."""
     from ..data import summarise
     from ..explanation import explain
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learner
     from .evaluate import measure, views
+    from .report import check_page_name
 
+    if out is not None:
+        check_page_name(out)
     config = session.configure(LearnerConfig())
     dataset = read_data(session, data, config.seed)
     with session.progress() as progress:
@@ -37,6 +44,7 @@ def demo(
     fact = example(learned, dataset)
     explanation = explain(learned.rules, dataset.kb, fact)
     summary = summarise(dataset)
+    page = demo_report(session, learned, dataset, metrics, out)
     document = {
         "data": dataset.name,
         "facts": summary.num_facts,
@@ -44,6 +52,7 @@ def demo(
         "metrics": metrics.to_dict(),
         "explanation": explanation.to_dict(),
         "seconds": learned.seconds,
+        "report": None if page is None else str(page),
     }
     session.show(
         document,
@@ -56,8 +65,30 @@ def demo(
         views(metrics, opened, "test")[0],
         heading(f"4. Why: {fact}, a fact that was held out"),
         explanation,
+        heading("5. All of it on one page"),
+        f"  {page}" if page is not None else "  needs one package more: pip install 'nlil[report]'",
         "\nNext: nlil learn kin --out runs/kin, then nlil rules runs/kin. Your own facts: nlil learn FILE --out RUN",
     )
+
+
+def demo_report(session: Session, learned: Learned, dataset: Dataset, metrics: Metrics,
+                out: Path | None) -> Path | None:
+    """The page; None where the package that writes it is not installed, which is no reason to end the demo."""
+    import tempfile
+
+    from ..errors import MissingExtra, require
+    from ..learning.folder import versions
+    from ..report import make_report, write_report
+    from ..report.values import Limits
+
+    try:
+        require("jinja2", "report", "the report")
+    except MissingExtra:
+        return None
+    with session.progress() as progress:
+        report = make_report(learned, dataset, figures={"test": metrics.to_dict()}, versions=versions(),
+                             limits=Limits(general_rules=3, special_rules=1), progress=progress)
+    return write_report(report, out or Path(tempfile.mkdtemp(prefix="nlil-demo-")) / "report.html")
 
 
 def heading(text: str) -> Any:

@@ -1,42 +1,149 @@
-"""nlil explain RUN "uncle(alice, bob)" """
+"""nlil explain RUN "uncle(alice, bob)", nlil explain RUN obj17 --out picture.svg"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
-from .opening import open_run
+from ..errors import ConfigError, UnknownName
+from .opening import Opened, open_run
 from .session import Session
+from .what_if import Supposed
+
+if TYPE_CHECKING:
+    from ..evaluation.calibration import Calibration
+    from ..explanation import Explanation
+    from ..explanation.object_classes import ObjectClasses
+    from ..explanation.picture_words import Neighbour
+
+CANDIDATES = 5
+"""Classes named for an object, the most probable one among them."""
 
 
 def explain(
     session: Session,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    query: Annotated[str, typer.Argument(metavar="FACT", help="uncle(alice, bob) or person(obj17)")],
+    query: Annotated[str, typer.Argument(metavar="FACT", help="uncle(alice, bob) or person(obj17); an object of a "
+                                         "scene alone, obj17, explains its most probable class.")],
     top: Annotated[int | None, typer.Option(min=1, help="Rules shown, strongest first. Default: all that count, up "
                                             "to 20.")] = None,
     side: Annotated[str, typer.Option(metavar="NAME", help="Which answer to explain: object, that to p(a, ?), or "
                                       "subject, that to p(?, b).")] = "object",
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, for a scene with the boxes at their places:"
+                                             " FILE.svg, FILE.png or FILE.html.")] = None,
+    image: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it over this image (PNG or JPEG); with "
+                                               "--out.")] = None,
+    why_not: Annotated[bool, typer.Option("--why-not", help="Which single fact would make the strongest rules fire "
+                                          "that do not.")] = False,
+    necessary: Annotated[bool, typer.Option("--necessary", help="The facts behind it, by how much the score falls "
+                                            "without each.")] = False,
+    without: Annotated[list[str] | None, typer.Option(metavar="FACT", help="The score without this fact; may be "
+                                                      "repeated.")] = None,
+    add: Annotated[list[str] | None, typer.Option(metavar="FACT", help="The score with this fact added; may be "
+                                                  "repeated.")] = None,
 ) -> None:
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
+    from ..explanation import Explainer
     from ..explanation import explain as explain_fact
+    from ..explanation.picture import check_picture_name, draw, write_picture
     from ..explanation.why import SIDES
     from ..learning.calibrating import load_calibration
-    from .render import number
 
     if side not in SIDES:
         raise ConfigError(f"--side {side}: choose {' or '.join(SIDES)}", "side")
+    if image is not None and out is None:
+        raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, where the picture goes", "image")
+    if out is not None:
+        check_picture_name(out)
+    supposed = Supposed(why_not, necessary, tuple(without or ()), tuple(add or ()))
+    supposed.check(out)
     opened = open_run(session, run, data)
-    explanation = explain_fact(opened.rules, opened.base, query, top=top, side=side, memory=opened.config.memory)
-    kept = load_calibration(run)
+    classes = classes_of(opened, query)
+    asked = query if classes is None else classes.fact
+    if supposed:
+        found = supposed.answer(Explainer(opened.rules, opened.base, opened.config.memory), asked, top, side)
+        session.show(found.to_dict(), found)
+        return
+    explanation = explain_fact(opened.rules, opened.base, asked, top=top, side=side, memory=opened.config.memory)
+    if out is not None:
+        write_picture(draw(explanation, opened.base, image), out, explanation)
+    show(session, opened, explanation, classes, load_calibration(run), out)
+
+
+def show(session: Session, opened: Opened, explanation: Explanation, classes: ObjectClasses | None,
+         kept: Calibration | None, out: Path | None) -> None:
+    """The explanation, what its score means, and what is near the object in its scene."""
+    from .render import number
+
     probability = None
     if kept is not None:
         probability = kept.probability(explanation.score, explanation.fact.predicate.arity)
-    views: list[Any] = [explanation]
+    near = neighbours(opened, explanation)
+    views: list[Any] = [] if classes is None else [verdict(classes)]
+    views.append(explanation)
     if probability is not None:
         views.append(f"probability {number(probability)}: what this score means for a fact not seen before")
-    session.show({**explanation.to_dict(), "probability": probability}, *views)
+    if near:
+        views += ["", heading(opened, explanation), *map(line, near)]
+    if out is not None:
+        views.append(f"drawn in {out}")
+    more: dict[str, Any] = {"picture": None if out is None else str(out), "near": [n.to_dict() for n in near]}
+    if classes is not None:
+        more["object"] = classes.to_dict(CANDIDATES)
+    session.show({**explanation.to_dict(), "probability": probability, **more}, *views)
+
+
+def classes_of(opened: Opened, query: str) -> ObjectClasses | None:
+    """The ranked classes where the query is an object of a scene; None where it is a fact."""
+    from ..explanation.object_classes import object_classes
+
+    kb = opened.base
+    name = query.strip()
+    if not kb.classes:
+        return None
+    if name not in kb.entities and len(name) > 1 and name[0] == name[-1] == "'":
+        name = name[1:-1]  # as explanations write it
+    if name in kb.entities:
+        return object_classes(opened.rules, kb, name, opened.config.memory)
+    if "(" not in name:
+        raise UnknownName("object", name, kb.entities, "name an object of a scene, or a fact as in person(obj17)")
+    return None
+
+
+def neighbours(opened: Opened, explanation: Explanation) -> list[Neighbour]:
+    """What is near the query in its scene; of a plain knowledge graph nothing is listed."""
+    from ..explanation.picture_scene import scene_of
+    from ..explanation.picture_words import surroundings
+
+    kb = opened.base
+    return surroundings(scene_of(explanation, kb)) if kb.graph_of is not None and kb.classes else []
+
+
+def verdict(classes: ObjectClasses) -> str:
+    """The most probable class, what the data says, and what else it could be."""
+    from .render import number
+
+    best, *others = [f"{predicate.name} ({number(value)})" for predicate, value in classes.ranked[:CANDIDATES]]
+    true = " and ".join(predicate.name for predicate in classes.true) or "no class"
+    rank = next((i for i, (p, _) in enumerate(classes.ranked, start=1) if p in classes.true), None)
+    place = "" if rank in (None, 1) else f", at place {rank} of {len(classes.ranked)}"
+    known = "" if not classes.true or rank is not None else ", for which there are no rules"
+    also = f"; next: {', '.join(others)}" if others else ""
+    return f"{classes.name}: most probably {best}; in the data {true}{place}{known}{also}"
+
+
+def heading(opened: Opened, explanation: Explanation) -> str:
+    kb, name = opened.base, explanation.fact.arguments[0]
+    image = ""
+    if kb.graph_names is not None and kb.graph_of is not None:
+        image = f" in {kb.graph_names.name(int(kb.graph_of[kb.entities.id(name)]))}"
+    return f"near X = {name}{image}, * what the strongest rules look at"
+
+
+def line(near: Neighbour) -> str:
+    mark = "X" if near.is_query else "*" if near.is_used else " "
+    parts = [near.what or "no class", near.place, ", ".join(near.relations)]
+    return f"{mark} {near.name}: {'; '.join(part for part in parts if part)}"

@@ -33,6 +33,8 @@ def learn(
     out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
     target: Annotated[list[str] | None, typer.Option(metavar="P", help="Learn rules for this predicate; repeat it for "
                                                      "more. Default: every predicate with facts.")] = None,
+    target_scores: Annotated[Path | None, typer.Option(metavar="FILE", help="Imitate a classifier: a table of entity, "
+                                                       "class, score (TSV, CSV, Parquet).")] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings as TOML.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example "
                                                        "max_length=2; wins over --config.")] = None,
@@ -44,27 +46,31 @@ def learn(
     from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
     from ..learning.learner import Learner
     from ..learning.run import check_writable, save_run
+    from .imitating import open_scores
 
     chosen = resolve(session, config, settings or [], time_limit)
     if resume and force:
         raise ConfigError("--resume and --force exclude each other")
     # A checkpoint in a complete run is of a replacement that was cut short: that one is continued.
-    going_on = resume and (out / FOLDER).is_dir()
-    if resume and not going_on and (out / "run.json").exists() and finished(session, out, data, chosen):
+    is_complete = resume and (out / "run.json").exists() and not (out / FOLDER).is_dir()
+    if is_complete and finished(session, out, data, chosen, target_scores):
         return
     check_writable(out, force or resume)
-    dataset = read_data(session, data, chosen.seed)
+    dataset = read_data(session, data, chosen.seed, chosen.data_options())
+    given = open_scores(target_scores, dataset, target)
     targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
-    checkpoint = Checkpoint(out / FOLDER, fingerprint(chosen, dataset.checksum, targets))
-    again = resume_command(session, data, out, target or [], config, settings or [])
+    work = fingerprint(chosen, dataset.checksum, targets if given is None else given.targets(dataset))
+    checkpoint = Checkpoint(out / FOLDER, work if given is None else work | {"target scores": dict(given.about)})
+    again = resume_command(session, data, out, target or [], target_scores, config, settings or [])
     stop = Stop(chosen.time_limit)
     with claimed(out):
         if force:
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
             with session.progress() as progress, interruptible(stop) as interrupted:
-                learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress=progress, stop=stop,
-                                              checkpoint=checkpoint)
+                learned = Learner(chosen).fit(
+                    dataset.kb, targets, dataset.splits, progress=progress, stop=stop, checkpoint=checkpoint,
+                ) if given is None else given.learn(dataset, chosen, progress, stop)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
     draw_curves(session, learned, out)
     for note in learned.notes:
@@ -91,13 +97,14 @@ def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator
         raise
 
 
-def resume_command(session: Session, data: str, out: Path, targets: list[str], config: Path | None,
-                   settings: list[str]) -> str:
+def resume_command(session: Session, data: str, out: Path, targets: list[str], target_scores: Path | None,
+                   config: Path | None, settings: list[str]) -> str:
     """The words that continue this call: all that its result depends on."""
     import shlex
 
     words = ["nlil", "learn", data, "--out", str(out), "--resume"]
     words += [word for name in targets for word in ("--target", name)]
+    words += ["--target-scores", str(target_scores)] if target_scores is not None else []
     words += ["--config", str(config)] if config is not None else []
     words += [word for setting in settings for word in ("--set", setting)]
     words += ["--seed", str(session.seed)] if session.seed is not None else []
@@ -169,14 +176,17 @@ def resolve(session: Session, file: Path | None, settings: list[str], time_limit
     config = config.with_settings(settings)
     if time_limit is not None:
         config = config.with_values({"time_limit": time_limit}, "--time-limit")
+    if config.merge:  # the run is opened again from other folders
+        config = config.with_values({"merge": str(Path(config.merge).expanduser().resolve())})
     return session.configure(config)
 
 
-def finished(session: Session, out: Path, data: str, config: LearnerConfig) -> bool:
+def finished(session: Session, out: Path, data: str, config: LearnerConfig, target_scores: Path | None) -> bool:
     """The run is complete: say so and leave it. A run of other data or another search cannot be continued."""
     from ..errors import RunError
     from ..learning.checkpoint import settings_that_matter
     from ..learning.run import load_with_info
+    from .imitating import check_same_scores
 
     info, learned = load_with_info(out)
     if info.source != lasting_source(data):
@@ -185,6 +195,7 @@ def finished(session: Session, out: Path, data: str, config: LearnerConfig) -> b
         return False
     if settings_that_matter(learned.config) != settings_that_matter(config):
         raise RunError("is complete and was learned with other settings; choose another folder or use --force", out)
+    check_same_scores(out, learned, target_scores)
     session.note(f"{out}: the run is complete, nothing is left to do")
     session.show(document(learned, out, data), f"{len(learned.rules):,} rules in {out}")
     return True
@@ -206,6 +217,8 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
         "num_history": len(learned.history),
         "seconds": learned.seconds,
         "seed": learned.config.seed,
+        "target_scores": dict(learned.target_scores) or None,
+        "fidelity": None if learned.fidelity is None else learned.fidelity.to_dict(),
     }
 
 
@@ -213,6 +226,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     """The summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
     from rich.text import Text
 
+    from .imitating import fidelity_views
     from .render import kinds, listing, number, reader, rule_table
 
     rules = learned.rules
@@ -231,6 +245,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
             lines.append(Text(f"  ... and {len(learned.missing) - len(shown):,} more"))
     if learned.partial:
         lines.append(Text("partial: the search was cut short; continue with --resume", style="yellow"))
+    lines += [] if learned.fidelity is None else fidelity_views(learned.fidelity, rules)
     lines.append(Text(f"written to {out}; next: nlil rules {out}, nlil evaluate {out}"))
     return lines
 

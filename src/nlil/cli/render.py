@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from ..learning.feedback import Feedback
     from ..logic.predicate import Predicate
     from ..logic.rule import Rule, ScoredRule
     from ..rules import RuleSet
@@ -75,14 +76,22 @@ def rule_document(scored: ScoredRule, read: Reader) -> dict[str, Any]:
     }
 
 
-def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = None) -> Table:
-    """Rules for reading: \u2260 stands for the inequalities of a rule whose variables take different entities."""
+def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = None,
+               verdicts: Feedback | None = None) -> Table:
+    """Rules for reading: \u2260 stands for the inequalities of a rule whose variables take different entities.
+
+    What people said of a rule has a column where somebody has said something of one of these.
+    """
     numbers = ("weight", "confidence", "PCA", "support", "body")
-    table = plain_table("rule", DISTINCT, *numbers, title=title, right=numbers)
-    for item in scored:
+    scored = list(scored)
+    said = [None if verdicts is None else verdicts.get(str(item.rule)) for item in scored]
+    extra = ("verdict",) if any(said) else ()
+    table = plain_table("rule", DISTINCT, *numbers, *extra, title=title, right=numbers)
+    for item, verdict in zip(scored, said):
         s, mark = item.stats, DISTINCT if item.rule.distinct else ""
         text = short_text(item.rule, read)
-        table.add_row(*cells(text, mark, item.weight, s.confidence, s.pca_confidence, s.support, s.body_size))
+        last = [verdict.verdict if verdict else ""] if extra else []
+        table.add_row(*cells(text, mark, item.weight, s.confidence, s.pca_confidence, s.support, s.body_size, *last))
     return table
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, ExportError
 from .session import Session
 
 if TYPE_CHECKING:
+    from ..learning.feedback import Feedback
+    from ..logic.rule import ScoredRule
     from ..rules import RuleSet
 
-FORMATS = ("text", "prolog", "json")
+FORMATS = ("text", "prolog", "datalog", "sparql", "sql", "cypher", "anyburl", "latex", "english", "json")
 SHOWN = 20
 
 
@@ -27,35 +30,63 @@ def rules(
                                             "else all.")] = None,
     format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is "
                                         "exact.")] = "text",
+    facts: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write what the program runs on: the facts "
+                                               "in the language of --format.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="The facts, where they are not those of the run."
+                                             )] = None,
+    examples: Annotated[int, typer.Option(min=0, metavar="N", help="Under each rule so many examples, counterexamples "
+                                          "and predictions that are not in the data.")] = 0,
+    leave_out: Annotated[bool, typer.Option("--leave-out", help="Leave out what the language cannot say.")] = False,
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets."""
+    from ..learning.feedback import load_feedback
     from ..learning.run import load_run
 
     chosen = "json" if session.as_json else format
     if chosen not in FORMATS:
         raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
-    found = load_run(run).rules
+    if examples:
+        from .rule_cards import check_format, show_cards
+
+        check_format(format, session.as_json)
+        return show_cards(session, run, data, target, SHOWN if top is None else top, examples)
+    if facts is not None:
+        write_facts(session, run, data, chosen, facts)
+    found, feedback = load_run(run).rules, load_feedback(run)
     if target is not None:
         found = found.for_target(target)
     limit = (SHOWN if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)
     match chosen:
         case "prolog":
-            write_prolog(found, count)
+            write_prolog(found, count, feedback)
         case "json":
-            write_json(found, count)
+            write_json(found, count, feedback)
+        case "text":
+            show_text(session, found, count, feedback)
         case _:
-            show_text(session, found, count)
+            write_program(session, Program(run, data, chosen, leave_out), accepted(session, found, feedback), count)
 
 
-def show_text(session: Session, rules: RuleSet, count: int) -> None:
+def accepted(session: Session, rules: RuleSet, feedback: Feedback) -> RuleSet:
+    """A program in another language holds no rejected rules: there they could not be told from the others."""
+    from ..learning.feedback import without_rejected
+    from .opening import note_rejected
+
+    kept = without_rejected(rules, feedback)
+    note_rejected(session, len(rules), len(kept))
+    return kept
+
+
+def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:
     from rich.text import Text
 
     from .render import DISTINCT, exclusion_lines, reader, rule_table
 
     shown = rules.top(count)
     targets = dict.fromkeys(scored.rule.target for scored in shown)
-    views: list[Any] = [rule_table(shown, reader(rules)), *map(Text, exclusion_lines(rules, targets))]
+    views: list[Any] = [rule_table(shown, reader(rules), verdicts=feedback)]
+    views += map(Text, exclusion_lines(rules, targets))
     if count < len(rules):
         size = f"{count:,} of {len(rules):,} rules; --top 0 shows all."
     else:
@@ -63,23 +94,87 @@ def show_text(session: Session, rules: RuleSet, count: int) -> None:
     session.show(None, *views, f"{size} {DISTINCT}: variables take different entities; --format prolog spells it out.")
 
 
-def write_prolog(rules: RuleSet, count: int) -> None:
-    """One rule or exclusion per line, exact: parse_program reads it back."""
+def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
+    """One rule or exclusion per line, exact: parse_program reads it back. What people said of a rule is a comment."""
     for row in rules.order()[:count]:
-        sys.stdout.write(f"{rules.rule(int(row))}\n")
+        text = str(rules.rule(int(row)))
+        said = f"  % {feedback[text].verdict}" if text in feedback else ""
+        sys.stdout.write(f"{text}{said}\n")
     for exclusion in rules.exclusions:
         sys.stdout.write(f"{exclusion}\n")
 
 
-def write_json(rules: RuleSet, count: int) -> None:
-    """One document, written rule by rule: there may be millions."""
+def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
+    """One document, written rule by rule: there may be millions. Rules that were judged say so (`verdict`)."""
+    from ..exports.tree import rule_tree
     from .render import reader, rule_document
 
     read = reader(rules)
     sys.stdout.write(f'{{"num_rules": {len(rules)}, "rules": [')
     separator = "\n"
     for row in rules.order()[:count]:
-        sys.stdout.write(separator + json.dumps(rule_document(rules[int(row)], read), ensure_ascii=False))
+        scored = rules[int(row)]
+        document = rule_document(scored, read) | {"tree": rule_tree(scored.rule)}
+        if document["rule"] in feedback:
+            document["verdict"] = feedback[document["rule"]].to_dict()
+        sys.stdout.write(separator + json.dumps(document, ensure_ascii=False))
         separator = ",\n"
     exclusions = ",\n".join(json.dumps(e.to_dict(), ensure_ascii=False) for e in rules.exclusions)
     sys.stdout.write(f'\n], "exclusions": [\n{exclusions}\n]}}\n')
+
+
+# other languages -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is asked for in another language."""
+
+    run: Path
+    data: str | None
+    language: str
+    leave_out: bool
+
+
+def write_program(session: Session, asked: Program, rules: RuleSet, count: int) -> None:
+    """All of it or nothing: a rule that cannot be said is an error, unless it is to be left out."""
+    from ..explanation.labels import Labels
+    from ..exports.programs import ANSWERS_ONLY, program
+
+    scored = rules.top(count)
+    refused: list[ExportError] = []
+    denials = [(e.target, e.step) for e in rules.exclusions] if asked.language in ANSWERS_ONLY else []
+    pieces = list(program(scored, asked.language, has_graphs(session, asked, scored), denials,
+                          Labels(rules.entity_labels, rules.predicate_labels),
+                          refused.append if asked.leave_out else None))
+    if refused:
+        session.warn(f"{len(refused):,} of {len(scored):,} rules are left out; the first: {refused[0]}")
+    if rules.exclusions and not denials:
+        session.warn(f"{len(rules.exclusions):,} exclusions are left out: as {asked.language} the rules stand alone "
+                     "and may derive what an exclusion rules out; sparql, sql, cypher, prolog and json have them")
+    sys.stdout.writelines(pieces)
+
+
+def has_graphs(session: Session, asked: Program, rules: list[ScoredRule]) -> bool:
+    """Whether the facts are many graphs. They are looked at only where some rule means something else then."""
+    from ..exports.alternatives import depends_on_graph
+    from ..exports.programs import EXECUTABLE
+    from .opening import open_run
+
+    if asked.language not in EXECUTABLE or not any(depends_on_graph(item.rule) for item in rules):
+        return False
+    return open_run(session, asked.run, asked.data).dataset.kb.graph_of is not None
+
+
+def write_facts(session: Session, run: Path, data: str | None, language: str, out: Path) -> None:
+    from ..data.files import replacing
+    from ..exports import EXECUTABLE
+    from ..exports import facts as fact_pieces
+    from .opening import open_run
+
+    if language not in EXECUTABLE:
+        raise ConfigError(f"--facts: {language} runs on no facts; choose --format {', '.join(EXECUTABLE)}", "facts")
+    base = open_run(session, run, data).base
+    with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(fact_pieces(base, language))
+    session.note(f"facts: {out}")
