@@ -26,7 +26,7 @@ def evaluate(
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder.")] = None,
     split: Annotated[str, typer.Option(metavar="NAME", help="train, valid or test.")] = "test",
     rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Rules written by hand or by another system: "
-                                               "Prolog text or JSON.")] = None,
+                                               "Prolog text, JSON, or what AnyBURL or AMIE wrote.")] = None,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
     calibration: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw how well scores mean "
                                                      "probabilities.")] = None,

@@ -75,6 +75,8 @@ def learn(
     draw_curves(session, learned, out)
     for note in learned.notes:
         session.note(note)
+    if dataset.is_scene and not chosen.joint and chosen.search != "neural":
+        session.note("object classes: --set preset=scene weighs their rules together and ranks them better")
     session.show(document(learned, out, data), *views(learned, dataset, out))
     if interrupted.is_set():
         session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: {again}")
