@@ -67,7 +67,7 @@ def page(browser: Any, width: int) -> Iterator[Any]:
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.complaints = complaints
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(120_000)  # the first visit of a page compiles what it needs
     yield page
     context.close()
     assert complaints == []

@@ -175,9 +175,10 @@ class OurMethod:
 
     def about(self) -> dict[str, Any]:
         from ..engine.device import resolve_device
+        from .scene_rules import KEY, shown_rules
 
-        return {**self.planted, "num_rules": len(self.learned.rules), "partial": self.learned.partial,
-                "config": self.config.to_dict(),
+        return {**self.planted, KEY: shown_rules(self.learned.rules), "num_rules": len(self.learned.rules),
+                "partial": self.learned.partial, "config": self.config.to_dict(),
                 "machine": machine(resolve_device(self.config.device)), "versions": versions()}
 
 

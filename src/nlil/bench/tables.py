@@ -15,6 +15,7 @@ from .curve import curve_table
 from .kb_tables import kb_table, steps_table, valid_table
 from .published import TABLE_2
 from .record import RESULTS, read_entries
+from .scene_rules import scene_rules_table
 from .scene_tables import fewshot_table, scene_table
 from .search_tables import es_table, length_table, recovery_table, speed_table
 
@@ -105,8 +106,9 @@ TABLES: Mapping[str, Callable[[Entries], str]] = {
     "speed": speed_table,
     "curve": curve_table,
     "scene": scene_table,
+    "scene-rules": scene_rules_table,
     "fewshot": fewshot_table,
 }
 """Place -> its table, from the entries of the bench of that name."""
-BENCH_OF: Mapping[str, str] = {"kb-steps": "kb", "kb-valid": "kb"}
+BENCH_OF: Mapping[str, str] = {"kb-steps": "kb", "kb-valid": "kb", "scene-rules": "scene"}
 """Places whose figures are those of another bench."""

@@ -126,7 +126,9 @@ def verdict(classes: ObjectClasses) -> str:
     """The most probable class, what the data says, and what else it could be."""
     from .render import number
 
-    best, *others = [f"{predicate.name} ({number(value)})" for predicate, value in classes.ranked[:CANDIDATES]]
+    shown = classes.probability or [value for _, value in classes.ranked]
+    best, *others = [f"{predicate.name} ({number(value)})" for (predicate, _), value in
+                     zip(classes.ranked[:CANDIDATES], shown)]
     true = " and ".join(predicate.name for predicate in classes.true) or "no class"
     rank = next((i for i, (p, _) in enumerate(classes.ranked, start=1) if p in classes.true), None)
     place = "" if rank in (None, 1) else f", at place {rank} of {len(classes.ranked)}"

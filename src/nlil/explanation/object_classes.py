@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
-from ..evaluation.evidence import score
+from ..evaluation.evidence import SCALE, score
 from ..evaluation.members import MemberScorer
 from ..logic.predicate import Fact, Predicate
 from ..logic.text import atom_text
@@ -19,11 +19,15 @@ from ..rules.binding import bind
 
 @dataclass(frozen=True)
 class ObjectClasses:
-    """`ranked` are (class, score), best first, the object's own classes hidden; `true` are those of the data."""
+    """`ranked` are (class, score), best first, the object's own classes hidden; `true` are those of the data.
+
+    `probability` stands beside `ranked` where weights were fitted for it (preset=scene); else it is empty.
+    """
 
     name: str
     ranked: tuple[tuple[Predicate, float], ...]
     true: tuple[Predicate, ...]
+    probability: tuple[float, ...] = ()
 
     @property
     def fact(self) -> Fact:
@@ -32,7 +36,25 @@ class ObjectClasses:
 
     def to_dict(self, top: int = 5) -> dict[str, Any]:
         return {"object": self.name, "true": [p.name for p in self.true],
-                "candidates": [{"class": p.name, "score": value} for p, value in self.ranked[:top]]}
+                "candidates": [{"class": p.name, "score": value, **chance} for (p, value), chance
+                               in zip(self.ranked[:top], self._chances(top))]}
+
+    def _chances(self, top: int) -> list[dict[str, float]]:
+        return [{"probability": p} for p in self.probability[:top]] or [{}] * min(top, len(self.ranked))
+
+
+def ranked_classes(rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int
+                   ) -> tuple[tuple[tuple[Predicate, float], ...], tuple[float, ...]]:
+    """(class, score) of the scorer's targets, best first, and their probabilities where the rules give such."""
+    evidence = scorer.evidence(np.array([x], np.int32))[0]
+    values, unit = score(evidence), rules.aggregation.unit
+    classes = [kb.predicates[c] for c in scorer.targets.tolist()]
+    order = sorted(range(len(classes)), key=lambda i: (-values[i], classes[i]))
+    ranked = tuple((classes[i], float(values[i])) for i in order)
+    if not unit:
+        return ranked, ()
+    odds = np.exp((evidence - evidence.max()) / SCALE / unit)
+    return ranked, tuple((odds / odds.sum())[order].tolist())
 
 
 def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2**30) -> ObjectClasses:
@@ -44,7 +66,6 @@ def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2
         raise NlilError(f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
                         f"person({atom_text(name)})")
     scorer = MemberScorer(rules, kb, np.asarray(with_rules, np.int32), 1, memory)
-    values = score(scorer.evidence(np.array([x], np.int32)))[0].tolist()
-    ranked = sorted(zip((kb.predicates[c] for c in with_rules), values), key=lambda item: (-item[1], item[0]))
+    ranked, probability = ranked_classes(rules, scorer, kb, x)
     own = kb.facts.predicate[kb.facts.is_unary & (kb.facts.subject == x)].tolist()
-    return ObjectClasses(name, tuple(ranked), tuple(kb.predicates[p] for p in own if p in kb.classes))
+    return ObjectClasses(name, ranked, tuple(kb.predicates[p] for p in own if p in kb.classes), probability)

@@ -46,11 +46,15 @@ class Aggregation:
 
     With a `weighing`, noisy-or is taken of the `top` strongest rules of each kind (KINDS): (factor, discount) says
     what the strongest of a kind counts, and what each next one counts of the one before.
+
+    Where weights of exclusive classes were fitted together, `unit` is the evidence of one natural unit of log-odds:
+    the probabilities of an object's classes are the softmax of evidence / unit. 0: no such meaning.
     """
 
     kind: str = "noisy-or"
     top: int = 5
     weighing: tuple[tuple[float, float], ...] = ()
+    unit: float = 0.0
 
     def __post_init__(self) -> None:
         try:
@@ -64,6 +68,8 @@ class Aggregation:
                               f"a discount of 0 to 1 for each of {', '.join(KINDS)}, "
                               f"got {self.weighing}", "weighing")
         object.__setattr__(self, "weighing", numbers)
+        if not 0 <= self.unit < float("inf"):
+            raise ConfigError(f"unit: expected a number of 0 or more, got {self.unit!r}", "unit")
         if self.kind not in ("max", "noisy-or"):
             raise ConfigError(f"aggregation must be max or noisy-or, got {self.kind!r}", "aggregation")
         if self.top < 0:

@@ -18,11 +18,10 @@ from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError, UnknownName
 from ..evaluation import Answer, Calibration, Predictor
-from ..evaluation.evidence import score
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
 from ..explanation.labels import Labels
-from ..explanation.object_classes import ObjectClasses
+from ..explanation.object_classes import ObjectClasses, ranked_classes
 from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
@@ -208,11 +207,9 @@ class Desk:
         scorer = self.class_scorer if self.has_scenes else None
         if scorer is None:
             return None
-        values = score(scorer.evidence(np.array([entity], np.int32)))[0].tolist()
-        ranked = sorted(((self.kb.predicates[c], value) for c, value in zip(scorer.targets.tolist(), values)),
-                        key=lambda item: (-item[1], item[0]))
+        ranked, probability = ranked_classes(self.rules, scorer, self.kb, entity)
         true = tuple(self.kb.predicates[p] for p in self.unary_of(entity) if p in self.kb.classes)
-        return ObjectClasses(self.kb.entities.name(entity), tuple(ranked), true)
+        return ObjectClasses(self.kb.entities.name(entity), ranked, true, probability)
 
     def unary_of(self, entity: int) -> list[int]:
         edges = self._explainer.firing.edges

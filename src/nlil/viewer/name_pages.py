@@ -100,9 +100,9 @@ def entity_page(ask: Ask) -> Page:
     classes = desk.object_classes(ask.number)
     if classes is not None:
         document["object"] = {
-            **classes.to_dict(CANDIDATES),
-            "candidates": [{"class": p.name, "score": value, "fact": fact_text(Fact(p, (name,))),
-                            "is_true": p in classes.true} for p, value in classes.ranked[:CANDIDATES]]}
+            **(told := classes.to_dict(CANDIDATES)),
+            "candidates": [{**candidate, "fact": fact_text(Fact(p, (name,))), "is_true": p in classes.true}
+                           for (p, _), candidate in zip(classes.ranked, told["candidates"])]}
     return Page("entity.html", str(document["entity"]["label"]), document)
 
 

@@ -184,3 +184,19 @@ def test_planted_rules_are_counted() -> None:
     assert (found["num_planted"], found["num_planted_found"]) == (4, 3)
     assert found["num_planted_classes"] - found["num_planted_classes_found"] == 1
     assert of_first >= 1
+
+
+def test_rules_of_frequent_classes_are_kept_and_shown() -> None:
+    import nlil
+    from nlil.bench.scene_rules import KEY, scene_rules_table, shown_rules
+
+    data = nlil.load_dataset("street:20")
+    config = nlil.LearnerConfig().with_values({"preset": "scene", "top_rules": 4})
+    rules = nlil.Learner(config).fit(data.kb, data.targets, data.splits).rules
+    kept = shown_rules(rules)
+    assert kept["frequent"][0]["class"] == data.targets[0].name
+    assert all(r["support"] >= 30 and 0.05 < r["confidence"] < 0.5 for r in kept["low"])
+    table = scene_rules_table({"street cpu": {"data": "street", "settings": [], "quick": False, KEY: kept}})
+    assert "**street**" in table
+    assert "\\=" not in table
+    assert scene_rules_table({}) == scene_rules_table({"x": {"data": "x", "settings": [], "quick": False}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -196,3 +197,20 @@ def test_without_any_box_or_relation() -> None:
     evidence = MemberScorer(found, kb, np.arange(4, dtype=np.int32)).evidence(np.arange(24, dtype=np.int32))
     assert [kb.predicates[i].name for i in evidence.argmax(axis=1)] == [
         kb.predicates[int(kb.unary.predicate[kb.unary.subject == i][0])].name for i in range(24)]
+
+
+def test_probabilities_of_classes(street: Dataset, rules: RuleSet, tmp_path: Path) -> None:
+    from nlil.explanation.object_classes import object_classes
+
+    found = learned(street)
+    assert found.rules.aggregation.unit > 0
+    again = nlil.load_run(found.save(tmp_path / "run")).rules
+    for entity in np.flatnonzero(street.kb.domain)[::9]:
+        classes = object_classes(again, street.kb, street.kb.entities.name(int(entity)))
+        assert sum(classes.probability) == pytest.approx(1)
+        assert list(classes.probability) == sorted(classes.probability, reverse=True)
+        evidence = [-np.log1p(-value) for _, value in classes.ranked]
+        odds = np.log(classes.probability[0] / np.array(classes.probability))
+        assert odds == pytest.approx((evidence[0] - np.array(evidence)) / again.aggregation.unit, abs=1e-4)
+    plain = replace(again, aggregation=replace(again.aggregation, unit=0.0))
+    assert object_classes(plain, street.kb, street.kb.entities.name(0)).probability == ()
