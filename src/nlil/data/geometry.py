@@ -29,6 +29,10 @@ PREFIX = "box_"
 """Before a name that the data uses already."""
 
 
+MOST_FACTS, NUMBERS = 18_000_000, 8
+"""Facts about single boxes, at most, and numbers of a box."""
+
+
 @dataclass(frozen=True)
 class Naming:
     """What predicates of boxes are called: as in `like`, which rules know, else by what the data leaves free.
@@ -76,16 +80,29 @@ def with_geometry(dataset: Dataset, options: DataOptions, like: Iterable[Predica
         return dataset
     boxes = proper_boxes(kb)
     naming = Naming(frozenset(p.name for p in kb.predicates), frozenset(p.name for p in like))
-    facts, plain = _box_facts(dataset, boxes, options.cuts, naming)
+    bins = _affordable_bins(len(boxes), options.cuts)
+    facts, plain = _box_facts(dataset, boxes, bins, naming)
     graph_of = np.zeros(kb.num_entities, np.int32) if kb.graph_of is None else kb.graph_of
     pairs, notes = pair_facts(boxes, graph_of)
     prefix = naming.prefix(RELATIONS)
     facts |= {Predicate(prefix + name, 2): rows for name, rows in pairs.items() if len(rows)}
+    if bins < options.cuts:
+        few = f"boxes: {bins} bins of each number instead of {options.cuts}, as there are {len(boxes):,} objects"
+        notes = (*notes, few)
     if plain:
         notes = (f"of the boxes: {', '.join(f'{name} is {meaning}' for name, meaning in plain.items())}", *notes)
     if naming.clashes:
         notes = (*notes, f"{', '.join(sorted(naming.clashes))}: the data's own, though rules may mean what boxes say")
     return replace(with_predicates(dataset, facts), notes=(*dataset.notes, *notes))
+
+
+def _affordable_bins(num_objects: int, wanted: int) -> int:
+    """Bins of a number, so that all numbers together make no more than MOST_FACTS; two at least.
+
+    An object has one bin of each number, and is over half of the cuts between them.
+    """
+    for_each = MOST_FACTS / max(num_objects * NUMBERS, 1)
+    return min(wanted, max(2, int(2 * (for_each - 1)) + 1))
 
 
 def proper_boxes(kb: KnowledgeBase) -> Doubles:

@@ -269,3 +269,13 @@ def test_numbers_and_boxes_together(tmp_path):
     write(tmp_path / "numbers.csv", "object,age\na,3\nb,nine\n")
     with pytest.raises(DataError, match=r"numbers\.csv:3: expected a number for 'age', got 'nine'"):
         load_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(("num_objects", "wanted", "bins"), [(1_000, 10, 10), (150_000, 10, 10), (1_400_000, 10, 2),
+                                                             (500_000, 20, 8), (10**8, 10, 2), (0, 5, 5)])
+def test_many_boxes_get_fewer_bins(num_objects: int, wanted: int, bins: int) -> None:
+    from nlil.data.geometry import MOST_FACTS, NUMBERS, _affordable_bins
+
+    found = _affordable_bins(num_objects, wanted)
+    assert found == bins
+    assert found == 2 or num_objects * NUMBERS * (1 + (found - 1) / 2) <= MOST_FACTS
