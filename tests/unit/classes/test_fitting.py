@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nlil.classes import fitting
-from nlil.classes.fitting import Labelled, Model, fit, only, scores, slopes
+from nlil.classes.fitting import Labelled, Model, fit, losses, only, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
@@ -150,3 +150,24 @@ def test_hardly_any_object(num_objects: int) -> None:
     model = fit(Model.of(nothing, nothing, np.zeros(0), np.zeros(2)), data, PENALTY, 5, 1)
     assert np.isfinite(model.bias).all()
     assert slopes(model, data, 1, 2)[0].tolist() == [[0, 0]]
+
+
+def test_what_would_be_lost_without_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = some_model(), labelled()
+    monkeypatch.setattr(fitting, "BLOCK", 16)
+    found = losses(model, data, 2)
+    for i in range(len(model)):
+        weight = model.weight.copy()
+        weight[i] = 0
+        without = Model(model.pattern, model.target, weight, model.bias)
+        assert found[i] == pytest.approx(likelihood(model, data) - likelihood(without, data)), i
+
+
+def test_a_part_of_the_objects() -> None:
+    data = labelled()
+    chosen = np.array([4, 7, 8, 49])
+    part = data.part(chosen)
+    assert part.label.tolist() == data.label[chosen].tolist()
+    for i, row in enumerate(chosen):
+        assert (part.column[part.pointer[i] : part.pointer[i + 1]].tolist()
+                == data.column[data.pointer[row] : data.pointer[row + 1]].tolist())
