@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nlil.classes.choosing import SURE_OF_CLASS, Choice, _pruned, _sure
+import nlil
+from nlil.classes.choosing import SURE_OF_CLASS, Choice, _pruned, _sampled, _sure
 from nlil.classes.fitting import Labelled, Model
+from nlil.classes.patterns import find_patterns
 
 
 def test_sure_patterns_are_taken_first() -> None:
@@ -31,3 +33,27 @@ def test_what_was_given_stays() -> None:
     choice = Choice(pairs=1, threads=1)
     assert _pruned(model, data, choice, set()).pattern.tolist() == [1]
     assert _pruned(model, data, choice, {(0, 0)}).pattern.tolist() == [0]
+
+
+def test_a_sample_is_of_whole_graphs_and_has_about_the_size() -> None:
+    data = nlil.load_dataset("street:60")
+    kb = data.kb
+    patterns = find_patterns(kb, np.flatnonzero(kb.domain).astype(np.int32), 1, 2, 2**28)
+    rows = np.arange(len(patterns.entities))
+    everything = _sampled(patterns, rows, Choice(pairs=1, sample=10**6))
+    assert everything.tolist() == rows.tolist()
+    some = _sampled(patterns, rows, Choice(pairs=1, sample=len(rows) // 3))
+    assert 0.15 * len(rows) < len(some) < 0.5 * len(rows)
+    graph = kb.graph_of[patterns.entities]
+    assert np.isin(graph, np.unique(graph[some])).sum() == len(some)
+    other = _sampled(patterns, rows, Choice(pairs=1, sample=len(rows) // 3, seed=1))
+    assert other.tolist() != some.tolist()
+
+
+def test_priors_are_listed_last_where_all_rules_count() -> None:
+    data = nlil.load_dataset("street:30")
+    config = nlil.LearnerConfig().with_values({"preset": "scene", "top_rules": 5})
+    rules = nlil.Learner(config).fit(data.kb, data.targets, data.splits).rules
+    lengths = [rules[int(row)].rule.length for row in rules.order()]
+    assert 0 in lengths
+    assert all(length == 0 for length in lengths[lengths.index(0):])
