@@ -1,8 +1,8 @@
 """Which patterns speak for or against which class: a few pairs at a time, those that would help most.
 
 In each round every (pattern, class) pair is judged by what one Newton step on its weight alone would add to the
-logarithm of the likelihood, the best are added, and all weights are fitted again. More pairs than asked for are
-added, and the least useful of them are taken out at the end. A pattern that speaks against a class becomes a rule
+logarithm of the likelihood, the best are added, and all weights are fitted again. Twice as many as asked for are
+added, and the least useful of them are taken out in a few steps, with a fit after each. A pattern that speaks against a class becomes a rule
 with a negated body.
 """
 
@@ -30,9 +30,10 @@ class Choice:
 
     pairs: int
     rounds: int = 16
-    surplus: float = 0.3  # pairs that are tried beyond those that stay, as a share
+    surplus: float = 1.0  # pairs that are tried beyond those that stay, as a share
+    thinnings: int = 4  # steps in which the others are taken out; what stays is fitted again after each
     penalty: float = 1.0  # of a weight's square, half of it
-    caution: float = 8.0  # added to a pair's second derivative: what few objects say counts less
+    caution: float = 2.0  # added to a pair's second derivative: what few objects say counts less
     least: int = 2  # objects that a rule must hold for and explain
     steps: int = 25  # of L-BFGS in each round
     last_steps: int = 60
@@ -90,7 +91,7 @@ def choose(patterns: Patterns, rows: Longs, label: Ids, num_targets: int, choice
     sizes = np.bincount(label, minlength=num_targets + 1)
     wanted = int(choice.pairs * (1 + choice.surplus))
     joined_at = choice.rounds // 2 if choice.conjunctions else -1
-    total = choice.rounds + 1
+    total = choice.rounds + choice.thinnings
     for number in range(choice.rounds):
         if stop():
             break
@@ -103,8 +104,13 @@ def choose(patterns: Patterns, rows: Longs, label: Ids, num_targets: int, choice
         room = wanted * (number + 1) // choice.rounds - len(model)
         pattern, target = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, sizes, choice)
         model = fit(model.added(pattern, target), data, choice.penalty, choice.steps, choice.threads)
-    model = _pruned(model, data, choice, given)
-    progress("rules of classes", total - 1, total)
+    extra = max(len(model) - choice.pairs, 0)
+    for left in range(choice.thinnings - 1, -1, -1):
+        progress("rules of classes", total - 1 - left, total)
+        if extra:
+            model = _pruned(model, data, choice.pairs + extra * left // choice.thinnings, choice, given)
+        if extra and left:
+            model = fit(model, data, choice.penalty, choice.steps, choice.threads)
     model = fit(model, everything, whole.penalty, whole.last_steps, whole.threads)
     progress("rules of classes", total, total)
     return patterns, model
@@ -150,13 +156,11 @@ def _sure(counts: np.ndarray, sizes: Longs, least: int) -> tuple[Ids, Ids]:
     return pattern[first].astype(np.int32), target[first].astype(np.int32)
 
 
-def _pruned(model: Model, data: Labelled, choice: Choice, given: set[tuple[int, int]]) -> Model:
-    """Without the pairs that would be missed least; those given at the start stay, as far as there is room."""
-    if len(model) <= choice.pairs:
-        return model
+def _pruned(model: Model, data: Labelled, room: int, choice: Choice, given: set[tuple[int, int]]) -> Model:
+    """The `room` pairs that would be missed most; those given at the start stay, as far as there is room."""
     missed = losses(model, data, choice.threads) - 0.5 * choice.penalty * model.weight**2
     missed[[pair in given for pair in zip(model.pattern.tolist(), model.target.tolist())]] += 1e9
-    return model.part(np.sort(np.argsort(-missed, kind="stable")[: choice.pairs]))
+    return model.part(np.sort(np.argsort(-missed, kind="stable")[:room]))
 
 
 def _with_conjunctions(patterns: Patterns, model: Model, counts: np.ndarray, choice: Choice) -> Patterns:

@@ -15,6 +15,7 @@ from ..engine.kernels import compiled
 from ..engine.pool import Pool
 from .lbfgs import minimise
 from .patterns import ranges
+from .softmax import softmax
 
 BLOCK = 4096
 """Objects of one task."""
@@ -85,26 +86,30 @@ def only(data: Labelled, patterns: Ids) -> tuple[Longs, Ids]:
     """(pointer, column) of the given patterns alone, numbered by their position."""
     index = np.full(int(max(data.column.max(initial=-1), patterns.max(initial=-1))) + 1, -1, np.int32)
     index[patterns] = np.arange(len(patterns), dtype=np.int32)
-    column = index[data.column]
-    keep = column >= 0
-    before = np.concatenate(([0], np.cumsum(keep)))
-    return before[data.pointer], column[keep]
+    pointer, column = np.zeros(len(data) + 1, np.int64), np.empty(len(data.column), np.int32)
+    used = _chosen(data.pointer, data.column, index, pointer, column)
+    return pointer, column[:used].copy()
 
 
 @compiled
-def _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores):
-    """scores = the probabilities of object i; returns the logarithm of their sum before, less the largest."""
+def _chosen(pointer, column, index, new_pointer, new_column):
+    used = 0
+    for i in range(len(pointer) - 1):
+        for k in range(pointer[i], pointer[i + 1]):
+            new_column[used] = index[column[k]]
+            used += index[column[k]] >= 0
+        new_pointer[i + 1] = used
+    return used
+
+
+@compiled
+def _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores, scratch):
+    """scores = the probabilities of object i."""
     scores[:] = bias
     for k in range(pointer[i], pointer[i + 1]):
         for e in range(entry_pointer[column[k]], entry_pointer[column[k] + 1]):
             scores[entry_target[e]] += weight[e]
-    top = scores.max()
-    total = 0.0
-    for c in range(len(scores)):
-        scores[c] = np.exp(scores[c] - top)
-        total += scores[c]
-    for c in range(len(scores)):
-        scores[c] /= total
+    softmax(scores, scratch)
 
 
 @compiled
@@ -112,9 +117,9 @@ def _loss_of_block(pointer, column, shares, begin, end, entry_pointer, entry_tar
     """Cross-entropy of the shares under the softmax; `gradient` and `of_bias` grow by its slopes."""
     loss = 0.0
     share_pointer, label, share = shares
-    scores = np.zeros(len(bias))
+    scores, scratch = np.zeros(len(bias)), np.zeros(len(bias))
     for i in range(begin, end):
-        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores)
+        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores, scratch)
         for s in range(share_pointer[i], share_pointer[i + 1]):
             loss -= share[s] * np.log(max(scores[label[s]], 1e-300))
         for s in range(share_pointer[i], share_pointer[i + 1]):
@@ -160,9 +165,9 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int) 
 @compiled
 def _losses_of_block(pointer, column, share_pointer, share_class, share, begin, end, entry_pointer, entry_target,
                      weight, bias, missed):
-    scores = np.zeros(len(bias))
+    scores, scratch = np.zeros(len(bias)), np.zeros(len(bias))
     for i in range(begin, end):
-        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores)
+        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores, scratch)
         for k in range(pointer[i], pointer[i + 1]):
             for e in range(entry_pointer[column[k]], entry_pointer[column[k] + 1]):
                 missed[e] += np.log(max(1.0 + scores[entry_target[e]] * (np.exp(-weight[e]) - 1.0), 1e-300))
@@ -195,9 +200,9 @@ def losses(model: Model, data: Labelled, threads: int) -> Doubles:
 
 @compiled
 def _probabilities(pointer, column, begin, end, entry_pointer, entry_target, weight, bias, out):
-    scores = np.zeros(len(bias))
+    scores, scratch = np.zeros(len(bias)), np.zeros(len(bias))
     for i in range(begin, end):
-        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores)
+        _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores, scratch)
         out[i - begin] = scores
 
 

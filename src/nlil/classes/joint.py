@@ -42,7 +42,7 @@ def joint_rules(kb: KnowledgeBase, targets: Ids, moves: int, choice: Choice, mem
     stop = stop or Stop()
     progress("patterns", 0, 1)
     entities = np.flatnonzero(kb.domain).astype(np.int32) if given is None else given.entities
-    patterns = find_patterns(body or kb, entities, moves, max(choice.least, 2), memory)
+    patterns = find_patterns(body or kb, entities, moves, max(choice.least, 2), memory, choice.threads)
     progress("patterns", 1, 1)
     if given is None:
         rows, label = asked(kb, patterns.entities, targets)

@@ -18,13 +18,18 @@ import numpy as np
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
 from ..engine.edges import edge_index, num_paths
+from ..engine.kernels import compiled
+from ..engine.pool import Pool
 from ..logic.formula import ANY, And, Formula, Statement, X
 from ..logic.predicate import Step
 from ..rules.coding import NO_STEP
 from ..search.unary import Bodies, list_bodies
+from .numbering import gathered, numbered
 
 BYTES_OF_ENTRY = 48
 """Of one (object, pattern) pair while patterns are listed and numbered."""
+BLOCK = 2**14
+"""Objects of one task."""
 
 
 def ranges(pointer: Longs, chosen: Longs) -> tuple[Longs, Longs]:
@@ -59,43 +64,41 @@ class Patterns:
 
     def members(self) -> tuple[Longs, Ids]:
         """(pointer, row) of each pattern: the other way round, rows ascending."""
-        order = np.argsort(self.column, kind="stable")
         owner = np.repeat(np.arange(len(self.entities), dtype=np.int32), np.diff(self.pointer))
-        return offsets(self.column[order], len(self)), owner[order]
+        return gathered(self.column, owner, len(self))
 
     def with_pairs(self, pairs: list[tuple[int, int]], rows: list[Ids]) -> Patterns:
         """These and the conjunctions of `pairs`, which hold for `rows`."""
         if not pairs:
             return self
-        owner = np.repeat(np.arange(len(self.entities), dtype=np.int64), np.diff(self.pointer))
-        new = np.repeat(np.arange(len(self), len(self) + len(pairs)), [len(r) for r in rows])
-        key = np.concatenate((owner, *rows)) * (len(self) + len(pairs)) + np.concatenate((self.column, new))
-        key.sort()
-        owner, column = np.divmod(key, len(self) + len(pairs))
+        owner = np.repeat(np.arange(len(self.entities), dtype=np.int32), np.diff(self.pointer))
+        new = np.repeat(np.arange(len(self), len(self) + len(pairs), dtype=np.int32), [len(r) for r in rows])
+        pointer, column = gathered(np.concatenate((owner, *rows)), np.concatenate((self.column, new)),
+                                   len(self.entities))
         body = self.body + tuple(And(self.body[i], self.body[j]) for i, j in pairs)
-        return replace(self, pointer=offsets(owner, len(self.entities)), column=column.astype(np.int32), body=body)
+        return replace(self, pointer=pointer, column=column, body=body)
 
 
-def find_patterns(kb: KnowledgeBase, entities: Ids, moves: int, least: int, memory: int) -> Patterns:
+def find_patterns(kb: KnowledgeBase, entities: Ids, moves: int, least: int, memory: int, threads: int = 0) -> Patterns:
     """The patterns that hold for at least `least` of the objects; of several for the same objects the simplest."""
     kb = kb.crisp
     bodies = Bodies(edge_index(kb), kb.num_predicates, moves)
-    parts = list(_listed(kb, entities, bodies, memory))
+    parts = list(_listed(kb, entities, bodies, memory, threads))
     owner = np.concatenate([part[0] for part in parts])
     number = np.concatenate([part[1] for part in parts])
     del parts
-    known, place, count = np.unique(number, return_inverse=True, return_counts=True)
-    kept = _simplest(known, place, count, owner, bodies, least)
+    known, place, count = numbered(number)
+    del number
+    kept = _simplest(place, count, owner, least)
     index = np.full(len(known), -1, np.int32)
     index[kept] = np.arange(len(kept), dtype=np.int32)
-    column = index[place]
-    owner, column = owner[column >= 0], column[column >= 0]
-    order = np.lexsort((column, owner))
+    pointer, column = gathered(owner, index[place], len(entities), threads)
     body = tuple(_body(kb, bodies, int(n)) for n in known[kept])
-    return Patterns(kb, entities, offsets(owner[order], len(entities)), column[order], body)
+    return Patterns(kb, entities, pointer, column, body)
 
 
-def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int) -> Iterator[tuple[Ids, Longs]]:
+def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int, threads: int
+            ) -> Iterator[tuple[Ids, Longs]]:
     """(row of the object, number of the pattern), by kind."""
     geometry = sorted(kb.geometry)
     plain = kb.without(geometry)
@@ -104,16 +107,16 @@ def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int) -> It
     edges = edge_index(plain)
     while moves > 1 and sum(num_paths(edges, moves)) * BYTES_OF_ENTRY > memory / 2:
         moves -= 1
-    yield _walked(plain, entities, bodies, moves)
+    yield _walked(plain, entities, bodies, moves, threads)
     if geometry:
         others = np.ones(kb.num_predicates, bool)
         others[geometry] = False
         about_itself = kb.without(np.flatnonzero(others | ~unary).tolist())
-        yield _walked(about_itself, entities, bodies, 0)
+        yield _walked(about_itself, entities, bodies, 0, threads)
         near = others.copy()
         near[list(kb.classes)] = False
         near |= unary & ~others
-        yield _walked(kb.without(np.flatnonzero(near).tolist()), entities, bodies, min(bodies.moves, 1))
+        yield _walked(kb.without(np.flatnonzero(near).tolist()), entities, bodies, min(bodies.moves, 1), threads)
     yield _in_graph(kb, entities, bodies)
     if bodies.moves:
         yield _described(plain, entities, bodies)
@@ -144,17 +147,25 @@ def _described(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, L
     return (np.zeros(0, np.int32), np.zeros(0, np.int64)) if key is None else (key[0].astype(np.int32), key[1])
 
 
-def _walked(kb: KnowledgeBase, entities: Ids, bodies: Bodies, moves: int) -> tuple[Ids, Longs]:
-    rows, numbers = [], []
-    for begin, pointer, held in list_bodies(edge_index(kb), entities, bodies, moves):
-        owner = np.repeat(np.arange(begin, begin + len(pointer) - 1, dtype=np.int32), np.diff(pointer))
-        own = (held < bodies.ends) & (held > 0)
-        is_class = np.zeros(bodies.ends, bool)
-        is_class[[p + 1 for p in kb.classes]] = True
-        keep = ~(own & is_class[np.where(own, held, 0)])
-        rows.append(owner[keep])
-        numbers.append(held[keep])
-    return np.concatenate([np.zeros(0, np.int32), *rows]), np.concatenate([np.zeros(0, np.int64), *numbers])
+def _walked(kb: KnowledgeBase, entities: Ids, bodies: Bodies, moves: int, threads: int) -> tuple[Ids, Longs]:
+    """Of every object what a walk of up to `moves` edges finds, but for its own classes."""
+    edges = edge_index(kb)
+    own_class = np.zeros(bodies.ends, bool)
+    own_class[[p + 1 for p in kb.classes]] = True
+
+    def walk(_: None, start: int) -> list[tuple[Ids, Longs]]:
+        found = []
+        for begin, pointer, held in list_bodies(edges, entities[start : start + BLOCK], bodies, moves):
+            first = start + begin
+            owner = np.repeat(np.arange(first, first + len(pointer) - 1, dtype=np.int32), np.diff(pointer))
+            keep = (held >= bodies.ends) | ~own_class[np.minimum(held, bodies.ends - 1)]
+            found.append((owner[keep], held[keep]))
+        return found
+
+    pool: Pool[None] = Pool(lambda: None, threads)
+    parts = [part for block in pool.map(walk, range(0, len(entities), BLOCK)) for part in block]
+    return (np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)]),
+            np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)]))
 
 
 def _in_graph(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, Longs]:
@@ -177,17 +188,23 @@ def _in_graph(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, Lo
     return row[keep], bodies.constants_from + predicate[keep]
 
 
-def _simplest(known: Longs, place: Longs, count: Longs, owner: Ids, bodies: Bodies, least: int) -> Longs:
+@compiled
+def _sum_up(place, owner, random, out):
+    for i in range(len(place)):
+        out[place[i]] += random[owner[i]]
+
+
+def _simplest(place: Ids, count: Longs, owner: Ids, least: int) -> Longs:
     """Of patterns that hold for the same objects, the one with the smallest number: fewest steps."""
     random = np.random.default_rng(0).integers(0, 2**63, int(owner.max(initial=0)) + 1, dtype=np.int64)
-    with np.errstate(over="ignore"):
-        order = np.argsort(place, kind="stable")
-        sums = np.concatenate(([0], np.cumsum(random[owner[order]])))
-        end = np.cumsum(count)
-        print_of = sums[end] - sums[end - count]
+    print_of = np.zeros(len(count), np.int64)
+    _sum_up(place, owner, random, print_of)  # sums that overflow are as good
     frequent = np.flatnonzero(count >= least)
-    _, first = np.unique(np.stack((print_of[frequent], count[frequent]), axis=1), axis=0, return_index=True)
-    return np.sort(frequent[first])
+    order = np.lexsort((frequent, count[frequent], print_of[frequent]))
+    prints, counts = print_of[frequent[order]], count[frequent[order]]
+    first = np.ones(len(order), bool)
+    first[1:] = (prints[1:] != prints[:-1]) | (counts[1:] != counts[:-1])
+    return np.sort(frequent[order[first]])
 
 
 def _body(kb: KnowledgeBase, bodies: Bodies, number: int) -> Statement:

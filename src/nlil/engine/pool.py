@@ -1,11 +1,10 @@
-"""Work on several threads with the same result as on one: tasks in order, results in order."""
+"""Work on several threads with the same result as on one: results in the order of the tasks."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from ..progress import Progress, Stop, silent
@@ -14,12 +13,20 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 Scratch = TypeVar("Scratch")
 
+REPORT_EVERY = 0.05
+"""Seconds between two reports of progress."""
+
 
 class Pool(Generic[Scratch]):
-    """Runs compiled functions (which release the lock) over tasks; each thread makes its own scratch once."""
+    """Runs compiled functions (which release the lock) over tasks; each thread makes its own scratch once.
+
+    Threads take the next task from a shared iterator: ten thousand small tasks cost no more than their own time,
+    where an object that waits for each of them would take as long as the task.
+    """
 
     def __init__(self, make_scratch: Callable[[], Scratch], threads: int = 0) -> None:
         self._make, self._local = make_scratch, threading.local()
+        self._free: list[Scratch] = []
         self.threads = threads or os.cpu_count() or 1
 
     def scratch(self) -> Scratch:
@@ -28,23 +35,46 @@ class Pool(Generic[Scratch]):
             self._local.scratch = self._make()
         return self._local.scratch
 
+    def _borrowed(self) -> Scratch:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._make()
+
     def map(self, function: Callable[[Scratch, Task], Result], tasks: Sequence[Task], stage: str = "",
             progress: Progress = silent, stop: Stop | None = None) -> list[Result]:
         """[function(scratch, task) for task in tasks]; once `stop` says so the rest is left out."""
-        results: list[Result] = []
+        results: list[Result | None] = [None] * len(tasks)
+        failures: list[tuple[int, BaseException]] = []
+        waiting = iter(range(len(tasks)))  # its next number is taken under the interpreter lock: by one thread only
+        done = [0] * min(self.threads, len(tasks))
+        ended = threading.Event()
 
-        def work(task: Task) -> Result | None:
-            if stop is not None and stop():
-                return None
-            return function(self.scratch(), task)
-
-        with ThreadPoolExecutor(self.threads) as executor:
+        def work(worker: int) -> None:
+            i = -1
             try:
-                for done, result in enumerate(executor.map(work, tasks), start=1):
-                    if result is not None:
-                        results.append(result)
-                    progress(stage, done, len(tasks))
-            except BaseException:
-                executor.shutdown(wait=False, cancel_futures=True)
-                raise
-        return results
+                scratch = self._borrowed()
+                for i in waiting:
+                    if ended.is_set() or (stop is not None and stop()):
+                        break
+                    results[i] = function(scratch, tasks[i])
+                    done[worker] += 1
+                self._free.append(scratch)  # not after a failure: it may hold half of something
+            except BaseException as failure:  # raised again by the thread that waits
+                failures.append((i, failure))
+                ended.set()
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(len(done))]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(REPORT_EVERY)
+                    progress(stage, sum(done), len(tasks))
+        except BaseException:
+            ended.set()
+            raise
+        if failures:
+            raise min(failures, key=lambda pair: pair[0])[1]
+        return [result for result in results if result is not None]

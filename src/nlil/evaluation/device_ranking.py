@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 BYTES_PER_PATH = 96
 BLOCK = 32
+MOST_WALKED = 16
+"""Chains of a plan that the CPU walks for the device; with more it scores them too, in less time than moving takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +44,16 @@ class Queries:
     direction: int
 
 
-def fits(plan: Plan, edges: EdgeIndex) -> bool:
+def is_short(plan: Plan, is_unary: np.ndarray) -> np.ndarray:
+    """Which chains the device reaches by itself: one or two steps to other entities, variables distinct."""
+    filters = is_unary[plan.chain_steps >> 1] & (plan.chain_steps >= 0)
+    return (plan.chain_length <= 2) & plan.chain_distinct & ~filters.any(axis=1)
+
+
+def fits(plan: Plan, edges: EdgeIndex, is_unary: np.ndarray) -> bool:
     """Whether a plan can be ranked here: every half-anchored rule has distinct variables, so its body is an item."""
+    if np.count_nonzero(~is_short(plan, is_unary)) > MOST_WALKED:
+        return False
     half_body = plan.back_body[plan.back_body >= len(edges.item_code)] - len(edges.item_code)
     return bool(plan.half_distinct.all() and (half_body & 1 == 1).all())
 
@@ -163,9 +173,7 @@ class _Rules:
     def _chains(self, plans: list[Plan]) -> None:
         """Reach of all one- and two-step distinct chains from every query's entity; the other chains by group."""
         ranker, codes = self.ranker, self.ranker.num_codes
-        is_unary = ranker.ranker.is_unary
-        self.short = [(p.chain_length <= 2) & p.chain_distinct
-                      & ~(is_unary[p.chain_steps >> 1] & (p.chain_steps >= 0)).any(axis=1) for p in plans]
+        self.short = [is_short(p, ranker.ranker.is_unary) for p in plans]
         wanted = torch.zeros(codes * codes, dtype=torch.bool, device=ranker.device)
         self.bodies, self.powers = [], []
         for p, short in zip(plans, self.short):

@@ -88,11 +88,15 @@ class Predictor:
         return Answers(query, self._answers(evidence, known, top, asked, 2))
 
     def _members(self, target: int, entity: int | None, top: int) -> list[Answer]:
-        scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
         entities = np.arange(self.kb.num_entities, dtype=np.int32) if entity is None else np.array([entity], np.int32)
         evidence = np.zeros(self.kb.num_entities, np.int64)
-        evidence[entities] = scorer.evidence(entities)[:, 0]
+        evidence[entities] = self.member_evidence(target, entities)
         return self._answers(evidence, self.known.of(target).subject, top, entity, 1)
+
+    def member_evidence(self, target: int, entities: Ids) -> Longs:
+        """The evidence of target(x) for each of the entities."""
+        scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
+        return scorer.evidence(entities)[:, 0]
 
     def _answers(self, evidence: Longs, known: Ids, top: int, asked: int | None, arity: int) -> list[Answer]:
         if asked is not None:

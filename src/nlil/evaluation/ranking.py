@@ -147,7 +147,7 @@ class Ranker:
         rest, there = [], []
         for group, (layout, general) in zip(groups, self._plans(groups)):
             _, direction, rows = group
-            if len(general) or own[rows].any() or not self.top or not fits(layout, self.edges):
+            if len(general) or own[rows].any() or not self.top or not fits(layout, self.edges, self.is_unary):
                 rest.append(group)
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))

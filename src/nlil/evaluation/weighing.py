@@ -50,6 +50,13 @@ class Sample:
     fact: np.ndarray  # (queries,)
     unproposed: np.ndarray  # (queries,): candidates without evidence, which tie with an answer that has none
 
+    @classmethod
+    def empty(cls, fact: np.ndarray, candidates: int, slots: tuple[int, ...]) -> Sample:
+        """To be filled in; `slots`: (entities, kinds, places)."""
+        shape = len(fact), candidates
+        return cls(np.zeros((*shape, *slots[1:]), np.float32), np.zeros(shape), np.zeros(shape, bool), fact,
+                   np.zeros(len(fact), np.int64))
+
     def part(self, chosen: Mask) -> Sample:
         return Sample(self.strongest[chosen], self.prior[chosen], self.real[chosen], self.fact[chosen],
                       self.unproposed[chosen])
@@ -198,58 +205,75 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
     """Both directions of every fact, until `stop`; one query at least."""
     stop = stop or Stop()
     groups = list(ranker.groups(facts))
-    parts: dict[tuple[int, int], tuple] = {}
+    # In the order of the facts, whatever the order of the work.
+    fact = np.concatenate([np.zeros(0, np.int64), *(rows for *_, rows in groups)])
+    position = np.zeros((2, len(facts)), np.int64)
+    position[np.repeat([d for _, d, _ in groups], [len(rows) for *_, rows in groups]), fact] = np.arange(len(fact))
+    sample = Sample.empty(fact, 1 + min(CANDIDATES, ranker.kb.num_entities - 1), ranker.pool.scratch().strongest.shape)
+    done = np.zeros(len(fact), bool)
 
-    def run(space: ScoreSpace, task: tuple[Asked, int, np.ndarray]) -> dict[tuple[int, int], tuple]:
-        return _best_candidates(ranker, space, *task)
+    def run(space: ScoreSpace, task: tuple[Asked, int, np.ndarray]) -> bool:
+        asked, i, extra = task
+        mine = slice(asked.pointer[i], asked.pointer[i + 1])
+        a, at = int(asked.query[i]), position[asked.direction, asked.rows[mine]]
+        _gather_query(ranker.edges, asked.plan, ranker.is_unary, a, ranker.top, extra, space, asked.answers.to(a),
+                      asked.answer[mine], at, sample.strongest, sample.prior, sample.real, sample.unproposed)
+        done[at] = True
+        return True
 
     for batch in ranker.asked(groups, facts, known, np.zeros(len(facts), bool)):
         tasks = [(asked, i, extra) for asked in batch for i, extra in enumerate(
             general_evidence(asked.rest, ranker.kb, asked.plan.code, asked.query, asked.hidden, ranker.memory))]
-        if tasks and not parts:
-            parts |= run(ranker.pool.scratch(), tasks.pop())
+        if tasks and not done.any():
+            run(ranker.pool.scratch(), tasks.pop())
         sizes = [asked.pointer[i + 1] - asked.pointer[i] for asked, i, _ in tasks]
-        report = queries_done(progress, "weigh rules", len(parts) + np.cumsum([0, *sizes]), 2 * len(facts))
-        for found in ranker.pool.map(run, tasks, progress=report, stop=stop):
-            parts |= found
-        if parts and stop():
+        before = np.count_nonzero(done)
+        report = queries_done(progress, "weigh rules", before + np.cumsum([0, *sizes]), 2 * len(facts))
+        ranker.pool.map(run, tasks, progress=report, stop=stop)
+        if done.any() and stop():
             break
-    # In the order of the facts, whatever the order of the work.
-    rows = [(direction, int(row)) for _, direction, rows in groups for row in rows if (direction, int(row)) in parts]
-    return _stacked([(*parts[key], key[1]) for key in rows])
+    return sample if done.all() else sample.part(done)
 
 
-def _best_candidates(ranker: Ranker, space: ScoreSpace, asked: Asked, i: int,
-                     extra: np.ndarray) -> dict[tuple[int, int], tuple]:
-    """(strongest, prior, real, unproposed) of each fact that asks query i, by (direction, row)."""
-    layout, a = asked.plan, int(asked.query[i])
-    touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, extra, space)
-    sum_up(ranker.edges, layout, a, -1, False, space, touched)
-    found = {}
-    for place in range(asked.pointer[i], asked.pointer[i + 1]):
-        b = int(asked.answer[place])
-        total = space.total.copy()
-        total[asked.answers.to(a)] = -1
+@compiled
+def _gather_query(edges, plan, is_unary, known, top, extra, space, known_answers, answers, at, strongest, prior, real,
+                  unproposed):
+    """The candidates of one query that counts for the facts `at`, whose answers are `answers`."""
+    touched = collect(edges, plan, is_unary, known, -1, top, extra, space)
+    sum_up(edges, plan, known, -1, False, space, touched)
+    total = space.total.copy()
+    for b in known_answers:
         total[b] = -1
-        size = min(CANDIDATES, len(total) - 1)
-        best = np.argpartition(-total, size - 1)[:size]
-        chosen = np.concatenate(([b], best[np.lexsort((best, -total[best]))]))
-        real = np.concatenate(([True], total[chosen[1:]] > 0))
-        prior = (layout.prior[chosen] + layout.back_prior[a]).astype(np.float64) / 2**40
-        strongest = (space.strongest[chosen] / 2**40).astype(np.float32)
-        if space.total[b] == 0:  # excluded, maybe
-            strongest[0], prior[0] = 0, 0
-        found[asked.direction, int(asked.rows[place])] = strongest, prior, real, np.count_nonzero(total == 0)
+    for f in range(len(at)):
+        answer, q = answers[f], at[f]
+        before = total[answer]
+        total[answer] = -1
+        chosen, size = _best(total, strongest.shape[1] - 1)
+        unproposed[q] = np.sum(total == 0)
+        total[answer] = before
+        for c in range(size + 1):
+            b = answer if c == 0 else chosen[c - 1]
+            real[q, c] = c == 0 or total[b] > 0
+            if c == 0 and space.total[answer] == 0:
+                continue  # excluded, maybe
+            prior[q, c] = (plan.prior[b] + plan.back_prior[known]) / 2**40
+            for k in range(strongest.shape[2]):
+                for j in range(strongest.shape[3]):
+                    strongest[q, c, k, j] = space.strongest[b, k, j] / 2**40
     clear(space, touched)
-    return found
 
 
-def _stacked(parts: list[tuple]) -> Sample:
-    width = max(len(part[1]) for part in parts)
-
-    def column(number: int) -> np.ndarray:
-        arrays = [part[number] for part in parts]
-        return np.stack([np.pad(a, [(0, width - len(a)), *[(0, 0)] * (a.ndim - 1)]) for a in arrays])
-
-    unproposed, fact = np.array([part[3:] for part in parts]).T
-    return Sample(column(0), column(1), column(2), fact, unproposed)
+@compiled
+def _best(total, most):
+    """(entities, how many): at most `most`, those with the largest totals of 0 and more; of equal ones the first."""
+    chosen, size = np.zeros(most + 1, np.int64), 0
+    for b in range(len(total)):
+        if total[b] < 0 or (size == most and (most == 0 or total[b] <= total[chosen[size - 1]])):
+            continue
+        place = min(size, most - 1)
+        while place > 0 and total[chosen[place - 1]] < total[b]:
+            chosen[place] = chosen[place - 1]
+            place -= 1
+        chosen[place] = b
+        size = min(size + 1, most)
+    return chosen, size

@@ -31,8 +31,8 @@ def test_what_was_given_stays() -> None:
     data = Labelled(label, pointer, np.tile(np.array([0, 1], np.int32), 30), 3)
     model = Model.of(np.array([0, 1]), np.array([0, 0]), np.array([0.1, 2.0]), np.zeros(3))
     choice = Choice(pairs=1, threads=1)
-    assert _pruned(model, data, choice, set()).pattern.tolist() == [1]
-    assert _pruned(model, data, choice, {(0, 0)}).pattern.tolist() == [0]
+    assert _pruned(model, data, 1, choice, set()).pattern.tolist() == [1]
+    assert _pruned(model, data, 1, choice, {(0, 0)}).pattern.tolist() == [0]
 
 
 def test_a_sample_is_of_whole_graphs_and_has_about_the_size() -> None:

@@ -1,0 +1,60 @@
+"""Counting in place of sorting gives what numpy's sort gives; the vector softmax what exp gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlil.classes import numbering
+from nlil.classes.numbering import gathered, numbered
+from nlil.classes.softmax import softmax
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.lists(st.integers(0, 40), max_size=60), st.booleans())
+def test_numbered_is_unique(values: list[int], sparse: bool) -> None:
+    array = np.array(values, np.int64) * (10**9 if sparse else 1)
+    known, place, count = numbered(array)
+    expected = np.unique(array, return_inverse=True, return_counts=True)
+    assert known.tolist() == expected[0].tolist()
+    assert place.tolist() == expected[1].tolist() and place.dtype == np.int32
+    assert count.tolist() == expected[2].tolist()
+
+
+def test_a_table_is_used_only_where_it_is_not_much_larger_than_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a table")
+
+    monkeypatch.setattr(numbering, "_count", refuse)
+    assert numbered(np.array([7, 2**40], np.int64))[0].tolist() == [7, 2**40]
+    with pytest.raises(AssertionError, match="a table"):
+        numbered(np.array([7, 3], np.int64))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(-2, 30)), max_size=80), st.integers(1, 3))
+def test_gathered_rows_are_those_of_each_owner_ascending(pairs: list[tuple[int, int]], threads: int) -> None:
+    owner, column = (np.array([pair[i] for pair in pairs], np.int32) for i in (0, 1))
+    pointer, got = gathered(owner, column, 7, threads)
+    for row in range(7):
+        expected = sorted(c for o, c in pairs if o == row and c >= 0)
+        assert got[pointer[row] : pointer[row + 1]].tolist() == expected
+
+
+def test_rows_behind_the_first_block_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "BLOCK", 2)
+    owner = np.repeat(np.arange(7, dtype=np.int32), 2)
+    _, got = gathered(owner, np.tile(np.array([5, 1], np.int32), 7), 7)
+    assert got.tolist() == [1, 5] * 7
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-900, 900), min_size=1, max_size=30))
+def test_softmax_is_what_exp_gives(scores: list[float]) -> None:
+    array = np.array(scores)
+    expected = np.exp(array - array.max())
+    expected /= expected.sum()
+    softmax(array, np.zeros(len(array)))
+    assert np.allclose(array, expected, rtol=1e-12, atol=1e-290)
