@@ -19,7 +19,8 @@ def test_numbered_is_unique(values: list[int], sparse: bool) -> None:
     known, place, count = numbered(array)
     expected = np.unique(array, return_inverse=True, return_counts=True)
     assert known.tolist() == expected[0].tolist()
-    assert place.tolist() == expected[1].tolist() and place.dtype == np.int32
+    assert place.tolist() == expected[1].tolist()
+    assert place.dtype == np.int32
     assert count.tolist() == expected[2].tolist()
 
 

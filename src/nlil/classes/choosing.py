@@ -2,8 +2,8 @@
 
 In each round every (pattern, class) pair is judged by what one Newton step on its weight alone would add to the
 logarithm of the likelihood, the best are added, and all weights are fitted again. Twice as many as asked for are
-added, and the least useful of them are taken out in a few steps, with a fit after each. A pattern that speaks against a class becomes a rule
-with a negated body.
+added, and the least useful of them are taken out in a few steps, with a fit after each. A pattern that speaks
+against a class becomes a rule with a negated body.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Choice:
     sample: int = 250_000  # objects by which pairs are chosen; the last fit takes all
     seed: int = 0
     threads: int = 0
+    device: str = "cpu"
 
     def of_share(self, share: float) -> Choice:
         return replace(self, penalty=self.penalty * share, caution=self.caution * share,
@@ -103,15 +104,15 @@ def choose(patterns: Patterns, rows: Longs, label: Ids, num_targets: int, choice
             counts = class_counts(everything, len(patterns))
         room = wanted * (number + 1) // choice.rounds - len(model)
         pattern, target = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, sizes, choice)
-        model = fit(model.added(pattern, target), data, choice.penalty, choice.steps, choice.threads)
+        model = fit(model.added(pattern, target), data, choice.penalty, choice.steps, choice.threads, choice.device)
     extra = max(len(model) - choice.pairs, 0)
     for left in range(choice.thinnings - 1, -1, -1):
         progress("rules of classes", total - 1 - left, total)
         if extra:
             model = _pruned(model, data, choice.pairs + extra * left // choice.thinnings, choice, given)
         if extra and left:
-            model = fit(model, data, choice.penalty, choice.steps, choice.threads)
-    model = fit(model, everything, whole.penalty, whole.last_steps, whole.threads)
+            model = fit(model, data, choice.penalty, choice.steps, choice.threads, choice.device)
+    model = fit(model, everything, whole.penalty, whole.last_steps, whole.threads, whole.device)
     progress("rules of classes", total, total)
     return patterns, model
 
@@ -128,7 +129,7 @@ def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
 def _best(model: Model, data: Labelled, counts: np.ndarray, is_pair: Mask, room: int, total: Longs,
           choice: Choice) -> tuple[Ids, Ids]:
     """The pairs with the largest gain that are not in the model and explain enough objects."""
-    gradient, curvature = slopes(model, data, len(counts), choice.threads)
+    gradient, curvature = slopes(model, data, len(counts), choice.threads, choice.device)
     caution = np.where(is_pair, choice.conjunction_caution, choice.caution).astype(np.float32)
     gain = gradient * gradient / (curvature + caution[:, None])
     explains = np.where(gradient > 0, counts, total - counts)

@@ -5,6 +5,7 @@ All sums run over blocks of objects that are added up in their order, so the num
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -131,21 +132,36 @@ def _loss_of_block(pointer, column, shares, begin, end, entry_pointer, entry_tar
     return loss
 
 
-def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int) -> Model:
+def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, device: str = "cpu") -> Model:
     """The model with the weights and biases that make the classes of the objects most probable (L-BFGS)."""
     used, place = np.unique(model.pattern, return_inverse=True)
     pointer, column = only(data, used)
     entry_pointer = offsets(place.astype(np.int32), len(used))
+    start = np.concatenate((model.weight, model.bias))
+    if device == "cpu":
+        loss = _loss(model, pointer, column, entry_pointer, data.shares, penalty, threads)
+    else:
+        from .device_fitting import device_loss
+
+        loss = device_loss(pointer, column, place, model.target, data.shares, data.num_classes, penalty, device)
+    found = minimise(loss, start, steps)
+    return Model(model.pattern, model.target, found[: len(model)], found[len(model) :])
+
+
+def _loss(model: Model, pointer: Longs, column: Ids, entry_pointer: Longs, shares: Shares, penalty: float,
+          threads: int) -> Callable[[Doubles], tuple[float, Doubles]]:
+    """Value and slopes of weights and biases, per object; the pairs of pattern i are those of entry_pointer[i]."""
     pool: Pool[None] = Pool(lambda: None, threads)
-    blocks, shares = list(range(0, len(data), BLOCK)), data.shares
-    count, size = len(model), max(len(data), 1)
+    num_objects = len(pointer) - 1
+    blocks = list(range(0, num_objects, BLOCK))
+    count, size = len(model), max(num_objects, 1)
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
         weight, bias = parameters[:count].copy(), parameters[count:].copy()
 
         def run(_: None, begin: int) -> tuple[float, Doubles]:
             gradient = np.zeros(len(parameters))
-            end = min(begin + BLOCK, len(data))
+            end = min(begin + BLOCK, num_objects)
             return _loss_of_block(pointer, column, shares, begin, end, entry_pointer, model.target, weight, bias,
                                   gradient[:count], gradient[count:]), gradient
 
@@ -157,9 +173,7 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int) 
         gradient[:count] += penalty * weight
         return total / size, gradient / size
 
-    start = np.concatenate((model.weight, model.bias))
-    found = minimise(loss, start, steps)
-    return Model(model.pattern, model.target, found[:count], found[count:])
+    return loss
 
 
 @compiled
@@ -221,12 +235,19 @@ def _scatter(pointer, column, shares, begin, end, probability, first, last, grad
                     gradient[f, label[s]] += share[s]
 
 
-def slopes(model: Model, data: Labelled, num_patterns: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+def slopes(model: Model, data: Labelled, num_patterns: int, threads: int, device: str = "cpu"
+           ) -> tuple[np.ndarray, np.ndarray]:
     """(patterns, classes): how the logarithm of the likelihood changes with a weight, first and second derivative."""
     used, place = np.unique(model.pattern, return_inverse=True)
     pointer, column = only(data, used)
     entry_pointer = offsets(place.astype(np.int32), len(used))
     classes, shares = data.num_classes, data.shares
+    if device != "cpu":
+        from .device_fitting import device_slopes
+
+        weight = np.zeros((len(used), classes))
+        weight[place, model.target] = model.weight
+        return device_slopes(data.pointer, data.column, used, weight, model.bias, num_patterns, shares, device)
     gradient = np.zeros((num_patterns, classes), np.float32)
     curvature = np.zeros((num_patterns, classes), np.float32)
     pool: Pool[None] = Pool(lambda: None, threads)

@@ -276,15 +276,9 @@ class _Rules:
 
         parts = cpu.pool.map(run, tasks)
         shift = np.cumsum([0] + [len(p[4]) for p in parts])
-        none = [np.zeros(0, np.int64)]
-        return (
-            np.concatenate(none + [p[0] for p in parts]),
-            np.concatenate(none + [p[1][:-1] + s for p, s in zip(parts, shift)]),
-            np.concatenate(none + [p[1][1:] + s for p, s in zip(parts, shift)]),
-            np.concatenate(none + [p[2] for p in parts]),
-            np.concatenate(none + [p[3] for p in parts]),
-            np.concatenate(none + [p[4] for p in parts]),
-        )
+        columns = ([p[0] for p in parts], [p[1][:-1] + s for p, s in zip(parts, shift)],
+                   [p[1][1:] + s for p, s in zip(parts, shift)], *([p[i] for p in parts] for i in (2, 3, 4)))
+        return tuple(np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
 
 
 @compiled

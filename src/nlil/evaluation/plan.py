@@ -76,10 +76,13 @@ class Shapes(NamedTuple):
 
 def shapes(rules: RuleSet, is_unary: np.ndarray) -> Shapes:
     lines = np.arange(rules.num_lines)
-    length = (rules.steps != NO_STEP).sum(axis=1)
+    length = np.zeros(rules.num_lines, np.int16)
+    has_move = np.zeros(rules.num_lines, bool)
+    for step in rules.steps.T:  # step by step: sums along short rows are slow
+        length += step != NO_STEP
+        has_move |= (step != NO_STEP) & ~is_unary[step >> 1]
     # A line without a move equates X and Y; with distinct variables it never holds. The general engine knows.
-    is_move = (rules.steps != NO_STEP) & ~is_unary[rules.steps.astype(np.int64) >> 1]
-    binary = (rules.end == OTHER) & is_move.any(axis=1)
+    binary = (rules.end == OTHER) & has_move
     one_move = (length == 1) & ~is_unary[rules.steps[:, 0].astype(np.int64) >> 1]
     fixed = rules.fixed > 0
     anchored = fixed & one_move & (rules.end >= 0)

@@ -93,8 +93,11 @@ class Ranker:
         """The plan of the line rules and exclusions, and the rules that only the general engine can evaluate."""
         return self._plan(self._target_rules(target), target, direction)
 
+    def rules_of(self, target: int) -> RuleSet:
+        return self.rules.take(self.rows_of(target))
+
     def _target_rules(self, target: int) -> TargetRules:
-        mine = self.rules.take(self.rows_of(target))
+        mine = self.rules_of(target)
         parts = shapes(mine, self.is_unary)
         if self.kb.facts.weight is not None:
             # Soft facts: a rule fires to a degree, which only the general engine computes. Priors always hold.

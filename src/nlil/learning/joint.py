@@ -7,6 +7,7 @@ from ..classes.joint import joint_rules
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
+from ..engine.device import resolve_device
 from ..errors import ConfigError
 from ..progress import Progress, Stop
 from ..rules import RuleSet
@@ -31,5 +32,5 @@ def class_rules(kb: KnowledgeBase, body: KnowledgeBase | None, targets: Ids, con
                 progress: Progress, stop: Stop, given: TargetScores | None = None) -> RuleSet:
     """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
     choice = Choice(pairs=max((config.top_rules or RULES) - 1, 1) * len(targets), least=config.min_support,
-                    seed=config.seed, threads=config.threads)
+                    seed=config.seed, threads=config.threads, device=resolve_device(config.device))
     return joint_rules(kb, targets, config.max_length - 1, choice, config.memory, progress, stop, body, given)

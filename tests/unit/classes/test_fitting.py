@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from nlil.classes import fitting
+from nlil.classes import device_fitting, fitting
+from nlil.classes.device_fitting import device_loss, device_slopes
 from nlil.classes.fitting import Labelled, Model, fit, losses, only, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
@@ -171,3 +173,33 @@ def test_a_part_of_the_objects() -> None:
     for i, row in enumerate(chosen):
         assert (part.column[part.pointer[i] : part.pointer[i + 1]].tolist()
                 == data.column[data.pointer[row] : data.pointer[row + 1]].tolist())
+
+
+def test_sparse_matrices_give_the_same_loss_and_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU computes, here by torch on the CPU, in parts of a few objects; shares of classes among them."""
+    monkeypatch.setattr(device_fitting, "ROWS", 16)
+    data, model = labelled(), some_model()
+    pointer = np.arange(0, 2 * len(data) + 1, 2, dtype=np.int64)
+    label = np.stack((data.label, (data.label + 1) % NUM_CLASSES), axis=1).reshape(-1).astype(np.int32)
+    for given in (data, replace(data, soft=(pointer, label, np.tile([0.75, 0.25], len(data))))):
+        used, place = np.unique(model.pattern, return_inverse=True)
+        loss = device_loss(*only(given, used), place, model.target, given.shares, NUM_CLASSES, PENALTY, "cpu")
+        parameters = np.concatenate((model.weight, model.bias))
+        value, gradient = loss(parameters)
+        expected, slope = loss_of(model, given, monkeypatch)(parameters)
+        assert value == pytest.approx(expected, rel=1e-12)
+        assert np.allclose(gradient, slope, rtol=1e-10, atol=1e-13)
+        table = np.zeros((len(used), NUM_CLASSES))
+        table[place, model.target] = model.weight
+        found = device_slopes(given.pointer, given.column, used, table, model.bias, NUM_PATTERNS, given.shares, "cpu")
+        for mine, theirs in zip(found, slopes(model, given, NUM_PATTERNS, 1)):
+            assert np.allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_gpu_fits_what_a_cpu_fits() -> None:
+    data, model = labelled(2000), some_model()
+    on_gpu, on_cpu = (fit(model, data, PENALTY, 100, 1, device) for device in ("cuda", "cpu"))
+    assert np.allclose(on_gpu.weight, on_cpu.weight, atol=1e-4)
+    for mine, theirs in zip(slopes(on_cpu, data, NUM_PATTERNS, 1, "cuda"), slopes(on_cpu, data, NUM_PATTERNS, 1)):
+        assert np.allclose(mine, theirs, rtol=1e-4, atol=1e-3)

@@ -34,7 +34,8 @@ def test_no_two_threads_use_a_scratch_at_once_and_later_maps_use_it_again() -> N
         return not scratch
 
     pool = Pool(make, 4)
-    assert all(pool.map(use, range(50))) and all(pool.map(use, range(50)))
+    assert all(pool.map(use, range(50)))
+    assert all(pool.map(use, range(50)))
     assert 1 <= len(made) <= 4
 
 
@@ -57,7 +58,8 @@ def test_a_failure_is_raised_and_the_rest_left_out_and_its_scratch_not_used_agai
     with pytest.raises(ValueError, match="three"):
         pool.map(fail, range(1000))
     assert seen == [0, 1, 2, 3]
-    assert pool.map(lambda scratch, task: len(scratch), range(2)) == [0, 0] and len(made) == 2
+    assert pool.map(lambda scratch, task: len(scratch), range(2)) == [0, 0]
+    assert len(made) == 2
 
 
 def test_of_several_failures_the_first_task_s_is_raised() -> None:
@@ -87,7 +89,8 @@ def test_progress_reaches_the_number_of_tasks() -> None:
     told = []
     Pool(lambda: None, 3).map(lambda _, task: time.sleep(0.005) or task, range(40), "stage",
                               lambda stage, done, total, note="": told.append((stage, done, total)))
-    assert told[-1] == ("stage", 40, 40) and told == sorted(told)
+    assert told[-1] == ("stage", 40, 40)
+    assert told == sorted(told)
 
 
 def test_nothing_to_do() -> None:
