@@ -11,6 +11,9 @@ from nlil.logic.formula import And, Anything, Constant, Formula, Not, Or, Statem
 from nlil.logic.predicate import Fact, Predicate
 from nlil.logic.rule import Rule
 
+ONE_WORLD = -1
+"""The graph of all entities where there are no graphs."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -29,7 +32,7 @@ class World:
         for i in range(len(f)):
             fact = kb.fact(int(f.predicate[i]), int(f.subject[i]), int(f.object[i]))
             weight[fact] = 1.0 if f.weight is None else float(f.weight[i])
-        graph = {n: 0 if kb.graph_of is None else int(kb.graph_of[i]) for i, n in enumerate(names)}
+        graph = {n: ONE_WORLD if kb.graph_of is None else int(kb.graph_of[i]) for i, n in enumerate(names)}
         return cls(names, weight, graph, frozenset(kb.predicates[c] for c in kb.classes))
 
     def crisp(self) -> World:
@@ -38,6 +41,11 @@ class World:
     def without(self, facts: set[Fact]) -> World:
         kept = {f: w for f, w in self.weight.items() if f not in facts}
         return World(self.entities, kept, self.graph, self.classes)
+
+    def has(self, entity: str) -> bool:
+        """An entity of a graph without facts is not part of this world."""
+        graph = self.graph[entity]
+        return graph == ONE_WORLD or any(self.graph[fact.arguments[0]] == graph for fact in self.weight)
 
     def block(self, entity: str) -> list[str]:
         return [e for e in self.entities if self.graph[e] == self.graph[entity]]
@@ -153,7 +161,10 @@ def stats(world: World, rule: Rule, negatives: Sequence[Fact] | None = None) -> 
         head += is_fact
         if not is_fact and negatives is not None and fact not in negatives:
             continue
-        if value(world, rule, query, hide=is_fact or negatives is not None) > 0:
+        if negatives is None and len(query) == 1 and not world.has(*query):
+            continue
+        hide = is_fact or negatives is not None or rule.target in world.classes
+        if value(world, rule, query, hide) > 0:
             body += 1
             support += is_fact
             pca += query[0] in with_fact

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 from nlil.engine import pairs
 from nlil.engine.batch import BatchStatistics
 from nlil.engine.evaluator import Evaluator
 from nlil.engine.statistics import rule_stats
-from property.engine_cases import bases, heads, rules
+from nlil.logic.rule import Head
+from property.engine_cases import BIG, bases, heads, rules
 from property.test_engine import TINY
 
 
@@ -33,6 +37,18 @@ def test_statistics_are_those_of_each_rule_alone(most_pairs, kb, family, negativ
         expected = [rule_stats(evaluator, rule, false) for rule in family]
         assert [batch.stats(rule) for rule in family] == expected, [str(rule) for rule in family]
         assert [batch.stats(rule) for rule in reversed(family)] == expected[::-1]
+
+
+@given(kb=bases(weighted=False), family=st.lists(rules(st.just(Head.of(BIG))), min_size=2, max_size=4))
+@settings(deadline=None, max_examples=60)
+def test_objects_are_asked_for_their_class_with_their_classes_hidden(kb, family):
+    """Also those of other classes: nothing in a body may tell that BIG is wrong because the object is RED."""
+    kb = replace(kb, classes=frozenset([0, 3]))
+    batch, world = BatchStatistics(Evaluator(kb)), oracle.World.of(kb)
+    for rule in family:
+        stats = rule_stats(Evaluator(kb), rule)
+        assert (stats.support, stats.body_size, stats.head_size, stats.pca_body) == oracle.stats(world, rule)
+        assert batch.stats(rule) == stats
 
 
 @given(kb=bases(), family=families())

@@ -151,7 +151,10 @@ class EntityHead(HeadTable):
         self.unknown = np.ones(len(everything), bool)
         if evaluator.kb.graph_of is not None and object_ is not None:
             self.unknown = evaluator.kb.graph_of[self.subject] == evaluator.kb.graph_of[object_]
+        if object_ is None:
+            self.unknown &= evaluator.kb.domain
         self.unknown[self.place[: self.num_facts]] = False
+        self.is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes
         self.answers = Kept(evaluator.memory // 8)
         self.sets = Sets(evaluator.kb)
 
@@ -168,6 +171,14 @@ class EntityHead(HeadTable):
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
         return self.answers_of(rule, statement)[self.place]
 
+    def asked_of_all(self, rule: Rule, statement: Statement) -> Mask:
+        """The same as it counts: where an object is asked for its class, all its classes hidden."""
+        line = IdLine.of(self.evaluator.kb, statement)
+        if not self.is_class or not self.hidden.touches(line):
+            return self.answers_of(rule, statement)
+        return self.kept.get((statement, rule.distinct, "all"),
+                             lambda: truth_of(self.evaluator, rule, line, self.tuples, self.hidden))
+
     def others(self, rule: Rule) -> tuple[int, int]:
-        holds = self.unknown & combined(rule.body, lambda s: self.answers_of(rule, s), True)
+        holds = self.unknown & combined(rule.body, lambda s: self.asked_of_all(rule, s), True)
         return int(holds.sum()), int(self.has_fact[self.subject[holds]].sum())

@@ -16,7 +16,8 @@ from .lines import X_NODE, IdHead
 def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None) -> RuleStats:
     """support / body size / head size / PCA body, over the facts that count (weight >= .5).
 
-    body size = head tuples whose body holds: facts with themselves hidden, all others as they are.
+    body size = head tuples whose body holds: facts with themselves hidden, all others as they are; objects asked for
+    their class with all their classes hidden. A unary target is asked of `kb.domain`.
     With given negatives of its target the other tuples are unknown: body size = positives + negatives covered.
     """
     evaluator = evaluator.crisp
@@ -69,7 +70,10 @@ def _holds(evaluator: Evaluator, rule: Rule, facts: Facts) -> Mask:
 def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Longs:
     """The subject of every head tuple that is no target fact and whose body holds."""
     if rule.target.arity == 1:
-        holds = evaluator.members(rule) > 0
+        # Of a class query all classes of the object are hidden, whether it has this one or not.
+        is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes
+        everything = np.arange(evaluator.kb.num_entities)
+        holds = (evaluator.values(rule, everything, hide=is_class) > 0) & evaluator.kb.domain
         holds[facts.subject] = False
         return np.flatnonzero(holds)
     known, found = fact_keys(evaluator.kb, facts), []

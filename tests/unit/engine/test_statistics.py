@@ -53,3 +53,16 @@ def test_given_negatives_are_the_only_ones():
 def test_facts_below_one_half_do_not_count():
     kb = KnowledgeBase.from_facts([("a", "p", "", 0.4), ("b", "p", "", 0.5), ("a", "q"), ("b", "q"), ("c", "q")])
     assert stats(kb, "p(X) :- q(X).") == RuleStats(1, 3, 1, None)
+
+
+def test_another_class_of_an_object_tells_nothing():
+    """`\\+ car(X)` would rule out every car; its label is hidden, so the body holds for all seven objects."""
+    count = len(kbs.street().members(kbs.street().predicate_id(Predicate("person", 1))))
+    assert stats(kbs.street(), "person(X) :- \\+ car(X).") == RuleStats(count, 7, count, None)
+
+
+def test_objects_of_graphs_without_facts_are_not_asked():
+    kb = kbs.street()
+    only_first = kb.with_facts(kb.facts[kb.graph_of[kb.facts.subject] == 0])
+    asked = stats(only_first, "person(X) :- true.")
+    assert asked.body_size == int((kb.graph_of == 0).sum()) < kb.num_entities
