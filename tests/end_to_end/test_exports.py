@@ -99,3 +99,19 @@ def test_rules_of_other_systems_are_scored(text: str, same: str, nlil_command: N
         documents.append({key: document[key] for key in ("num_rules", "num_queries", "mrr", "hits@10")})
     assert documents[0] == documents[1]
     assert documents[0]["mrr"] > 0
+
+
+def test_rules_that_cannot_be_taken_are_counted(nlil_command: Nlil, tmp_path: Path) -> None:
+    """One line of another shape is no reason to refuse a file that nobody edits."""
+    taken = "33\t30\t0.9\tsister(X,Y) <= daughter(X,A), father(A,Y)\n"
+    others = f"9\t9\t1.0\tsister(X,me_myself_i) <= aunt(X,A)\n{taken.replace('father', 'dad')}"
+    (tmp_path / "all").write_text(taken + others)
+    (tmp_path / "taken").write_text(taken)
+    some, all_ = (nlil_command("evaluate", "--rules", tmp_path / name, "--data", "kin", "--json")
+                  for name in ("taken", "all"))
+    assert "2 of 3 rules are left out: 1 with one variable twice in the head (first at " in all_.err
+    assert all_.json["left_out"] == {"with one variable twice in the head": 1,
+                                     "with a predicate that kin:160 does not have": 1}
+    assert "left out" not in some.err
+    assert "left_out" not in some.json
+    assert all_.json["mrr"] == some.json["mrr"] > 0

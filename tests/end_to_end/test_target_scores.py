@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from commandline import Nlil
 from nlil.cli.main import run
 from nlil.data import load_dataset
+from nlil.explanation.shown import number
 from nlil.learning.folder import sha256
 from nlil.learning.run import load_with_info
 from nlil.logic.predicate import Predicate
@@ -72,6 +74,25 @@ def test_the_rules_serve_the_other_commands(nlil_command: Nlil, imitating_run: P
     learned = load_with_info(imitating_run)[1]
     assert learned.fidelity is not None
     assert figures["r@1"] == pytest.approx(learned.fidelity.accuracy["rules"])
+
+
+def test_the_report_shows_fidelity(nlil_command: Nlil, imitating_run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert nlil_command("report", imitating_run, "--out", page, "--quiet").code == 0
+    text = " ".join(re.sub(r"<[^>]*>", " ", page.read_text(encoding="utf-8")).split())
+    found = load_with_info(imitating_run)[1].fidelity
+    assert found is not None
+    assert f"compared with it on {found.num_objects:,} others (test split)" in text
+    for what, value in (("(r@1)", found["r@1"]), ("(r@5)", found["r@5"]), ("scores, " + number(found["entropy"]),
+                        found["cross_entropy"]), ("accuracy of the classifier, where the true class is known "
+                        f"({found.num_known:,})", found.accuracy["classifier"])):
+        assert f"{what} {number(value)}" in text
+    assert "accuracy of the rules" in text
+    assert "{classifier} {rules} {truth} {count}".format(**found.pairs[0]) in text
+    assert found.objects[0]["object"] in text
+    # Fidelity is that of the objects asked about then: of other data it says nothing.
+    assert nlil_command("report", imitating_run, "--data", "street:22", "--out", page, "--quiet").code == 0
+    assert 'id="fidelity"' not in page.read_text(encoding="utf-8")
 
 
 def test_the_end_of_learn_shows_fidelity(nlil_command: Nlil, scores: Path, imitating_run: Path, tmp_path: Path) -> None:

@@ -96,6 +96,10 @@ def _measurement(bench: str) -> Measure:
             from .scene import measure as measure_scene
 
             return measure_scene
+        case "viewer":
+            from .viewer import measure as measure_viewer
+
+            return measure_viewer
         case _:
             raise NlilError(f"unknown bench {bench!r}")
 

@@ -56,8 +56,7 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     dataset = load_dataset(job["data"], seed=job["data_seed"])
     loaded = time.perf_counter()
     run = _ours if job["model"] == OURS else _baseline
-    metrics, learnt, about = run(dataset, job, progress)
-    end = time.perf_counter()
+    metrics, learnt, end, about = run(dataset, job, progress)
     if not metrics.num_queries:
         raise NlilError(f"expected {job['split']} facts to ask about, found none; choose another split or another set")
     values = metrics.to_dict()
@@ -75,13 +74,14 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     }
 
 
-Outcome = tuple["Metrics", float, dict[str, Any]]
-"""Figures, when learning ended, what else the entry should say."""
+Outcome = tuple["Metrics", float, float, dict[str, Any]]
+"""Figures, when learning and evaluation ended, what else the entry should say."""
 
 
 def _ours(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
     from ..engine.device import resolve_device
     from ..evaluation import evaluate
+    from ..learning.calibrating import measured_calibration
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learner
 
@@ -91,9 +91,12 @@ def _ours(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
     metrics = evaluate(learned.rules, dataset.kb, dataset.splits[job["split"]], splits=dataset.splits,
                        split=job["split"], threads=config.threads, memory=config.memory, device=config.device,
                        progress=progress)
-    about = {"num_rules": len(learned.rules), "partial": learned.partial, "seed": config.seed,
+    end = time.perf_counter()
+    figures = measured_calibration(learned.rules, dataset, job["split"], config.seed, config.threads, config.memory,
+                                   progress)
+    about = {"calibration": figures, "num_rules": len(learned.rules), "partial": learned.partial, "seed": config.seed,
              "config": config.to_dict(), "machine": machine(resolve_device(config.device)), "versions": versions()}
-    return metrics, learnt, about
+    return metrics, learnt, end, about
 
 
 def _baseline(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
@@ -109,10 +112,11 @@ def _baseline(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outco
     made.fit(dataset, seed, progress)
     learnt = time.perf_counter()
     metrics = made.evaluate(job["split"], progress)
+    end = time.perf_counter()
     about = {"num_rules": 0, "partial": False, "seed": seed, "config": asdict(made.settings),
              "machine": machine(resolve_device(getattr(made.settings, "device", "cpu"))),
              "versions": {**versions(), **{package: version(package) for package in made.packages}}}
-    return metrics, learnt, about
+    return metrics, learnt, end, about
 
 
 def combined(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -124,6 +128,8 @@ def combined(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                and all(isinstance(e["metrics"].get(name), float) for e in entries)]
     means = {name: mean(e["metrics"][name] for e in entries) for name in numbers}
     kept = ("seed", "metrics", "seconds", "peak_memory_mb", "num_rules")
+    if "calibration" in first:
+        first["calibration"] = {name: mean(e["calibration"][name] for e in entries) for name in first["calibration"]}
     return {
         **first,
         "metrics": {**first["metrics"], **means},

@@ -80,6 +80,20 @@ def valid_table(entries: Entries) -> str:
     return markdown(("validation facts: MRR / Hits@10", "settings", *GOALS), lines, right=range(2, 2 + len(GOALS)))
 
 
+def calibration_table(entries: Entries) -> str:
+    """How far scores and calibrated probabilities are from the truth, of ours with the default settings."""
+    lines = []
+    for split in ("valid", "test"):
+        for row, entry in rows(entries, split).items():
+            told = {word for word in row.settings if not word.startswith("split=")}
+            if "brier_before" in entry.get("calibration", ()) and not told and row.device == "cpu":
+                figures = (entry["calibration"].get(f"{name}_{when}") for name in ("brier", "ece")
+                           for when in ("before", "after"))
+                lines.append((row.data, split, *map(share, figures)))
+    return markdown(("data", "facts", "Brier before", "after", "ECE before", "after"), sorted(lines),
+                    right=range(2, 6))
+
+
 def rows(entries: Entries, split: str) -> dict[Row, Mapping[str, Any]]:
     """The full entries of a split; of those that differ in the number of seeds only, the one with most."""
     found: dict[Row, Mapping[str, Any]] = {}

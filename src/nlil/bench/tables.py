@@ -12,12 +12,13 @@ from pathlib import Path
 from ..errors import DataError
 from .cells import Entries, machine_text, markdown, measured
 from .curve import curve_table
-from .kb_tables import kb_table, steps_table, valid_table
+from .kb_tables import calibration_table, kb_table, steps_table, valid_table
 from .published import TABLE_2
 from .record import RESULTS, read_entries
 from .scene_rules import scene_rules_table
 from .scene_tables import fewshot_table, scene_table
 from .search_tables import es_table, length_table, recovery_table, speed_table
+from .viewer import viewer_table
 
 PLACE = re.compile(r"(<!-- bench:([\w-]+) -->\n)(.*?)(<!-- /bench:\2 -->)", re.DOTALL)
 MARK = re.compile(r"<!-- /?bench:([\w-]+) -->")
@@ -98,6 +99,7 @@ TABLES: Mapping[str, Callable[[Entries], str]] = {
     "kb": kb_table,
     "kb-steps": steps_table,
     "kb-valid": valid_table,
+    "kb-calibration": calibration_table,
     "stats": stats_table,
     "scale": scale_table,
     "recovery": recovery_table,
@@ -108,7 +110,8 @@ TABLES: Mapping[str, Callable[[Entries], str]] = {
     "scene": scene_table,
     "scene-rules": scene_rules_table,
     "fewshot": fewshot_table,
+    "viewer": viewer_table,
 }
 """Place -> its table, from the entries of the bench of that name."""
-BENCH_OF: Mapping[str, str] = {"kb-steps": "kb", "kb-valid": "kb", "scene-rules": "scene"}
+BENCH_OF: Mapping[str, str] = {"kb-steps": "kb", "kb-valid": "kb", "kb-calibration": "kb", "scene-rules": "scene"}
 """Places whose figures are those of another bench."""

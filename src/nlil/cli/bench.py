@@ -1,4 +1,4 @@
-"""nlil bench kb|scene|fewshot|stats|scale|recovery|es|length|speed|curve|tables"""
+"""nlil bench kb|scene|fewshot|stats|scale|recovery|es|length|speed|curve|viewer|tables"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from ..errors import ConfigError
 from .session import Session
 
-BENCHES = ("kb", "scene", "fewshot", "stats", "scale", "recovery", "es", "length", "speed", "curve", "tables")
+BENCHES = ("kb", "scene", "fewshot", "stats", "scale", "recovery", "es", "length", "speed", "curve", "viewer", "tables")
 SPLITS = ("test", "valid")
 
 
@@ -20,7 +20,7 @@ def bench(
                                         "fewshot: object classes from few graphs; stats: counts of data sets; scale: "
                                         "loading; recovery: planted rules found again; es: even numbers; "
                                         "length: an epoch against the longest rule; speed: learning beside Neural-LP; "
-                                        "curve: MRR against seconds of learning; "
+                                        "curve: MRR against seconds of learning; viewer: how long pages take; "
                                         "tables: the figures kept so far into README.md and docs.")],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="kb: ours as `nlil learn` has it (default), or with "
                                               "one search (count, neural, both), or a baseline: popularity, neural-lp, "
@@ -78,6 +78,8 @@ def bench(
             from .bench_curve import bench_curve
 
             bench_curve(session, names, quick, seconds, peer, out)
+        case "viewer":
+            bench_runs.bench_viewer(session, names, quick, out)
         case _:
             bench_tables(session, file, check, out)
 

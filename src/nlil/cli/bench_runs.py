@@ -1,4 +1,4 @@
-"""nlil bench stats|scale|recovery|es|length|speed"""
+"""nlil bench stats|scale|recovery|es|length|speed|viewer"""
 
 from __future__ import annotations
 
@@ -103,3 +103,16 @@ def bench_speed(session: Session, names: list[str] | None, quick: bool, out: Pat
             both = speed.jobs(name, session.seed or 0, quick)
             entries |= measured(session, "speed", both, lambda entry, job: speed.key(entry), out, together=True)
     finish(session, "speed", entries, skipped, out)
+
+
+def bench_viewer(session: Session, names: list[str] | None, quick: bool, out: Path) -> None:
+    from ..bench import viewer
+    from ..errors import require
+
+    for package in ("fastapi", "uvicorn", "jinja2"):
+        require(package, "viewer", "the viewer")
+    skipped: dict[str, str] = {}
+    chosen = names or (viewer.QUICK_DATA if quick else viewer.DATA)
+    usable = [name for name in chosen if available(session, name, skipped, asked=names is not None)]
+    jobs = [viewer.job(name, session.seed or 0, quick) for name in usable]
+    finish(session, "viewer", measured(session, "viewer", jobs, viewer.key, out), skipped, out)

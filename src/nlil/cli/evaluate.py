@@ -35,6 +35,7 @@ def evaluate(
     opened = choose(session, run, rules, data)
     metrics = measure(session, opened, split)
     more: dict[str, Any] = left_out(run, opened.dataset.kb) if run is not None and data is not None else {}
+    more |= {"left_out": dict(opened.left_out)} if opened.left_out else {}
     more |= calibrated(session, opened, run, split, calibration)
     document = metrics.to_dict() | more
     if not metrics.num_queries:
@@ -145,7 +146,7 @@ def views(metrics: Metrics, opened: Opened, split: str, more: Mapping[str, Any] 
     from .render import cells, pairs_table, plain_table
 
     document = metrics.to_dict() | dict(more or {})
-    overall = {key: value for key, value in document.items() if key not in ("per_predicate", "notes")}
+    overall = {key: value for key, value in document.items() if key not in ("per_predicate", "notes", "left_out")}
     for key in ("seconds", "peak_memory_mb"):
         overall[key] = f"{overall[key]:,.1f}"
     tables: list[Any] = [pairs_table(overall, f"{opened.dataset.name}, {split}")]

@@ -1,10 +1,15 @@
 """Rules and exclusions from a file: Prolog text (.pl, .txt, ...), JSON as `nlil rules --format json` writes it, or
-what AnyBURL and AMIE write, known by its first lines."""
+what AnyBURL and AMIE write, known by its first lines.
+
+What people write is taken whole or refused. Files of other systems have millions of lines that nobody edits: rules that
+cannot be ours, or that the data has no names for, are left out and counted.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +20,7 @@ from ..logic.rule import Rule, ScoredRule
 
 if TYPE_CHECKING:
     from ..data import Dataset
+    from ..exports.foreign import Unsayable
     from ..learning.config import LearnerConfig
     from ..progress import Progress
     from ..rules import Exclusion, RuleSet
@@ -27,8 +33,25 @@ Denied = tuple[tuple[Predicate, Step], str]
 
 @dataclass(frozen=True)
 class Given:
+    """`left_out` are the rules of another system (`is_foreign`) that are not taken: why, and where each stands."""
+
     rules: list[Placed]
     denials: list[Denied]
+    is_foreign: bool = False
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def num_left_out(self) -> dict[str, int]:
+        """By reason, the most frequent first."""
+        return dict(Counter(reason for reason, _ in self.left_out).most_common())
+
+    def left_out_sentence(self) -> str:
+        """12 of 3,400 rules are left out: 10 with no variable in the head (first at rules.txt:17); 2 with ..."""
+        first = dict(reversed(self.left_out))
+        parts = [f"{count:,} {reason} (first at {first[reason]})" for reason, count in self.num_left_out.items()]
+        verb = "is" if len(self.left_out) == 1 else "are"
+        total = len(self.rules) + len(self.left_out)
+        return f"{len(self.left_out):,} of {total:,} rules {verb} left out: {'; '.join(parts)}"
 
 
 def read_rules(path: Path) -> Given:
@@ -36,7 +59,13 @@ def read_rules(path: Path) -> Given:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError("expected UTF-8 text", path) from error
-    given = _READERS[_format(text, path)](text, path)
+    return _checked(_READERS[_format(text, path)](text, path), path)
+
+
+def _checked(given: Given, path: Path) -> Given:
+    """With at least one rule."""
+    if not given.rules and given.left_out:
+        raise DataError(f"expected rules that nlil can apply, got none: {given.left_out_sentence()}", path)
     if not given.rules:
         raise DataError("no rules, expected lines such as p(X, Y) :- q(X, Z1), r(Z1, Y).", path)
     return given
@@ -48,7 +77,7 @@ def _format(text: str, path: Path) -> str:
 
     if path.suffix.lower() == ".json":
         return "json"
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if anyburl.LINE.fullmatch(line):
             return "anyburl"
         if amie.LINE.fullmatch(line):
@@ -61,13 +90,41 @@ def _format(text: str, path: Path) -> str:
 def _from_anyburl(text: str, path: Path) -> Given:
     from ..exports.anyburl import read_rules as read
 
-    return Given([(rule, f"{path}:{line}") for rule, line in read(text, path)], [])
+    return _sayable(read(text, path), path)
 
 
 def _from_amie(text: str, path: Path) -> Given:
     from ..exports.amie import read_rules as read
 
-    return Given([(rule, f"{path}:{line}") for rule, line in read(text, path)], [])
+    return _sayable(read(text, path), path)
+
+
+def _sayable(found: Iterable[tuple[Rule | Unsayable, int]], path: Path) -> Given:
+    rules: list[Placed] = []
+    left_out: list[tuple[str, str]] = []
+    for rule, line in found:
+        if isinstance(rule, Rule):
+            rules.append((rule, f"{path}:{line}"))
+        else:
+            left_out.append((rule.reason, f"{path}:{line}"))
+    return Given(rules, [], True, tuple(left_out))
+
+
+def known_to(given: Given, path: Path, dataset: Dataset) -> Given:
+    """Rules of another system whose predicates and entities the data has; what people write is refused as it stands."""
+    if not given.is_foreign:
+        return given
+    predicates, entities, name = set(dataset.kb.predicates), dataset.kb.entities, dataset.name
+    rules: list[Placed] = []
+    left_out = list(given.left_out)
+    for rule, place in given.rules:
+        if not predicates.issuperset({rule.target, *rule.predicates}):
+            left_out.append((f"with a predicate that {name} does not have", place))
+        elif not all(constant in entities for constant in rule.constants):
+            left_out.append((f"with an entity that {name} does not have", place))
+        else:
+            rules.append((rule, place))
+    return _checked(replace(given, rules=rules, left_out=tuple(left_out)), path)
 
 
 def _from_prolog(text: str, path: Path) -> Given:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, RunError
 from ..progress import Stop
 from .opening import lasting_source, read_data
 from .session import Session
@@ -71,7 +71,9 @@ def learn(
                 learned = Learner(chosen).fit(
                     dataset.kb, targets, dataset.splits, progress=progress, stop=stop, checkpoint=checkpoint,
                 ) if given is None else given.learn(dataset, chosen, progress, stop)
+            said = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
+    note_verdicts(session, out, said)
     draw_curves(session, learned, out)
     for note in learned.notes:
         session.note(note)
@@ -111,6 +113,26 @@ def resume_command(session: Session, data: str, out: Path, targets: list[str], t
     words += [word for setting in settings for word in ("--set", setting)]
     words += ["--seed", str(session.seed)] if session.seed is not None else []
     return shlex.join(words)
+
+
+def judged(run: Path) -> int:
+    """How many rules of a run that is about to be replaced people have accepted or rejected."""
+    from ..learning.feedback import load_feedback
+
+    try:
+        return len(load_feedback(run))
+    except RunError:
+        return 0
+
+
+def note_verdicts(session: Session, run: Path, said: int) -> None:
+    """What became of the verdicts of the run that was replaced; lost work is said even with --quiet."""
+    kept = judged(run)
+    if said > kept:
+        session.warn(f"{said - kept:,} of {said:,} verdicts on rules of the run that was replaced are gone: {run} has "
+                     "none of these rules, or was learned from other data")
+    elif said:
+        session.note(f"all {said:,} verdicts on rules are kept: the new run has these rules too")
 
 
 def draw_curves(session: Session, learned: Learned, out: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Opened:
     """`rules` in the ids of the data, and the configuration of this call.
 
-    Rules that people have rejected (`feedback`) are not among them; `all_rules` has them too.
+    Rules that people have rejected (`feedback`) are not among them; `all_rules` has them too. `left_out`: how many
+    rules of a file of another system could not be taken, by reason.
     """
 
     rules: RuleSet
@@ -31,6 +32,7 @@ class Opened:
     is_own_data: bool
     with_rejected: RuleSet | None = None
     feedback: Feedback = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def all_rules(self) -> RuleSet:
@@ -140,11 +142,14 @@ def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet)
 def open_rules(session: Session, file: Path, data: str) -> Opened:
     """Rules written by hand or by another system, with statistics counted on the data, so that they have weights."""
     from ..learning.config import LearnerConfig
-    from .given import counted, read_rules
+    from .given import counted, known_to, read_rules
 
     config = session.configure(LearnerConfig())
     given = read_rules(file)
     dataset = read_data(session, data, config.seed)
+    given = known_to(given, file, dataset)
+    if given.left_out:
+        session.note(given.left_out_sentence())
     with session.progress() as progress:
         rules = counted(given, file, dataset, config, progress)
-    return Opened(rules, dataset, config, False)
+    return Opened(rules, dataset, config, False, left_out=given.num_left_out)

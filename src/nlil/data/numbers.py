@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from .numbers_tables import number_table
 NUM_BINS = 10
 FEW_DIGITS, ALL_DIGITS = 2, 17
 """A rounded cut has 2 significant digits where that will do; 17 tell any two numbers apart."""
+MANY_DIGITS = 4
+"""More than a person wants to read."""
 
 Cuts = int | Sequence[float]
 """Into how many quantile bins a number is cut, or the cuts themselves."""
@@ -122,8 +125,21 @@ def quantile_cuts(values: Doubles, num_bins: int) -> Doubles:
         off = (np.abs(share - wanted) > 0.25 / num_bins) | (share == 0) | (share == 1)
         coarse = (same | off) & (digits < ALL_DIGITS)
         if not coarse.any():
-            return rounded + 0.0
+            return _shortened(ordered, rounded, digits) + 0.0
         digits[coarse] += 1
+
+
+def _shortened(ordered: Doubles, cuts: Doubles, digits: Ids) -> Doubles:
+    """Cuts of many digits rounded up, as far as no value changes its side: 24 for 23.333333333333332."""
+    result = cuts.copy()
+    for i in np.flatnonzero(digits > MANY_DIGITS):
+        following = ordered[np.searchsorted(ordered, cuts[i], side="right") :][:1]
+        for number in range(FEW_DIGITS, MANY_DIGITS + 1):
+            up = Context(prec=number, rounding=ROUND_CEILING).create_decimal_from_float(float(cuts[i]))
+            if len(following) and float(up) < following[0]:
+                result[i] = float(up)
+                break
+    return result
 
 
 def _quantiles(ordered: Doubles, num_bins: int) -> Doubles:

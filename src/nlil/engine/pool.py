@@ -68,10 +68,18 @@ class Pool(Generic[Scratch]):
         try:
             for thread in threads:
                 thread.start()
+            reported = 0
+            while reported < len(tasks):
+                alive = next((thread for thread in threads if thread.is_alive()), None)
+                if alive is not None:
+                    alive.join(REPORT_EVERY)
+                if sum(done) > reported:
+                    reported = sum(done)
+                    progress(stage, reported, len(tasks))
+                elif alive is None:
+                    break  # the rest was left out
             for thread in threads:
-                while thread.is_alive():
-                    thread.join(REPORT_EVERY)
-                    progress(stage, sum(done), len(tasks))
+                thread.join()
         except BaseException:
             ended.set()
             raise

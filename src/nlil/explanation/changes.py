@@ -36,7 +36,8 @@ def fact_ids(kb: KnowledgeBase, fact: Fact) -> Ids3:
 def place(facts: Facts, ids: Ids3) -> tuple[int, bool]:
     """Where a fact stands or would stand among sorted facts, and whether it stands there."""
     low, high = 0, len(facts)
-    for column, value in zip((facts.predicate, facts.subject, facts.object), ids):
+    # In the type of the columns: numpy would otherwise copy a whole column into that of the value.
+    for column, value in zip((facts.predicate, facts.subject, facts.object), np.array(ids, facts.subject.dtype)):
         some = column[low:high]
         low, high = low + int(np.searchsorted(some, value, "left")), low + int(np.searchsorted(some, value, "right"))
     return low, high > low

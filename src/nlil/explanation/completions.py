@@ -1,25 +1,28 @@
 """Which single change would make a rule hold: a fact to add that completes it, or one that stands in its way.
 
 Along the line of a statement that fails, the nodes that are reached from its start and those from which its end is
-reached are known; a fact that joins the two completes it. What is proposed here is tried out by `why_not`.
+reached are known; a fact that joins the two completes it. One that the line needs at several places, or that several
+statements lack, is added in mind and the lines are walked with it. What is proposed here is tried out by `why_not`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, combinations, islice
 from typing import Literal
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs
+from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..engine.lines import FREE, Hidden, IdLine
 from ..engine.normal import Leaf, alternatives, normal_form
 from ..engine.witnesses import LineQuery
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
+from .changes import Ids3, fact_ids
 
 ENDS = 30
 """Entities tried on each side of a missing fact, those first of which the predicate says most."""
@@ -52,12 +55,32 @@ def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterato
 
     for leaves in alternatives(normal_form(rule.body)):
         failing = leaves if len(leaves) == 1 else tuple(leaf for leaf in leaves if fails(leaf))
-        if len(failing) == 1:
-            (leaf,) = failing
-            yield from _blockers(leaf, query(leaf, rule.distinct)) if leaf.negated else _missing(query(leaf, False))
+        if all(leaf.negated for leaf in failing):
+            common = [set(_blockers(query(leaf, rule.distinct))) for leaf in failing]
+            yield from sorted(set.intersection(*common) if common else ())
+        elif not any(leaf.negated for leaf in failing):
+            yield from _missing_in_all([query(leaf, False) for leaf in failing], rule.distinct)
 
 
-def _blockers(leaf: Leaf, query: LineQuery) -> Iterator[Change]:
+def _missing_in_all(queries: Sequence[LineQuery], distinct: bool) -> Iterator[Change]:
+    """Facts that complete every one of these lines: proposed for one of them, they must serve the others too.
+
+    A line whose variables are `distinct` uses no fact twice.
+    """
+    reached = [_Reached.of(query) for query in queries]
+    for one in reached:
+        for change in chain(_missing(one), () if distinct else one.repeated()):
+            ids = fact_ids(one.query.kb, change.fact)
+            if _within_graph(one.query.kb, ids) and all(other is one or other.holds_with(ids) for other in reached):
+                yield change
+
+
+def _within_graph(kb: KnowledgeBase, ids: Ids3) -> bool:
+    """A graph is its own world: a constant of another one is out of reach."""
+    return kb.graph_of is None or ids[2] == NO_OBJECT or kb.graph_of[ids[1]] == kb.graph_of[ids[2]]
+
+
+def _blockers(query: LineQuery) -> Iterator[Change]:
     """The facts that every way has in common in which the denied statement holds."""
     line, kb = query.line, query.kb
     ways = []
@@ -70,10 +93,9 @@ def _blockers(leaf: Leaf, query: LineQuery) -> Iterator[Change]:
         yield from (Change("remove", fact) for fact in sorted(set.intersection(*ways)))
 
 
-def _missing(query: LineQuery) -> Iterator[Change]:
+def _missing(reached: _Reached) -> Iterator[Change]:
     """Facts that join what is reached from the start with what leads to the end, the last steps first."""
-    reached = _Reached.of(query)
-    line, kb = query.line, query.kb
+    line, kb = reached.query.line, reached.query.kb
     for i in reversed(range(len(line.anchors))):
         for predicate in line.filters[i]:
             nodes = reached.nodes_without(i, predicate)
@@ -127,15 +149,62 @@ class _Reached:
         onward = self._onward(i + 1)
         ends = query.block if onward is None else onward
         ends = ends if query.line.anchors[i + 1] != FREE else np.intersect1d(ends, query.block)
-        facts = query.kb.binary.of(code >> 1)
-        said_of = (facts.object, facts.subject) if code & 1 else (facts.subject, facts.object)
-        sources, out = _busiest(self.after[i], said_of[0], query.kb.num_entities)
-        targets, into = _busiest(ends, said_of[1], query.kb.num_entities)
-        pairs = [(int(s), int(t)) for s in sources for t in targets]
-        # A fact is likely where the predicate is said of both its ends, elsewhere.
-        pairs.sort(key=lambda p: (-min(out[p[0]], 1) - min(into[p[1]], 1), -out[p[0]] - into[p[1]], p))
-        for s, t in pairs:
+        for s, t in self._likely(code, self.after[i], ends):
             yield (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
+
+    def _likely(self, code: int, sources: Ids, targets: Ids) -> list[tuple[int, int]]:
+        """Ends of a step, the busiest of each; first those of which the predicate is said, elsewhere, of both."""
+        kb = self.query.kb
+        facts = kb.binary.of(code >> 1)
+        said_of = (facts.object, facts.subject) if code & 1 else (facts.subject, facts.object)
+        some, out = _busiest(sources, said_of[0], kb.num_entities)
+        others, into = _busiest(targets, said_of[1], kb.num_entities)
+        pairs = [(int(s), int(t)) for s in some for t in others]
+        pairs.sort(key=lambda p: (-min(out[p[0]], 1) - min(into[p[1]], 1), -out[p[0]] - into[p[1]], p))
+        return pairs
+
+    def repeated(self) -> Iterator[Change]:
+        """Facts that the line needs at more than one place, where no other lacks."""
+        line, kb = self.query.line, self.query.kb
+        for i, later in combinations(range(len(line.anchors)), 2):
+            for predicate in sorted({*line.filters[i]} & {*line.filters[later]}):
+                nodes = np.setdiff1d(self.before[i], kb.members(predicate))[:ENDS].tolist()
+                yield from (Change("add", kb.fact(predicate, node)) for node in nodes
+                            if self.holds_with((predicate, node, NO_OBJECT)))
+        for i, later in combinations(range(len(line.codes)), 2):
+            code = line.codes[i]
+            if code >> 1 != line.codes[later] >> 1:
+                continue
+            sources, onward = self.after[i], self._onward(later + 1)
+            ends = self.query.block if onward is None else onward
+            if code != line.codes[later]:  # walked back: it leads to where the first use began
+                sources, ends = np.intersect1d(sources, ends), self.query.block
+            for s, t in self._likely(code, sources, ends):
+                ids = (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
+                if self.holds_with(ids):
+                    yield Change("add", kb.fact(*ids))
+
+    def holds_with(self, ids: Ids3) -> bool:
+        """Whether the line holds once this fact is added, its variables not kept apart."""
+        line, query = self.query.line, self.query
+        predicate, subject, object = ids
+        here = self.before[0]
+        for i in range(len(line.anchors)):
+            if i:
+                code = line.codes[i - 1]
+                source, target = (object, subject) if code & 1 else (subject, object)
+                is_used = code >> 1 == predicate and object != NO_OBJECT and source in here
+                here = query._sources(here, code ^ 1)
+                here = np.union1d(here, [target]).astype(np.int32) if is_used else here
+                allowed = _allowed(query, i)
+                here = here if allowed is None else np.intersect1d(here, allowed)
+            for needed in line.filters[i]:
+                members = query.kb.members(needed)
+                is_added = needed == predicate and object == NO_OBJECT
+                here = np.intersect1d(here, np.union1d(members, [subject]) if is_added else members).astype(np.int32)
+            if not len(here):
+                return False
+        return True
 
     def _onward(self, i: int) -> Ids | None:
         """Entities at node i from which the rest of the line holds; None: any."""

@@ -7,6 +7,7 @@ thousands of them, of which a few fire.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -46,6 +47,25 @@ class Fired:
     kind: Longs | None = None  # of ruleset.KINDS, seen from the query; None for unary heads
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A question, and the value that it gave each rule of its target."""
+
+    question: tuple[object, ...]
+    value: Doubles
+
+
+def _naming(rules: RuleSet, predicates: Set[int]) -> Mask:
+    """The rules whose body names one of these predicates."""
+    named = np.zeros(len(rules), bool)
+    for step in rules.steps.T:
+        named[: rules.num_lines] |= np.isin(step >> 1, list(predicates))
+    known = {rules.predicates[p] for p in predicates}
+    for row, rule in enumerate(rules.general, start=rules.num_lines):
+        named[row] = not known.isdisjoint(rule.predicates)
+    return named
+
+
 @compiled
 def _walk_lines(edges, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group,
                 fires):
@@ -67,12 +87,26 @@ class Firing:
         self.is_soft = kb.facts.weight is not None
         self._exclusions = by_code(rules.exclusions, kb)
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
+        self._last: _Asked | None = None
+        self._before: tuple[_Asked, Set[int]] | None = None
 
-    def over(self, kb: KnowledgeBase, edges: EdgeIndex) -> Firing:
-        """The same rules over a base that differs in some facts; what was looked up among the rules is kept."""
+    def over(self, kb: KnowledgeBase, edges: EdgeIndex, changed: Set[int]) -> Firing:
+        """The same rules over a base in which facts of the predicates `changed` differ, and no others.
+
+        What was looked up among the rules is kept, and so is what the last question said of rules whose body does not
+        name these predicates.
+        """
         other = Firing(self.rules, kb, self.memory, edges)
         other._target, other._rows, other._mine = self._target, self._rows, self._mine
+        other._before = None if self._last is None else (self._last, changed)
         return other
+
+    def _begun(self, question: tuple[object, ...], mine: RuleSet) -> tuple[Doubles, Mask]:
+        """The value of each rule as far as it is known, and which rules are still to be asked."""
+        if self._before is None or self._before[0].question != question:
+            return np.zeros(len(mine)), np.ones(len(mine), bool)
+        before, changed = self._before
+        return before.value.copy(), _naming(mine, changed)
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -102,21 +136,25 @@ class Firing:
         parts = shapes(mine, self.is_unary)
         is_prior = np.zeros(len(mine), bool)
         is_prior[parts.prior] = True
-        value = np.where(is_prior & fits, 1.0, 0.0)
+        question = (target, x, y, hidden)
+        value, is_open = self._begun(question, mine)
+        is_open &= fits
+        value[is_prior & fits] = 1.0
         rest = np.flatnonzero(~is_prior) if self.is_soft else parts.rest
         if not self.is_soft:
-            chain = parts.chain[fits[parts.chain]]
+            chain = parts.chain[is_open[parts.chain]]
             value[chain] = self._chains(mine, chain, target, x, y, hidden)
             bodies = np.concatenate((parts.anchored, parts.half))
-            bodies = bodies[fits[bodies]]
+            bodies = bodies[is_open[bodies]]
             for node, some in ((y, bodies[mine.fixed[bodies] == FIRST]), (x, bodies[mine.fixed[bodies] != FIRST])):
                 value[some] = self._one_move(mine, some, node, *self._edges_of(node, target, hidden))
-        rest = rest[fits[rest]]
+        rest = rest[is_open[rest]]
         if len(rest):
             own = hidden == (x, y)
             evaluator = self.evaluator if own or hidden is None else self._without(target, hidden)
             for row in rest.tolist():
                 value[row] = evaluator.values(mine.rule(row), np.array([x]), np.array([y]), own)[0]
+        self._last = _Asked(question, value)
         fired = self._fired(rows, mine, value, is_prior, fits, self._exclusion(target, x, y, hidden))
         return replace(fired, kind=self._kinds(mine, parts, direction)[value > 0])
 
@@ -168,11 +206,22 @@ class Firing:
             # `reach` hides an edge of its start: begin at the end that the fact shares with the hidden one.
             steps = reversed_steps(steps, length, self.is_unary)
             start, end, code, hidden_end = y, x, 2 * target + 1, hidden[0]
-        fires = np.zeros(len(chain), bool)
+        # At a hub most chains are ruled out by their first or last step.
+        last = steps[np.arange(len(chain)), length - 1]
+        some = np.flatnonzero(self._leads_from(start, steps[:, 0]) & self._leads_from(end, last ^ 1))
+        holds = np.zeros(len(some), bool)
         group = np.zeros(len(self.is_unary), bool)
-        _walk_lines(self.edges, self.walk, steps, length, np.full(len(chain), end), mine.distinct[chain], self.is_unary,
-                    start, code, hidden_end, group, fires)
+        _walk_lines(self.edges, self.walk, steps[some], length[some], np.full(len(some), end),
+                    mine.distinct[chain[some]], self.is_unary, start, code, hidden_end, group, holds)
+        fires = np.zeros(len(chain), bool)
+        fires[some] = holds
         return fires
+
+    def _leads_from(self, node: int, codes: Longs) -> Mask:
+        """Whether the node has an edge of each code; a filter is not looked at."""
+        there = np.zeros(2 * len(self.is_unary), bool)
+        there[self.edges.code[slice(*self.edges.pointer[node : node + 2])]] = True
+        return there[codes] | self.is_unary[codes >> 1]
 
     def _edges_of(self, node: int, target: int, hidden: Pair | None) -> tuple[Ids, Ids]:
         """(codes, neighbours) of the node, the hidden fact left out in both directions."""
@@ -197,8 +246,10 @@ class Firing:
         rows, mine = self.of_target(target)
         length = (mine.steps != NO_STEP).sum(axis=1)
         is_prior = np.concatenate((length == 0, np.zeros(len(mine.general), bool)))
-        value = np.where(is_prior, 1.0, 0.0)
-        lines = np.flatnonzero((length > 0) & walkable(mine) & (not self.is_soft))
+        question = (target, x, hide)
+        value, is_open = self._begun(question, mine)
+        value[is_prior] = 1.0
+        lines = np.flatnonzero((length > 0) & walkable(mine) & (not self.is_soft) & is_open[: mine.num_lines])
         fires = np.zeros(len(lines), bool)
         group = np.zeros(len(self.is_unary), bool)
         if hide:
@@ -206,10 +257,11 @@ class Firing:
         _walk_lines(self.edges, self.walk, mine.steps[lines].astype(np.int64), length[lines],
                     mine.end[lines].astype(np.int64), mine.distinct[lines], self.is_unary, x, -1, -1, group, fires)
         value[lines] = fires
-        rest = ~is_prior
+        rest = is_open & ~is_prior
         rest[lines] = False
         for row in np.flatnonzero(rest).tolist():
             value[row] = self.evaluator.values(mine.rule(row), np.array([x]), None, hide)[0]
+        self._last = _Asked(question, value)
         return self._fired(rows, mine, value, is_prior, np.ones(len(mine), bool))
 
     def _fired(self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.arrays import Longs
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.evidence import SCALE, score
@@ -43,10 +44,13 @@ class ObjectClasses:
         return [{"probability": p} for p in self.probability[:top]] or [{}] * min(top, len(self.ranked))
 
 
-def ranked_classes(rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int
+def ranked_classes(rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int, evidence: Longs | None = None
                    ) -> tuple[tuple[tuple[Predicate, float], ...], tuple[float, ...]]:
-    """(class, score) of the scorer's targets, best first, and their probabilities where the rules give such."""
-    evidence = scorer.evidence(np.array([x], np.int32))[0]
+    """(class, score) of the scorer's targets, best first, and their probabilities where the rules give such.
+
+    `evidence` of each target is computed unless it is given.
+    """
+    evidence = scorer.evidence(np.array([x], np.int32))[0] if evidence is None else evidence
     values, unit = score(evidence), rules.aggregation.unit
     classes = [kb.predicates[c] for c in scorer.targets.tolist()]
     order = sorted(range(len(classes)), key=lambda i: (-values[i], classes[i]))

@@ -26,6 +26,7 @@ from .disputes import is_functional
 from .instances import Instances, Tuple
 from .labels import Labels
 from .phrases import grounding_document, grounding_line, short_rule
+from .scenes import Scenes
 from .shown import Item, Shown, many, number
 from .specific import specific_groundings
 
@@ -149,6 +150,7 @@ class RuleCards:
         self.kb, self.labels = kb.crisp, Labels.of(kb)
         self.known = None if known is None else known.crisp().unique()
         self.negatives, self.memory = negatives, memory
+        self._scenes = Scenes(self.kb)
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -201,7 +203,9 @@ class RuleCards:
     def _instance(self, rule: Rule, pair: Tuple, hide: bool = False) -> Instance:
         x, y = pair
         other = None if y == NO_OBJECT else y
-        ways, _ = specific_groundings(self.kb, rule, x, other, 1, hide)
+        # A constant may stand in another scene; without one the scene of x is all that matters.
+        near = self.kb if rule.constants else self._scenes.around([x])
+        ways, _ = specific_groundings(near, rule, x, other, 1, hide)
         target = self.kb.predicate_id(rule.target)
         fact = self.kb.fact(target, x, y)
         if place(self.kb.facts, (target, x, y))[1]:

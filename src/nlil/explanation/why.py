@@ -57,8 +57,9 @@ class Explainer:
         """The same rules over the base with these facts more and fewer."""
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
-        has_other_members = any(fact.predicate.arity == 1 for fact in (*add, *without))
-        other.firing = self.firing.over(kb, walking_index(self.firing.edges, kb, has_other_members))
+        different = {fact.predicate for fact in (*add, *without)}
+        edges = walking_index(self.firing.edges, kb, any(predicate.arity == 1 for predicate in different))
+        other.firing = self.firing.over(kb, edges, {kb.predicate_id(predicate) for predicate in different})
         return other
 
     def score(self, fact: Fact, side: Side = "object") -> float:

@@ -11,24 +11,31 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import DataError
 from ..logic.rule import Rule
-from .foreign import ForeignAtom, foreign_rule
+from .foreign import ForeignAtom, Unsayable, foreign_rule
 
-LINE = re.compile(r"\?\w+\s\s+\S.*=>.*")
-"""What a line of such a file looks like."""
+_HEADER = r".*\bRule\t.*\bPCA Confidence\b.*"
+LINE = re.compile(rf"\?\w+\s\s+\S.*=>.*|{_HEADER}")
+"""What a line of such a file looks like: a rule, or the names of the columns."""
+_COLUMNS = re.compile(_HEADER)
 
 
-def read_rules(text: str, path: object) -> Iterator[tuple[Rule, int]]:
-    """Every rule of the text with its line; the lines that AMIE prints around its rules have no `=>`."""
-    for number, line in enumerate(text.splitlines(), start=1):
+def read_rules(text: str, path: object) -> Iterator[tuple[Rule | Unsayable, int]]:
+    """Every rule of the text with its line; a rule that is none of ours comes as Unsayable.
+
+    What AMIE says before and after its rules has no tabs and does not begin with a variable.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
         rule = line.split("\t")[0].strip()
         if "=>" not in rule:
+            if (rule.startswith("?") or "\t" in line.strip()) and _COLUMNS.fullmatch(line) is None:
+                raise DataError(f"expected a rule such as ?a  p  ?b   => ?a  q  ?b, got {line.strip()!r}", path, number)
             continue
         body, _, head = rule.partition("=>")
         heads = _atoms(head, path, number)
         if len(heads) != 1:
             raise DataError(f"expected one atom such as ?a  p  ?b after =>, got {head.strip()!r}", path, number)
         # AMIE lets different variables take the same entity.
-        yield foreign_rule(heads[0], _atoms(body, path, number), False, path, number), number
+        yield foreign_rule(heads[0], _atoms(body, path, number), False), number
 
 
 def _atoms(text: str, path: object, line: int) -> list[ForeignAtom]:

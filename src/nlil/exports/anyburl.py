@@ -15,13 +15,15 @@ from ..logic.formula import TRUE, Anything, Constant, Formula, Statement, Variab
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats
 from .alternatives import Free, Term, part_of
-from .foreign import ForeignAtom, foreign_rule
+from .foreign import ForeignAtom, Unsayable, foreign_rule
 
 LANGUAGE = "AnyBURL"
 LINE = re.compile(r"\d+\t\d+\t[0-9.eE+-]+\t.*<=.*")
 """What a line of such a file looks like."""
 _LETTERS = [letter for letter in ascii_uppercase if letter not in "XY"]
 _VARIABLE = re.compile("[A-Z]")
+_ITSELF = "me_myself_i"
+"""AnyBURL's word for the other argument of the same atom: p(X,me_myself_i) is p(X,X)."""
 _ARGUMENTS = [re.compile(pattern) for pattern in (r"([A-Z]),(.+)\)", r"(.+),([A-Z])\)", r"([^,]+),([^,]+)\)")]
 
 
@@ -93,9 +95,12 @@ def _plain(name: str) -> str:
     return name
 
 
-def read_rules(text: str, path: object) -> Iterator[tuple[Rule, int]]:
-    """Every rule of the text with its line; its numbers are not kept, as nlil counts for itself."""
-    for number, line in enumerate(text.splitlines(), start=1):
+def read_rules(text: str, path: object) -> Iterator[tuple[Rule | Unsayable, int]]:
+    """Every rule of the text with its line; its numbers are not kept, as nlil counts for itself.
+
+    What is no rule of AnyBURL's is refused; a rule that is none of ours comes as Unsayable.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         if LINE.fullmatch(line) is None:
@@ -104,7 +109,7 @@ def read_rules(text: str, path: object) -> Iterator[tuple[Rule, int]]:
         head, _, body = line.split("\t", 3)[3].partition("<=")
         atoms = [_read_atom(atom, path, number) for atom in (head, *_split(body))]
         # AnyBURL grounds different variables with different entities.
-        yield foreign_rule(atoms[0], atoms[1:], True, path, number), number
+        yield foreign_rule(atoms[0], atoms[1:], True), number
 
 
 def _split(body: str) -> list[str]:
@@ -118,6 +123,7 @@ def _read_atom(text: str, path: object, line: int) -> ForeignAtom:
     if not name or found is None:
         raise DataError(f"expected an atom such as uncle(X,Y), got {text.strip()!r}", path, line)
     first, second = found.groups()
+    first, second = second if first == _ITSELF else first, first if second == _ITSELF else second
     return ForeignAtom(name, (first, second), (_is_variable(first), _is_variable(second)))
 
 

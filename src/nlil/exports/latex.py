@@ -1,4 +1,4 @@
-"""LaTeX: one rule per line of an align* environment (amsmath), for papers."""
+"""LaTeX: one rule per line of an align* environment (amsmath), for papers; it breaks over pages."""
 
 from __future__ import annotations
 
@@ -10,22 +10,37 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .alternatives import Free, Part, Term, part_of
 
-BEGIN, END = "% \\usepackage[T1]{fontenc}, \\usepackage{amsmath}\n\\begin{align*}\n", "\\end{align*}\n"
+BEGIN = (
+    "% needs amsmath and, for pdfLaTeX, \\usepackage[T1]{fontenc} (letters that T1 lacks show by number);\n"
+    "% for LuaLaTeX and XeLaTeX \\usepackage{fontspec} and a font that has the letters\n"
+    "\\providecommand*{\\nlilchar}[2]{\\ifdefined\\Umathchar\\symbol{#1}\\else\\texttt{U+#2}\\fi}\n"
+    "\\begingroup\\allowdisplaybreaks\n\\begin{align*}\n"
+)
+END = "\\end{align*}\n\\endgroup\n"
 _ESCAPES = {
     "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", "$": "\\$", "&": "\\&", "#": "\\#", "%": "\\%", "_": "\\_",
     "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}",
     "|": "\\textbar{}", '"': "\\textquotedbl{}", "'": "\\textquotesingle{}", "`": "\\textasciigrave{}",
-    "-": "{-}", " ": "\\ ",
+    "-": "{-}", ",": "{,}", " ": "\\ ",
 }  # fmt: skip
+_IN_T1 = {chr(c) for c in range(0x20, 0x17F)} - set("\u00adĦħĸĿŀŉŦŧ")
+"""What pdfLaTeX knows how to print; tests/unit/exports/test_latex.py has it compile every one."""
 
 
 def escaped(name: str) -> str:
-    """Each character as itself in text mode; one that does not print as its number.
+    """Each character as itself in text mode, none joined to the next; one that does not print as its number.
 
     >>> escaped("has_part & 5%")
     'has\\\\_part\\\\ \\\\&\\\\ 5\\\\%'
     """
-    return "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\textbackslash{{}}x{ord(c):x}") for c in name)
+    return "".join(_ESCAPES.get(c) or _other(c) for c in name)
+
+
+def _other(character: str) -> str:
+    number = ord(character)
+    if not character.isprintable():
+        return f"\\textbackslash{{}}x{number:x}"
+    return character if character in _IN_T1 else f"\\nlilchar{{{number}}}{{{number:04X}}}"
 
 
 def rule_line(rule: Rule, labels: Mapping[str, str] | None = None) -> str:

@@ -62,9 +62,8 @@ def program(
     if language == "datalog":
         rules = list(rules)
         _check_stratified([scored.rule for scored in rules])
-    if language == "latex":
-        yield latex.BEGIN
-    separator = ""
+    # An environment without a line does not compile: where there are no rules there is none.
+    separator = begin = latex.BEGIN if language == "latex" else ""
     for number, scored in enumerate(rules, start=1):
         try:
             text = _entry(scored, language, number, graphs, denials, labels)
@@ -75,7 +74,7 @@ def program(
             continue
         yield separator + text
         separator = " \\\\\n" if language == "latex" else "\n" if language in ANSWERS_ONLY else ""
-    if language == "latex":
+    if language == "latex" and separator != begin:
         yield "\n" + latex.END
 
 

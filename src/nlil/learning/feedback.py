@@ -1,7 +1,8 @@
 """What people think of the rules of a run: accepted or rejected, with a note, kept in its folder as feedback.json.
 
 A rejected rule is left out wherever the run answers: predictions, explanations, figures, derived facts, disputes.
-Rules are named by their text, so that a verdict holds whatever the order of the rules.
+Rules are named by their text, so that a verdict holds whatever the order of the rules, and stays with a rule that is
+learned again from the same data when the run is replaced.
 """
 
 from __future__ import annotations
@@ -72,12 +73,30 @@ def save_verdict(run: str | Path, rule: str, verdict: Verdict | None) -> Feedbac
             found.pop(rule, None)
             if verdict is not None:
                 found[rule] = verdict
-            add_json(path, FEEDBACK, {"verdicts": [{"rule": text, **v.to_dict()} for text, v in found.items()]})
+            write_feedback(path, found)
     except FileLocked as error:
         raise RunError(f"{error} is writing a verdict to this run; try again", path) from error
     except OSError as error:
         raise RunError(f"the verdict was not kept ({error.strerror}); make the folder writable", path) from error
     return found
+
+
+def write_feedback(run: Path, feedback: Feedback) -> None:
+    add_json(run, FEEDBACK, {"verdicts": [{"rule": text, **v.to_dict()} for text, v in feedback.items()]})
+
+
+def verdicts_that_stay(run: Path, rules: RuleSet, source: str | None) -> Feedback:
+    """Of a run that gives way to `rules`: verdicts on rules that are there again, if `source` is what it learned from.
+
+    What people have said is work; but of other data, or of a rule that is gone, it says nothing.
+    """
+    try:
+        if not (run / FEEDBACK).is_file() or read_json(run / "run.json")["source"] != source:
+            return NONE
+        before = load_feedback(run)
+    except (RunError, OSError, ValueError, KeyError, TypeError):  # a damaged run is what people replace
+        return NONE
+    return {text: verdict for text, verdict in before.items() if len(rows_of_text(rules, text))}
 
 
 def check_verdict(verdict: Verdict) -> None:
@@ -109,4 +128,4 @@ def verdict_document(feedback: Feedback, rule: str) -> dict[str, Any] | None:
 
 
 __all__ = ["ACCEPTED", "NONE", "REJECTED", "VERDICTS", "Feedback", "Verdict", "load_feedback",
-           "rejected_rows", "save_verdict", "verdict_document", "without_rejected"]
+           "rejected_rows", "save_verdict", "verdict_document", "verdicts_that_stay", "without_rejected"]

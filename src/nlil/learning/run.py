@@ -81,14 +81,19 @@ def save_run(
 ) -> Path:
     """Write the folder atomically; one that exists is replaced only with `force`, and only if it is a run folder.
 
-    A checkpoint in it stays with a partial run, which can go on from there, and goes with a complete one.
+    A checkpoint in it stays with a partial run, which can go on from there, and goes with a complete one. What people
+    said of rules that are there again stays too (see `verdicts_that_stay`).
     """
+    from .feedback import verdicts_that_stay, write_feedback
+
     path = Path(path)
     check_writable(path, force)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
         _write(learned, temporary, source, checksum)
+        if feedback := verdicts_that_stay(path, learned.rules, source):
+            write_feedback(temporary, feedback)
         open_permissions(temporary)
         if (path / checkpoint.FOLDER).is_dir():
             move_in(temporary, path, "run.json", LATER)

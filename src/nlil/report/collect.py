@@ -25,6 +25,7 @@ from ..logic.rule import ScoredRule
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from ..rules.binding import bind
+from .class_surprises import class_surprises
 from .curves import curves
 from .factor_graph import factor_graph
 from .pictures import object_pictures
@@ -70,10 +71,12 @@ def _report(learned: Learned, dataset: Dataset, figures: Mapping[str, Mapping[st
         missing=dict(sorted(learned.missing.items())),
         curves=curves(learned.history),
         surprises=surprises(explainer, cards, learned.targets, limits.surprises, progress),
+        class_surprises=class_surprises(explainer, dataset, limits.surprises, threads, memory),
         disputes=disputes,
         pictures=object_pictures(rules, explainer, dataset, disputes, limits.pictures, memory),
         is_scene=dataset.is_scene,
         classes=object_names(base, targets) if dataset.is_scene else {},
+        fidelity=learned.fidelity,
         limits=limits,
         labels=Labels.of(kb),
     )

@@ -64,7 +64,7 @@ def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"figure": figure, "count": lambda value: f"{value:,}", "short": short}
-    environment.globals |= {"bar": bar, "because": because, "tuple_text": tuple_text}
+    environment.globals |= {"bar": bar, "because": because, "class_text": class_text, "tuple_text": tuple_text}
     return environment
 
 
@@ -84,6 +84,11 @@ def entity_text(name: str, report: Report) -> str:
 def tuple_text(fact: Fact, report: Report) -> str:
     """What a head is about: the predicate stands above already."""
     return " → ".join(entity_text(name, report) for name in fact.arguments)
+
+
+def class_text(name: str | None, report: Report) -> str:
+    """A class by its label; nothing where none is known."""
+    return "" if name is None else report.labels.predicates.get(name, name)
 
 
 def because(instance: Instance, report: Report) -> str:

@@ -30,7 +30,7 @@ LEAST_SCORE = 0.5
 
 def surprises(explainer: Explainer, cards: RuleCards, targets: Sequence[Predicate], count: int,
               progress: Progress = silent) -> tuple[Surprise, ...]:
-    """The `count` most surprising ones; equals by name. Classes of scenes have none: see the disputed facts."""
+    """The `count` most surprising ones; equals by name; for classes of scenes see class_surprises."""
     kb = explainer.kb
     asked = [p for p in targets if p in kb.predicates and kb.predicate_id(p) not in kb.classes]
     share = max(1, min(MOST_OF_TARGET, ASKED_RULES // max(len(asked), 1)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..data.summary import Summary
+from ..evaluation.fidelity import Fidelity
 from ..explanation.disputes import Dispute
 from ..explanation.explanation import Explanation
 from ..explanation.labels import Labels
@@ -26,6 +27,7 @@ class Limits:
     disputes: int = 15
     pictures: int = 2
     figures: int = 200  # predicates in the table of figures
+    disagreements: int = 8  # of rules and the classifier that they imitate
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,23 @@ class Surprise:
 
 
 @dataclass(frozen=True)
+class ClassSurprise:
+    """`fact` is the class that the rules are sure of, `given` that of the data; both with their probability, or with
+    their score where rules give no probabilities. `rank` is that of the given class."""
+
+    fact: Fact
+    chance: float
+    given: Fact
+    given_chance: float
+    rank: float
+    num_classes: int
+    image: str | None
+    is_held_out: bool
+    is_probability: bool
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
 class ObjectPicture:
     """An object of a scene with its most probable class explained; `true` are its classes in the data."""
 
@@ -85,7 +104,7 @@ class ObjectPicture:
 @dataclass(frozen=True)
 class Report:
     """`figures` by split as `nlil evaluate` kept them; `settings` differ from the defaults; `classes` say what the
-    objects of a scene are that examples name."""
+    objects of a scene are that examples name; `fidelity` is that of rules that imitate a classifier."""
 
     summary: Summary
     num_rules: int
@@ -99,9 +118,11 @@ class Report:
     missing: Mapping[str, str]
     curves: str | None
     surprises: tuple[Surprise, ...]
+    class_surprises: tuple[ClassSurprise, ...]
     disputes: tuple[Dispute, ...]
     pictures: tuple[ObjectPicture, ...]
     is_scene: bool
     classes: Mapping[str, str] = field(default_factory=dict)
+    fidelity: Fidelity | None = None
     limits: Limits = field(default_factory=Limits)
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)

@@ -17,21 +17,23 @@ from ..data.arrays import Ids, Longs, offsets
 from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError, UnknownName
-from ..evaluation import Answer, Calibration, Predictor
+from ..evaluation import Answer, Calibration
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
 from ..explanation.labels import Labels
 from ..explanation.object_classes import ObjectClasses, ranked_classes
+from ..explanation.scenes import Scenes
 from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..logic.rule import Rule
 from ..rules import RuleSet
 from ..rules.finding import rows_of_rule, rows_of_text
+from .class_table import ClassTable, TablePredictor
 from .names import NameIndex
 from .shelf import Shelf, entity_ids
 
-SHELVES = 6
+SHELVES = 3
 """Predicates whose rules are kept at hand."""
 
 
@@ -53,13 +55,15 @@ class Desk:
     """Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock."""
 
     def __init__(self, run: OpenRun) -> None:
+        release_unused_memory()
         self.run, self.rules, self.kb = run, run.rules, run.base
         self.labels = Labels.of(run.base)
         self.lock = threading.RLock()
         self.feedback = run.feedback
         self.known = run.base.facts + run.dataset.splits.all()
         nothing = self.rules.take(np.zeros(0, np.int64))
-        self._predictor = Predictor(nothing, self.kb, self.known, 1, run.memory, run.calibration)
+        self._predictor = TablePredictor(nothing, self.kb, self.known, 1, run.memory)
+        self._scenes = Scenes(self.kb)
         self._explainer = Explainer(nothing, self.kb, run.memory)
         self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
@@ -69,8 +73,13 @@ class Desk:
             self.verdicts[rows_of_text(self.rules, text)] = VERDICTS.index(verdict.verdict) + 1
 
     def warm_up(self) -> None:
-        """Make what the first request would otherwise wait for: indexes, and the compiled code of a first answer."""
-        _ = self.entities, self.predicates, self.cards.evaluator, self.class_scorer if self.has_scenes else None
+        """Make what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
+
+        What takes longer than people wait at the start is begun here and goes on in the background.
+        """
+        _ = self.entities, self.predicates, self.cards.evaluator, self.cards.kb.adjacency
+        if self.class_table is not None:
+            self.class_table.start()
         for target in np.argsort(-self.num_rules, kind="stable")[:1].tolist():
             facts = self.kb.facts.of(target)
             if self.num_rules[target] and len(facts):
@@ -134,7 +143,7 @@ class Desk:
 
     def shelf(self, target: int) -> Shelf:
         if target not in self._shelves:
-            self._shelves[target] = shelf = Shelf(self.rules, self.rows_of(target).astype(np.int64))
+            self._shelves[target] = shelf = Shelf(self.rules, self.rows_of(target).astype(np.int64), self.kb)
             self._set_rejected(shelf)
             while len(self._shelves) > SHELVES:
                 self._shelves.popitem(last=False)
@@ -154,6 +163,9 @@ class Desk:
         if target in self._shelves:
             self._set_rejected(self._shelves[target])
         self.__dict__.pop("class_scorer", None)
+        if self.class_table is not None and target in self.class_table.position:
+            active = self.shelf(target).active
+            self.class_table.judged(target, lambda: self._scorer(active, [target]))
 
     @cached_property
     def cards(self) -> RuleCards:
@@ -164,21 +176,25 @@ class Desk:
     # answers --------------------------------------------------------------------------------------
 
     def answers(self, query: Query, top: int) -> list[Answer]:
+        """The best answers; what their scores mean as probabilities is said by `probability`."""
         predicate = self._predictor.resolve(query)
+        self._predictor.table = self.class_table
         return self.shelf(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
 
-    def explainer(self, predicate: Predicate, names: Sequence[str | None]) -> tuple[Explainer, Longs]:
-        """For facts of the predicate about these entities; and the rows of the rules it knows."""
+    def explainer(self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
+                  ) -> tuple[Explainer, Longs]:
+        """For facts of the predicate about these entities; and the rows of the rules it knows.
+
+        `only_firing`: rules that can hold for none of the facts may be left out, so misses are not to be asked for.
+        """
         ids = entity_ids(self.kb, names)
-        return self.shelf(self.kb.predicate_id(predicate)).explainer(ids, self._explainer_near(ids))
+        return self.shelf(self.kb.predicate_id(predicate)).explainer(ids, self._explainer_near(ids), only_firing)
 
     def _explainer_near(self, entities: Sequence[int]) -> Explainer:
         """A scene is a world of its own, so nothing but the scenes of these entities has to be looked at."""
-        graph_of, facts = self.kb.graph_of, self.kb.facts
-        if graph_of is None:
+        if self.kb.graph_of is None:
             return self._explainer
-        own = facts[np.isin(graph_of[facts.subject], graph_of[list(entities)])]
-        return Explainer(self._explainer.rules, replace(self.kb, facts=own), self.run.memory)
+        return Explainer(self._explainer.rules, self._scenes.around(entities), self.run.memory)
 
     def probability(self, fact: Fact, value: float) -> float | None:
         calibration = self.run.calibration
@@ -200,24 +216,50 @@ class Desk:
         rejected = self.verdicts == VERDICTS.index(REJECTED) + 1
         if rejected.any():
             active = active.take(~rejected)
-        return MemberScorer(active, self.kb, np.asarray(with_rules, np.int32), 1, self.run.memory)
+        return self._scorer(active, with_rules)
+
+    def _scorer(self, rules: RuleSet, targets: Sequence[int]) -> MemberScorer:
+        return MemberScorer(rules, self.kb, np.asarray(targets, np.int32), 1, self.run.memory)
+
+    @cached_property
+    def class_table(self) -> ClassTable | None:
+        """Empty until `warm_up` starts it; None where there are no classes with rules."""
+        scorer = self.class_scorer if self.has_scenes else None
+        return None if scorer is None else ClassTable(scorer)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether what `warm_up` began in the background is there."""
+        return self.class_table is None or self.class_table.is_complete
 
     def object_classes(self, entity: int) -> ObjectClasses | None:
         """The classes of an object of a scene, most probable first."""
         scorer = self.class_scorer if self.has_scenes else None
         if scorer is None:
             return None
-        ranked, probability = ranked_classes(self.rules, scorer, self.kb, entity)
-        true = tuple(self.kb.predicates[p] for p in self.unary_of(entity) if p in self.kb.classes)
+        known = None if self.class_table is None else self.class_table.row(entity)
+        ranked, probability = ranked_classes(self.rules, scorer, self.kb, entity, known)
+        true = tuple(self.kb.predicates[p] for p in self.classes_of(entity))
         return ObjectClasses(self.kb.entities.name(entity), ranked, true, probability)
 
     def unary_of(self, entity: int) -> list[int]:
         edges = self._explainer.firing.edges
         return edges.unary_predicate[slice(*edges.unary_pointer[entity : entity + 2])].tolist()
 
+    def classes_of(self, entity: int) -> list[int]:
+        """What an object is in the data."""
+        return [p for p in self.unary_of(entity) if p in self.kb.classes]
+
     def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
         """The row in the run of a rule that the explainer names."""
         return int(rows[rows_of_rule(explainer.rules, rule)[0]])
+
+
+def release_unused_memory() -> None:
+    """Reading millions of rules leaves as much behind that nobody uses any more."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 def predicate_of(query: Query) -> Predicate:

@@ -50,7 +50,8 @@ def ask_page(ask: Ask) -> Page:
     side = SIDES[1 if open_place == 0 and len(query.arguments) == 2 else 0]
     predicate = predicate_of(query)
     facts = [fact_of(predicate, query, answer) for answer in shown]
-    explainer, rows = desk.explainer(predicate, [*query.arguments, *(answer.entity for answer in shown)])
+    explainer, rows = desk.explainer(predicate, [*query.arguments, *(answer.entity for answer in shown)],
+                                     only_firing=True)
     answers = [answer_document(desk, explainer, rows, fact, answer, side) for fact, answer in zip(facts, shown)]
     for rank, document in enumerate(answers, start=begin + 1):
         document["rank"] = rank
@@ -96,7 +97,7 @@ def answer_document(desk: Desk, explainer: Explainer, rows: Longs, fact: Fact, a
               for position, share in zip(shares.order[:STRIPS], shares.share[:STRIPS])]
     return {
         "entity": entity_document(desk, desk.kb.entities.id(answer.entity)), "fact": fact_text(fact),
-        "score": answer.score, "probability": answer.probability, "known": answer.known,
+        "score": answer.score, "probability": desk.probability(fact, answer.score), "known": answer.known,
         "shares": strips, "other_share": float(shares.share[STRIPS:].sum()), "num_counted": len(shares.order),
     }
 

@@ -32,6 +32,7 @@ def home_page(ask: Ask) -> Page:
     counts = desk.kb.predicate_counts
     shown = [{**predicate_document(desk, int(id)), "num_facts": int(counts[id])}
              for id in targets[begin : begin + TARGETS]]
+    example = example_query(desk, targets)
     verdicts = [verdict.verdict for verdict in desk.feedback.values()]
     document = {
         "run": desk.run.path.name,
@@ -43,21 +44,23 @@ def home_page(ask: Ask) -> Page:
         "num_graphs": desk.kb.num_graphs if desk.kb.graph_of is not None else None,
         "num_accepted": verdicts.count("accepted"),
         "num_rejected": verdicts.count("rejected"),
+        "is_warm": desk.is_warm,
         **desk.run.summary,
         **part,
         "targets": shown,
-        "example": example_query(desk, targets),
+        "example": None if example is None else str(example),
+        "example_label": None if example is None else desk.labels.query(example),
     }
     return Page("home.html", f"{document['run']}: rules of {document['data']}", document)
 
 
-def example_query(desk: Desk, targets: Longs) -> str | None:
+def example_query(desk: Desk, targets: Longs) -> Query | None:
     """A question that has an answer, to begin with: about the first fact of the predicate with most rules."""
     for target in targets[:1].tolist():
         facts = desk.kb.facts.of(target)
         if len(facts):
             name = desk.kb.entities.name(int(facts.subject[0]))
-            return str(query_of(desk.kb.predicates[target], name, 0))
+            return query_of(desk.kb.predicates[target], name, 0)
     return None
 
 
@@ -73,7 +76,8 @@ def search_page(ask: Ask) -> Page:
     found = [*predicates[: limit - min(len(entities), limit // 2)], *entities[:room]][:limit]
     suggestions = [{**predicate_document(desk, n.id), **n.to_dict()} if n.kind == "predicate" else n.to_dict()
                    for n in found]
-    return Page("search.html", f"Search: {typed}" if typed else "Search", {"query": typed, "suggestions": suggestions})
+    return Page("search.html", f"Search: {typed}" if typed else "Search",
+                {"query": typed, "limit": limit, "suggestions": suggestions})
 
 
 def entity_page(ask: Ask) -> Page:
@@ -85,7 +89,7 @@ def entity_page(ask: Ask) -> Page:
     begin = low + (part["page"] - 1) * FACTS
     some = slice(begin, min(begin + FACTS, high))
     name = desk.kb.entities.name(ask.number)
-    unary = desk.unary_of(ask.number)
+    unary = sorted(desk.unary_of(ask.number), key=lambda p: p not in desk.kb.classes)
     document: Document = {
         "entity": entity_document(desk, ask.number),
         "image": desk.kb.image_of(ask.number),

@@ -36,7 +36,9 @@ class Ask:
 
 
 def entity_document(desk: Desk, id: int) -> Document:
-    return dict(desk.entities.named(id).to_dict())
+    """An entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
+    named: Document = dict(desk.entities.named(id).to_dict())
+    return named | {"classes": [desk.predicates.labels[c] for c in desk.classes_of(id)]} if desk.has_scenes else named
 
 
 def predicate_document(desk: Desk, id: int) -> Document:

@@ -14,6 +14,10 @@ from .desk import Desk
 _NODE = re.compile(r'<rect class="[^"]*" data-name="(?P<name>[^"]*)"[^>]*?(?:/>|><title>[^<]*</title></rect>)')
 
 
+WIDE = 1000
+"""A picture of more than so many pixels is shown larger on a narrow screen, to be moved there."""
+
+
 def linked_picture(desk: Desk, explanation: Explanation) -> str:
     """SVG; every entity leads to its page."""
 
@@ -24,4 +28,8 @@ def linked_picture(desk: Desk, explanation: Explanation) -> str:
         label = escape(desk.entities.labels[id], quote=True)
         return f'<a href="/entity/{id}" class="node" aria-label="{label}">{node.group()}</a>'
 
-    return _NODE.sub(link, as_svg(draw(explanation, desk.kb)))
+    drawn = draw(explanation, desk.kb)
+    text = as_svg(drawn)
+    if drawn.width > WIDE:
+        text = text.replace("<svg ", '<svg class="wide" ', 1)
+    return _NODE.sub(link, text)

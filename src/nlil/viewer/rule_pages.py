@@ -11,7 +11,7 @@ from ..learning.feedback import VERDICTS, verdict_document
 from ..logic.rule import Rule
 from .constructs import construct_names, constructs
 from .desk import Desk
-from .page import Ask, Document, Page, fact_document, predicate_document
+from .page import Ask, Document, Page, entity_document, fact_document, predicate_document
 from .table import BY_VERDICT, SORTS, Filter
 from .wanted import NoSuchPage, page_of
 
@@ -31,10 +31,10 @@ def predicate_page(ask: Ask) -> Page:
         wanted.whole("min_support", 0), wanted.share("min_confidence"), wanted.whole("min_length", 0),
         wanted.whole("max_length", 10**6, 0, 10**6), wanted.choice("construct", table.present),
         wanted.choice("verdict", BY_VERDICT))
-    positions = table.select(chosen, sort, is_rising, desk.verdicts[table.rows])
+    positions = table.matching(chosen, desk.verdicts[table.rows])
     part = page_of(wanted.whole("page", 1, 1), len(positions), ROWS, "rules")
     begin = (part["page"] - 1) * ROWS
-    rows = table.rows[positions[begin : begin + ROWS]]
+    rows = table.rows[table.part(positions, sort, is_rising, begin, begin + ROWS)]
     shown = predicate_document(desk, ask.number)
     predicate = desk.kb.predicates[ask.number]
     document: Document = {
@@ -69,6 +69,7 @@ def rule_page(ask: Ask) -> Page:
         for listed, instance in zip(card[name], instances):
             listed["links"] = fact_document(desk, instance.fact)
             ways = () if instance.grounding is None else instance.grounding.facts
+            listed["known_links"] = [entity_document(desk, desk.kb.entities.id(known)) for known in instance.known]
             listed["because"] = [fact_document(desk, fact) for fact in ways]
     document = {**card, **rule_document(desk, ask.number), "english": english(desk, scored.rule), "pages": parts}
     return Page("rule.html", str(document["short"]), document)

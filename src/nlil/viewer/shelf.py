@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -16,36 +17,30 @@ from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..engine.evaluator import Evaluator
 from ..evaluation import Answer, Predictor
-from ..evaluation.plan import Plan
 from ..evaluation.ranking import Ranker
 from ..explanation import Explainer
 from ..explanation.firing import Firing
 from ..logic.query import Query
 from ..logic.rule import Rule
 from ..rules import RuleSet
-from ..rules.coding import FREE
+from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
 from .table import RuleTable
 
 KEPT_ANSWERS = 32
 """Questions whose answers are kept: turning a page asks the same one again."""
+RUN = 20
+"""Rows of a run, on the average, from which on runs are copied one by one."""
 
 
 class TargetRanker(Ranker):
-    """The rules of one target over the indexes of another Ranker; a plan is made once."""
+    """Some rules of one target over the indexes of another Ranker."""
 
     def __init__(self, base: Ranker, rules: RuleSet) -> None:
         vars(self).update(vars(base))
         self.rules = rules
-        self._plans_made: dict[tuple[int, int], tuple[Plan, RuleSet]] = {}
 
-    def rows_of(self, target: int) -> Longs:
-        return np.arange(len(self.rules))
-
-    def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        key = (target, direction)
-        if key not in self._plans_made:
-            self._plans_made[key] = super().target_plan(target, direction)
-        return self._plans_made[key]
+    def rules_of(self, target: int) -> RuleSet:
+        return self.rules
 
 
 class TogetherEvaluator:
@@ -66,15 +61,14 @@ class TogetherEvaluator:
 class Shelf:
     """`rows` are those of the predicate among all rules of the run, `rules` the rules there, rejected ones included."""
 
-    def __init__(self, rules: RuleSet, rows: Longs) -> None:
-        self.rows, self.rules = rows, rules.take(rows)
+    def __init__(self, rules: RuleSet, rows: Longs, kb: KnowledgeBase) -> None:
+        self.rows, self.rules, self.kb = rows, taken(rules, rows), kb
         self.reject(np.zeros(len(rows), bool))
 
     def reject(self, rejected: Mask) -> None:
         """From now on answers rest on the other rules."""
         self.active = self.rules.take(~rejected) if rejected.any() else self.rules
         self.active_rows = self.rows[~rejected] if rejected.any() else self.rows
-        self._predictor: Predictor | None = None
         self._answers: dict[tuple[str, int], list[Answer]] = {}
 
     @cached_property
@@ -85,28 +79,77 @@ class Shelf:
         """The best answers; `base` has the indexes."""
         key = (str(query), top)
         if key not in self._answers:
-            if self._predictor is None:
-                self._predictor = copy(base)
-                self._predictor.rules = self.active
-                self._predictor.ranker = TargetRanker(base.ranker, self.active)
+            predictor = copy(base)
+            predictor.rules = self.active.take(self._can_answer(query))
+            predictor.ranker = TargetRanker(base.ranker, predictor.rules)
             while len(self._answers) >= KEPT_ANSWERS:
                 self._answers.pop(next(iter(self._answers)))
-            self._answers[key] = self._predictor.predict(query, top)
+            self._answers[key] = predictor.predict(query, top)
         return self._answers[key]
 
-    def explainer(self, entities: Sequence[int], base: Explainer) -> tuple[Explainer, Longs]:
+    def _can_answer(self, query: Query) -> Mask:
+        """The rules that can say something about p(a, ?) or p(?, a): their constant is a, or their body begins there.
+        """
+        rules = self.active
+        ids = entity_ids(self.kb, query.arguments)
+        if len(query.arguments) == 1 or len(ids) != 1:
+            return np.ones(len(rules), bool)
+        known, asked = (SECOND, FIRST) if query.arguments[0] is None else (FIRST, SECOND)
+        lines = slice(rules.num_lines)
+        can = np.ones(len(rules), bool)
+        can[lines] = rules.fixed == 0
+        can[lines] |= (rules.fixed == known) & (rules.head_entity == ids[0])
+        can[lines] |= (rules.fixed == asked) & begins_at(rules, self.kb, ids)
+        return can
+
+    def explainer(self, entities: Sequence[int], base: Explainer, only_firing: bool = False
+                  ) -> tuple[Explainer, Longs]:
         """Explains facts about these entities; and the rows, in the run, of the rules it works with."""
         rules = self.active
+        is_one = np.zeros(self.kb.num_entities + 1, bool)
+        is_one[[*entities, FREE]] = True
         fits = np.ones(len(rules), bool)
-        fits[: rules.num_lines] = rules.head_entity == FREE
-        for entity in entities:
-            fits[: rules.num_lines] |= rules.head_entity == entity
+        fits[: rules.num_lines] = is_one[rules.head_entity]
+        if only_firing:
+            fits[: rules.num_lines] &= (rules.fixed == 0) | begins_at(rules, self.kb, entities)
         other = copy(base)
         other.rules = rules.take(fits)
         other.firing = Firing(other.rules, base.kb, base.firing.memory, base.firing.edges)
         # A cached property: what is put in its place is not made again.
         vars(other.firing)["evaluator"] = TogetherEvaluator(base.firing.evaluator, entities)
         return other, self.active_rows[fits]
+
+
+def taken(rules: RuleSet, rows: Longs) -> RuleSet:
+    """rules.take(rows) for ascending rows. Those of a predicate stand in a few runs, and a run is copied at once."""
+    begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+    lines = rows[rows < rules.num_lines]
+    if len(begins) * RUN >= len(rows) or len(lines) < len(rows):
+        return rules.take(rows)
+    spans = [slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, begins[1:])]
+    columns = {name: np.concatenate([column[span] for span in spans]) for name, column in vars(rules).items()
+               if isinstance(column, np.ndarray)}
+    return replace(rules, **columns)  # type: ignore[arg-type]
+
+
+def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mask:
+    """Of each line whether its first step is there at one of the entities, and if it is its only one, leads to the
+    line's end: where not, the line holds for none of them."""
+    if kb.facts.weight is not None:
+        return np.ones(rules.num_lines, bool)
+    step_there = np.zeros(kb.num_codes + 1, bool)
+    end_there = np.zeros(kb.num_entities + 2, bool)
+    step_there[NO_STEP] = end_there[FREE] = end_there[OTHER] = True
+    for entity in entities:
+        span = slice(*kb.adjacency.pointer[entity : entity + 2])
+        step_there[kb.adjacency.code[span]] = True
+        end_there[kb.adjacency.neighbour[span]] = True
+    end_there[list(entities)] = True
+    # Who is in a unary predicate is not looked up: lines that begin with one are few.
+    step_there[:-1] |= np.repeat([predicate.arity == 1 for predicate in kb.predicates], 2)
+    can = step_there[rules.steps[:, 0]]
+    is_one_step = rules.steps[:, 1] == NO_STEP if rules.steps.shape[1] > 1 else np.ones(rules.num_lines, bool)
+    return can & (~is_one_step | end_there[rules.end])
 
 
 def entity_ids(kb: KnowledgeBase, names: Sequence[str | None]) -> list[int]:

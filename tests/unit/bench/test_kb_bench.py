@@ -12,6 +12,7 @@ from commandline import Nlil
 from nlil.bench import es, kb
 from nlil.bench import job as apart
 from nlil.bench.job import measure_apart
+from nlil.bench.kb_tables import calibration_table
 from nlil.bench.search_tables import es_table
 from nlil.data import load_dataset
 from nlil.errors import LimitError, NlilError
@@ -38,6 +39,21 @@ def test_seeds_give_mean_and_standard_deviation() -> None:
     assert both["seeds"] == [0, 1, 2]
     assert [run["metrics"]["mrr"] for run in both["runs"]] == [0.2, 0.3, 0.4]
     assert "deviation" not in kb.combined([entry("transe", 0.2)])
+
+
+def test_calibration_is_recorded_and_shown_for_each_split() -> None:
+    figures = {"brier_before": 0.2, "brier_after": 0.01, "ece_before": 0.3, "ece_after": 0.02}
+    worse = {name: 3 * value for name, value in figures.items()}
+    both = kb.combined([entry("nlil", 0.2, calibration=figures), entry("nlil", 0.3, 1, calibration=worse)])
+    assert both["calibration"] == pytest.approx({name: 2 * value for name, value in figures.items()})
+    table = calibration_table({
+        "wn18 cpu seeds=2": both,
+        "wn18 cpu split=valid": entry("nlil", 0.2, split="valid", calibration=figures),
+        "wn18 cpu weigh=off": entry("nlil", 0.2, calibration=worse),  # not the default
+        "wn18 cpu model=transe": entry("transe", 0.2),
+    })
+    assert table.splitlines()[2:] == ["| wn18 | test | .400 | .020 | .600 | .040 |",
+                                      "| wn18 | valid | .200 | .010 | .300 | .020 |"]
 
 
 def test_every_seed_sees_the_same_data() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nlil.cli.given import read_rules
+from nlil.cli.given import known_to, read_rules
+from nlil.data import load_dataset
 from nlil.errors import DataError
 from nlil.logic.denial import denial_text
 
@@ -66,3 +67,67 @@ def test_what_is_wrong_is_said(name: str, text: str, expected: str, tmp_path: Pa
     with pytest.raises(DataError, match=expected) as caught:
         read_rules(path)
     assert str(caught.value).startswith(str(path))
+
+
+ANYBURL = """12\t10\t0.8\tuncle(X,Y) <= brother(X,A), father(A,Y)
+5\t5\t1.0\tuncle(X,me_myself_i) <= brother(X,A)
+9\t2\t0.2\tuncle(X,Y) <= brother(X,A), father(A,Y), friend(A,B)
+9\t2\t0.2\tuncle(X,Y) <= friend(X,Y)
+9\t2\t0.2\tfriend(X,Y) <= uncle(X,Y)
+9\t2\t0.2\tuncle(X,nobody_we_know) <= brother(X,A)
+"""
+
+
+def test_rules_of_another_system_that_cannot_be_taken_are_counted(tmp_path: Path) -> None:
+    """Nobody edits the millions of lines that AnyBURL writes."""
+    path = tmp_path / "anyburl.txt"
+    path.write_text(ANYBURL)
+    given = read_rules(path)
+    assert given.left_out_sentence() == (
+        f"2 of 6 rules are left out: 1 with one variable twice in the head (first at {path}:2); "
+        f"1 with a variable that three binary atoms share (first at {path}:3)")
+    left = known_to(given, path, load_dataset("kin"))
+    assert [place for _, place in left.rules] == [f"{path}:1"]
+    assert left.num_left_out == {
+        "with a predicate that kin:160 does not have": 2, "with one variable twice in the head": 1,
+        "with a variable that three binary atoms share": 1, "with an entity that kin:160 does not have": 1}
+    assert f"with a predicate that kin:160 does not have (first at {path}:4)" in left.left_out_sentence()
+
+
+def test_one_rule_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "anyburl.txt"
+    path.write_text("".join(ANYBURL.splitlines(keepends=True)[:2]))
+    assert read_rules(path).left_out_sentence().startswith("1 of 2 rules is left out: 1 with one variable twice")
+
+
+@pytest.mark.parametrize(("lines", "expected"), [
+    (slice(1, 3), "expected rules that nlil can apply, got none: 2 of 2 rules are left out: 1 with one"),
+    (slice(3, 5), "expected rules that nlil can apply, got none: 2 of 2 rules are left out: 2 with a predicate"),
+])
+def test_no_rule_is_left(lines: slice, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "anyburl.txt"
+    path.write_text("".join(ANYBURL.splitlines(keepends=True)[lines]))
+    with pytest.raises(DataError, match=expected):
+        known_to(read_rules(path), path, load_dataset("kin"))
+
+
+def test_garbage_among_the_rules_of_another_system_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "anyburl.txt"
+    path.write_text(f"{ANYBURL}12\t10\t0.8\tuncle(X,Y) <= bro")
+    with pytest.raises(DataError, match=f"^{path}:7: expected an atom such as"):
+        read_rules(path)
+
+
+def test_what_people_write_is_taken_whole(tmp_path: Path) -> None:
+    path = tmp_path / "rules.pl"
+    path.write_text("uncle(X, Y) :- friend(X, Y).\n")
+    dataset = load_dataset("kin")
+    assert known_to(read_rules(path), path, dataset).rules, "it is refused when it is counted, with its place"
+
+
+def test_amie_is_known_by_its_columns(tmp_path: Path) -> None:
+    """The first rule may begin with a constant."""
+    path = tmp_path / "amie.txt"
+    path.write_text("Rule\tHead Coverage\tStd Confidence\tPCA Confidence\n"
+                    "<london>  <home_of>  ?a   => ?a  <p>  <c>\t1\t1\t1\n")
+    assert [str(rule) for rule, _ in read_rules(path).rules] == ["p(X, c) :- home_of(london, X)."]

@@ -265,3 +265,13 @@ def test_background_files_are_read_alone(tmp_path):
 
 def test_a_base_alone_has_no_geometry():
     assert KnowledgeBase.from_facts([("ann", "female")]).geometry == frozenset()
+
+
+def test_a_cut_at_a_number_that_repeats_is_short() -> None:
+    """70/3 stands for a third of the values; 23 would be below it, 24 is as good a cut."""
+    values = np.concatenate((np.full(300, 70 / 3), np.full(300, 50.0), np.arange(60.0, 90.0)))
+    cuts = quantile_cuts(values, 3)
+    assert cuts[0] == 24.0
+    assert [len(f"{cut:g}") <= 3 for cut in cuts] == [True] * len(cuts)
+    minus = quantile_cuts(-values, 2)
+    assert all(-50.0 <= cut < -70 / 3 or cut > -70 / 3 for cut in minus)

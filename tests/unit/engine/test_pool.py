@@ -90,7 +90,7 @@ def test_progress_reaches_the_number_of_tasks() -> None:
     Pool(lambda: None, 3).map(lambda _, task: time.sleep(0.005) or task, range(40), "stage",
                               lambda stage, done, total, note="": told.append((stage, done, total)))
     assert told[-1] == ("stage", 40, 40)
-    assert told == sorted(told)
+    assert told == sorted(set(told))
 
 
 def test_nothing_to_do() -> None:

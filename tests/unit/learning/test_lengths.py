@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,9 @@ from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import LEAST, WEAK, Learned, Learner, least_confidence
 from nlil.progress import Stop
+from nlil.rules import RuleSet
 from nlil.rules.coding import NO_STEP
+from nlil.search.options import CountOptions
 
 SETTINGS = {"search": "count", "constants": False, "weigh": False, "conjunctions": 0, "max_length": 2}
 
@@ -64,6 +68,28 @@ def test_a_length_that_does_not_help_is_left_out() -> None:
     assert longest(learned) <= 2
     assert learned.rules.steps.shape[1] <= 2
     assert any("tried and left out: validation facts are ranked no better by them" in note for note in learned.notes)
+
+
+@pytest.mark.parametrize(("num_better", "is_kept"), [(103, False), (120, True)])
+def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 200 ranks some rise from 2 to 1 and the others fall to infinity: 1/rank by a half each. The standard error of
+    the mean is about .035; 103 rises are .015 on average, 120 are .1."""
+
+    class Ranked:
+        def __init__(self, rules: RuleSet, *_: object) -> None:
+            self.is_long = bool(((rules.steps != NO_STEP).sum(axis=1) > 2).any())
+
+        def rank(self, *_: object) -> SimpleNamespace:
+            changed = np.where(np.arange(200) < num_better, 1.0, np.inf)
+            return SimpleNamespace(fact=np.arange(200), direction=np.zeros(200, int),
+                                   realistic=changed if self.is_long else np.full(200, 2.0))
+
+    kb, splits = chains(500, True)
+    rules = learn(500, True, max_length=3, tried_length=0).rules
+    monkeypatch.setattr(lengths, "Ranker", Ranked)
+    kept, notes = lengths.helpful_lengths(kb, rules, splits.valid, 2, CountOptions())
+    assert (len(kept) == len(rules)) is is_kept
+    assert bool(notes) is not is_kept
 
 
 def test_where_no_time_is_left_to_tell_they_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import kbs
 from nlil.data.dataset import make_dataset
 from nlil.data.facts import Splits
 from nlil.errors import MissingExtra
+from nlil.evaluation.fidelity import Fidelity
 from nlil.report import make_report, render, write_report
 from nlil.report.values import Limits, Report
 
@@ -62,6 +64,28 @@ def test_only_our_script_may_run(report: Report, page: Page) -> None:
     assert policy is not None
     assert f"script-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
+
+
+def test_fidelity_is_shown_where_rules_imitate_a_classifier(report: Report, page: Page) -> None:
+    assert "imitate" not in page.text
+    row = {"classifier": EVIL, "rules": "b", "truth": None, "count": 3}
+    where = {"object": EVIL, "classifier": "a", "classifier_score": 0.75, "rules": "b", "rules_score": 0.5,
+             "truth": None, "distance": 0.625}
+    values = {"r@1": 0.5, "r@5": 0.875, "cross_entropy": 1.5, "entropy": 1.25}
+    unknown = Fidelity("test split", 1200, 30, values, 1.0, pairs=(row,), objects=(where,) * 20)
+    text = render(replace(report, fidelity=unknown))
+    shown = Page(text).text
+    assert EVIL not in text
+    assert "what a classifier says of 30 objects, and compared with it on 1,200 others" in shown
+    assert "(r@5) .875" in shown
+    assert "scores, 1.250 1.500" in shown
+    assert "accuracy of" not in shown
+    assert "truth" not in shown
+    assert shown.count(f"{EVIL} a (.750) b (.500) .625") == report.limits.disagreements
+    known = replace(unknown, num_known=9, accuracy={"classifier": 0.25, "rules": 0.75}, pairs=(), objects=())
+    shown = Page(render(replace(report, fidelity=known))).text
+    assert "accuracy of the rules, where the true class is known (9) .750" in shown
+    assert "agree on every one of them" in shown
 
 
 def test_sections_and_their_contents(page: Page) -> None:

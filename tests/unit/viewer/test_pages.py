@@ -166,3 +166,33 @@ def test_a_scene_is_drawn_with_its_boxes(scenes: TestClient) -> None:
     outline(scenes, entity["address"])
     outline(scenes, "/ask?q=person(?)")
     outline(scenes, "/why-not?q=person(12s)")
+
+
+def test_objects_with_a_number_for_a_name_tell_their_class(scenes: TestClient) -> None:
+    answer = scenes.get("/ask.json", params={"q": "person(?)"}).json()["answers"][0]
+    assert answer["entity"]["classes"] == ["person"]
+    assert f'>{answer["entity"]["label"]}</a> <small>person</small>' in scenes.get("/ask?q=person(?)").text
+    page = scenes.get(answer["entity"]["address"])
+    assert f'<h1>{answer["entity"]["label"]} <small>person</small></h1>' in page.text
+    document = scenes.get(answer["entity"]["address"] + ".json").json()
+    assert document["unary"][0]["name"] == "person"
+    for unary in document["unary"]:
+        assert f'href="{unary["address"]}"' in page.text
+
+
+def test_names_are_shown_by_their_labels(family: TestClient) -> None:
+    assert "classes" not in family.get("/entity/0.json").json()["entity"]
+    home = family.get("/.json").json()
+    assert home["is_warm"]
+    assert home["example_label"] in family.get("/").text
+    rules = family.get("/predicate/0.json", params={"sort": "support"}).json()["rules"]
+    shown = [i for rule in rules for i in family.get(rule["address"] + ".json").json()["counterexamples"]]
+    named = [i for i in shown if i["known_answers"]]
+    assert named
+    for instance in named:
+        assert [known["name"] for known in instance["known_links"]] == instance["known_answers"]
+
+
+def test_a_search_says_when_there_may_be_more(family: TestClient) -> None:
+    assert "The first 10, and perhaps more, for <q>a</q>" in family.get("/search?q=a").text
+    assert "1 found for <q>uncle of</q>" in family.get("/search?q=uncle of").text

@@ -11,7 +11,7 @@ from nlil.logic.rule import Rule, RuleStats, ScoredRule
 from nlil.rules import RuleSet
 from nlil.rules.finding import rows_of_rule, rows_of_text
 from nlil.viewer.constructs import CONSTRUCTS, construct_names, constructs, lengths, parts
-from nlil.viewer.table import Filter, RuleTable
+from nlil.viewer.table import SORTS, Filter, RuleTable
 
 RULES = {
     "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y), Z1 \\= X, Z1 \\= Y, X \\= Y.": {"chain"},
@@ -74,8 +74,27 @@ def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -
             and verdicts[row] == 2]
     assert kept
     kept.sort(key=lambda item: (-item[2].confidence, -item[3], -item[2].support, item[1].length, item[0]))
-    found = table.select(wanted, "confidence", False, verdicts)
+    some = table.matching(wanted, verdicts)
+    found = table.part(some, "confidence", False, 0, len(some))
     assert found.tolist() == [row for row, *_ in kept]
-    assert table.select(wanted, "confidence", True, verdicts).tolist() == found.tolist()[::-1]
-    assert len(table.select(Filter(verdict="none"), "length", True, verdicts)) == (verdicts == 0).sum()
+    assert table.part(some, "confidence", True, 0, len(some)).tolist() == found.tolist()[::-1]
+    assert len(table.matching(Filter(verdict="none"), verdicts)) == (verdicts == 0).sum()
     assert table.present == list(CONSTRUCTS)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("is_rising", [False, True])
+def test_a_page_is_a_part_of_the_whole_order(sort: str, is_rising: bool) -> None:
+    random = np.random.default_rng(6)
+    small = rule_set()
+    rules = small.take(random.integers(0, len(small), 500))
+    table = RuleTable(rules, np.arange(len(rules)))
+    value = {"weight": -rules.weights, "confidence": -rules.confidence, "support": -rules.support,
+             "length": lengths(rules)}
+    whole = np.lexsort((np.arange(len(rules)), value["length"], value["support"], value["weight"], value[sort]))
+    whole = whole if is_rising == (sort == "length") else whole[::-1]
+    everything = table.matching(Filter(), np.zeros(len(rules), np.int8))
+    for begin, end in ((0, 25), (25, 50), (475, 500), (490, 520), (0, 500), (500, 525), (7, 7)):
+        assert table.part(everything, sort, is_rising, begin, end).tolist() == whole[begin:end].tolist(), (begin, end)
+    none = everything[:0]
+    assert len(table.part(none, sort, is_rising, 0, 25)) == 0
