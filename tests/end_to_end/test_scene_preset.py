@@ -41,11 +41,18 @@ def test_rules(nlil_command: Nlil, scene_run: Path) -> None:
     assert set(of_person) == {rule for rule in text if rule.startswith("person(")}
 
 
+def test_scores_are_not_drawn_as_probabilities(nlil_command: Nlil, scene_run: Path, tmp_path: Path) -> None:
+    complaint = nlil_command("evaluate", scene_run, "--calibration", tmp_path / "plot.png").complaint
+    assert "--calibration draws scores as probabilities" in complaint
+    assert not list(tmp_path.iterdir())
+
+
 def test_evaluate(nlil_command: Nlil, scene_run: Path) -> None:
     document = nlil_command("evaluate", scene_run, "--json").json
     assert 0.75 < document["r@1"] < document["r@5"] <= 1
     assert document["r@1_related"] > document["r@1_unrelated"]
     assert document["num_queries"] == len(nlil.load(DATA)[1].test)
+    assert not {"brier_before", "ece_before", "calibration_candidates"} & set(document)  # scores only order classes
     # Scored alike, whether other rules or other data stand beside it.
     again = nlil_command("evaluate", scene_run, "--data", DATA, "--json").json
     assert (again["r@1"], again["r@5"]) == (document["r@1"], document["r@5"])

@@ -99,6 +99,12 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
         if picture is not None:
             raise ConfigError("--calibration needs facts that the rules have not seen; choose --split valid or test")
         return {}
+    if opened.rules.aggregation.unit:
+        # Scores that only order the classes of an object: as probabilities they would say nothing.
+        if picture is not None:
+            raise ConfigError("--calibration draws scores as probabilities, but the scores of rules that were weighed "
+                              "together (joint=on) only order classes; nlil explain RUN OBJECT gives probabilities")
+        return {}
     with session.progress() as progress:
         found = calibration_of(session, opened, run)
         candidates = scored_candidates(opened.rules, dataset.kb, dataset.splits, split, seed=config.seed,
