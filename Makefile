@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/nlil bench scene
 	$(BIN)/nlil bench fewshot
 	$(BIN)/nlil bench speed
+	$(BIN)/nlil bench viewer
 	$(BIN)/nlil bench tables
 
 constraints: $(READY)
