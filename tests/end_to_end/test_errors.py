@@ -80,7 +80,7 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
     (("rules", "RUN", "--format", "latex", "--facts", "f.txt"), "latex runs on no facts; choose --format prolog"),
     (("rules", "RUN", "--target", "unlce"), "closest: 'uncle'"),
     (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
-    (("bench", "serve"), "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, tables"),
+    (("bench", "serve"), "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, viewer, tables"),
     (("bench", "recovery", "--data", "chian"), "closest: 'chain'"),
     (("bench", "es", "--data", "even:7"), "expected some of even:10, even:50"),
     (("bench", "kb", "--model", "magic"), "choose one of count"),
