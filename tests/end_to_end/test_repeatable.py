@@ -56,8 +56,11 @@ INTERRUPTED = """
 import signal, sys
 from nlil.cli import bar, main
 
+interrupted = []
+
 def report(self, stage, done, total, note=""):
-    if stage == "chains" and done == 1:
+    if stage == "chains" and done and not interrupted:  # several tasks may end between two reports
+        interrupted.append(done)
         signal.raise_signal(signal.SIGINT)
 
 bar.Bar.__call__ = report
