@@ -6,6 +6,7 @@ A model gives every object a score for every class; ranks, ties and figures are 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ def training_parts(name: str, dataset: Dataset, seed: int) -> tuple[ClassTask, C
     return train.take(~is_held), train.take(is_held)
 
 
-class ClassBaseline:
+class ClassBaseline(ABC):
     """A baseline for object classes; subclasses say what they learn and how they score."""
 
     name = ""
@@ -88,12 +89,13 @@ class ClassBaseline:
         self._learn(dataset, seed, progress)
         self._dataset = dataset
 
+    @abstractmethod
     def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
-        raise NotImplementedError
+        """From the training graphs."""
 
+    @abstractmethod
     def _scores(self, task: ClassTask, progress: Progress) -> Doubles:
         """(objects, classes): more is better. The own class of an object must not be looked at."""
-        raise NotImplementedError
 
     def class_scores(self, split: str = "test", progress: Progress = silent) -> tuple[ClassTask, Doubles]:
         """The objects of a split, and (objects, classes) what the model says of each: logits, or any score."""

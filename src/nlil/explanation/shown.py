@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -19,11 +20,12 @@ class Item:
     below: tuple[Item, ...] = ()
 
 
-class Shown:
+class Shown(ABC):
     """A value with an outline: `str`, a terminal and a notebook show it."""
 
+    @abstractmethod
     def outline(self) -> Item:
-        raise NotImplementedError
+        """What there is to read."""
 
     def __str__(self) -> str:
         return as_text(self.outline())
