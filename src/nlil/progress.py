@@ -34,6 +34,10 @@ class Stop:
             return Stop(whole=self)
         return Stop(max(share * (self._deadline - time.monotonic()), 1e-6), whole=self)
 
+    @property
+    def is_timed(self) -> bool:
+        return self._deadline is not None or (self._whole is not None and self._whole.is_timed)
+
     def set(self) -> None:
         self._event.set()
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.engine.edges import edge_index, target_facts
-from nlil.engine.walk import NO_LIMIT, reach, walk_space
+from nlil.engine.walk import FEW, NO_LIMIT, reach, walk_space
+from nlil.search.chain_walk import CHEAP
 from nlil.search.longer import ChainCounter
 
 ENTITIES = "abcdefg"
@@ -34,10 +35,12 @@ def simple_ends(kb: KnowledgeBase, start: int, steps: list[int]) -> set[int]:
 
 
 @settings(deadline=None, max_examples=60)
-@given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6))
-def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int]) -> None:
+@given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6), st.sampled_from([0, 5, CHEAP]))
+def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int], cheap: int) -> None:
     targets = np.arange(kb.num_predicates, dtype=np.int32)
     counter = ChainCounter(edge_index(kb), target_facts(kb, targets), len(targets), len(steps))
+    counter.path = counter.path._replace(cheap=cheap)
+    counter.count(np.array(steps[::-1], np.int32))  # nothing of a chain before must be left
     support, body, pca = counter.count(np.array(steps, np.int32))
     pairs = {(a, b) for a in range(kb.num_entities) for b in simple_ends(kb, a, steps)}
     facts = {(int(p), int(s), int(o)) for p, s, o in zip(kb.facts.predicate, kb.facts.subject, kb.facts.object)}
@@ -48,10 +51,10 @@ def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int]) -> N
 
 
 @settings(deadline=None, max_examples=60)
-@given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6))
-def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int]) -> None:
+@given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6), st.sampled_from([0, 2, FEW]))
+def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few: int) -> None:
     nothing = np.zeros(kb.num_predicates + 1, bool)
-    space = walk_space(kb.num_entities, len(steps))
+    space = walk_space(kb.num_entities, len(steps), few)
     for start in range(kb.num_entities):
         found = reach(edge_index(kb), space, np.array(steps, np.int64), len(steps), nothing, start, True, -1, -1,
                       nothing, NO_LIMIT)

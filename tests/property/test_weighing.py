@@ -14,6 +14,9 @@ from nlil.data.kb import KnowledgeBase
 from nlil.engine.evaluator import Evaluator
 from nlil.evaluation.evidence import evidence, score
 from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.samples import STRETCH, Sample, _best, weights
+from nlil.evaluation.trying import Trials
+from nlil.evaluation.weighing import NUMBERS, ascend
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
 from nlil.logic.formula import ANY, TRUE, Statement, X, Y
@@ -187,3 +190,75 @@ def test_a_query_leaves_no_trace(kb, aggregation, hidden_end, data):
     assert not space.is_touched.any()
     for (direction, known), total in zip(asked, got):
         assert Ranker(of, kb, threads=1).evidence(target, direction, known, hidden_end).tolist() == total
+
+
+FEW_VALUES = np.array([0, 0, 0, 0.25, 0.5, 0.5 + 3e-7, 1], np.float32)  # ties, some of them only nearly
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    queries, candidates, places = draw(st.integers(0, 5)), draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = queries, candidates, len(KINDS) - 1, places
+    strongest = -np.sort(-rng.choice(FEW_VALUES, shape), axis=3) * (rng.random((*shape[:3], 1)) < rng.random())
+    prior = rng.choice([0, 0.125, 0.25], shape[:2]) * (rng.random((queries, 1)) < 0.5)
+    real = rng.random(shape[:2]) < 0.7
+    real[:, 0] = True
+    return Sample(strongest.astype(np.float32), prior, real, np.arange(queries), rng.integers(0, 4, queries))
+
+
+def plain_ranks(sample: Sample, score: np.ndarray) -> np.ndarray:
+    """1 / rank, from the scores of all candidates."""
+    own, others, real = score[:, :1], score[:, 1:], sample.real[:, 1:]
+    above = ((others > own + 1e-6) & real).sum(axis=1)
+    tied = 1 + ((abs(others - own) < 1e-6) & real).sum(axis=1) + np.where(own[:, 0] < 1e-6, sample.unproposed, 0)
+    return np.asarray(1 / (above + (tied + 1) / 2))
+
+
+def weighed_ranks(sample: Sample, weighing: np.ndarray) -> np.ndarray:
+    counted = sample.strongest * weights(weighing, sample.strongest.shape[3])
+    return plain_ranks(sample, counted.astype(np.float64).sum(axis=(2, 3)) + sample.prior * weighing[-1, 0])
+
+
+@given(samples(), weighings, st.data())
+@settings(deadline=None, max_examples=60)
+def test_trying_values_gives_the_ranks_that_they_give(sample, weighing, data):
+    now, trials = np.array(weighing), Trials.of(sample)
+    rows = np.array(data.draw(st.permutations(range(len(sample.fact)))), np.int64)[: data.draw(st.integers(1, 5))]
+    before = sample.reciprocal(now)
+    assert before == pytest.approx(weighed_ranks(sample, now), abs=1e-12)
+    for kind, column, values in NUMBERS:
+        tried = trials.ranks(rows, before[rows], now, kind, column, values)
+        assert tried.shape == (len(values), len(rows))
+        for value, found in zip(values, tried):
+            other = now.copy()
+            other[kind, column] = value
+            assert found == pytest.approx(weighed_ranks(sample, other)[rows], abs=1e-12)
+
+
+@given(samples(), st.integers(1, 5))
+@settings(deadline=None, max_examples=50)
+def test_all_kinds_alike_are_one_list_of_rules(sample, top):
+    queries, candidates, kinds, places = sample.strongest.shape
+    flat = -np.sort(-sample.strongest.reshape(queries, candidates, kinds * places), axis=2)[..., :top]
+    expected = plain_ranks(sample, flat.astype(np.float64).sum(axis=2) + sample.prior)
+    assert sample.plain_reciprocal(top) == pytest.approx(expected, abs=1e-12)
+
+
+@given(samples(), weighings, st.data())
+@settings(deadline=None, max_examples=20)
+def test_a_part_climbs_as_it_would_alone(sample, weighing, data):
+    among = np.array([data.draw(st.booleans()) for _ in sample.fact], bool)
+    alone = ascend(sample.part(among), np.array(weighing))
+    assert np.array_equal(ascend(sample, np.array(weighing), among=among, threads=2), alone)
+
+
+@given(st.integers(0, 3 * STRETCH), st.integers(0, 6), st.integers(1, 2 * STRETCH), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=100)
+def test_the_best_are_the_first_of_the_largest(size, most, values, seed):
+    total = np.random.default_rng(seed).integers(-1, values, size)
+    chosen = np.zeros(most + 1, np.int64)
+    found, zeros = _best(total, most, chosen)
+    order = np.argsort(-total, kind="stable")
+    assert chosen[:found].tolist() == order[total[order] >= 0][:most].tolist()
+    assert zeros == np.count_nonzero(total == 0)

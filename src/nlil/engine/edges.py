@@ -7,6 +7,7 @@ entities x with an edge k to d: the body of an anchored rule `k(X, d)` and the h
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -40,9 +41,23 @@ class EdgeIndex(NamedTuple):
     unary_predicate: Ids
 
 
+MOST_KEPT = 2_000_000
+"""Facts up to which the index of a base is kept as long as the base: some 100 MB; larger ones are made when needed."""
+_kept: WeakKeyDictionary[KnowledgeBase, EdgeIndex] = WeakKeyDictionary()
+
+
 def edge_index(kb: KnowledgeBase) -> EdgeIndex:
     """Index the facts that count (weight >= .5)."""
     kb = kb.crisp
+    found = _kept.get(kb)
+    if found is None:
+        found = _index(kb)
+        if len(kb.facts) <= MOST_KEPT:
+            _kept[kb] = found
+    return found
+
+
+def _index(kb: KnowledgeBase) -> EdgeIndex:
     num_entities, num_codes = kb.num_entities, max(kb.num_codes, 1)
     edges = kb.adjacency
     node = edges.node

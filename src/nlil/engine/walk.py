@@ -4,7 +4,8 @@ The compiled twin of `phi` for a single start and crisp facts; counting, ranking
 rules all walk with it. Distinct variables are exact: a path never revisits an entity. Two prunings keep
 that cheap without changing the answer:
 - not distinct: an entity is expanded once at each depth;
-- distinct, moves only: an entity is expanded again only while that can lead to new ends (`is_needless`).
+- distinct, moves only: an entity of more than a `FEW` edges is expanded again only while that can lead to new ends
+  (`is_needless`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .kernels import compiled
 NO_LIMIT = 2**62
 BLOCKING = 8
 """Numbers kept for an entity and depth by `is_needless`."""
+FEW = 8
+"""Edges that are walked again rather than asked whether they can lead to new ends."""
 
 
 class WalkSpace(NamedTuple):
@@ -35,9 +38,10 @@ class WalkSpace(NamedTuple):
     seen: Longs
     ends: Longs
     clock: Longs
+    few: int
 
 
-def walk_space(num_entities: int, most_steps: int) -> WalkSpace:
+def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
     depth = most_steps + 1
     return WalkSpace(
         np.zeros(depth, np.int64),
@@ -50,6 +54,7 @@ def walk_space(num_entities: int, most_steps: int) -> WalkSpace:
         np.full(num_entities, -1, np.int64),
         np.zeros(max(num_entities, 1), np.int64),
         np.zeros(1, np.int64),
+        few,
     )
 
 
@@ -197,13 +202,12 @@ def reach(edges: EdgeIndex, space: WalkSpace, steps: Longs, num_steps: int, is_u
                     return found
             continue
         space.node[depth + 1] = there
-        if distinct:
-            if moves == num_steps and is_needless(space, depth + 1, num_steps, epoch):
+        if not distinct:
+            if space.visit_epoch[depth + 1, there] == epoch:
                 continue
-        elif space.visit_epoch[depth + 1, there] == epoch:
-            continue
-        else:
             space.visit_epoch[depth + 1, there] = epoch
-        depth += 1
-        _open(edges, space, steps, is_unary, depth, hidden_group, start)
+        _open(edges, space, steps, is_unary, depth + 1, hidden_group, start)
+        many = distinct and space.stop[depth + 1] - space.position[depth + 1] > space.few
+        if not (many and moves == num_steps and is_needless(space, depth + 1, num_steps, epoch)):
+            depth += 1
     return found

@@ -19,6 +19,7 @@ from ..data.facts import Facts
 from ..engine.kernels import compiled
 from ..engine.lines import X_NODE, Y_NODE
 from ..engine.relations import Relations
+from ..engine.walk import NO_LIMIT
 from ..rules import RuleSet
 from .evidence import evidence, tie_bounds
 from .general import general_evidence
@@ -77,7 +78,7 @@ class Standing:
             def one(space: ScoreSpace, i: int, layout: Plan = layout, answers: Answers = answers, kind: int = kind,
                     begin: int = begin, direction: int = direction, extra: list[np.ndarray] = extra) -> None:
                 a, q = int(ends[direction][i]), begin + i
-                touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, extra[i], space)
+                touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, NO_LIMIT, extra[i], space)
                 sum_up(ranker.edges, layout, a, -1, False, space, touched)
                 total[q], strongest[q] = space.total, space.strongest[:, kind]
                 clear(space, touched)

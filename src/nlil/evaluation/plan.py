@@ -28,7 +28,7 @@ from ..engine.kernels import compiled
 from ..rules import RuleSet
 from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
 from ..rules.ruleset import KINDS, Aggregation
-from .evidence import UNIT, evidence
+from .evidence import UNIT, evidence, weighed
 
 
 class Plan(NamedTuple):
@@ -62,6 +62,7 @@ class Plan(NamedTuple):
     kind: Longs
     weight: np.ndarray
     prior_weight: int
+    weighed_prior: Longs
 
 
 class Shapes(NamedTuple):
@@ -165,17 +166,18 @@ def plan(mine: TargetRules, edges: EdgeIndex, bodies: Bodies, is_unary: Mask, di
     by_power = np.argsort(-power[back], kind="stable")
     by_entity = by_power[stable_order(rules.head_entity[back][by_power], edges.num_entities)]
     back, body = back[by_entity], body[by_entity]
+    prior, weights = _priors(mine, proposing, edges.num_entities), kind_weights(rules.aggregation)
     return Plan(
         2 * int(rules.head[0]) + direction if len(rules) else direction,
         steps, length.astype(np.int32), rules.distinct[chain], power[chain],
         mine.item[ahead], rules.head_entity[ahead], power[ahead],
         rules.steps[half, 0].astype(np.int32), rules.distinct[half], rules.head_entity[half], power[half],
-        _priors(mine, proposing, edges.num_entities),
+        prior,
         offsets(rules.head_entity[back], edges.num_entities), body, power[back],
         _priors(mine, known, edges.num_entities),
         np.zeros(edges.num_codes, bool),
         bodies.pointer, bodies.member,
-        *kind_weights(rules.aggregation),
+        *weights, weighed(prior, weights[2]),
     )  # fmt: skip
 
 

@@ -26,7 +26,8 @@ from .asked import Answers, Asked, Group, Task, known_rows, queries_done
 from .evidence import score, tie_bounds
 from .general import general_evidence
 from .plan import Plan, Shapes, TargetRules, bodies, excluded_codes, plan, shapes, unary_mask
-from .scoring import ScoreSpace, count_ranks, score_query, score_space
+from .scoring import ScoreSpace, clear, count_ranks, score_query, score_space
+from .settling import score_until_settled
 
 BLOCK = 32
 """Queries of one task."""
@@ -40,13 +41,15 @@ BYTES_PER_RULE = 32
 class Ranks:
     """`above` candidates score more than the answer, `tied` score the same (the answer included).
 
-    Row i is the query of fact `fact[i]`, p(s, ?) where direction is 0 and p(?, o) where it is 1.
+    Row i is the query of fact `fact[i]`, p(s, ?) where direction is 0 and p(?, o) where it is 1. Where `walked` is 0
+    the rank is the same without any chain of more than settling.SHORT steps.
     """
 
     fact: Longs
     direction: Longs
     above: Longs
     tied: Longs
+    walked: Longs | int = 1
 
     @property
     def optimistic(self) -> Doubles:
@@ -125,14 +128,14 @@ class Ranker:
         groups = list(self.groups(facts))
         # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
         own = known_rows(facts, self.kb.facts, self.kb.num_entities) if hide else np.zeros(len(facts), bool)
-        results = [np.zeros((4, 0), np.int64)]
+        results = [np.zeros((5, 0), np.int64)]
         if self.device == "cuda":
             on_device, groups = self._on_device(groups, facts, known, own)
-            results.append(on_device)
-        counts = np.zeros((2, 2, len(facts)), np.int64)
+            results.append(np.concatenate((on_device, np.ones_like(on_device[:1]))))
+        counts = np.zeros((3, 2, len(facts)), np.int64)
         done, total = 0, sum(len(rows) for *_, rows in groups)
         for batch in self.asked(groups, facts, known, own):
-            tasks = [task for asked in batch for task in self._tasks(asked)]
+            tasks = [task for asked in batch for task in self.tasks(asked)]
             reached = done + np.cumsum([0] + [len(task.rows) for task in tasks])
             report = queries_done(progress, "rank", reached, total)
             for task, ranked in zip(tasks, self.pool.map(self._block, tasks, progress=report)):
@@ -155,6 +158,8 @@ class Ranker:
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
             there.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
+        if sum(len(rows) for *_, rows in rest) > sum(len(group.rows) for group in there):
+            there, rest = [], groups  # the CPU must rank most of them: it has done so before the GPU has started
         return DeviceRanker(self, self.device).rank(there, known, self.memory), rest
 
     def groups(self, facts: Facts) -> Iterator[Group]:
@@ -191,7 +196,7 @@ class Ranker:
             yield [asked for asked in found if not len(asked.rest)]
             yield from ([asked] for asked in found if len(asked.rest))
 
-    def _tasks(self, asked: Asked) -> Iterator[Task]:
+    def tasks(self, asked: Asked) -> Iterator[Task]:
         extra = general_evidence(asked.rest, self.kb, asked.plan.code, asked.query, asked.hidden, self.memory,
                                  self.relations)
         step = max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
@@ -203,22 +208,32 @@ class Ranker:
         asked, some = task.asked, slice(task.low, task.high)
         totals = np.empty((task.high - task.low, self.kb.num_entities), np.int64)
         extra_pointer = np.cumsum([0] + [len(rows) for rows in task.extra])
-        score_block(self.edges, asked.plan, self.is_unary, asked.query[some], asked.hidden[some], self.top,
-                    self.strongest_only, np.concatenate(task.extra), extra_pointer, space, totals)
         pointer = asked.pointer[task.low : task.high + 1]
+        known = asked.answers
+        walked = score_block(self.edges, asked.plan, self.is_unary, asked.query[some], asked.hidden[some], self.top,
+                             self.strongest_only, np.concatenate(task.extra), extra_pointer, asked.answer, pointer,
+                             known.answer, known.pointer, space, totals)
         query = np.repeat(np.arange(task.high - task.low), np.diff(pointer))
         answer = asked.answer[pointer[0] : pointer[-1]]
         low, high = tie_bounds(totals[query, answer])
-        return count_block(totals, query, answer, asked.query[some], asked.answers.pointer, asked.answers.answer, low,
-                           high)
+        counted = count_block(totals, query, answer, asked.query[some], known.pointer, known.answer, low, high)
+        return np.concatenate((counted, walked[None, query]))
 
 
 @compiled
-def score_block(edges, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, space, totals):
+def score_block(edges, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, answer, pointer,
+                known_answer, known_pointer, space, totals):
+    """Totals that rank the answers of every query as the whole totals would; which needed long chains for it."""
+    walked = np.zeros(len(query), np.int64)
     for i in range(len(query)):
-        score_query(edges, plan, is_unary, query[i], hidden[i], top, strongest_only,
-                    extra[extra_pointer[i] : extra_pointer[i + 1]], space)
+        a = query[i]
+        touched, walked[i] = score_until_settled(
+            edges, plan, is_unary, a, hidden[i], 1 if strongest_only else top, strongest_only,
+            extra[extra_pointer[i] : extra_pointer[i + 1]], answer[pointer[i] : pointer[i + 1]],
+            known_answer[known_pointer[a] : known_pointer[a + 1]], plan.weight[plan.kind[1]], space)
         totals[i] = space.total
+        clear(space, touched)
+    return walked
 
 
 @compiled

@@ -50,7 +50,7 @@ def _lower_bound(values, wanted):
 
 @compiled
 def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
-    """_chain for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
+    """`chain` for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
     evidence, kind = plan.chain_evidence[i], plan.kind[1]
     second = plan.chain_steps[i, 1]
     low, high = code_range(edges, known, plan.chain_steps[i, 0])
@@ -73,7 +73,8 @@ def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
+def chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
+    """Walk chain i of the plan."""
     first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
     moves = not is_unary[first >> 1] and not is_unary[second >> 1]
     if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
@@ -146,19 +147,21 @@ def _back(edges, plan, begin, end, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _chains_and_back(edges, plan, is_unary, known, hidden_end, top, space):
+def _chains_and_back(edges, plan, is_unary, known, hidden_end, top, most_steps, space):
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
     no_group = np.zeros(len(is_unary), np.bool_)
     num_touched = 0
     back, last = plan.back_pointer[known], plan.back_pointer[known + 1]
-    for chain in range(len(plan.chain_length)):
+    for i in range(len(plan.chain_length)):
+        if plan.chain_length[i] > most_steps:
+            continue
         stronger = back
-        while stronger < last and plan.back_evidence[stronger] > plan.chain_evidence[chain]:
+        while stronger < last and plan.back_evidence[stronger] > plan.chain_evidence[i]:
             stronger += 1
         if stronger > back:
             num_touched = _back(edges, plan, back, stronger, known, hidden_end, top, space, num_touched)
             back = stronger
-        num_touched = _chain(edges, plan, chain, is_unary, no_group, known, hidden_end, top, space, num_touched)
+        num_touched = chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched)
     return _back(edges, plan, back, last, known, hidden_end, top, space, num_touched)
 
 
@@ -169,15 +172,16 @@ def score_query(edges, plan, is_unary, known, hidden_end, top, strongest_only, e
     `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
     A candidate that an exclusion rules out has none, priors included.
     """
-    touched = collect(edges, plan, is_unary, known, hidden_end, 1 if strongest_only else top, extra, space)
+    touched = collect(edges, plan, is_unary, known, hidden_end, 1 if strongest_only else top, NO_LIMIT, extra, space)
     sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
     clear(space, touched)
 
 
 @compiled
-def collect(edges, plan, is_unary, known, hidden_end, top, extra, space):
-    """The strongest rules of each kind for every candidate; returns how many candidates have any."""
-    touched = _chains_and_back(edges, plan, is_unary, known, hidden_end, top, space)
+def collect(edges, plan, is_unary, known, hidden_end, top, most_steps, extra, space):
+    """The strongest rules of each kind for every candidate, chains of up to `most_steps`; how many candidates have
+    any."""
+    touched = _chains_and_back(edges, plan, is_unary, known, hidden_end, top, most_steps, space)
     touched = _forward(edges, plan, known, hidden_end, top, space, touched)
     kind = plan.kind[6]
     for i in range(len(extra)):
@@ -189,9 +193,12 @@ def collect(edges, plan, is_unary, known, hidden_end, top, extra, space):
 @compiled
 def sum_up(edges, plan, known, hidden_end, strongest_only, space, touched):
     base = weighed(plan.back_prior[known], plan.prior_weight)
-    for b in range(edges.num_entities):
-        prior = weighed(plan.prior[b], plan.prior_weight)
-        space.total[b] = max(base, prior) if strongest_only else base + prior
+    if strongest_only:
+        for b in range(edges.num_entities):
+            space.total[b] = max(base, plan.weighed_prior[b])
+    else:
+        for b in range(edges.num_entities):
+            space.total[b] = base + plan.weighed_prior[b]
     for i in range(touched):
         b = space.touched[i]
         if strongest_only:
@@ -224,9 +231,9 @@ def _exclude(edges, plan, known, hidden_end, total):
 def count_ranks(total, answer, known_answers, low, high):
     """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
     above, tied = 0, 0
-    for b in range(len(total)):
+    for b in range(len(total)):  # `&`, not `and`: several at once
         above += total[b] >= high
-        tied += low <= total[b] < high
+        tied += (total[b] >= low) & (total[b] < high)
     for i in range(len(known_answers)):
         b = known_answers[i]
         if b != answer:
@@ -235,5 +242,5 @@ def count_ranks(total, answer, known_answers, low, high):
     return above, tied
 
 
-__all__ = ["ScoreSpace", "clear", "collect", "count_ranks", "score_query", "score_space", "sink", "sum_up",
+__all__ = ["ScoreSpace", "chain", "clear", "collect", "count_ranks", "score_query", "score_space", "sink", "sum_up",
            "weighed"]

@@ -42,8 +42,12 @@ WEAK, LEAST, MOST_PATHS = 0.002, 0.01, 1e7
 with more paths of two steps than this has too many of them."""
 
 
+def is_small(kb: KnowledgeBase) -> bool:
+    return num_paths(edge_index(kb.crisp), 2)[-1] <= MOST_PATHS
+
+
 def least_confidence(kb: KnowledgeBase) -> float:
-    return LEAST if num_paths(edge_index(kb.crisp), 2)[-1] > MOST_PATHS else WEAK
+    return WEAK if is_small(kb) else LEAST
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class Learner:
             rules = class_rules(kb, self._body(kb), ids, config, progress, stop)
             return Learned(rules, config, tuple(chosen), stop.cut, {}, time.monotonic() - started)
         negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else Facts.empty()
-        options = self._count_options(stop, can_try(kb, None if splits is None else splits.valid))
+        options = self._count_options(kb, stop, can_try(kb, None if splits is None else splits.valid))
         parts: list[RuleSet] = []
         notes: list[str] = []
         if config.search != "neural":
@@ -150,8 +154,11 @@ class Learner:
             rules = replace(rules, aggregation=self._weighed(kb, rules, splits, stop, progress))
         return rules, notes
 
-    def _count_options(self, stop: Stop, can_try: bool) -> CountOptions:
+    def _count_options(self, kb: KnowledgeBase, stop: Stop, can_try: bool) -> CountOptions:
         config = self.config
+        device = resolve_device(config.device)
+        if config.device == "auto" and is_small(kb):
+            device = "cpu"  # done before a GPU has started
         return CountOptions(
             max_length=config.max_length,
             tried_length=config.tried_length if can_try and config.tried_length > config.max_length else 0,
@@ -164,7 +171,7 @@ class Learner:
             max_paths=config.max_paths,
             seed=config.seed,
             threads=config.threads,
-            device=resolve_device(config.device),
+            device=device,
             memory=config.memory,
             stop=stop,
         )

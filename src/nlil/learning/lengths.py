@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.ranking import Ranker
@@ -43,16 +44,7 @@ def helpful_lengths(kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int,
     mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head[length > least]))]
     if len(mine) > MOST_FACTS:
         mine = mine[np.sort(np.random.default_rng((options.seed, 7)).permutation(len(mine))[:MOST_FACTS])]
-    reciprocal: list[np.ndarray] = []
-    for done, most in enumerate(lengths):
-        if options.stop is not None and options.stop():
-            reciprocal = reciprocal[:1] or [np.zeros(1)]
-            break
-        ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory)
-        ranks = ranker.rank(mine, kb.facts + valid)
-        order = np.lexsort((ranks.direction, ranks.fact))
-        reciprocal.append(1 / ranks.realistic[order])
-        progress("lengths", done + 1, len(lengths))
+    reciprocal = _reciprocal_ranks(kb, rules, length, lengths, mine, valid, options, progress) or [np.zeros(1)]
     best = int(np.argmax([r.mean() for r in reciprocal]))
     gain = reciprocal[best] - reciprocal[0]
     if gain.mean() <= ERRORS * gain.std() / np.sqrt(max(len(gain), 1)):
@@ -63,3 +55,26 @@ def helpful_lengths(kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int,
     why = "validation facts are ranked no better by them" if len(reciprocal) == len(lengths) else "no time was left"
     note = f"chains of more than {lengths[best]} steps were tried and left out: {why}"
     return replace(kept, steps=np.ascontiguousarray(kept.steps[:, : lengths[best]])), (note,)
+
+
+def _reciprocal_ranks(kb: KnowledgeBase, rules: RuleSet, length: Longs, lengths: list[int], facts: Facts, valid: Facts,
+                      options: CountOptions, progress: Progress) -> list[np.ndarray]:
+    """1 / rank of every query with the lines of up to each of the `lengths`; nothing where no time is left.
+
+    The longest come first: most ranks are the same without any long chain, and are not asked for again.
+    """
+    found: list[np.ndarray] = []
+    again = np.ones(len(facts), bool)
+    for done, most in enumerate(reversed(lengths)):
+        if options.stop is not None and options.stop():
+            return []
+        ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory)
+        ranks = ranker.rank(facts[again], kb.facts + valid)
+        order = np.lexsort((ranks.direction, ranks.fact))
+        mine = found[-1].copy() if found else np.zeros((len(facts), 2))
+        mine[again] = (1 / ranks.realistic[order]).reshape(-1, 2)
+        found.append(mine)
+        if not done:
+            again = np.asarray(np.broadcast_to(ranks.walked, len(order))[order].reshape(-1, 2).max(axis=1) > 0)
+        progress("lengths", done + 1, len(lengths))
+    return [mine.ravel() for mine in reversed(found)]

@@ -203,11 +203,14 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         chosen[best[mine[best] > 0]] = True
     picked = spellings(steps[: len(guessed)][chosen], twin)
 
-    def count(counter: longer.ChainCounter, body: Ids) -> Chains:
-        return longer.counted(counter, body, options.min_support, options.min_confidence)
+    def count(counter: longer.ChainCounter, place: int) -> tuple[int, Chains]:
+        return place, longer.counted(counter, picked[place], options.min_support, options.min_confidence)
 
-    # One by one: a single body may take a second.
-    return Chains.join(pool.map(count, list(picked), f"length {length}: count", progress, options.stop), length)
+    # One by one, as a single body may take a second; such bodies first, unless they might take the time of all others.
+    is_timed = options.stop is not None and options.stop.is_timed
+    order = range(len(picked)) if is_timed else longer.by_effort(edges, picked).tolist()
+    counted = pool.map(count, order, f"length {length}: count", progress, options.stop)
+    return Chains.join([chains for _, chains in sorted(counted, key=lambda pair: pair[0])], length)
 
 
 def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[Chains], options: CountOptions,

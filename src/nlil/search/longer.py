@@ -8,16 +8,15 @@ All effort is bounded by counts (`samples`, `candidates`, steps per fact), never
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..engine.edges import EdgeIndex, TargetFacts
 from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
+from ..engine.walk import NO_LIMIT, WalkSpace, walk_space
 from ..logic.rule import SMOOTHING
-from .chains import Chains, _mark_objects
+from .chain_walk import chain_edges, count_chain
+from .chains import Chains
 
 MOST_EDGES = 200_000
 """Edges that the search for paths between the ends of one fact may look at, ..."""
@@ -33,13 +32,6 @@ ESTIMATED = 5
 """Candidates estimated for each one that is then counted."""
 
 
-class ChainPath(NamedTuple):
-    """Scratch of one thread: the edges of one chain by depth and node."""
-
-    pointer: Longs
-    neighbour: Ids
-
-
 class ChainCounter:
     """Counts bodies for all targets at once; the scratch arrays of one thread."""
 
@@ -49,8 +41,7 @@ class ChainCounter:
         self.twin = np.arange(edges.num_codes, dtype=np.int32) if twin is None else twin
         self.space: WalkSpace = walk_space(edges.num_entities, length)
         self.mark = np.full((edges.num_entities, 2), -1, np.int64)
-        most = int(np.diff(edges.code_pointer).max(initial=0))
-        self.path = ChainPath(np.zeros((length, edges.num_entities + 1), np.int64), np.zeros((length, most), np.int32))
+        self.path = chain_edges(edges, length)
         self.buffer = np.zeros(2**16, np.int64)
 
     def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
@@ -59,109 +50,43 @@ class ChainCounter:
         With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
         """
         support, pca = np.zeros(self.num_targets, np.int64), np.zeros(self.num_targets, np.int64)
-        body = _count_chain(self.edges, self.facts, steps, stride, most_pairs, self.space, self.path,
-                            self.mark, support, pca)
+        body = count_chain(self.edges, self.facts, steps, stride, most_pairs, self.space, self.path,
+                           self.mark, support, pca)
         return support, body, pca
 
-    def bodies(self, a: int, b: int, length: int) -> tuple[Longs, int]:
-        """The bodies of `length` steps that lead from a to b, as mixed-radix numbers, each once, twins as one.
-
-        And how many edges were looked at.
-        """
+    def bodies(self, subject: Ids, object: Ids, length: int) -> Longs:
+        """The bodies of `length` steps that lead from one end of a fact to the other, as mixed-radix numbers, twins as
+        one: each once for every fact, one fact after the other until MOST_LOOKED edges were looked at."""
+        out, used, looked, fact = np.zeros(2**14, np.int64), 0, 0, 0
         while True:
-            found, looked = _paths_between(self.edges, a, b, length, self.twin, self.space, self.buffer, MOST_EDGES)
-            if found <= len(self.buffer):
-                return np.unique(self.buffer[:found]), looked
-            self.buffer = np.zeros(2 * found, np.int64)
+            fact, used, looked, more = _bodies_of_facts(self.edges, subject, object, fact, length, self.twin,
+                                                        self.space, self.buffer, out, used, looked)
+            if not more:
+                return out[:used]
+            if more > len(self.buffer):
+                self.buffer = np.zeros(2 * more, np.int64)
+            out = np.concatenate((out[:used], np.zeros(used + 2 * more, np.int64)))
 
 
 @compiled
-def _keep_alive(edges, steps, path):
-    """The edges of each step from which the rest of the chain can still be walked, by their node."""
-    alive = np.ones(edges.num_entities, np.bool_)
-    for depth in range(len(steps) - 1, -1, -1):
-        before = np.zeros(edges.num_entities, np.bool_)
-        kept, node = 0, 0
-        path.pointer[depth, 0] = 0
-        for i in range(edges.code_pointer[steps[depth]], edges.code_pointer[steps[depth] + 1]):
-            here, there = edges.code_node[i], edges.code_neighbour[i]
-            if here == there or not alive[there]:
-                continue
-            while node < here:
-                node += 1
-                path.pointer[depth, node] = kept
-            path.neighbour[depth, kept] = there
-            kept += 1
-            before[here] = True
-        for later in range(node + 1, edges.num_entities + 1):
-            path.pointer[depth, later] = kept
-        alive = before
-
-
-@compiled
-def _ends(space, path, start, length):
-    """The ends of the chain from `start`, all its entities different, into space.ends; returns how many."""
-    space.clock[0] += 1
-    epoch = space.clock[0]
-    found, depth = 0, 0
-    space.node[0] = start
-    space.position[0], space.stop[0] = path.pointer[0, start], path.pointer[0, start + 1]
-    while depth >= 0:
-        if space.position[depth] >= space.stop[depth]:
-            depth -= 1
-            continue
-        there = path.neighbour[depth, space.position[depth]]
-        space.position[depth] += 1
-        repeated = False
-        for i in range(depth + 1):
-            repeated = repeated or space.node[i] == there
-        if repeated:
-            continue
-        if depth + 1 == length:
-            if space.seen[there] != epoch:
-                space.seen[there] = epoch
-                space.ends[found] = there
-                found += 1
-            continue
-        space.node[depth + 1] = there
-        if is_needless(space, depth + 1, length, epoch):
-            continue
-        depth += 1
-        space.position[depth], space.stop[depth] = path.pointer[depth, there], path.pointer[depth, there + 1]
-    return found
-
-
-@compiled
-def _count_chain(edges, facts, steps, stride, most_pairs, space, path, mark, support, pca):
-    _keep_alive(edges, steps, path)
-    stop = edges.code_pointer[steps[0] + 1]
-    i = edges.code_pointer[steps[0]]
-    body = 0
-    index = 0
-    while i < stop and body < most_pairs:
-        a = edges.code_node[i]
-        while i < stop and edges.code_node[i] == a:
-            i += 1
-        index += 1
-        if index % stride:
-            continue
-        found = _ends(space, path, a, len(steps))
-        body += found
-        if found == 0:
-            continue
-        for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
-            pca[facts.subject_target[t]] += found
-        if facts.pointer[a] == facts.pointer[a + 1]:
-            continue
-        _mark_objects(facts, a, mark, space.clock[0])
-        for k in range(found):
-            b = space.ends[k]
-            if mark[b, 0] == space.clock[0]:
-                f = mark[b, 1]
-                while f < facts.pointer[a + 1] and facts.object[f] == b:
-                    support[facts.target[f]] += 1
-                    f += 1
-    return body
+def _bodies_of_facts(edges, subject, object, fact, length, twin, space, buffer, out, used, looked):
+    """Goes on at `fact`. Returns where it ended, how much of `out` is used, how many edges were looked at, and how many
+    numbers there must be room for to go on: 0 when all is done."""
+    while fact < len(subject) and looked <= MOST_LOOKED:
+        a, b = subject[fact], object[fact]
+        if a != b:
+            found, more = _paths_between(edges, a, b, length, twin, space, buffer, MOST_EDGES)
+            if found > min(len(buffer), len(out) - used):
+                return fact, used, looked, found
+            looked += more
+            mine = buffer[:found]
+            mine.sort()
+            for i in range(found):
+                if i == 0 or mine[i] != mine[i - 1]:
+                    out[used] = mine[i]
+                    used += 1
+        fact += 1
+    return fact, used, looked, 0
 
 
 @compiled
@@ -235,16 +160,8 @@ def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, sample
     if len(subject) > samples:
         chosen = np.sort(random.choice(len(subject), samples, replace=False))
         subject, object = subject[chosen], object[chosen]
-    found, looked = [np.zeros(0, np.int64)], 0
-    for i in random.permutation(len(subject)):
-        if subject[i] == object[i]:
-            continue
-        bodies, edges = counter.bodies(subject[i], object[i], length)
-        found.append(bodies)
-        looked += edges
-        if looked > MOST_LOOKED:
-            break
-    body, count = np.unique(np.concatenate(found), return_counts=True)
+    order = random.permutation(len(subject))
+    body, count = np.unique(counter.bodies(subject[order], object[order], length), return_counts=True)
     body, count = body[count >= least], count[count >= least]
     return body[np.lexsort((body, -count))[:keep]]
 
@@ -272,3 +189,10 @@ def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence:
     target = np.flatnonzero((support > 0) & (support >= np.maximum(min_support, min_confidence * body)))
     return Chains(target.astype(np.int32), np.repeat(steps[None, :], len(target), axis=0), support[target],
                   np.full(len(target), body, np.int64), pca[target])
+
+
+def by_effort(edges: EdgeIndex, steps: Ids) -> Longs:
+    """The order of the bodies, those first that lead along most paths if entities had the same number of edges."""
+    size = np.diff(edges.code_pointer)
+    ways = size / np.maximum(np.bincount(edges.node_code, minlength=edges.num_codes), 1)
+    return np.argsort(-size[steps[:, 0]] * ways[steps[:, 1:]].prod(axis=1), kind="stable")

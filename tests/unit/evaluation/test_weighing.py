@@ -10,10 +10,13 @@ import pytest
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
+from nlil.evaluation import samples
 from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.samples import weights
 from nlil.evaluation.weighing import CANDIDATES, LEAST_FACTS, START, Sample, ascend, fitted, gather
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
+from nlil.progress import Stop
 from nlil.rules import Exclusion, RuleSet
 from nlil.rules.ruleset import KINDS, Aggregation
 
@@ -100,6 +103,52 @@ def test_gathering_leaves_no_trace() -> None:
     assert len(part.fact) == 40
     assert part.mrr(np.array(EVEN)) == pytest.approx(
         gather(ranker, valid[:20], kb.facts + valid).mrr(np.array(EVEN)))
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_what_was_gathered_before_a_stop_is_as_it_would_be(early: bool) -> None:
+    """One block of queries at least, and none that is half done."""
+    kb, valid = base("longer chain")
+    facts, stop = valid + random_facts(kb, 100, 2), Stop()
+    whole = gather(Ranker(started(kb), kb, threads=2), facts, kb.facts + facts)
+    assert len(whole.fact) == 2 * len(facts)
+
+    def progress(stage: str, done: int, total: int, note: str = "") -> None:
+        stop.set()
+
+    if early:
+        stop.set()
+    some = gather(Ranker(started(kb), kb, threads=1), facts, kb.facts + facts, progress, stop)
+    assert 0 < len(some.fact) < len(whole.fact) or not early
+    rows = {(row.tobytes(), fact) for row, fact in zip(whole.strongest, whole.fact)}
+    assert all((row.tobytes(), fact) in rows for row, fact in zip(some.strongest, some.fact))
+
+
+def test_candidates_are_the_best_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several facts of one query, of which the filter knows some."""
+    kb, valid = base("longer chain")
+    rules = started(kb)
+    facts = (valid + random_facts(kb, 200, 3)).unique()
+    known = kb.facts + facts[::2]
+    monkeypatch.setattr(samples, "CANDIDATES", 10)
+    sample = gather(Ranker(rules, kb, threads=2), facts, known)
+    ranker, half = Ranker(rules, kb, threads=1), len(facts)
+    target, weight = int(facts.predicate[0]), weights(np.array((START,) * len(KINDS)), 3)
+    ends = np.stack((facts.subject, facts.object)).tolist()
+    for q, fact in enumerate(sample.fact):
+        direction = q // half
+        a, answer = ends[direction][fact], ends[1 - direction][fact]
+        of = known.of(target)
+        column = (of.subject, of.object)
+        total = ranker.evidence(target, direction, a)
+        own = total[answer]
+        total[column[1 - direction][column[direction] == a]] = -1
+        total[answer] = -1
+        best = np.sort(total[total >= 0])[::-1][:10]
+        score = (sample.strongest[q] * weight).sum(axis=(1, 2)) + sample.prior[q]
+        assert score * 2.0**40 == pytest.approx([own, *best], rel=1e-3)
+        assert sample.real[q].tolist() == [True, *(best > 0)]
+        assert sample.unproposed[q] == np.count_nonzero(total == 0)
 
 
 @pytest.mark.parametrize("misleading", ["one-step chain", "longer chain"])

@@ -1,0 +1,90 @@
+"""Long chains walked only as far as a rank depends on them. Compiled loops.
+
+Walking a chain of five steps takes longer than all short rules together, and most answers are decided before: what
+the chains still to come can add to a candidate is known, since they are walked from strong to weak. Once no candidate
+can change sides with an answer any more, walking on would change no rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..engine.kernels import compiled
+from ..engine.walk import NO_LIMIT
+from .evidence import RESOLUTION, SCALE
+from .scoring import chain, collect, sum_up, weighed
+
+SHORT = 2
+"""Steps of the chains that are always walked."""
+APART = 2 * RESOLUTION
+"""Scores that differ by more are no tie, however they are rounded."""
+
+
+@compiled
+def score_until_settled(edges, plan, is_unary, known, hidden_end, top, strongest_only, extra, answers, known_answers,
+                        weight, space):
+    """`collect` and `sum_up`, as far as the ranks of `answers` depend on it: totals may lack what weak long chains add.
+
+    Long chains count at most `weight`, by their place. Returns how many candidates have any rule (see `clear`), and
+    whether a long chain was walked.
+    """
+    if top == 0:  # every rule counts: there is no bound
+        touched = collect(edges, plan, is_unary, known, hidden_end, top, NO_LIMIT, extra, space)
+        sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+        return touched, True
+    no_group = np.zeros(len(is_unary), np.bool_)
+    touched = collect(edges, plan, is_unary, known, hidden_end, top, SHORT, extra, space)
+    looked, walked = np.int64(2**62), False
+    for i in range(len(plan.chain_length)):
+        if plan.chain_length[i] <= SHORT:
+            continue
+        left = most_to_come(plan.chain_evidence, i, weight)
+        if 2 * left <= looked:  # to look takes time too: not at every chain
+            sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+            if is_settled(space.total, answers, known_answers, left):
+                return touched, walked
+            looked = left
+        touched = chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, touched)
+        walked = True
+    sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+    return touched, walked
+
+
+@compiled
+def most_to_come(evidence, first, weight):
+    """What the chains from `first` on can add to a total: the strongest of them, in places that count less and less.
+
+    Rules that were there before only push them to later places.
+    """
+    most = np.int64(0)
+    for j in range(min(len(weight), len(evidence) - first)):
+        most += weighed(evidence[first + j], weight[j])
+    return most
+
+
+@compiled
+def is_settled(total, answers, known_answers, left):
+    """Whether every other candidate stays on its side of each answer when each total may still rise by `left`."""
+    for answer in answers:
+        below, above = _score_bounds(total[answer], left)
+        undecided = 0
+        for b in range(len(total)):
+            undecided += (total[b] >= below) & (total[b] < above)
+        for b in known_answers:
+            undecided -= (b != answer) & (total[b] >= below) & (total[b] < above)
+        if undecided != (below <= total[answer] < above):
+            return False
+    return True
+
+
+@compiled
+def _score_bounds(total, left):
+    """A candidate below the first stays below an answer of `total`, one from the second on stays above it."""
+    lowest = -np.expm1(-total / SCALE) - APART
+    highest = -np.expm1(-(total + left) / SCALE) + APART
+    below = np.floor(-np.log1p(-lowest) * SCALE) - 1 - left if lowest > 0 else 0.0
+    above = np.ceil(-np.log1p(-highest) * SCALE) + 1 if highest < 1 else 2.0**62
+    return np.int64(max(below, 0.0)), np.int64(above)
+
+
+__all__ = ["is_settled", "most_to_come", "score_until_settled"]

@@ -1,0 +1,107 @@
+"""Ranks from long chains that were walked only as far as needed: those of walking them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlil.data.facts import Facts
+from nlil.data.kb import KnowledgeBase
+from nlil.evaluation.evidence import UNIT, score
+from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.settling import is_settled, most_to_come, score_until_settled
+from nlil.logic.formula import Statement, X, Y
+from nlil.logic.predicate import Predicate, Step
+from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
+from nlil.rules import Exclusion, RuleSet
+from nlil.rules.ruleset import KINDS, Aggregation
+
+P, Q = Predicate("p", 2), Predicate("q", 2)
+ENTITIES = "abcdefg"
+
+facts = st.tuples(st.sampled_from(ENTITIES), st.sampled_from(["p", "q"]), st.sampled_from(ENTITIES))
+bases = st.lists(facts, min_size=6, max_size=24).map(
+    lambda rows: KnowledgeBase.from_facts([*rows, *((e, "q", e) for e in ENTITIES), ("a", "p", "b")]))
+steps = st.lists(st.builds(Step, st.sampled_from([P, Q]), st.booleans()), min_size=1, max_size=5)
+chains = steps.map(lambda moves: Rule(Head.of(P), Statement(X, tuple(moves), Y), True))
+# Close to one another and far apart: what decides is sometimes the sum of many weak rules.
+weights = st.sampled_from([0.01, 0.1, 0.100000001, 0.2, 0.3, 0.5, 0.9, 0.99, 1.0])
+shares = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+weighings = st.lists(st.tuples(shares, shares), min_size=len(KINDS), max_size=len(KINDS)).map(tuple)
+aggregations = st.one_of(
+    st.sampled_from([Aggregation("noisy-or", 2), Aggregation("noisy-or", 5), Aggregation("noisy-or", 0),
+                     Aggregation("max")]),
+    st.builds(Aggregation, st.just("noisy-or"), st.integers(1, 3), weighings))
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn, kb: KnowledgeBase) -> RuleSet:
+    found = draw(st.lists(chains, min_size=1, max_size=12, unique=True))
+    of = RuleSet.of(kb, [ScoredRule(rule, RuleStats(1, 2, 3, 2), draw(weights)) for rule in found])
+    excluded = (Exclusion(P, Step(Q, False), 9.0, 5),) if draw(st.booleans()) else ()
+    return replace(of, aggregation=draw(aggregations), exclusions=excluded)
+
+
+@settings(deadline=None, max_examples=150)
+@given(bases, st.data(), st.booleans())
+def test_ranks_are_those_of_the_whole_evidence(kb: KnowledgeBase, data: st.DataObject, hide: bool) -> None:
+    ranker = Ranker(data.draw(rule_sets(kb)), kb, threads=1)
+    target = kb.predicate_id(P)
+    pairs = np.array([(target, s, o) for s in range(3) for o in range(kb.num_entities)], np.int32)
+    asked = Facts(*pairs.T)
+    known = kb.facts + asked[np.array(data.draw(st.lists(st.integers(0, len(asked) - 1), max_size=4)), np.int64)]
+    ranks = ranker.rank(asked, known, hide)
+    own = {(int(s), int(o)) for s, o in zip(kb.facts.of(target).subject, kb.facts.of(target).object)}
+    answers = known.of(target)
+    for fact, direction, above, tied in zip(ranks.fact, ranks.direction, ranks.above, ranks.tied):
+        ends = (int(asked.subject[fact]), int(asked.object[fact]))
+        query, answer = ends[direction], ends[1 - direction]
+        scores = score(ranker.evidence(target, direction, query, answer if hide and ends in own else -1))
+        sides = (answers.subject, answers.object)
+        rivals = np.setdiff1d(np.arange(kb.num_entities), [*sides[1 - direction][sides[direction] == query], answer])
+        assert above == (scores[rivals] > scores[answer]).sum()
+        assert tied == (scores[rivals] == scores[answer]).sum() + 1
+
+
+def chain_base() -> tuple[KnowledgeBase, RuleSet]:
+    """p(a, b) has a strong rule of one step; from a, three steps of q lead to d."""
+    kb = KnowledgeBase.from_facts([("a", "r", "b"), ("a", "q", "x"), ("x", "q", "y"), ("y", "q", "d"), ("e", "p", "f")])
+    moves = {(Step(Predicate("r", 2)),): 0.9, (Step(Q),) * 3: 0.2}
+    rules = [ScoredRule(Rule(Head.of(P), Statement(X, steps, Y), True), RuleStats(1, 2, 3, 2), weight)
+             for steps, weight in moves.items()]
+    return kb, RuleSet.of(kb, rules, Aggregation("noisy-or", 5))
+
+
+def totals_at_a(answer: str, margin: int) -> dict[str, int]:
+    kb, rules = chain_base()
+    ranker = Ranker(rules, kb, threads=1)
+    layout, _ = ranker.target_plan(kb.predicate_id(P), 0)
+    space = ranker.pool.scratch()
+    known, wanted = kb.entities.id("a"), np.array([kb.entities.id(answer)], np.int32)
+    score_until_settled(ranker.edges, layout, ranker.is_unary, known, -1, 5, False, np.zeros((0, 2), np.int64), wanted,
+                        wanted[:0], margin * layout.weight[0], space)
+    return {name: int(space.total[kb.entities.id(name)]) for name in "bd"}
+
+
+def test_a_chain_that_cannot_change_the_rank_is_not_walked() -> None:
+    assert totals_at_a("b", 1)["d"] == 0 < totals_at_a("b", 1)["b"]
+    assert totals_at_a("b", 100)["d"] > 0  # with so much weight it could have
+    assert totals_at_a("d", 1)["d"] > 0  # the answer itself
+
+
+def test_what_is_still_to_come() -> None:
+    weight = np.array([UNIT, UNIT // 2, 0])
+    assert most_to_come(np.array([900, 400, 200, 100]), 1, weight) == 400 + 100
+    assert most_to_come(np.array([900, 400]), 1, weight) == 400
+    totals = np.array([500, 100, 0]) << 30
+    answer, none = np.array([0], np.int32), np.zeros(0, np.int32)
+    assert is_settled(totals, answer, none, 300 << 30)
+    assert not is_settled(totals, answer, none, 410 << 30)
+    assert is_settled(totals, answer, np.array([1], np.int32), 410 << 30)  # a known answer is no rival
+    assert is_settled(totals, np.array([1], np.int32), np.array([2], np.int32), 300 << 30)  # one above stays above
+    close = np.array([500, 520, 0]) << 30
+    assert is_settled(close, answer, none, 10 << 30)
+    assert not is_settled(close, answer, none, 50 << 30)  # the answer may still come to stand first
