@@ -21,8 +21,9 @@ from .answers import is_guarded
 from .bits import ALL, pack, row_counts
 from .evaluator import Evaluator
 from .frontier import Queries
+from .kept import Kept, Outgrown
 from .lines import Hidden, IdHead, IdLine
-from .pairs import Kept, Outgrown, Pairs, among, combined, truth_of
+from .pairs import Pairs, among, combined, truth_of
 from .sets import Sets
 from .statistics import fact_keys, matching, rule_stats, target_facts
 from .threads import one_torch_thread

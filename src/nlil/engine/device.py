@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import version
+
 from ..errors import ConfigError
 
 
 def resolve_device(name: str) -> str:
     """`auto` takes a GPU where there is one; asking for one that is not there is an error."""
-    import torch
-
     if name not in ("auto", "cpu", "cuda"):
         raise ConfigError(f"device: expected auto, cpu or cuda, got {name!r}", "device")
-    found = torch.cuda.is_available()
+    found = name != "cpu" and _has_gpu()
     if name == "cuda" and not found:
         raise ConfigError("device: cuda was asked for, but torch finds no GPU here; use --device cpu or auto", "device")
-    return "cuda" if found and name != "cpu" else "cpu"
+    return "cuda" if found else "cpu"
+
+
+def _has_gpu() -> bool:
+    """To import torch takes seconds; a build that knows no GPU need not be asked."""
+    if "torch" not in sys.modules and version("torch").endswith("+cpu"):
+        return False
+    import torch
+
+    return torch.cuda.is_available()

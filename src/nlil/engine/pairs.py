@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..data.arrays import Longs, Mask
-from ..errors import LimitError
 from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
 from .answers import given_queries, is_guarded, walk_open
 from .bits import Words, look_up, pack, whole_rows
 from .evaluator import Evaluator
 from .frontier import Queries, Rows
+from .kept import Kept, Outgrown
 from .lines import X_NODE, Y_NODE, Hidden, IdLine
 from .sets import Sets
 
@@ -24,12 +23,6 @@ MOST_PAIRS = 2**26
 """Pairs of entities that are kept as bits; beyond, and and or of the few that hold cost less."""
 STATEMENTS = 64
 """Statements whose answers the memory budget should hold at least: one with larger answers is not kept."""
-
-Made = TypeVar("Made", bound=np.ndarray)
-
-
-class Outgrown(Exception):
-    """The answers of a statement, or the pairs that a rule ranges over, are too many to be kept."""
 
 
 def combined(formula: Formula, leaf: Callable[[Statement], np.ndarray], true: Any) -> np.ndarray:
@@ -47,32 +40,6 @@ def combined(formula: Formula, leaf: Callable[[Statement], np.ndarray], true: An
             return value
         case _:
             return np.asarray(true)
-
-
-class Kept:
-    """Arrays by name; beyond a number of bytes those not used for longest are forgotten."""
-
-    def __init__(self, budget: int) -> None:
-        self.budget, self.used = budget, 0
-        self.arrays: OrderedDict[Any, np.ndarray | None] = OrderedDict()
-
-    def get(self, name: Any, make: Callable[[], Made]) -> Made:
-        """What `make` gives for this name. An Outgrown is remembered too: it took long to find out."""
-        if name not in self.arrays:
-            try:
-                made: np.ndarray | None = make()
-            except (Outgrown, LimitError):
-                made = None
-            self.arrays[name] = made
-            self.used += 0 if made is None else made.nbytes
-            while self.used > self.budget and len(self.arrays) > 1:
-                _, old = self.arrays.popitem(last=False)
-                self.used -= 0 if old is None else old.nbytes
-        self.arrays.move_to_end(name)
-        found: Any = self.arrays[name]
-        if found is None:
-            raise Outgrown
-        return found
 
 
 class Pairs:

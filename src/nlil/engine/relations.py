@@ -11,8 +11,9 @@ from ..errors import LimitError
 from ..logic.rule import Rule
 from .bits import ALL, Words, look_up, pack
 from .evaluator import Evaluator
+from .kept import Outgrown
 from .lines import X_NODE, IdHead
-from .pairs import Outgrown, Pairs, combined
+from .pairs import Pairs, combined
 from .threads import one_torch_thread
 
 

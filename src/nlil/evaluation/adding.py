@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import Facts
 from ..engine.kernels import compiled
 from ..engine.lines import X_NODE, Y_NODE
-from ..engine.relations import Relations
 from ..engine.walk import NO_LIMIT
 from ..rules import RuleSet
 from .evidence import evidence, tie_bounds
@@ -26,6 +25,9 @@ from .general import general_evidence
 from .plan import Plan
 from .ranking import Answers, Ranker
 from .scoring import ScoreSpace, clear, collect, sink, sum_up, weighed
+
+if TYPE_CHECKING:
+    from ..engine.relations import Relations
 
 LEAST_FACTS = 50
 """Validation facts of a target; with fewer, no rule is tried."""

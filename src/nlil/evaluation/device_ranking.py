@@ -22,15 +22,13 @@ from ..engine.kernels import compiled
 from ..engine.walk import NO_LIMIT, WalkSpace, reach
 from .device_exclusions import KnownAnswers, exclude
 from .evidence import SHIFT, UNIT
-from .plan import Plan
+from .plan import MOST_WALKED, Plan
 
 if TYPE_CHECKING:
     from .ranking import Ranker
 
 BYTES_PER_PATH = 96
 BLOCK = 32
-MOST_WALKED = 16
-"""Chains of a plan that the CPU walks for the device; with more it scores them too, in less time than moving takes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
-from ..engine.evaluator import Evaluator
 from ..engine.lines import X_NODE, Y_NODE
-from ..engine.relations import Relations
 from ..logic.rule import Rule
 from ..rules import RuleSet
 from .evidence import evidence
+
+if TYPE_CHECKING:
+    from ..engine.evaluator import Evaluator
+    from ..engine.relations import Relations
 
 NOTHING = np.zeros((0, 2), np.int64)
 FEW = 64
@@ -33,6 +36,9 @@ def general_evidence(rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, h
         for _ in known:
             yield NOTHING
         return
+    from ..engine.evaluator import Evaluator  # imports torch, which most rule sets do not need
+    from ..engine.relations import Relations
+
     evaluator = Evaluator(kb, memory=memory) if relations is None else relations.evaluator
     crisp = kb.facts.weight is None
     if crisp and relations is None and FEW * len(known) >= kb.num_entities:

@@ -13,7 +13,6 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..engine.edges import EdgeIndex, edge_index
-from ..engine.evaluator import Evaluator
 from ..engine.kernels import compiled
 from ..engine.pool import Pool
 from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
@@ -134,6 +133,8 @@ class MemberScorer:
         general = np.isin(rules.head, self.targets)
         general[: rules.num_lines] &= ~lines
         self.general = np.flatnonzero(general)
+        from ..engine.evaluator import Evaluator  # imports torch
+
         self.evaluator = Evaluator(kb, memory=memory)
         self.strongest_only = rules.aggregation.kind == "max"
         self.top = 1 if self.strongest_only else rules.aggregation.top

@@ -30,6 +30,9 @@ from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
 from ..rules.ruleset import KINDS, Aggregation
 from .evidence import UNIT, evidence, weighed
 
+MOST_WALKED = 16
+"""Chains of a plan that the CPU walks for a GPU; with more it scores them too, in less time than moving takes."""
+
 
 class Plan(NamedTuple):
     code: int

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,20 +15,22 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..engine.device import resolve_device
 from ..engine.edges import EdgeIndex, edge_index
-from ..engine.evaluator import Evaluator
 from ..engine.kernels import compiled
 from ..engine.pool import Pool
-from ..engine.relations import Relations
 from ..progress import Progress, silent
 from ..rules import RuleSet
+from ..rules.coding import NO_STEP
 from ..rules.exclusion import by_code
 from ..rules.ruleset import KINDS
 from .asked import Answers, Asked, Group, Task, known_rows, queries_done
 from .evidence import score, tie_bounds
 from .general import general_evidence
-from .plan import Plan, Shapes, TargetRules, bodies, excluded_codes, plan, shapes, unary_mask
+from .plan import MOST_WALKED, Plan, Shapes, TargetRules, bodies, excluded_codes, plan, shapes, unary_mask
 from .scoring import ScoreSpace, clear, count_ranks, score_query, score_space
-from .settling import score_until_settled
+from .settling import SHORT, score_until_settled
+
+if TYPE_CHECKING:
+    from ..engine.relations import Relations
 
 BLOCK = 32
 """Queries of one task."""
@@ -70,7 +73,9 @@ class Ranker:
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30,
                  device: str = "cpu") -> None:
-        self.rules, self.kb, self.memory, self.device = rules, kb, memory, resolve_device(device)
+        self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
+        if device != "auto":
+            resolve_device(device)  # who asks for one that is not there learns it now
         self.edges: EdgeIndex = edge_index(kb)
         self._bodies = bodies(self.edges)
         self.is_unary = unary_mask(kb)
@@ -86,7 +91,12 @@ class Ranker:
     @cached_property
     def relations(self) -> Relations | None:
         """For rules that only the general engine can evaluate: their statements, answered once for all queries."""
-        return Relations(Evaluator(self.kb, memory=self.memory)) if len(self.rules.general) else None
+        if not len(self.rules.general):
+            return None
+        from ..engine.evaluator import Evaluator  # imports torch
+        from ..engine.relations import Relations
+
+        return Relations(Evaluator(self.kb, memory=self.memory))
 
     def rows_of(self, target: int) -> Longs:
         """Rows of the whole set whose head is the predicate id `target`."""
@@ -129,7 +139,7 @@ class Ranker:
         # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
         own = known_rows(facts, self.kb.facts, self.kb.num_entities) if hide else np.zeros(len(facts), bool)
         results = [np.zeros((5, 0), np.int64)]
-        if self.device == "cuda":
+        if self._uses_device(facts):
             on_device, groups = self._on_device(groups, facts, known, own)
             results.append(np.concatenate((on_device, np.ones_like(on_device[:1]))))
         counts = np.zeros((3, 2, len(facts)), np.int64)
@@ -146,6 +156,15 @@ class Ranker:
             results.append(np.concatenate((which, counts[:, direction, rows])))
         return Ranks(*np.concatenate(results, axis=1))
 
+    def _uses_device(self, facts: Facts) -> bool:
+        """Where the CPU must rank most facts, it has done so with all of them before a GPU, or torch, has started."""
+        if self.device == "cpu":
+            return False
+        is_long = (self.rules.steps != NO_STEP).sum(axis=1) > SHORT
+        walked = np.bincount(self.rules.head[: self.rules.num_lines][is_long], minlength=self.kb.num_predicates)
+        left = int(np.count_nonzero(walked[facts.predicate] > MOST_WALKED))
+        return 2 * left <= len(facts) and resolve_device(self.device) == "cuda"
+
     def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
         """Ranks of the groups that the GPU can do, and the groups left for the CPU."""
         from .device_ranking import DeviceRanker, Queries, fits
@@ -158,9 +177,7 @@ class Ranker:
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
             there.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
-        if sum(len(rows) for *_, rows in rest) > sum(len(group.rows) for group in there):
-            there, rest = [], groups  # the CPU must rank most of them: it has done so before the GPU has started
-        return DeviceRanker(self, self.device).rank(there, known, self.memory), rest
+        return DeviceRanker(self, "cuda").rank(there, known, self.memory), rest
 
     def groups(self, facts: Facts) -> Iterator[Group]:
         """(target, direction, rows of its facts), one target after the other."""

@@ -192,6 +192,7 @@ def collect(edges, plan, is_unary, known, hidden_end, top, most_steps, extra, sp
 
 @compiled
 def sum_up(edges, plan, known, hidden_end, strongest_only, space, touched):
+    """space.total of every candidate."""
     base = weighed(plan.back_prior[known], plan.prior_weight)
     if strongest_only:
         for b in range(edges.num_entities):
@@ -199,16 +200,25 @@ def sum_up(edges, plan, known, hidden_end, strongest_only, space, touched):
     else:
         for b in range(edges.num_entities):
             space.total[b] = base + plan.weighed_prior[b]
+    sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched)
+
+
+@compiled
+def sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched):
+    """space.total of the candidates that have rules, where those of the others are there already."""
+    base = weighed(plan.back_prior[known], plan.prior_weight)
     for i in range(touched):
         b = space.touched[i]
         if strongest_only:
-            space.total[b] = max(space.total[b], space.strongest[b, 0, 0])
+            space.total[b] = max(base, plan.weighed_prior[b], space.strongest[b, 0, 0])
             continue
+        total = base + plan.weighed_prior[b]
         for k in range(space.strongest.shape[1]):
             for j in range(space.strongest.shape[2]):
                 if space.strongest[b, k, j] == 0:
                     break
-                space.total[b] += weighed(space.strongest[b, k, j], plan.weight[k, j])
+                total += weighed(space.strongest[b, k, j], plan.weight[k, j])
+        space.total[b] = total
     _exclude(edges, plan, known, hidden_end, space.total)
 
 
@@ -242,5 +252,5 @@ def count_ranks(total, answer, known_answers, low, high):
     return above, tied
 
 
-__all__ = ["ScoreSpace", "chain", "clear", "collect", "count_ranks", "score_query", "score_space", "sink", "sum_up",
-           "weighed"]
+__all__ = ["ScoreSpace", "chain", "clear", "collect", "count_ranks", "score_query", "score_space", "sink",
+           "sum_touched", "sum_up", "weighed"]

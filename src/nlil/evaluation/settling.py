@@ -12,7 +12,7 @@ import numpy as np
 from ..engine.kernels import compiled
 from ..engine.walk import NO_LIMIT
 from .evidence import RESOLUTION, SCALE
-from .scoring import chain, collect, sum_up, weighed
+from .scoring import chain, collect, sum_touched, sum_up, weighed
 
 SHORT = 2
 """Steps of the chains that are always walked."""
@@ -34,19 +34,20 @@ def score_until_settled(edges, plan, is_unary, known, hidden_end, top, strongest
         return touched, True
     no_group = np.zeros(len(is_unary), np.bool_)
     touched = collect(edges, plan, is_unary, known, hidden_end, top, SHORT, extra, space)
+    sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
     looked, walked = np.int64(2**62), False
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] <= SHORT:
             continue
         left = most_to_come(plan.chain_evidence, i, weight)
         if 2 * left <= looked:  # to look takes time too: not at every chain
-            sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+            sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched)
             if is_settled(space.total, answers, known_answers, left):
                 return touched, walked
             looked = left
         touched = chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, touched)
         walked = True
-    sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+    sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched)
     return touched, walked
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..engine.evaluator import Evaluator
-from ..engine.relations import Relations
 from ..evaluation.adding import LEAST_FACTS, helpful, is_gain
 from ..evaluation.ranking import Ranker
 from ..progress import Progress, Stop, silent
@@ -44,6 +42,9 @@ def with_conjunctions(kb: KnowledgeBase, rules: RuleSet, targets: Ids, valid: Fa
     if kb.num_entities > MOST_ENTITIES:
         return Added(rules, (f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes "
                              f"memory; they are looked for with up to {MOST_ENTITIES:,}",))
+    from ..engine.evaluator import Evaluator  # imports torch
+    from ..engine.relations import Relations
+
     search = Conjunctions(kb, body, options)
     ranker = Ranker(rules, kb, options.threads, options.memory)
     relations = Relations(Evaluator(kb, memory=options.memory))

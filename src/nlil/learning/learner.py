@@ -15,14 +15,12 @@ from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..engine.device import resolve_device
 from ..engine.edges import edge_index, num_paths
-from ..engine.evaluator import Evaluator
-from ..engine.statistics import rule_stats
 from ..errors import NlilError
 from ..evaluation.fidelity import Fidelity
 from ..evaluation.weighing import fitted
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
-from ..neural.search import Found
+from ..neural.found import Found
 from ..progress import Progress, Stop, silent
 from ..rules import Exclusion, RuleSet
 from ..rules.ruleset import Aggregation
@@ -156,9 +154,8 @@ class Learner:
 
     def _count_options(self, kb: KnowledgeBase, stop: Stop, can_try: bool) -> CountOptions:
         config = self.config
-        device = resolve_device(config.device)
-        if config.device == "auto" and is_small(kb):
-            device = "cpu"  # done before a GPU has started
+        # A small base is counted before a GPU, or torch, has started.
+        device = "cpu" if config.device == "auto" and is_small(kb) else resolve_device(config.device)
         return CountOptions(
             max_length=config.max_length,
             tried_length=config.tried_length if can_try and config.tried_length > config.max_length else 0,
@@ -227,6 +224,9 @@ class Learner:
 
     def _against(self, kb: KnowledgeBase, rules: RuleSet, negatives: Facts, stop: Stop, progress: Progress) -> RuleSet:
         """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
+        from ..engine.evaluator import Evaluator  # imports torch
+        from ..engine.statistics import rule_stats
+
         evaluator = Evaluator(kb, memory=self.config.memory)
         kept = []
         for row in range(len(rules)):

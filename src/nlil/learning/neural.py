@@ -10,8 +10,8 @@ from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..engine.device import resolve_device
+from ..neural.found import Found
 from ..neural.options import NeuralOptions
-from ..neural.search import Found, neural_rules
 from ..progress import Progress, Stop
 from ..rules import RuleSet
 from ..rules.coding import FREE, NO_STEP
@@ -47,6 +47,8 @@ def search_neural(kb: KnowledgeBase, targets: Ids, config: LearnerConfig, splits
         hints = {int(t): _hint(counted, int(t), kb.num_codes) for t in targets}
     if not len(targets):
         return Found(RuleSet.empty(kb))
+    from ..neural.search import neural_rules  # imports torch
+
     allowed = allowed_predicates(kb, config) if config.body or config.not_body else None
     negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
     found = neural_rules(kb, targets.tolist(), neural_options(config, stop), allowed, negatives,

@@ -7,7 +7,6 @@ each with one thread, so that the number of threads changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any, Protocol
@@ -24,6 +23,7 @@ from ..progress import Progress, silent
 from ..rules import RuleSet
 from .candidates import Judge
 from .chains import chain_codes, count_chains, longest_chain
+from .found import Found
 from .group import Group
 from .neighbours import Parts
 from .options import NeuralOptions
@@ -45,19 +45,6 @@ class Store(Protocol):
     def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None: ...
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None: ...
-
-
-@dataclass
-class Found:
-    """Rules with statistics, how training went, and the attentions of the best restart of each target.
-
-    `best` is the preferred single rule of each target.
-    """
-
-    rules: RuleSet
-    best: dict[int, ScoredRule] = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
-    attentions: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, allowed: set[int] | None = None,

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..engine.edges import EdgeIndex
-from ..engine.pairs import Kept
+from ..engine.kept import Kept
 from ..logic.formula import Statement, X, Y
 from ..logic.rule import SMOOTHING
 from ..rules.coding import FREE, NO_STEP
