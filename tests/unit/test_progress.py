@@ -22,3 +22,10 @@ def test_a_part_ends_with_the_whole() -> None:
     whole.set()
     assert part()
     assert whole()
+
+
+def test_a_limit_of_time_is_that_of_the_whole_too() -> None:
+    assert not Stop().is_timed
+    assert not Stop().part(0.5).is_timed
+    assert Stop(9.0).is_timed
+    assert Stop(whole=Stop(9.0)).is_timed

@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 
+_stamps: dict[Any, str] = {}
+"""What each compiled function was made of."""
+
 
 def compiled(function: Any) -> Any:
-    """Compile to machine code that releases the interpreter lock; the result is cached on disk."""
-    return numba.njit(nogil=True, cache=True)(function)
+    """Compile to machine code that releases the interpreter lock; the result is cached on disk.
+
+    The cache of numba looks at the file of a function, not at what other files bring into it: without a stamp of our
+    own a function would go on with the old code of one that has changed since.
+    """
+    made: Any = numba.njit(nogil=True, cache=True)(function)
+    _stamps[made] = _stamp(function)
+    with suppress(AttributeError):  # a version of numba that keeps its cache otherwise, or no place to keep one
+        made._cache._cache_file._source_stamp = _stamps[made]
+    return made
+
+
+def _stamp(function: Any) -> str:
+    """The file of a function, and the compiled functions and constants that the file has from others."""
+    parts = [_content(function.__code__.co_filename)]
+    for name, value in sorted(function.__globals__.items()):
+        if isinstance(value, int | float | str | tuple | np.generic) and name.isupper():
+            parts.append(f"{name} = {value!r}")
+        elif isinstance(value, numba.core.dispatcher.Dispatcher) and value in _stamps:
+            parts.append(f"{name}: {_stamps[value]}")
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _content(path: str) -> str:
+    try:
+        return sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return path  # typed at a prompt: there is no file
 
 
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number

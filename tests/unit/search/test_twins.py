@@ -6,7 +6,7 @@ import numpy as np
 
 from nlil.data.kb import KnowledgeBase
 from nlil.engine.edges import edge_index, num_paths
-from nlil.search.longer import most_candidates
+from nlil.search.longer import by_effort, most_candidates
 from nlil.search.twins import SPELLED, spellings, twin_of
 
 
@@ -54,3 +54,11 @@ def test_paths_over_two_names_are_one() -> None:
 def test_few_facts_have_few_candidates() -> None:
     assert most_candidates(np.array([10, 1_000, 2_000, 50_000]), 200).tolist() == [30, 100, 200, 200]
     assert most_candidates(np.array([10]), 400).tolist() == [60]  # raising the setting helps small targets too
+
+
+def test_what_leads_along_most_paths_is_counted_first() -> None:
+    facts = [(f"a{i}", "many", f"b{j}") for i in range(6) for j in range(6)] + [("a0", "one", "b0"), ("b0", "one", "c")]
+    kb = KnowledgeBase.from_facts(facts)
+    many, many_back, one = codes(kb, "many", "many'", "one")
+    bodies = np.array([[one, one, one], [many, one, one], [many, many_back, many], [one, many_back, one]], np.int32)
+    assert by_effort(edge_index(kb), bodies).tolist() == [2, 1, 3, 0]
