@@ -10,6 +10,7 @@ from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.ranking import Ranker
+from ..evaluation.settling import SHORT
 from ..progress import Progress, silent
 from ..rules import RuleSet
 from ..rules.coding import NO_STEP
@@ -74,7 +75,7 @@ def _reciprocal_ranks(kb: KnowledgeBase, rules: RuleSet, length: Longs, lengths:
         mine = found[-1].copy() if found else np.zeros((len(facts), 2))
         mine[again] = (1 / ranks.realistic[order]).reshape(-1, 2)
         found.append(mine)
-        if not done:
+        if not done and lengths[0] >= SHORT:
             again = np.asarray(np.broadcast_to(ranks.walked, len(order))[order].reshape(-1, 2).max(axis=1) > 0)
         progress("lengths", done + 1, len(lengths))
     return [mine.ravel() for mine in reversed(found)]

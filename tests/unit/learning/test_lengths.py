@@ -49,6 +49,18 @@ def test_a_useful_length_is_kept() -> None:
     assert "t(X, Y) :- p(X, Z1), q(Z1, Z2), r(Z2, Y)" in "\n".join(str(s.rule) for s in learned.rules)
 
 
+def test_two_steps_are_told_from_one() -> None:
+    """Chains of up to two steps settle ranks: that says nothing of ranks with one step only."""
+    rows = [(f"{x}{i}", k, f"{y}{i}") for i in range(500) for x, k, y in ("apb", "bqc", "atc")]
+    whole = KnowledgeBase.from_facts(rows)
+    held_out = np.flatnonzero(whole.facts.predicate == whole.predicate_id(whole.predicate("t")))[:250]
+    train = whole.with_facts(whole.facts[np.setdiff1d(np.arange(len(whole.facts)), held_out)])
+    rules = Learner(LearnerConfig().with_values(SETTINGS)).fit(train, ["t"]).rules
+    kept, notes = lengths.helpful_lengths(train, rules, whole.facts[held_out], 1, CountOptions())
+    assert len(kept) == len(rules) > 0
+    assert not notes
+
+
 def test_max_length_is_searched_whatever_validation_facts_say() -> None:
     assert longest(learn(500, True, max_length=3, tried_length=0)) == 3
 
