@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.evidence import UNIT, score
+from nlil.evaluation.plan import shapes
 from nlil.evaluation.ranking import Ranker
-from nlil.evaluation.settling import is_settled, most_to_come, score_until_settled
-from nlil.logic.formula import Statement, X, Y
+from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
+from nlil.logic.formula import TRUE, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
 from nlil.rules import Exclusion, RuleSet
+from nlil.rules.coding import NO_STEP
 from nlil.rules.ruleset import KINDS, Aggregation
+from property.engine_cases import KNOWS, LIKES, rules
+from property.engine_cases import bases as engine_bases
+from property.engine_cases import steps as any_steps
+from property.test_explanation import exclusions
+from property.test_weighing import lines
 
 P, Q = Predicate("p", 2), Predicate("q", 2)
 ENTITIES = "abcdefg"
@@ -64,6 +71,50 @@ def test_ranks_are_those_of_the_whole_evidence(kb: KnowledgeBase, data: st.DataO
         rivals = np.setdiff1d(np.arange(kb.num_entities), [*sides[1 - direction][sides[direction] == query], answer])
         assert above == (scores[rivals] > scores[answer]).sum()
         assert tied == (scores[rivals] == scores[answer]).sum() + 1
+
+
+any_chains = st.builds(lambda steps, distinct: Rule(Head.of(KNOWS), Statement(X, (Step(LIKES), *steps), Y), distinct),
+                       st.lists(any_steps, min_size=2, max_size=3), st.booleans())
+
+
+@st.composite
+def mixed_sets(draw: st.DrawFn, kb: KnowledgeBase) -> RuleSet:
+    """Long chains, with filters or not, beside rules of every other shape."""
+    found = draw(st.lists(any_chains, min_size=2, max_size=8, unique=True))
+    found += draw(st.lists(lines(), min_size=1, max_size=6, unique=True))
+    found += [r for r in draw(st.lists(rules(), max_size=3, unique=True)) if r.target == KNOWS]
+    priors = [r.head for r in found if r.body == TRUE]
+    found = [r for r in dict.fromkeys(found) if r.body != TRUE or priors.count(r.head) == 1]
+    of = RuleSet.of(kb, [ScoredRule(rule, RuleStats(1, 2, 3, 2), draw(weights)) for rule in found])
+    return replace(of, aggregation=draw(aggregations), exclusions=draw(exclusions))
+
+
+@settings(deadline=None, max_examples=60)
+@given(engine_bases(weighted=False, graphs=False), st.data())
+def test_beside_rules_of_other_shapes_too(kb: KnowledgeBase, data: st.DataObject) -> None:
+    of = data.draw(mixed_sets(kb))
+    ranker = Ranker(of, kb, threads=1)
+    target = kb.predicate_id(KNOWS)
+    pairs = np.array([(target, s, o) for s in range(2) for o in range(kb.num_entities)], np.int32)
+    asked = Facts(*pairs.T)
+    ranks = ranker.rank(asked, kb.facts)
+    length = np.concatenate(((of.steps != NO_STEP).sum(axis=1), np.zeros(len(of) - of.num_lines, np.int64)))
+    parts = shapes(of, ranker.is_unary)
+    without = np.ones(len(of), bool)
+    without[parts.chain[length[parts.chain] > SHORT]] = False
+    short = Ranker(of.take(without), kb, threads=1).rank(asked, kb.facts)
+    answers = kb.facts.of(target)
+    walked = np.broadcast_to(ranks.walked, len(ranks.fact))
+    for i, (fact, direction, above, tied) in enumerate(zip(ranks.fact, ranks.direction, ranks.above, ranks.tied)):
+        ends = (int(asked.subject[fact]), int(asked.object[fact]))
+        query, answer = ends[direction], ends[1 - direction]
+        scores = score(ranker.evidence(target, int(direction), query, -1))
+        sides = (answers.subject, answers.object)
+        rivals = np.setdiff1d(np.arange(kb.num_entities), [*sides[1 - direction][sides[direction] == query], answer])
+        assert above == (scores[rivals] > scores[answer]).sum()
+        assert tied == (scores[rivals] == scores[answer]).sum() + 1
+        if not walked[i]:
+            assert (above, tied) == (short.above[i], short.tied[i])
 
 
 def chain_base() -> tuple[KnowledgeBase, RuleSet]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 
 from ..errors import ConfigError
 
@@ -20,8 +21,9 @@ def resolve_device(name: str) -> str:
 
 def _has_gpu() -> bool:
     """To import torch takes seconds; a build that knows no GPU need not be asked."""
-    if "torch" not in sys.modules and version("torch").endswith("+cpu"):
-        return False
+    with suppress(PackageNotFoundError):  # torch may be a folder of sources
+        if "torch" not in sys.modules and version("torch").endswith("+cpu"):
+            return False
     import torch
 
     return torch.cuda.is_available()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -24,19 +25,29 @@ def compiled(function: Any) -> Any:
     made: Any = numba.njit(nogil=True, cache=True)(function)
     _stamps[made] = _stamp(function)
     with suppress(AttributeError):  # a version of numba that keeps its cache otherwise, or no place to keep one
-        made._cache._cache_file._source_stamp = _stamps[made]
+        file = made._cache._cache_file
+        file._source_stamp = (file._source_stamp, _stamps[made])
     return made
 
 
 def _stamp(function: Any) -> str:
-    """The file of a function, and the compiled functions and constants that the file has from others."""
-    parts = [_content(function.__code__.co_filename)]
+    """The file of a function, the compiled functions and constants that the file has from others, and what the tuples
+    look like that it may be given: their fields are places to the compiled code, without names."""
+    parts = [_content(function.__code__.co_filename), _layouts()]
     for name, value in sorted(function.__globals__.items()):
         if isinstance(value, int | float | str | tuple | np.generic) and name.isupper():
             parts.append(f"{name} = {value!r}")
         elif isinstance(value, numba.core.dispatcher.Dispatcher) and value in _stamps:
             parts.append(f"{name}: {_stamps[value]}")
     return sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _layouts() -> str:
+    """The named tuples of the package."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
+    found = (re.findall(r"^class \w+\(NamedTuple\):\n(?:(?: {4}.*)?\n)+", text, re.MULTILINE) for text in texts)
+    return sha256("".join(layout for some in found for layout in some).encode()).hexdigest()
 
 
 @cache

@@ -157,13 +157,14 @@ class Ranker:
         return Ranks(*np.concatenate(results, axis=1))
 
     def _uses_device(self, facts: Facts) -> bool:
-        """Where the CPU must rank most facts, it has done so with all of them before a GPU, or torch, has started."""
-        if self.device == "cpu":
+        """Where the CPU must walk for most facts, it has ranked all of them before a GPU, or torch, has started."""
+        if self.device == "cpu" or not self.top:
             return False
-        is_long = (self.rules.steps != NO_STEP).sum(axis=1) > SHORT
-        walked = np.bincount(self.rules.head[: self.rules.num_lines][is_long], minlength=self.kb.num_predicates)
-        left = int(np.count_nonzero(walked[facts.predicate] > MOST_WALKED))
-        return 2 * left <= len(facts) and resolve_device(self.device) == "cuda"
+        rules, asked = self.rules, facts.predicate[~facts.is_unary]
+        long = np.flatnonzero(rules.steps[:, SHORT] != NO_STEP) if rules.steps.shape[1] > SHORT else np.zeros(0, int)
+        walked = np.bincount(rules.head[long], minlength=self.kb.num_predicates)
+        left = int(np.count_nonzero(walked[asked] > MOST_WALKED))
+        return 2 * left <= len(asked) and resolve_device(self.device) == "cuda"
 
     def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
         """Ranks of the groups that the GPU can do, and the groups left for the CPU."""

@@ -20,7 +20,8 @@ from .settling import score_until_settled
 CANDIDATES = 100
 """Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
 MARGIN = 4
-"""Long chains of a query are walked until they could not change its ranks even if they counted this many times."""
+"""Long chains of a query are walked until they could not change its ranks even if they counted this many times, all
+other kinds of rules at the weights that the search starts with: an estimate where the search goes far from those."""
 TIE = 1e-6
 """Scores that differ by less are tied; an answer with less is as good as one without evidence."""
 BLOCK = 256

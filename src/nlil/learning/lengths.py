@@ -9,6 +9,7 @@ import numpy as np
 from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..evaluation.plan import shapes, unary_mask
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
 from ..progress import Progress, silent
@@ -66,6 +67,8 @@ def _reciprocal_ranks(kb: KnowledgeBase, rules: RuleSet, length: Longs, lengths:
     """
     found: list[np.ndarray] = []
     again = np.ones(len(facts), bool)
+    others = shapes(rules, unary_mask(kb)).rest
+    can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # what is no chain is never walked as one
     for done, most in enumerate(reversed(lengths)):
         if options.stop is not None and options.stop():
             return []
@@ -75,7 +78,7 @@ def _reciprocal_ranks(kb: KnowledgeBase, rules: RuleSet, length: Longs, lengths:
         mine = found[-1].copy() if found else np.zeros((len(facts), 2))
         mine[again] = (1 / ranks.realistic[order]).reshape(-1, 2)
         found.append(mine)
-        if not done and lengths[0] >= SHORT:
+        if not done and can_tell:
             again = np.asarray(np.broadcast_to(ranks.walked, len(order))[order].reshape(-1, 2).max(axis=1) > 0)
         progress("lengths", done + 1, len(lengths))
     return [mine.ravel() for mine in reversed(found)]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from nlil.engine import kernels
+
 INNER = """from nlil.engine.kernels import compiled
 LIMIT = 10
 @compiled
@@ -47,3 +49,16 @@ def test_what_changed_in_another_file_is_compiled_again(old: str, new: str, valu
     assert run(tmp_path) == [8, 1]  # from the disk
     write(tmp_path, INNER.replace(old, new))
     assert run(tmp_path) == [value, 0]
+
+
+def test_a_tuple_with_other_fields_is_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Fields are places to compiled code: where two are swapped it would read the wrong one."""
+    stamps = []
+    for fields in ("    one: int\n    two: int\n", "    two: int\n    one: int\n"):
+        (tmp_path / "engine").mkdir(exist_ok=True)
+        (tmp_path / "tuples.py").write_text(f"class Pair(NamedTuple):\n{fields}\n\nx = 1\n", encoding="utf-8")
+        monkeypatch.setattr(kernels, "__file__", str(tmp_path / "engine" / "kernels.py"))
+        kernels._layouts.cache_clear()
+        stamps.append(kernels._stamp(run))
+    kernels._layouts.cache_clear()
+    assert stamps[0] != stamps[1]
