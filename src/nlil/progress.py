@@ -35,8 +35,14 @@ class Stop:
         return Stop(max(share * (self._deadline - time.monotonic()), 1e-6), whole=self)
 
     @property
+    def left(self) -> float:
+        """Seconds until it is late; infinite without a limit."""
+        mine = float("inf") if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+        return mine if self._whole is None else min(mine, self._whole.left)
+
+    @property
     def is_timed(self) -> bool:
-        return self._deadline is not None or (self._whole is not None and self._whole.is_timed)
+        return self.left < float("inf")
 
     def set(self) -> None:
         self._event.set()

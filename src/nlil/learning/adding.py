@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,9 @@ from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..search.conjunctions import MOST_ENTITIES, Conjunctions
 from ..search.options import CountOptions
+
+MOST_TIME = 0.6
+"""Share of the time left that conjunctions may take, at the pace of the targets so far: to weigh rules brings more."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,14 @@ def with_conjunctions(kb: KnowledgeBase, rules: RuleSet, targets: Ids, valid: Fa
     ranker = Ranker(rules, kb, options.threads, options.memory)
     relations = Relations(Evaluator(kb, memory=options.memory))
     known, parts, unseen = kb.facts + valid, [rules], [np.zeros(0)]
+    began = time.monotonic()
     for done, target in enumerate(asked):
         if stop is not None and stop():
             break
+        used = time.monotonic() - began
+        if done and stop is not None and used * len(asked) / done > MOST_TIME * (used + stop.left):
+            stop.cut = True
+            return Added(rules, ("conjunctions left out: they would have taken most of the time left",))
         tried = RuleSet.of(kb, search.proposals(rules, target, most))
         if len(tried):
             found = helpful(ranker, relations, target, valid.of(target), known, tried, options.seed)

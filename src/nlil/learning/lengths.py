@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.plan import shapes, unary_mask
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
 from ..rules import RuleSet
 from ..rules.coding import NO_STEP
 from ..search.options import CountOptions
@@ -20,6 +21,8 @@ from ..search.options import CountOptions
 LEAST_FACTS = 200
 """Validation facts; with fewer, longer chains are not looked for."""
 MOST_FACTS = 2_000
+FEWER, MOST_TIME = 4, 0.4
+"""With a limit of time so many times fewer facts are asked for, where all would take more than this share of it."""
 ERRORS = 1.0
 """What the longer chains must add to the mean reciprocal rank, in standard errors."""
 
@@ -65,20 +68,43 @@ def _reciprocal_ranks(kb: KnowledgeBase, rules: RuleSet, length: Longs, lengths:
 
     The longest come first: most ranks are the same without any long chain, and are not asked for again.
     """
-    found: list[np.ndarray] = []
-    again = np.ones(len(facts), bool)
     others = shapes(rules, unary_mask(kb)).rest
     can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # what is no chain is never walked as one
+    known, found = kb.facts + valid, list[np.ndarray]()
+    again = np.ones(len(facts), bool)
     for done, most in enumerate(reversed(lengths)):
         if options.stop is not None and options.stop():
             return []
         ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory)
-        ranks = ranker.rank(facts[again], kb.facts + valid)
-        order = np.lexsort((ranks.direction, ranks.fact))
+        if not done:
+            facts = _in_time(ranker, facts, known, len(lengths), options.stop)
+            again = np.ones(len(facts), bool)
+        reciprocal, walked = _ranked(ranker, facts[again], known)
         mine = found[-1].copy() if found else np.zeros((len(facts), 2))
-        mine[again] = (1 / ranks.realistic[order]).reshape(-1, 2)
+        mine[again] = reciprocal
         found.append(mine)
         if not done and can_tell:
-            again = np.asarray(np.broadcast_to(ranks.walked, len(order))[order].reshape(-1, 2).max(axis=1) > 0)
+            again = walked
         progress("lengths", done + 1, len(lengths))
     return [mine.ravel() for mine in reversed(found)]
+
+
+def _ranked(ranker: Ranker, facts: Facts, known: Facts) -> tuple[np.ndarray, Mask]:
+    """(facts, directions): 1 / rank; and which facts have a rank that long chains may change."""
+    ranks = ranker.rank(facts, known)
+    order = np.lexsort((ranks.direction, ranks.fact))
+    walked = np.broadcast_to(ranks.walked, len(order))[order].reshape(-1, 2).max(axis=1, initial=0) > 0
+    return (1 / ranks.realistic[order]).reshape(-1, 2), np.asarray(walked)
+
+
+def _in_time(ranker: Ranker, facts: Facts, known: Facts, times: int, stop: Stop | None) -> Facts:
+    """All of the facts, or one of FEWER where all would take most of the time left: to weigh rules brings more."""
+    if stop is None or not stop.is_timed:
+        return facts
+    few = facts[::FEWER]
+    began = time.monotonic()
+    _ranked(ranker, few, known)
+    if FEWER * times * (time.monotonic() - began) <= MOST_TIME * stop.left:
+        return facts
+    stop.cut = True
+    return few

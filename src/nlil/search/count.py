@@ -91,7 +91,7 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
     for length in range(3, options.chain_length + 1):
         # What is only tried leaves time for what comes after the counting.
         tried = length > options.max_length and options.stop is not None
-        mine = replace(options, stop=options.stop.part(1 / 2)) if tried and options.stop else options
+        mine = replace(options, stop=options.stop.part(1 / 3)) if tried and options.stop else options
         found.append(_longer(edges, facts, len(targets), length, mine, progress))
     if options.typed and len(edges.unary_predicate):
         found += _typed(kb, edges, facts, short, options, progress)

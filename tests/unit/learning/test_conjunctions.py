@@ -23,6 +23,7 @@ from nlil.learning.run import load_run, save_run
 from nlil.logic import parse_rule
 from nlil.logic.formula import And
 from nlil.logic.rule import RuleStats, ScoredRule
+from nlil.progress import Stop
 from nlil.rules import Exclusion, RuleSet
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules
@@ -139,3 +140,24 @@ def test_the_paper_has_none() -> None:
     assert LearnerConfig().with_values({"preset": "paper"}).conjunctions == 0
     with pytest.raises(ConfigError, match="conjunctions: expected 0 or more"):
         LearnerConfig().with_values({"conjunctions": -1})
+
+
+@pytest.mark.parametrize(("left", "is_found"), [(1e9, True), (0.0, False)])
+def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(left: float, is_found: bool) -> None:
+    class Short(Stop):
+        @property
+        def left(self) -> float:
+            return left
+
+    every = rows()
+    every += [(s, "u", o) for s, p, o in every if p == "t"]
+    whole = KnowledgeBase.from_facts(every)
+    held_out = np.concatenate([np.flatnonzero(whole.facts.predicate == whole.predicate_id(whole.predicate(name)))[:60]
+                               for name in "tu"])
+    kb = whole.with_facts(whole.facts[~np.isin(np.arange(len(whole.facts)), held_out)])
+    config = LearnerConfig().with_values({"search": "count", "constants": False, "max_length": 2, "threads": 1,
+                                          "body": "near,far", "weigh": False, "aggregation_top": 1})
+    found = Learner(config).fit(kb, ["t", "u"], Splits(kb.facts, whole.facts[held_out]), stop=Short())
+    assert bool(conjunctions(found)) is is_found
+    assert any("most of the time left" in note for note in found.notes) is not is_found
+    assert found.partial is not is_found

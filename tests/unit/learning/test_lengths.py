@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from nlil.data.facts import Splits
+from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
+from nlil.evaluation.ranking import Ranker, Ranks
 from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import LEAST, WEAK, Learned, Learner, least_confidence
@@ -102,6 +104,30 @@ def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, mo
     kept, notes = lengths.helpful_lengths(kb, rules, splits.valid[:100], 2, CountOptions())
     assert (len(kept) == len(rules)) is is_kept
     assert bool(notes) is not is_kept
+
+
+@pytest.mark.parametrize(("left", "asked"), [(float("inf"), [250]), (1e9, [63, 250]), (1e-9, [63, 63])])
+def test_with_little_time_fewer_facts_are_asked_for(left: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
+                                                    ) -> None:
+    class Short(Stop):
+        @property
+        def left(self) -> float:
+            return left
+
+    class Counted(Ranker):
+        def rank(self, facts: Facts, *more: Any, **named: Any) -> Ranks:
+            seen.append(len(facts))
+            return super().rank(facts, *more, **named)
+
+    seen: list[int] = []
+    stop = Short()
+    kb, splits = chains(500, True)
+    rules = learn(500, True, max_length=3, tried_length=0).rules
+    monkeypatch.setattr(lengths, "Ranker", Counted)
+    kept, _ = lengths.helpful_lengths(kb, rules, splits.valid, 2, CountOptions(stop=stop))
+    assert len(kept) == len(rules)
+    assert seen[: len(asked)] == asked
+    assert stop.cut is (left < 1)
 
 
 def test_where_no_time_is_left_to_tell_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
