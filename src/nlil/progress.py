@@ -23,7 +23,8 @@ class Stop:
     """
 
     def __init__(self, seconds: float = 0.0, whole: Stop | None = None) -> None:
-        self._deadline = time.monotonic() + seconds if seconds else None
+        self._began = time.monotonic()
+        self._deadline = self._began + seconds if seconds else None
         self._event = threading.Event()
         self._whole = whole
         self.cut = False
@@ -39,6 +40,11 @@ class Stop:
         """Seconds until it is late; infinite without a limit."""
         mine = float("inf") if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
         return mine if self._whole is None else min(mine, self._whole.left)
+
+    @property
+    def used(self) -> float:
+        """Seconds since it was made."""
+        return time.monotonic() - self._began
 
     @property
     def is_timed(self) -> bool:

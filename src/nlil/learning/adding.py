@@ -17,8 +17,10 @@ from ..rules import RuleSet
 from ..search.conjunctions import MOST_ENTITIES, Conjunctions
 from ..search.options import CountOptions
 
-MOST_TIME = 0.6
-"""Share of the time left that conjunctions may take, at the pace of the targets so far: to weigh rules brings more."""
+LATE, MOST_TIME = 1 / 3, 0.75
+"""Share of a limit of time after which conjunctions are not begun, and share of the time left that they may take at the
+pace of the targets so far: to weigh rules, which comes after them, brings more."""
+NO_TIME = "conjunctions left out: they would have taken most of the time left"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ def with_conjunctions(kb: KnowledgeBase, rules: RuleSet, targets: Ids, valid: Fa
     if kb.num_entities > MOST_ENTITIES:
         return Added(rules, (f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes "
                              f"memory; they are looked for with up to {MOST_ENTITIES:,}",))
+    if stop is not None and stop.used > LATE * (stop.used + stop.left):
+        stop.cut = True
+        return Added(rules, (NO_TIME,))
     from ..engine.evaluator import Evaluator  # imports torch
     from ..engine.relations import Relations
 
@@ -60,7 +65,7 @@ def with_conjunctions(kb: KnowledgeBase, rules: RuleSet, targets: Ids, valid: Fa
         used = time.monotonic() - began
         if done and stop is not None and used * len(asked) / done > MOST_TIME * (used + stop.left):
             stop.cut = True
-            return Added(rules, ("conjunctions left out: they would have taken most of the time left",))
+            return Added(rules, (NO_TIME,))
         tried = RuleSet.of(kb, search.proposals(rules, target, most))
         if len(tried):
             found = helpful(ranker, relations, target, valid.of(target), known, tried, options.seed)

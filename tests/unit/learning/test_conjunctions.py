@@ -142,12 +142,17 @@ def test_the_paper_has_none() -> None:
         LearnerConfig().with_values({"conjunctions": -1})
 
 
-@pytest.mark.parametrize(("left", "is_found"), [(1e9, True), (0.0, False)])
-def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(left: float, is_found: bool) -> None:
+@pytest.mark.parametrize(("used", "left", "is_found"), [(0.0, 1e9, True), (0.0, 1e-9, False), (5e8, 9e8, False)])
+def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(used: float, left: float, is_found: bool
+                                                                          ) -> None:
     class Short(Stop):
         @property
         def left(self) -> float:
             return left
+
+        @property
+        def used(self) -> float:
+            return used
 
     every = rows()
     every += [(s, "u", o) for s, p, o in every if p == "t"]
