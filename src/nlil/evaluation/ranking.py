@@ -178,7 +178,7 @@ class Ranker:
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
             there.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
-        return DeviceRanker(self, "cuda").rank(there, known, self.memory), rest
+        return DeviceRanker(self, resolve_device(self.device)).rank(there, known, self.memory), rest
 
     def groups(self, facts: Facts) -> Iterator[Group]:
         """(target, direction, rows of its facts), one target after the other."""
