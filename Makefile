@@ -21,6 +21,7 @@ test: lint types unit
 
 lint: $(READY)
 	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check --quiet src tests
 
 types: $(READY)
 	$(BIN)/mypy

@@ -151,8 +151,11 @@ def stats(world: World, rule: Rule, negatives: Sequence[Fact] | None = None) -> 
     """(support, body size, head size, PCA body)."""
     world = world.crisp()
     support = body = head = pca = 0
-    with_fact = {f.arguments[0] for f in world.weight
-                 if f.predicate == rule.target and len({world.graph[e] for e in f.arguments}) == 1}
+    with_fact = {
+        f.arguments[0]
+        for f in world.weight
+        if f.predicate == rule.target and len({world.graph[e] for e in f.arguments}) == 1
+    }
     for query in queries(world, rule):
         if not is_head_tuple(world, rule, query):
             continue

@@ -92,8 +92,9 @@ def clingo(kb: KnowledgeBase, rules: Sequence[Rule]) -> Answers:
     for symbol in symbols:
         if symbol.name in ("entity", "graph") or symbol.name.startswith("absent_"):
             continue
-        predicate, *arguments = map(name, symbol.arguments) if symbol.name == "fact" else (
-            symbol.name, *map(name, symbol.arguments))
+        predicate, *arguments = (
+            map(name, symbol.arguments) if symbol.name == "fact" else (symbol.name, *map(name, symbol.arguments))
+        )
         found.add(Fact(Predicate(predicate, len(arguments)), tuple(arguments)))
     return [{fact for fact in found if fact.predicate == rule.target} for rule in rules]
 
@@ -105,8 +106,10 @@ def has_prolog() -> bool:
 def prolog(kb: KnowledgeBase, rules: Sequence[Rule], folder: Path) -> Answers:
     (folder / "facts.pl").write_text("".join(facts(kb, "prolog")), encoding="utf-8")
     (folder / "rules.pl").write_text("".join(f"{rule_text(rule, 'prolog')}\n" for rule in rules), encoding="utf-8")
-    goal = ("set_stream(user_output, encoding(utf8)), consult('facts.pl'), 'nlil:rules'('rules.pl'), "
-            "forall((member(N/A, [{}]), functor(G, N, A), G), (writeq(G), nl))")
+    goal = (
+        "set_stream(user_output, encoding(utf8)), consult('facts.pl'), 'nlil:rules'('rules.pl'), "
+        "forall((member(N/A, [{}]), functor(G, N, A), G), (writeq(G), nl))"
+    )
     targets = ", ".join(f"{atom_text(rule.target.name)}/{rule.target.arity}" for rule in rules)
     (folder / "goal.pl").write_text(f":- encoding(utf8).\n:- {goal.format(targets)}.\n:- halt.\n", encoding="utf-8")
     done = subprocess.run(["swipl", "-q", "goal.pl"], cwd=folder, capture_output=True, timeout=60, check=True)
@@ -116,4 +119,9 @@ def prolog(kb: KnowledgeBase, rules: Sequence[Rule], folder: Path) -> Answers:
 
 
 IN_PROCESS: dict[str, Callable[[KnowledgeBase, Sequence[Rule]], Answers]] = {
-    "sqlite": sqlite, "duckdb": duckdb, "oxigraph": oxigraph, "kuzu": kuzu, "clingo": clingo}
+    "sqlite": sqlite,
+    "duckdb": duckdb,
+    "oxigraph": oxigraph,
+    "kuzu": kuzu,
+    "clingo": clingo,
+}

@@ -15,8 +15,16 @@ EVIL = "<img src=x onerror=\"document.title='broken in'\">"
 UNICODE = "Zoë 漢字 'q' & Co"
 LONG = "wife" + "/married_to" * 20
 RENAMED = {"alice1": EVIL, "vera1": UNICODE}
-PLAIN = ("max_length=2", "constants=off", "typed=off", "min_support=2", "min_confidence=.01",
-         "aggregation=noisy-or", "aggregation_top=5", "search=count")
+PLAIN = (
+    "max_length=2",
+    "constants=off",
+    "typed=off",
+    "min_support=2",
+    "min_confidence=.01",
+    "aggregation=noisy-or",
+    "aggregation_top=5",
+    "search=count",
+)
 
 
 def learn_family(folder: Path, settings: tuple[str, ...] = PLAIN) -> Path:
@@ -56,10 +64,15 @@ def _columns(names: list[str], predicate: str) -> list[str]:
 
 def _scene(number: int) -> dict[str, object]:
     """A person wears a shirt, at the top left of the image; a wheel of a car is at the bottom right."""
+
     def thing(name: str, x: int, y: int, *relations: tuple[str, str]) -> dict[str, object]:
         links = [{"name": relation, "object": f"{number}{other}"} for relation, other in relations]
         return {"name": name, "x": x, "y": y, "w": 120, "h": 120, "attributes": [], "relations": links}
 
-    objects = {"p": thing("person", 20, 20, ("wearing", "s")), "s": thing("shirt", 30, 40),
-               "c": thing("car", 800, 400), "w": thing("wheel", 850, 440, ("of", "c"))}
+    objects = {
+        "p": thing("person", 20, 20, ("wearing", "s")),
+        "s": thing("shirt", 30, 40),
+        "c": thing("car", 800, 400),
+        "w": thing("wheel", 850, 440, ("of", "c")),
+    }
     return {"width": 1000, "height": 600, "objects": {f"{number}{key}": value for key, value in objects.items()}}

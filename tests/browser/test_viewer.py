@@ -191,8 +191,10 @@ def test_everything_is_within_reach_of_the_keyboard(page: Any, family_address: s
     assert page.evaluate("document.activeElement.closest('main') !== null")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
     assert float(outline.removesuffix("px")) >= 2
-    names = page.evaluate("[...document.querySelectorAll('input:not([type=hidden]), select, textarea, button, a')]"
-                          ".filter(e => !(e.labels?.length || e.textContent.trim() || e.ariaLabel)).length")
+    names = page.evaluate(
+        "[...document.querySelectorAll('input:not([type=hidden]), select, textarea, button, a')]"
+        ".filter(e => !(e.labels?.length || e.textContent.trim() || e.ariaLabel)).length"
+    )
     assert names == 0
 
 

@@ -23,8 +23,15 @@ def kin_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Few rules, all found exhaustively: what golden files show does not move when the search is tuned."""
-    settings = ("max_length=2", "constants=off", "typed=off", "min_support=2", "min_confidence=.01",
-                "aggregation=noisy-or", "aggregation_top=5")
+    settings = (
+        "max_length=2",
+        "constants=off",
+        "typed=off",
+        "min_support=2",
+        "min_confidence=.01",
+        "aggregation=noisy-or",
+        "aggregation_top=5",
+    )
     return learned(tmp_path_factory, "kin", *[word for setting in settings for word in ("--set", setting)])
 
 

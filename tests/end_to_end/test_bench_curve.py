@@ -11,7 +11,9 @@ def test_quick_works_without_a_peer(nlil_command: Nlil, tmp_path: Path) -> None:
     found = nlil_command("bench", "curve", "--quick", "--seconds", "30,60", "--out", tmp_path, "--json").json
     first, second = found["entries"].values()
     assert [(e["data"], e["model"], e["limit"], e["quick"]) for e in (first, second)] == [
-        ("kin", "nlil", 30, True), ("kin", "nlil", 60, True)]
+        ("kin", "nlil", 30, True),
+        ("kin", "nlil", 60, True),
+    ]
     assert first["metrics"]["mrr"] > 0.9
     assert not first["partial"]
     assert second["measured_at"] == 30  # learning had ended: it is not run again

@@ -88,7 +88,10 @@ def test_both_sides_are_explained_as_they_are_predicted(nlil_command: Nlil, tmp_
         fact = f"aunt({answer['entity']}, alice1)"
         one, two = (nlil_command("explain", run, fact, "--side", side, "--json").json for side in ("object", "subject"))
         assert [two[key] for key in ("query", "score", "probability")] == [
-            "aunt(?, alice1)", answer["score"], answer["probability"]]
+            "aunt(?, alice1)",
+            answer["score"],
+            answer["probability"],
+        ]
         objects = nlil_command("predict", run, one["query"], "--top", "999", "--json").json["answers"]
         (same,) = [a for a in objects if a["entity"] == "alice1"]
         assert [one["score"], one["probability"]] == [same["score"], same["probability"]]
@@ -134,7 +137,11 @@ def test_given_negatives_are_told_from_facts(nlil_command: Nlil, tmp_path: Path)
     assert document["accuracy"] > 0.9
     assert document["auc"] > 0.95
     assert {name for name, row in document["per_predicate"].items() if "accuracy" in row} <= {
-        "mother/2", "father/2", "uncle/2", "aunt/2"}
+        "mother/2",
+        "father/2",
+        "uncle/2",
+        "aunt/2",
+    }
 
 
 def test_rules_score_another_graph(nlil_command: Nlil, tmp_path: Path) -> None:

@@ -12,23 +12,29 @@ from commandline import Nlil
 from nlil.learning import run as run_module
 
 
-@pytest.mark.parametrize(("data", "expected"), [
-    ("nowhere.tsv", "unknown data set 'nowhere.tsv'"),
-    ("kni", "closest: 'kin'"),
-    ("even:x", "expected a whole number"),
-])
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("nowhere.tsv", "unknown data set 'nowhere.tsv'"),
+        ("kni", "closest: 'kin'"),
+        ("even:x", "expected a whole number"),
+    ],
+)
 def test_unknown_data(data: str, expected: str, nlil_command: Nlil, tmp_path: Path) -> None:
     assert expected in nlil_command("inspect", data).complaint
     assert expected in nlil_command("learn", data, "--out", tmp_path / "run").complaint
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("name", "text", "expected"), [
-    ("empty.tsv", "", "empty.tsv"),
-    ("bad.tsv", "a\tp\tb\nc\n", "bad.tsv:2: "),
-    ("bad.pl", "p(a, b).\nq(\n", "bad.pl:2"),
-    ("facts.xyz", "a p b", "facts.xyz"),
-])
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("empty.tsv", "", "empty.tsv"),
+        ("bad.tsv", "a\tp\tb\nc\n", "bad.tsv:2: "),
+        ("bad.pl", "p(a, b).\nq(\n", "bad.pl:2"),
+        ("facts.xyz", "a p b", "facts.xyz"),
+    ],
+)
 def test_unreadable_files(name: str, text: str, expected: str, nlil_command: Nlil, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text)
@@ -36,29 +42,35 @@ def test_unreadable_files(name: str, text: str, expected: str, nlil_command: Nli
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize(("options", "expected"), [
-    (("--target", "unlce"), "unknown predicate 'unlce'; closest: 'uncle'"),
-    (("--set", "max_lenght=2"), "did you mean 'max_length'?"),
-    (("--set", "max_length"), "expected key=value"),
-    (("--set", "max_length=many"), "max_length"),
-    (("--device", "tpu"), "auto, cpu or cuda"),
-    (("--memory", "lots"), "expected a size such as 2GiB"),
-    (("--memory", "1KiB"), "at least 64MiB"),
-    (("--time-limit", "soon"), "expected seconds such as 60s"),
-    (("--config", "nowhere.toml"), "nowhere.toml"),
-    (("--resume", "--force"), "exclude each other"),
-])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--target", "unlce"), "unknown predicate 'unlce'; closest: 'uncle'"),
+        (("--set", "max_lenght=2"), "did you mean 'max_length'?"),
+        (("--set", "max_length"), "expected key=value"),
+        (("--set", "max_length=many"), "max_length"),
+        (("--device", "tpu"), "auto, cpu or cuda"),
+        (("--memory", "lots"), "expected a size such as 2GiB"),
+        (("--memory", "1KiB"), "at least 64MiB"),
+        (("--time-limit", "soon"), "expected seconds such as 60s"),
+        (("--config", "nowhere.toml"), "nowhere.toml"),
+        (("--resume", "--force"), "exclude each other"),
+    ],
+)
 def test_wrong_options(options: tuple[str, ...], expected: str, nlil_command: Nlil, tmp_path: Path) -> None:
     assert expected in nlil_command("learn", "kin", "--out", tmp_path / "run", *options).complaint
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("query", "expected"), [
-    ("uncle(jack1", "column"),
-    ("unlce(jack1, ?)", "closest: 'uncle'"),
-    ("uncle(nobody, ?)", "unknown entity 'nobody'"),
-    ("uncle(jack1)", "uncle"),
-])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("uncle(jack1", "column"),
+        ("unlce(jack1, ?)", "closest: 'uncle'"),
+        ("uncle(nobody, ?)", "unknown entity 'nobody'"),
+        ("uncle(jack1)", "uncle"),
+    ],
+)
 def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_run: Path, tmp_path: Path) -> None:
     assert expected in nlil_command("predict", kin_run, query).complaint
     queries = tmp_path / "queries.txt"
@@ -69,37 +81,57 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
     assert nlil_command("explain", kin_run, query.replace("?", "emil1")).complaint
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    (("predict", "RUN"), "predict needs a query"),
-    (("predict", "RUN", "--queries", "q.txt"), "predict needs a query"),
-    (("evaluate",), "evaluate needs a run folder"),
-    (("evaluate", "--rules", "r.pl"), "name them with --data"),
-    (("evaluate", "--rules", "r.pl", "--data", "kin"), "r.pl: no such file"),
-    (("evaluate", "RUN", "--split", "tset"), "unknown split 'tset'; closest: 'test'"),
-    (("rules", "RUN", "--format", "spraql"), "choose one of text, prolog, datalog, sparql, sql"),
-    (("rules", "RUN", "--format", "latex", "--facts", "f.txt"), "latex runs on no facts; choose --format prolog"),
-    (("rules", "RUN", "--target", "unlce"), "closest: 'uncle'"),
-    (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
-    (("bench", "serve"),
-     "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, viewer, tables"),
-    (("bench", "recovery", "--data", "chian"), "closest: 'chain'"),
-    (("bench", "es", "--data", "even:7"), "expected some of even:10, even:50"),
-    (("bench", "kb", "--model", "magic"), "choose one of count"),
-    (("bench", "kb", "--data", "kni"), "unknown data set 'kni'"),
-    (("datasets", "get"), "needs the name of a set"),
-    (("datasets", "get", "fb15k"), "closest: 'fb15k-237'"),
-    (("datasets", "fetch", "kin"), "expected list or get NAME"),
-])
-def test_wrong_commands(arguments: tuple[str, ...], expected: str, nlil_command: Nlil, kin_run: Path,
-                        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("predict", "RUN"), "predict needs a query"),
+        (("predict", "RUN", "--queries", "q.txt"), "predict needs a query"),
+        (("evaluate",), "evaluate needs a run folder"),
+        (("evaluate", "--rules", "r.pl"), "name them with --data"),
+        (("evaluate", "--rules", "r.pl", "--data", "kin"), "r.pl: no such file"),
+        (("evaluate", "RUN", "--split", "tset"), "unknown split 'tset'; closest: 'test'"),
+        (("rules", "RUN", "--format", "spraql"), "choose one of text, prolog, datalog, sparql, sql"),
+        (("rules", "RUN", "--format", "latex", "--facts", "f.txt"), "latex runs on no facts; choose --format prolog"),
+        (("rules", "RUN", "--target", "unlce"), "closest: 'uncle'"),
+        (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
+        (
+            ("bench", "serve"),
+            "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, viewer, tables",
+        ),
+        (("bench", "recovery", "--data", "chian"), "closest: 'chain'"),
+        (("bench", "es", "--data", "even:7"), "expected some of even:10, even:50"),
+        (("bench", "kb", "--model", "magic"), "choose one of count"),
+        (("bench", "kb", "--data", "kni"), "unknown data set 'kni'"),
+        (("datasets", "get"), "needs the name of a set"),
+        (("datasets", "get", "fb15k"), "closest: 'fb15k-237'"),
+        (("datasets", "fetch", "kin"), "expected list or get NAME"),
+    ],
+)
+def test_wrong_commands(
+    arguments: tuple[str, ...],
+    expected: str,
+    nlil_command: Nlil,
+    kin_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(tmp_path)
     filled = [str(kin_run) if a == "RUN" else a for a in arguments]
     assert expected in nlil_command(*filled).complaint
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", [("rules",), ("evaluate",), ("check",), ("predict", "uncle(jack1, ?)"),
-                                     ("explain", "uncle(jack1, emil1)"), ("materialize", "--out", "x.tsv")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("rules",),
+        ("evaluate",),
+        ("check",),
+        ("predict", "uncle(jack1, ?)"),
+        ("explain", "uncle(jack1, emil1)"),
+        ("materialize", "--out", "x.tsv"),
+    ],
+)
 def test_no_run_folder(command: tuple[str, ...], nlil_command: Nlil, tmp_path: Path) -> None:
     name, *rest = command
     assert "no such run folder" in nlil_command(name, tmp_path / "run", *rest).complaint

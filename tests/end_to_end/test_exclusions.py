@@ -52,8 +52,9 @@ def test_they_matter(nlil_command: Nlil, runs: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("ending", ["pl", "json"])
-def test_a_file_of_rules_scores_as_the_run(nlil_command: Nlil, runs: dict[str, Path], facts: Path, tmp_path: Path,
-                                           ending: str) -> None:
+def test_a_file_of_rules_scores_as_the_run(
+    nlil_command: Nlil, runs: dict[str, Path], facts: Path, tmp_path: Path, ending: str
+) -> None:
     file = tmp_path / f"rules.{ending}"
     file.write_text(nlil_command("rules", runs["on"], "--format", {"pl": "prolog"}.get(ending, ending)).out)
     run = nlil_command("evaluate", runs["on"], "--json").json
@@ -120,8 +121,12 @@ def test_materialize_leaves_out_what_is_excluded(nlil_command: Nlil, runs: dict[
 def test_another_base(nlil_command: Nlil, facts: Path, tmp_path: Path) -> None:
     """Exclusions by a relation that it does not have are left out; a fact of its own that breaks one is doubted."""
     run, other = tmp_path / "run", tmp_path / "other.tsv"
-    assert nlil_command("learn", facts, "--out", run, "--target", "r0", "--set", "search=count", "--set",
-                        "max_length=1").code == 0
+    assert (
+        nlil_command(
+            "learn", facts, "--out", run, "--target", "r0", "--set", "search=count", "--set", "max_length=1"
+        ).code
+        == 0
+    )
     exclusions = load_run(run).rules.exclusions
     gone = [e for e in exclusions if e.step.predicate.name == "r3"]
     assert 0 < len(gone) < len(exclusions)

@@ -70,8 +70,10 @@ def test_what_cannot_be_said_ends_with_a_reason(nlil_command: Nlil, kin_run: Pat
 
 def test_the_data_say_whether_there_are_graphs(street_run: Path, kin_run: Path, tmp_path: Path) -> None:
     """They are looked at only where some rule depends on graphs."""
-    free, tied = [[ScoredRule(nlil.parse_rule(text), RuleStats(1, 1, 1), 0.5)]
-                  for text in ("car(X) :- tree(Z1).", "car(X) :- on(Z1, X), tree(Z1).")]
+    free, tied = [
+        [ScoredRule(nlil.parse_rule(text), RuleStats(1, 1, 1), 0.5)]
+        for text in ("car(X) :- tree(Z1).", "car(X) :- on(Z1, X), tree(Z1).")
+    ]
     asked = {run: Program(run, None, "datalog", False) for run in (street_run, kin_run, tmp_path / "none")}
     assert has_graphs(Session(quiet=True), asked[street_run], free)
     assert not has_graphs(Session(quiet=True), asked[kin_run], free)
@@ -85,12 +87,19 @@ def test_every_format_is_written(language: str, nlil_command: Nlil, plain_run: P
     assert "uncle" in done.out
 
 
-@pytest.mark.parametrize(("text", "same"), [
-    ("33\t30\t0.9\tsister(X,Y) <= daughter(X,A), father(A,Y)\n4\t3\t0.75\tsister(X,emil1) <= \n",
-     "sister(X, Y) :- daughter(X, Z1), father(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1. sister(X, emil1) :- true."),
-    ("?a  daughter  ?c  ?c  father  ?b   => ?a  sister  ?b\t0.4\t1.0\t1.0\t30\t30\t30\t?a\n",
-     "sister(X, Y) :- daughter(X, Z1), father(Z1, Y)."),
-])
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        (
+            "33\t30\t0.9\tsister(X,Y) <= daughter(X,A), father(A,Y)\n4\t3\t0.75\tsister(X,emil1) <= \n",
+            "sister(X, Y) :- daughter(X, Z1), father(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1. sister(X, emil1) :- true.",
+        ),
+        (
+            "?a  daughter  ?c  ?c  father  ?b   => ?a  sister  ?b\t0.4\t1.0\t1.0\t30\t30\t30\t?a\n",
+            "sister(X, Y) :- daughter(X, Z1), father(Z1, Y).",
+        ),
+    ],
+)
 def test_rules_of_other_systems_are_scored(text: str, same: str, nlil_command: Nlil, tmp_path: Path) -> None:
     documents = []
     for name, content in (("theirs", text), ("ours", same)):
@@ -107,11 +116,14 @@ def test_rules_that_cannot_be_taken_are_counted(nlil_command: Nlil, tmp_path: Pa
     others = f"9\t9\t1.0\tsister(X,me_myself_i) <= aunt(X,A)\n{taken.replace('father', 'dad')}"
     (tmp_path / "all").write_text(taken + others)
     (tmp_path / "taken").write_text(taken)
-    some, all_ = (nlil_command("evaluate", "--rules", tmp_path / name, "--data", "kin", "--json")
-                  for name in ("taken", "all"))
+    some, all_ = (
+        nlil_command("evaluate", "--rules", tmp_path / name, "--data", "kin", "--json") for name in ("taken", "all")
+    )
     assert "2 of 3 rules are left out: 1 with one variable twice in the head (first at " in all_.err
-    assert all_.json["left_out"] == {"with one variable twice in the head": 1,
-                                     "with a predicate that kin:160 does not have": 1}
+    assert all_.json["left_out"] == {
+        "with one variable twice in the head": 1,
+        "with a predicate that kin:160 does not have": 1,
+    }
     assert "left out" not in some.err
     assert "left_out" not in some.json
     assert all_.json["mrr"] == some.json["mrr"] > 0

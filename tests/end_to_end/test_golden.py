@@ -26,10 +26,13 @@ def test_even(nlil_command: Nlil, golden: Golden, even_run: Path) -> None:
     golden("rules-even.txt", nlil_command("rules", even_run).out)
 
 
-@pytest.mark.parametrize(("name", "command"), [
-    ("predict-uncle.txt", ("predict", "uncle(?, vera1)", "--top", "5")),
-    ("explain-aunt.txt", ("explain", "aunt(vera1, alice1)")),
-])
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("predict-uncle.txt", ("predict", "uncle(?, vera1)", "--top", "5")),
+        ("explain-aunt.txt", ("explain", "aunt(vera1, alice1)")),
+    ],
+)
 def test_answers(name: str, command: tuple[str, ...], nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:
     verb, *rest = command
     golden(name, nlil_command(verb, plain_run, *rest).out)

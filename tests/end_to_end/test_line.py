@@ -21,8 +21,14 @@ def test_learn_writes_a_whole_folder(nlil_command: Nlil, tmp_path: Path) -> None
     assert document["num_rules"] == sum(document["kinds"].values()) > 0
     assert (document["partial"], document["missing"], document["seed"]) == (False, {}, 0)
     assert sorted(p.name for p in run.iterdir()) == [
-        "checksums.json", "config.json", "entities.parquet", "history.jsonl", "predicates.json", "rules.parquet",
-        "run.json"]
+        "checksums.json",
+        "config.json",
+        "entities.parquet",
+        "history.jsonl",
+        "predicates.json",
+        "rules.parquet",
+        "run.json",
+    ]
     assert [p.name for p in run.parent.iterdir()] == ["uncle"]
     assert json.loads((run / "run.json").read_text())["source"] == "kin"
     assert len(load_run(run).rules) == document["num_rules"]

@@ -28,5 +28,7 @@ def test_the_notebook_is_up_to_date() -> None:
     code = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(cell["outputs"] for cell in code)
-    assert {"nbformat": kept["nbformat"], "nbformat_minor": kept["nbformat_minor"]} == {"nbformat": 4,
-                                                                                       "nbformat_minor": 5}
+    assert {"nbformat": kept["nbformat"], "nbformat_minor": kept["nbformat_minor"]} == {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }

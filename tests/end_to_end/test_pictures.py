@@ -14,12 +14,17 @@ from nlil.cli.main import run
 
 def scene(number: int) -> dict[str, object]:
     """A person wears a shirt, at the top left of the image; a wheel of a car is at the bottom right."""
+
     def thing(name: str, x: int, y: int, *relations: tuple[str, str]) -> dict[str, object]:
         links = [{"name": relation, "object": f"{number}{other}"} for relation, other in relations]
         return {"name": name, "x": x, "y": y, "w": 100, "h": 100, "attributes": [], "relations": links}
 
-    objects = {"p": thing("person", 20, 20, ("wearing", "s")), "s": thing("shirt", 30, 40),
-               "c": thing("car", 800, 450), "w": thing("wheel", 850, 480, ("of", "c"))}
+    objects = {
+        "p": thing("person", 20, 20, ("wearing", "s")),
+        "s": thing("shirt", 30, 40),
+        "c": thing("car", 800, 450),
+        "w": thing("wheel", 850, 480, ("of", "c")),
+    }
     return {"width": 1000, "height": 600, "objects": {f"{number}{key}": value for key, value in objects.items()}}
 
 
@@ -30,8 +35,9 @@ def scene_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = json.dumps({f"image{i}": scene(i) for i in numbers})
         (folder / f"{split}_sceneGraphs.json").write_text(text)
     out = folder / "run"
-    assert run(["learn", str(folder), "--out", str(out), "--quiet", "--set", "search=count", "--set",
-                "geometry=off"]) == 0
+    assert (
+        run(["learn", str(folder), "--out", str(out), "--quiet", "--set", "search=count", "--set", "geometry=off"]) == 0
+    )
     return out
 
 
@@ -45,7 +51,9 @@ def test_an_object_is_explained_by_its_most_probable_class(nlil_command: Nlil, s
     assert all(other["score"] <= best["score"] for other in others)
     assert outcome["picture"] == str(picture)
     assert [(n["object"], n["class"], n["place"]) for n in outcome["near"]][:2] == [
-        ("12p", "person", "top left"), ("12s", "shirt", "top left")]
+        ("12p", "person", "top left"),
+        ("12s", "shirt", "top left"),
+    ]
     root = ElementTree.parse(picture).getroot()
     assert root.get("width") == "1000"
     used = [e.get("data-name") for e in root.iter() if "box used" in (e.get("class") or "")]
@@ -79,8 +87,9 @@ def test_other_formats(ending: str, nlil_command: Nlil, scene_run: Path, tmp_pat
         assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
 
 
-def test_a_graph_without_boxes_and_a_plain_base(nlil_command: Nlil, street_run: Path, kin_run: Path,
-                                                tmp_path: Path) -> None:
+def test_a_graph_without_boxes_and_a_plain_base(
+    nlil_command: Nlil, street_run: Path, kin_run: Path, tmp_path: Path
+) -> None:
     name = nlil_command("explain", street_run, "s40_0", "--out", tmp_path / "a.svg", "--json").json["arguments"]
     assert name == ["s40_0"]
     plain = nlil_command("explain", kin_run, "aunt(vera1, alice1)", "--out", tmp_path / "b.svg", "--json").json
@@ -90,13 +99,16 @@ def test_a_graph_without_boxes_and_a_plain_base(nlil_command: Nlil, street_run: 
         assert ElementTree.parse(tmp_path / file).getroot().tag.endswith("svg")
 
 
-@pytest.mark.parametrize(("words", "expected"), [
-    (("99p",), "unknown object '99p'"),
-    (("12p", "--out", "picture.gif"), "expected a name ending in .svg, .png, .html"),
-    (("12p", "--image", "photo.png"), "--image needs --out"),
-    (("12p", "--image", "nowhere.png", "--out", "OUT"), "nowhere.png: cannot be read"),
-    (("12p", "--image", "TEXT", "--out", "OUT"), "expected a PNG or JPEG image"),
-])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("99p",), "unknown object '99p'"),
+        (("12p", "--out", "picture.gif"), "expected a name ending in .svg, .png, .html"),
+        (("12p", "--image", "photo.png"), "--image needs --out"),
+        (("12p", "--image", "nowhere.png", "--out", "OUT"), "nowhere.png: cannot be read"),
+        (("12p", "--image", "TEXT", "--out", "OUT"), "expected a PNG or JPEG image"),
+    ],
+)
 def test_refusals(words: tuple[str, ...], expected: str, nlil_command: Nlil, scene_run: Path, tmp_path: Path) -> None:
     text = tmp_path / "photo.png"
     text.write_text("no image")

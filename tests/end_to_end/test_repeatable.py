@@ -12,8 +12,9 @@ from commandline import Nlil
 from nlil.learning.run import load_run
 
 
-@pytest.mark.parametrize("options", [(), ("--memory", "64MiB"), ("--threads", "1"), ("--threads", "2"),
-                                     ("--device", "cpu")])
+@pytest.mark.parametrize(
+    "options", [(), ("--memory", "64MiB"), ("--threads", "1"), ("--threads", "2"), ("--device", "cpu")]
+)
 def test_nothing_changes_the_rules(options: tuple[str, ...], nlil_command: Nlil, kin_run: Path, tmp_path: Path) -> None:
     assert nlil_command("learn", "kin", "--out", tmp_path / "run", *options).code == 0
     for name in ("rules.parquet", "entities.parquet", "predicates.json"):
@@ -82,4 +83,3 @@ def test_ctrl_c_saves_what_was_found(tmp_path: Path, nlil_command: Nlil) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert nlil_command(*learn, "--resume").code == 0
     assert not load_run(run).partial
-

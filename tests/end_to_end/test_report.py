@@ -71,12 +71,21 @@ def test_an_injected_name_stays_text(nlil_command: Nlil, tmp_path: Path) -> None
     assert content.count("<script") == 1
 
 
-@pytest.mark.parametrize(("words", "expected"), [
-    (("RUN", "--out", "report.pdf"), "report.pdf: expected a name ending in .html or .htm"),
-    (("nowhere",), "nowhere: no such run folder"),
-])
-def test_refusals(words: tuple[str, ...], expected: str, nlil_command: Nlil, kin_run: Path, tmp_path: Path,
-                  monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("RUN", "--out", "report.pdf"), "report.pdf: expected a name ending in .html or .htm"),
+        (("nowhere",), "nowhere: no such run folder"),
+    ],
+)
+def test_refusals(
+    words: tuple[str, ...],
+    expected: str,
+    nlil_command: Nlil,
+    kin_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert expected in nlil_command("report", *(str(kin_run) if w == "RUN" else w for w in words)).complaint
     assert list(tmp_path.iterdir()) == []

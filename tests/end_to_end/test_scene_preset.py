@@ -17,8 +17,9 @@ DATA, FEW = "street:40", 8
 @pytest.fixture(scope="module")
 def scene_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "scene"
-    assert run(["learn", DATA, "--out", str(folder), "--quiet", "--set", "preset=scene", "--set",
-                f"top_rules={FEW}"]) == 0
+    assert (
+        run(["learn", DATA, "--out", str(folder), "--quiet", "--set", "preset=scene", "--set", f"top_rules={FEW}"]) == 0
+    )
     return folder
 
 
@@ -117,7 +118,18 @@ def test_cut_short(nlil_command: Nlil, tmp_path: Path) -> None:
 
 
 def test_mixed_targets(nlil_command: Nlil, tmp_path: Path) -> None:
-    outcome = nlil_command("learn", DATA, "--out", tmp_path / "run", "--set", "preset=scene", "--quiet",
-                           "--target", "person", "--target", "red")
+    outcome = nlil_command(
+        "learn",
+        DATA,
+        "--out",
+        tmp_path / "run",
+        "--set",
+        "preset=scene",
+        "--quiet",
+        "--target",
+        "person",
+        "--target",
+        "red",
+    )
     assert "joint: expected targets that are all object classes, got 'red' among them" in outcome.complaint
     assert not (tmp_path / "run").exists()

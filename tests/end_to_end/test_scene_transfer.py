@@ -13,8 +13,13 @@ from commandline import Nlil
 from nlil.cli.main import run
 from nlil.learning.run import load_run
 
-SHAPES = {"sky": (0, 0, 90, 30), "man": (30, 40, 15, 40), "ball": (10, 80, 4, 4), "dog": (60, 70, 20, 12),
-          "kite": (50, 10, 8, 8)}
+SHAPES = {
+    "sky": (0, 0, 90, 30),
+    "man": (30, 40, 15, 40),
+    "ball": (10, 80, 4, 4),
+    "dog": (60, 70, 20, 12),
+    "kite": (50, 10, 8, 8),
+}
 SCENES = (("sky", "man", "dog"), ("man", "ball"), ("sky", "kite", "man"), ("sky", "dog", "ball", "kite"))
 
 
@@ -26,8 +31,16 @@ def images(numbers: range) -> dict[str, Any]:
         objects = {}
         for place, name in enumerate(SCENES[number % len(SCENES)]):
             x, y, w, h = (max(1, value + draw.randint(-3, 6)) for value in SHAPES[name])
-            objects[f"{number}_{place}"] = {"name": name, "x": x, "y": y, "w": w, "h": h, "relations": [
-                {"name": "near", "object": f"{number}_{(place + 1) % len(SCENES[number % len(SCENES)])}"}]}
+            objects[f"{number}_{place}"] = {
+                "name": name,
+                "x": x,
+                "y": y,
+                "w": w,
+                "h": h,
+                "relations": [
+                    {"name": "near", "object": f"{number}_{(place + 1) % len(SCENES[number % len(SCENES)])}"}
+                ],
+            }
         found[f"im{number}"] = {"width": 100, "height": 100, "objects": objects}
     return found
 
@@ -60,8 +73,9 @@ def scores(nlil_command: Nlil, *about: object) -> dict[str, dict[str, float]]:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
-def test_one_image_of_the_data_is_scored_as_in_the_data(nlil_command: Nlil, box_run: Path, tmp_path: Path, number: int
-                                                        ) -> None:
+def test_one_image_of_the_data_is_scored_as_in_the_data(
+    nlil_command: Nlil, box_run: Path, tmp_path: Path, number: int
+) -> None:
     """It has other quantiles, not every class, and not every predicate that rules deny."""
     other = tmp_path / "one_sceneGraphs.json"
     other.write_text(json.dumps(images(range(number, number + 1))))

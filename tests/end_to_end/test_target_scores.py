@@ -83,9 +83,15 @@ def test_the_report_shows_fidelity(nlil_command: Nlil, imitating_run: Path, tmp_
     found = load_with_info(imitating_run)[1].fidelity
     assert found is not None
     assert f"compared with it on {found.num_objects:,} others (test split)" in text
-    for what, value in (("(r@1)", found["r@1"]), ("(r@5)", found["r@5"]), ("scores, " + number(found["entropy"]),
-                        found["cross_entropy"]), ("accuracy of the classifier, where the true class is known "
-                        f"({found.num_known:,})", found.accuracy["classifier"])):
+    for what, value in (
+        ("(r@1)", found["r@1"]),
+        ("(r@5)", found["r@5"]),
+        ("scores, " + number(found["entropy"]), found["cross_entropy"]),
+        (
+            f"accuracy of the classifier, where the true class is known ({found.num_known:,})",
+            found.accuracy["classifier"],
+        ),
+    ):
         assert f"{what} {number(value)}" in text
     assert "accuracy of the rules" in text
     assert "{classifier} {rules} {truth} {count}".format(**found.pairs[0]) in text
@@ -127,18 +133,26 @@ def test_a_replaced_run_keeps_no_fidelity(nlil_command: Nlil, imitating_run: Pat
     assert load_with_info(copy)[1].target_scores == {}
 
 
-@pytest.mark.parametrize(("name", "text", "complaint"), [
-    ("a.tsv", "s0_0\tdog\t1\ns0_1\tdog\n", "a.tsv:2: expected a table of entity, class, score with tabs between, got"),
-    ("a.csv", "entity,class,score\ns0_0,dog,1\n\ns0_1,dog,2\n", "a.csv:4: expected a score in [0, 1], got '2'"),
-    ("a.tsv", "s0_0\tdog\thigh\n", "a.tsv:1: expected a score in [0, 1], got 'high'"),
-    ("a.tsv", "", "a.tsv: expected a table of entity, class, score, got no rows"),
-    ("a.parquet", "no", "a.parquet: expected a Parquet file"),
-    ("a.tsv", "s0_0\tunicorn\t1\n", "1 unknown ones of 1, 'unicorn' among them"),
-    ("a.tsv", "s999_0\tdog\t1\ns0_0\tdog\t1\n", "1 unknown ones of 2, 's999_0' among them"),
-    ("a.tsv", "s24_0\tdog\t1\n", "expected scores of objects to learn from, got 1 of other splits only"),
-])
-def test_bad_tables_end_with_one_sentence(nlil_command: Nlil, tmp_path: Path, name: str, text: str,
-                                          complaint: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        (
+            "a.tsv",
+            "s0_0\tdog\t1\ns0_1\tdog\n",
+            "a.tsv:2: expected a table of entity, class, score with tabs between, got",
+        ),
+        ("a.csv", "entity,class,score\ns0_0,dog,1\n\ns0_1,dog,2\n", "a.csv:4: expected a score in [0, 1], got '2'"),
+        ("a.tsv", "s0_0\tdog\thigh\n", "a.tsv:1: expected a score in [0, 1], got 'high'"),
+        ("a.tsv", "", "a.tsv: expected a table of entity, class, score, got no rows"),
+        ("a.parquet", "no", "a.parquet: expected a Parquet file"),
+        ("a.tsv", "s0_0\tunicorn\t1\n", "1 unknown ones of 1, 'unicorn' among them"),
+        ("a.tsv", "s999_0\tdog\t1\ns0_0\tdog\t1\n", "1 unknown ones of 2, 's999_0' among them"),
+        ("a.tsv", "s24_0\tdog\t1\n", "expected scores of objects to learn from, got 1 of other splits only"),
+    ],
+)
+def test_bad_tables_end_with_one_sentence(
+    nlil_command: Nlil, tmp_path: Path, name: str, text: str, complaint: str
+) -> None:
     (tmp_path / name).write_text(text)
     words = ("learn", DATA, "--target-scores", tmp_path / name, "--out", tmp_path / "run", "--quiet")
     assert complaint in nlil_command(*words).complaint

@@ -18,8 +18,18 @@ from nlil.neural import search
 from nlil.neural.training import Trainer
 
 EPOCHS = 30
-SETTINGS = ("search=neural", "steps=1", "heads=1", f"epochs={EPOCHS}", "patience=1000", "restarts=2", "positives=60",
-            "recursive=off", "extract_samples=2", "priors=off")
+SETTINGS = (
+    "search=neural",
+    "steps=1",
+    "heads=1",
+    f"epochs={EPOCHS}",
+    "patience=1000",
+    "restarts=2",
+    "positives=60",
+    "recursive=off",
+    "extract_samples=2",
+    "priors=off",
+)
 CONJUNCTION = ("learn", "planted:conjunction", *(word for s in SETTINGS for word in ("--set", s)), "--out")
 FILES = ("rules.parquet", "history.jsonl", "attentions.safetensors")
 
@@ -65,8 +75,9 @@ def assert_same(run: Path, whole: Path) -> None:
     assert not (run / "checkpoint").exists()
 
 
-def test_killed_in_the_middle_of_training(nlil_command: Nlil, whole_run: Path, steps: list[int], tmp_path: Path
-                                          ) -> None:
+def test_killed_in_the_middle_of_training(
+    nlil_command: Nlil, whole_run: Path, steps: list[int], tmp_path: Path
+) -> None:
     run = tmp_path / "run"
     child = subprocess.Popen([sys.executable, "-c", SAVING, *CONJUNCTION, str(run), "--quiet"])
     try:
@@ -82,9 +93,9 @@ def test_killed_in_the_middle_of_training(nlil_command: Nlil, whole_run: Path, s
     assert_same(run, whole_run)
 
 
-def test_a_killed_run_that_had_trained_everything_trains_no_more(nlil_command: Nlil, whole_run: Path, steps: list[int],
-                                                                 tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-                                                                 ) -> None:
+def test_a_killed_run_that_had_trained_everything_trains_no_more(
+    nlil_command: Nlil, whole_run: Path, steps: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tmp_path / "run"
 
     def killed(*_: object) -> None:
@@ -114,8 +125,14 @@ def interrupt_at(epoch: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], No
 
 
 @pytest.mark.parametrize("save_seconds", [-1.0, 1000.0], ids=["saved before", "not saved before"])
-def test_ctrl_c_in_the_middle_of_training(save_seconds: float, nlil_command: Nlil, whole_run: Path, steps: list[int],
-                                          tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_the_middle_of_training(
+    save_seconds: float,
+    nlil_command: Nlil,
+    whole_run: Path,
+    steps: list[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = tmp_path / "run"
     monkeypatch.setattr(search, "SAVE_SECONDS", save_seconds)
     undo = interrupt_at(10, monkeypatch)  # after it no rules are read, unless training ends there

@@ -41,8 +41,9 @@ main.main()
 @pytest.fixture
 def learning(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that learns to `run` and does not end by itself."""
-    with subprocess.Popen([sys.executable, "-c", WAITING, *EVEN, str(tmp_path / "run")], stdout=subprocess.PIPE,
-                          text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING, *EVEN, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True
+    ) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline() == "learning\n"
@@ -55,8 +56,9 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_the_second_is_refused_until_the_first_is_killed(learning: subprocess.Popen[str], nlil_command: Nlil,
-                                                         tmp_path: Path) -> None:
+def test_the_second_is_refused_until_the_first_is_killed(
+    learning: subprocess.Popen[str], nlil_command: Nlil, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
     before = files(run)
     for option in ("--resume", "--force"):
@@ -73,8 +75,9 @@ def test_the_second_is_refused_until_the_first_is_killed(learning: subprocess.Po
     assert not (run / FOLDER).exists()
 
 
-def test_force_holds_the_lock_while_it_starts_over(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-                                                   ) -> None:
+def test_force_holds_the_lock_while_it_starts_over(
+    nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tmp_path / "run"
     assert nlil_command(*EVEN, run).code == 0
     fit = Learner.fit

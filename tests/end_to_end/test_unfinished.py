@@ -35,8 +35,9 @@ EVEN = ("learn", "even:10", "--set", "min_support=1", "--out")
 
 
 def killed(*arguments: object) -> None:
-    child = subprocess.run([sys.executable, "-c", KILLED, *map(str, arguments)], capture_output=True, text=True,
-                           check=False)
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
     assert child.returncode == -signal.SIGKILL, child.stderr
 
 
@@ -152,8 +153,9 @@ def broken_at(step: int, error: BaseException) -> Callable[[int], None]:
 
 
 @pytest.mark.parametrize(("error", "code"), [(LimitError("too little memory"), 2), (KeyboardInterrupt(), 130)])
-def test_what_was_saved_survives_a_failure(error: BaseException, code: int, trainer: Use, nlil_command: Nlil,
-                                           tmp_path: Path) -> None:
+def test_what_was_saved_survives_a_failure(
+    error: BaseException, code: int, trainer: Use, nlil_command: Nlil, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
     trainer(broken_at(6, error))
     outcome = nlil_command(*EVEN, run)
@@ -180,8 +182,9 @@ def test_a_damaged_checkpoint_is_told(trainer: Use, nlil_command: Nlil, tmp_path
     assert nlil_command(*EVEN, run, "--force").code == 0
 
 
-def test_a_failure_before_anything_was_saved_leaves_no_trace(nlil_command: Nlil, tmp_path: Path,
-                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_before_anything_was_saved_leaves_no_trace(
+    nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tmp_path / "deep" / "run"
 
     def refuse(*_: object, **__: object) -> None:

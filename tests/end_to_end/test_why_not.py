@@ -32,8 +32,18 @@ def test_necessary_and_without_agree(nlil_command: Nlil, golden: Golden, plain_r
 
 
 def test_several_facts_go_and_come(nlil_command: Nlil, plain_run: Path) -> None:
-    document = nlil_command("explain", plain_run, FACT, "--without", "brother(emil1, vera1)", "--without",
-                            "niece(alice1, vera1)", "--add", "sister(vera1, emil1)", "--json").json
+    document = nlil_command(
+        "explain",
+        plain_run,
+        FACT,
+        "--without",
+        "brother(emil1, vera1)",
+        "--without",
+        "niece(alice1, vera1)",
+        "--add",
+        "sister(vera1, emil1)",
+        "--json",
+    ).json
     assert document["without"] == ["brother(emil1, vera1)", "niece(alice1, vera1)"]
     assert document["add"] == ["sister(vera1, emil1)"]
     learned = nlil.load_run(plain_run)
@@ -47,12 +57,15 @@ def test_an_object_of_a_scene(nlil_command: Nlil, street_run: Path) -> None:
     assert document["fact"].endswith("(s1_3)")
 
 
-@pytest.mark.parametrize(("options", "sentence"), [
-    (("--why-not", "--necessary"), "--why-not and --necessary are different questions; ask one at a time"),
-    (("--necessary", "--out", "a.svg"), "--out draws why a fact holds; leave out --necessary"),
-    (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): the data has no such fact"),
-    (("--add", "brother(emil1, nobody)"), "unknown entity 'nobody'"),
-])
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--why-not", "--necessary"), "--why-not and --necessary are different questions; ask one at a time"),
+        (("--necessary", "--out", "a.svg"), "--out draws why a fact holds; leave out --necessary"),
+        (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): the data has no such fact"),
+        (("--add", "brother(emil1, nobody)"), "unknown entity 'nobody'"),
+    ],
+)
 def test_refusals(options: tuple[str, ...], sentence: str, nlil_command: Nlil, plain_run: Path) -> None:
     assert sentence in nlil_command("explain", plain_run, FACT, *options).complaint
 
@@ -77,8 +90,12 @@ def test_check_shows_the_evidence(nlil_command: Nlil, tmp_path: Path) -> None:
         lines += [f"c{i}\tcapital\tt{1 if i == 0 else i}", f"t{i}\tlies_in\tc{i}", f"c{i}\tseat\tt{i}"]
     (tmp_path / "facts.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     run = tmp_path / "run"
-    assert nlil_command("learn", tmp_path / "facts.tsv", "--out", run, "--target", "capital", "--quiet", "--set",
-                        "search=count").code == 0
+    assert (
+        nlil_command(
+            "learn", tmp_path / "facts.tsv", "--out", run, "--target", "capital", "--quiet", "--set", "search=count"
+        ).code
+        == 0
+    )
     worst = nlil_command("check", run, "--json").json["disputes"][0]
     assert (worst["fact"], worst["competitor"]) == ("capital(c0, t1)", "capital(c0, t0)")
     facts = {fact for reason in worst["reasons"] for way in reason["groundings"] for fact in way["facts"]}

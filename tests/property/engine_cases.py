@@ -25,8 +25,12 @@ def bases(draw, weighted=None, graphs=None):
 
     Weights are quarters: their products and sums are exact, so that results can be compared bit by bit.
     """
-    rows = [(p, s, o) for p in range(4) for s in range(SIZE)
-            for o in (range(SIZE) if PREDICATES[p].arity == 2 else [NO_OBJECT])]
+    rows = [
+        (p, s, o)
+        for p in range(4)
+        for s in range(SIZE)
+        for o in (range(SIZE) if PREDICATES[p].arity == 2 else [NO_OBJECT])
+    ]
     # Lists are short by default; walks need something to walk on.
     least = draw(st.sampled_from([0, 10, 25]))
     chosen = draw(st.lists(st.sampled_from(rows), min_size=least, max_size=30, unique=True))

@@ -12,8 +12,15 @@ from nlil.logic.formula import ANY, TRUE, And, Formula, Not, Or, Statement, X
 from nlil.logic.predicate import Predicate, Step
 
 ABOVE, BIG, CAT, DOG, MAN, NEAR, ON, RED = PREDICATES = (
-    Predicate("above", 2), Predicate("big", 1), Predicate("cat", 1), Predicate("dog", 1), Predicate("man", 1),
-    Predicate("near", 2), Predicate("on", 2), Predicate("red", 1))
+    Predicate("above", 2),
+    Predicate("big", 1),
+    Predicate("cat", 1),
+    Predicate("dog", 1),
+    Predicate("man", 1),
+    Predicate("near", 2),
+    Predicate("on", 2),
+    Predicate("red", 1),
+)
 CLASSES = frozenset({2, 3, 4})
 GEOMETRY = frozenset({0, 1})
 GRAPH_OF = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3)
@@ -27,15 +34,20 @@ def scenes(draw: st.DrawFn, everyone: bool = False) -> KnowledgeBase:
 
     `everyone`: every graph has a fact.
     """
-    rows = [(p, s, o) for p, predicate in enumerate(PREDICATES) for s, graph in enumerate(GRAPH_OF[:-1])
-            for o in ([i for i, g in enumerate(GRAPH_OF) if g == graph] if predicate.arity == 2 else [NO_OBJECT])]
+    rows = [
+        (p, s, o)
+        for p, predicate in enumerate(PREDICATES)
+        for s, graph in enumerate(GRAPH_OF[:-1])
+        for o in ([i for i, g in enumerate(GRAPH_OF) if g == graph] if predicate.arity == 2 else [NO_OBJECT])
+    ]
     size = draw(st.sampled_from([6, 20, 45]))
     chosen = draw(st.lists(st.sampled_from(rows), min_size=size, max_size=size + 10, unique=True))
     columns = np.asarray([*chosen, *([(5, 9, 9), (2, 7, NO_OBJECT), (3, 4, NO_OBJECT)] if everyone else [])], np.int32)
     facts = Facts(columns[:, 0], columns[:, 1], columns[:, 2]).unique()
     geometry = GEOMETRY if draw(st.booleans()) else frozenset()
-    return KnowledgeBase(Vocabulary(NAMES), PREDICATES, facts, np.asarray(GRAPH_OF, np.int32), CLASSES,
-                         geometry=geometry)
+    return KnowledgeBase(
+        Vocabulary(NAMES), PREDICATES, facts, np.asarray(GRAPH_OF, np.int32), CLASSES, geometry=geometry
+    )
 
 
 steps = st.builds(lambda p, inverse: Step(p, inverse and p.arity == 2), st.sampled_from(PREDICATES), st.booleans())

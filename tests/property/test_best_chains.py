@@ -45,12 +45,15 @@ def one_thread() -> Iterator[None]:
 class Case:
     """Two targets, the first with the smaller vocabulary, and members whose attentions are drawn at random."""
 
-    def __init__(self, seed: int, steps: int, heads: int = 1, instances: int = 1, spread: float = 1.5,
-                 restarts: int = 2) -> None:
+    def __init__(
+        self, seed: int, steps: int, heads: int = 1, instances: int = 1, spread: float = 1.5, restarts: int = 2
+    ) -> None:
         self.kb = kb = KnowledgeBase.from_facts(FACTS)
         p, t, u = (kb.predicate_id(kb.predicate(name)) for name in "ptu")
-        spaces = [self._space(t, sorted([p, u]), [Start(Kind.X), Start(Kind.Y, walks=False)]),
-                  self._space(p, list(range(kb.num_predicates)), [Start(Kind.Y), Start(Kind.X), Start(Kind.ANY)])]
+        spaces = [
+            self._space(t, sorted([p, u]), [Start(Kind.X), Start(Kind.Y, walks=False)]),
+            self._space(p, list(range(kb.num_predicates)), [Start(Kind.Y), Start(Kind.X), Start(Kind.ANY)]),
+        ]
         last = spaces[1]
         self.shape = Shape(len(last.operators), len(last.predicates), len(last.starts), steps, heads, instances)
         self.spaces = [space.padded(self.shape) for space in spaces]
@@ -61,8 +64,9 @@ class Case:
             return spread * torch.randn(2 * restarts, *size, generator=random, dtype=torch.float64)
 
         argument = (self.shape.statements, self.shape.starts, self.shape.slots)
-        logits = Attentions(draw(heads, steps, self.shape.operators), draw(*argument), draw(*argument), (), (),
-                            draw(self.shape.outputs))
+        logits = Attentions(
+            draw(heads, steps, self.shape.operators), draw(*argument), draw(*argument), (), (), draw(self.shape.outputs)
+        )
         self.attentions = softmax_attentions(logits, Masks.of(self.spaces, self.shape, restarts), self.shape)
 
     def _space(self, target: int, predicates: list[int], starts: list[Start]) -> Space:
@@ -73,8 +77,9 @@ class Case:
         return best_chains(self.kb, self.spaces, self.shape, self.attentions, k, **settings)
 
     def reader(self, member: int, **settings: Any) -> Reader:
-        return Reader.of(self.kb, self.spaces[member // self.restarts], self.shape, self.attentions, member,
-                         linked=True, **settings)
+        return Reader.of(
+            self.kb, self.spaces[member // self.restarts], self.shape, self.attentions, member, linked=True, **settings
+        )
 
 
 def every_formula(reader: Reader, longest: int = 99) -> dict[Formula, float]:
@@ -83,21 +88,35 @@ def every_formula(reader: Reader, longest: int = 99) -> dict[Formula, float]:
     real = [o for o, code in enumerate(space.operators) if code >= 0]
     slots: list[list[tuple[float, tuple[int, ...]]]] = [[(0.0, ())]]
     for t, h in itertools.product(range(min(shape.steps, longest - 1)), range(shape.heads)):
-        slots.append([(sum(math.log(reader.operators[h, i, o]) for i, o in enumerate(codes)), codes)
-                      for codes in itertools.product(real, repeat=t + 1)])
+        slots.append(
+            [
+                (sum(math.log(reader.operators[h, i, o]) for i, o in enumerate(codes)), codes)
+                for codes in itertools.product(real, repeat=t + 1)
+            ]
+        )
     found: dict[Formula, float] = {}
     for s in range(shape.statements):
         number = int(space.predicates[s % shape.predicates])
         if number < 0 or kb.predicates[number].arity == 1:
             continue
-        sides = [[(math.log(side[s, n, slot]) + p, start, codes) for n, start in enumerate(space.starts)
-                  if start is not None and start.kind <= Kind.Y for slot, paths in enumerate(slots)
-                  if side[s, n, slot] for p, codes in paths] for side in (reader.left, reader.right)]
+        sides = [
+            [
+                (math.log(side[s, n, slot]) + p, start, codes)
+                for n, start in enumerate(space.starts)
+                if start is not None and start.kind <= Kind.Y
+                for slot, paths in enumerate(slots)
+                if side[s, n, slot]
+                for p, codes in paths
+            ]
+            for side in (reader.left, reader.right)
+        ]
         for (p, one, left), (q, two, right) in itertools.product(*sides):
             if one.kind == two.kind or len(left) + 1 + len(right) > longest:
                 continue
-            paths = [start.path(kb, tuple(kb.step(int(space.operators[o])) for o in codes))
-                     for start, codes in ((one, left), (two, right))]
+            paths = [
+                start.path(kb, tuple(kb.step(int(space.operators[o])) for o in codes))
+                for start, codes in ((one, left), (two, right))
+            ]
             line = Statement.meet(Path(paths[0].start, (*paths[0].steps, kb.step(2 * number))), paths[1])
             for formula, j in ((line, s), (Not(line), shape.statements + s)):
                 value = math.log(max(reader.output[j], TINY)) + p + q
@@ -119,11 +138,13 @@ def assert_the_best(kb: KnowledgeBase, mine: dict[Chain, float], every: dict[For
 
 
 @pytest.mark.parametrize("k", [1, 5, 20])
-@pytest.mark.parametrize(("steps", "heads", "instances"), [(1, 1, 1), (1, 2, 2), (2, 1, 1), (2, 2, 1), (3, 1, 1),
-                                                           (3, 2, 1)])
+@pytest.mark.parametrize(
+    ("steps", "heads", "instances"), [(1, 1, 1), (1, 2, 2), (2, 1, 1), (2, 2, 1), (3, 1, 1), (3, 2, 1)]
+)
 @pytest.mark.parametrize("positive", [False, True])
-def test_all_members_at_once_are_read_as_one_by_one(steps: int, heads: int, instances: int, k: int, positive: bool
-                                                    ) -> None:
+def test_all_members_at_once_are_read_as_one_by_one(
+    steps: int, heads: int, instances: int, k: int, positive: bool
+) -> None:
     case = Case(steps + heads, steps, heads, instances)
     found = case.chains(k, positive=positive)
     assert len(found) == 2 * case.restarts
@@ -162,8 +183,11 @@ def test_a_wide_reading_has_every_rule_once(steps: int, longest: int, positive: 
     case = Case(3, steps, restarts=1)
     for member, mine in enumerate(case.chains(1000, longest=longest, positive=positive)):
         formulas = said(case.kb, mine)
-        every = {formula for formula in every_formula(case.reader(member), longest)
-                 if not (positive and isinstance(formula, Not))}
+        every = {
+            formula
+            for formula in every_formula(case.reader(member), longest)
+            if not (positive and isinstance(formula, Not))
+        }
         assert len(set(formulas)) == len(formulas)
         assert set(formulas) == every
 
@@ -243,8 +267,18 @@ def test_chains_are_used_as_any_rule_is() -> None:
     chains = [chain for mine in case.chains(60) for chain in mine]
     codes = [2 * case.kb.predicate_id(case.kb.predicate(name)) for name in "pq"]
     p, q, filter_ = *codes, 2 * case.kb.predicate_id(case.kb.predicate("u"))
-    chains += [(0, p), (0, p, p + 1), (0, p, p + 1, q), (0, q, p, p + 1, p), (0, p, p + 1, p, p + 1, q),
-               (1, p, p + 1, q), (0, filter_, p), (0, p, filter_, q), (0, p, filter_, p + 1, q), (1, filter_, p)]
+    chains += [
+        (0, p),
+        (0, p, p + 1),
+        (0, p, p + 1, q),
+        (0, q, p, p + 1, p),
+        (0, p, p + 1, p, p + 1, q),
+        (1, p, p + 1, q),
+        (0, filter_, p),
+        (0, p, filter_, q),
+        (0, p, filter_, p + 1, q),
+        (1, filter_, p),
+    ]
     assert any(chain[0] for chain in chains)
     for linked in (False, True):
         for chain in chains:

@@ -73,8 +73,11 @@ def binary_pool(kb: KnowledgeBase) -> list[Rule]:
                 for step in steps:
                     own = Step(target, inverse=start == Y)
                     rules.append(Rule(side, Statement(start, (step,), ANY), distinct=True))
-                    rules += [Rule(side, Statement(start, (step,), Constant(d))) for d in ENTITIES
-                              if not (step == own and d == c)]
+                    rules += [
+                        Rule(side, Statement(start, (step,), Constant(d)))
+                        for d in ENTITIES
+                        if not (step == own and d == c)
+                    ]
     return rules
 
 

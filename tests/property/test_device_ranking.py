@@ -29,8 +29,10 @@ from nlil.search.options import CountOptions
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: ranking on CUDA is not tested")
 
 R0, R1, R2 = (Predicate(f"r{i}", 2) for i in range(3))
-EXCLUSIONS = tuple(Exclusion(target, step, 1.0) for target, step in (
-    (R0, Step(R1)), (R0, Step(R0, inverse=True)), (R1, Step(R2, inverse=True)), (R2, Step(R0))))
+EXCLUSIONS = tuple(
+    Exclusion(target, step, 1.0)
+    for target, step in ((R0, Step(R1)), (R0, Step(R0, inverse=True)), (R1, Step(R2, inverse=True)), (R2, Step(R0)))
+)
 
 
 def random_base(seed: int) -> KnowledgeBase:
@@ -41,8 +43,9 @@ def random_base(seed: int) -> KnowledgeBase:
     return KnowledgeBase.from_facts([*binary, *unary])
 
 
-def held_out(seed: int, exclusions: tuple[Exclusion, ...], aggregation: Aggregation,
-             options: CountOptions) -> tuple[KnowledgeBase, KnowledgeBase, Facts, RuleSet]:
+def held_out(
+    seed: int, exclusions: tuple[Exclusion, ...], aggregation: Aggregation, options: CountOptions
+) -> tuple[KnowledgeBase, KnowledgeBase, Facts, RuleSet]:
     """The whole base, the base without every seventh binary fact, those facts, and rules."""
     whole = random_base(seed)
     held = np.zeros(len(whole.facts), bool)
@@ -83,9 +86,31 @@ class _Fire:
     """The Triton kernel of `device_kernel`, played by loops on the CPU."""
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
-        def launch(chain_pointer, chain_begin, chain_end, chain_evidence, chain_kind, ends, back_begin, back_end,
-                   back_body, back_evidence, back_kind, item_pointer, item_member, forward_pointer, forward_begin,
-                   forward_end, forward_kind, candidate, candidate_evidence, slots, num_entities, TOP, **_):
+        def launch(
+            chain_pointer,
+            chain_begin,
+            chain_end,
+            chain_evidence,
+            chain_kind,
+            ends,
+            back_begin,
+            back_end,
+            back_body,
+            back_evidence,
+            back_kind,
+            item_pointer,
+            item_member,
+            forward_pointer,
+            forward_begin,
+            forward_end,
+            forward_kind,
+            candidate,
+            candidate_evidence,
+            slots,
+            num_entities,
+            TOP,
+            **_,
+        ):
             for query in range(grid[0]):
                 fired: dict[tuple[int, int], list[int]] = {}
                 for i in range(chain_pointer[query], chain_pointer[query + 1]):
@@ -177,11 +202,12 @@ def test_totals_are_the_evidence(aggregation: Aggregation, kernel: _Counted) -> 
     scored = [ScoredRule(rule, RuleStats(1, 2, 3, 2), 0.05 + 0.06 * i) for i, rule in enumerate(found)]
     ranker = Ranker(RuleSet.of(kb, scored, aggregation), kb, 1)
     target, everyone = kb.predicate_id(R0), np.arange(kb.num_entities)
-    asked = [Queries(ranker.target_plan(target, direction)[0], everyone, everyone, everyone, direction)
-             for direction in (0, 1)]
+    asked = [
+        Queries(ranker.target_plan(target, direction)[0], everyone, everyone, everyone, direction)
+        for direction in (0, 1)
+    ]
     device = DeviceRanker(ranker, "cpu")
-    totals = _Rules(device, asked).totals(np.tile(everyone, 2), np.repeat((0, 1), len(everyone)),
-                                          ranker.strongest_only)
+    totals = _Rules(device, asked).totals(np.tile(everyone, 2), np.repeat((0, 1), len(everyone)), ranker.strongest_only)
     expected = [ranker.evidence(target, direction, a).tolist() for direction in (0, 1) for a in everyone]
     assert totals.tolist() == expected
     # One entity, asked in both directions: two queries, though they stand side by side.

@@ -86,8 +86,12 @@ def test_the_memory_budget_changes_nothing(kb, rule):
 
 def joined(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBase:
     """Both bases side by side, each a graph (or graphs) of its own; the second one's names get a prime."""
-    shifted = Facts(other.facts.predicate, other.facts.subject + SIZE,
-                    np.where(other.facts.is_unary, other.facts.object, other.facts.object + SIZE), other.facts.weight)
+    shifted = Facts(
+        other.facts.predicate,
+        other.facts.subject + SIZE,
+        np.where(other.facts.is_unary, other.facts.object, other.facts.object + SIZE),
+        other.facts.weight,
+    )
     first = np.zeros(SIZE, np.int32) if kb.graph_of is None else kb.graph_of
     second = np.zeros(SIZE, np.int32) if other.graph_of is None else other.graph_of
     graph_of = np.concatenate((first, second + first.max() + 1)).astype(np.int32)
@@ -108,8 +112,12 @@ def test_joining_bases_changes_no_value(kb, other, rule):
 @settings(deadline=None, max_examples=40)
 def test_renaming_entities_changes_nothing(kb, rule):
     order = np.asarray([2, 4, 1, 0, 3], np.int32)  # entity i becomes entity order[i]
-    facts = Facts(kb.facts.predicate, order[kb.facts.subject],
-                  np.where(kb.facts.is_unary, kb.facts.object, order[kb.facts.object]), kb.facts.weight)
+    facts = Facts(
+        kb.facts.predicate,
+        order[kb.facts.subject],
+        np.where(kb.facts.is_unary, kb.facts.object, order[kb.facts.object]),
+        kb.facts.weight,
+    )
     names, graph_of = [""] * SIZE, None if kb.graph_of is None else np.zeros(SIZE, np.int32)
     for i, name in enumerate(NAMES):
         names[order[i]] = name

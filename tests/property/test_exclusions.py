@@ -80,10 +80,15 @@ def learned(kb: KnowledgeBase) -> RuleSet:
 
 def is_out(kb: KnowledgeBase, of: RuleSet, fact: Fact, hidden: Fact) -> bool:
     """Is there a fact that counts, besides the hidden one, which excludes `fact`?"""
-    facts = {kb.fact(int(p), int(s), int(o)) for p, s, o in
-             zip(*(getattr(kb.facts.crisp(), name) for name in ("predicate", "subject", "object")))} - {hidden}
-    return any(Fact(e.step.predicate, fact.arguments[::-1] if e.step.inverse else fact.arguments) in facts
-               for e in of.exclusions if e.target == fact.predicate)
+    facts = {
+        kb.fact(int(p), int(s), int(o))
+        for p, s, o in zip(*(getattr(kb.facts.crisp(), name) for name in ("predicate", "subject", "object")))
+    } - {hidden}
+    return any(
+        Fact(e.step.predicate, fact.arguments[::-1] if e.step.inverse else fact.arguments) in facts
+        for e in of.exclusions
+        if e.target == fact.predicate
+    )
 
 
 @given(bases(graphs=False), exclusions, st.sampled_from(BINARY), st.integers(0, 4), st.integers(0, 4))

@@ -34,10 +34,21 @@ aggregations = st.sampled_from(
 )
 
 # Half of the sets have none: exclusions must not be all that is tested.
-exclusions = st.one_of(st.just([]), st.lists(st.sampled_from([
-    Exclusion(target, step, 3.5, 7) for target, other in ((KNOWS, LIKES), (LIKES, KNOWS), (KNOWS, KNOWS))
-    for step in (Step(other), Step(other, inverse=True)) if step != Step(target)
-]), max_size=3, unique=True)).map(tuple)
+exclusions = st.one_of(
+    st.just([]),
+    st.lists(
+        st.sampled_from(
+            [
+                Exclusion(target, step, 3.5, 7)
+                for target, other in ((KNOWS, LIKES), (LIKES, KNOWS), (KNOWS, KNOWS))
+                for step in (Step(other), Step(other, inverse=True))
+                if step != Step(target)
+            ]
+        ),
+        max_size=3,
+        unique=True,
+    ),
+).map(tuple)
 
 
 def excluded_by(seen: oracle.World, of: RuleSet, fact: Fact) -> list[Fact]:
@@ -65,12 +76,14 @@ def counted(kb: KnowledgeBase, aggregation: Aggregation, target: Predicate) -> R
 weights = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
 written = st.builds(
     lambda rule, weight: ScoredRule(rule, RuleStats(1, 2, 3, None if rule.target.arity == 1 else 2), weight),
-    rules(), weights,
+    rules(),
+    weights,
 )
 
 
-def fired_by(world: oracle.World, of: RuleSet, query: tuple[str, ...], target: Predicate,
-             hide: bool) -> list[tuple[float, bool]]:
+def fired_by(
+    world: oracle.World, of: RuleSet, query: tuple[str, ...], target: Predicate, hide: bool
+) -> list[tuple[float, bool]]:
     """(value times weight, is prior) of each rule that holds."""
     found = []
     for scored in of.for_target(target):
@@ -125,8 +138,15 @@ def test_counted_rules_are_explained_truly(kb, target, x, y, aggregation, exclus
     check_explanation(kb, of, the_fact(kb, target, x, y))
 
 
-@given(bases(), st.lists(written, min_size=1, max_size=12), st.sampled_from([BIG, KNOWS, KNOWS]), entities, entities,
-       aggregations, exclusions)
+@given(
+    bases(),
+    st.lists(written, min_size=1, max_size=12),
+    st.sampled_from([BIG, KNOWS, KNOWS]),
+    entities,
+    entities,
+    aggregations,
+    exclusions,
+)
 @settings(deadline=None, max_examples=80)
 def test_written_rules_are_explained_truly(kb, scored, target, x, y, aggregation, exclusions):
     kb = within_graphs(kb)

@@ -34,8 +34,13 @@ def bases(draw, graphs=None):
     """Facts over nasty names; where there are graphs, each within one."""
     graphs = draw(st.booleans()) if graphs is None else graphs
     graph_of = [0, 0, 1, 0, 1, 1] if graphs else [0] * 6
-    rows = [(p, s, o) for p in range(len(PREDICATES)) for s in range(6)
-            for o in (range(6) if PREDICATES[p].arity == 2 else [NO_OBJECT]) if o < 0 or graph_of[s] == graph_of[o]]
+    rows = [
+        (p, s, o)
+        for p in range(len(PREDICATES))
+        for s in range(6)
+        for o in (range(6) if PREDICATES[p].arity == 2 else [NO_OBJECT])
+        if o < 0 or graph_of[s] == graph_of[o]
+    ]
     least = draw(st.sampled_from([0, 10, 40]))
     chosen = draw(st.lists(st.sampled_from(rows), min_size=least, max_size=60, unique=True))
     weight = draw(st.sampled_from([None, 0.25, 0.75]))
@@ -60,8 +65,10 @@ def _retarget(rule: Rule, name: str) -> Rule:
 
 def expected(kb: KnowledgeBase, rules: list[Rule]) -> list[set[Fact]]:
     world = oracle.World.of(kb).crisp()
-    return [{Fact(rule.target, query) for query in oracle.queries(world, rule) if oracle.value(world, rule, query) > 0}
-            for rule in rules]
+    return [
+        {Fact(rule.target, query) for query in oracle.queries(world, rule) if oracle.value(world, rule, query) > 0}
+        for rule in rules
+    ]
 
 
 CONSTRUCTS = (
@@ -98,8 +105,13 @@ CONSTRUCTS = (
 def fixed_base(graphs: bool) -> KnowledgeBase:
     """About a third of all facts, the same in every run."""
     graph_of = np.asarray([0, 0, 1, 0, 1, 1], np.int32)
-    rows = [(p, s, o) for p, predicate in enumerate(PREDICATES) for s in range(6)
-            for o in (range(6) if predicate.arity == 2 else [NO_OBJECT]) if o < 0 or graph_of[s] == graph_of[o]]
+    rows = [
+        (p, s, o)
+        for p, predicate in enumerate(PREDICATES)
+        for s in range(6)
+        for o in (range(6) if predicate.arity == 2 else [NO_OBJECT])
+        if o < 0 or graph_of[s] == graph_of[o]
+    ]
     columns = np.asarray(rows, np.int32)[np.random.default_rng(1).random(len(rows)) < 0.35]
     facts = Facts(columns[:, 0], columns[:, 1], columns[:, 2], None).unique()
     return KnowledgeBase(Vocabulary(ENTITIES), PREDICATES, facts, graph_of if graphs else None)

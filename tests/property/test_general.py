@@ -24,11 +24,11 @@ from property.test_counting import bases
 
 KNOWS = engine_cases.KNOWS
 
+
 def firings_of(rules: RuleSet, kb: KnowledgeBase, direction: int, known: int, hidden: int) -> list[list[int]]:
     """One query on the base without its own fact, rule by rule, as the documentation says it."""
     subject, object_ = (known, hidden) if direction == 0 else (hidden, known)
-    own = ((kb.facts.predicate == kb.predicate_id(KNOWS)) & (kb.facts.subject == subject)
-           & (kb.facts.object == object_))
+    own = (kb.facts.predicate == kb.predicate_id(KNOWS)) & (kb.facts.subject == subject) & (kb.facts.object == object_)
     evaluator = Evaluator(kb.with_facts(kb.facts[~own]) if hidden >= 0 else kb)
     everyone = np.arange(kb.num_entities)
     found = []

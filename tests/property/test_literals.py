@@ -74,8 +74,9 @@ def test_all_rules_count_where_none_is_left_out(kb: KnowledgeBase, scored: list[
 
 @settings(deadline=None, max_examples=20)
 @given(scenes(), rules_about(Head.of(CAT), Head.of(DOG)), st.sampled_from(AGGREGATIONS))
-def test_threads_and_blocks_change_nothing(kb: KnowledgeBase, scored: list[ScoredRule], aggregation: Aggregation
-                                           ) -> None:
+def test_threads_and_blocks_change_nothing(
+    kb: KnowledgeBase, scored: list[ScoredRule], aggregation: Aggregation
+) -> None:
     of = RuleSet.of(kb, scored, aggregation)
     targets = np.array(sorted(kb.classes), np.int32)
     many = np.tile(np.arange(kb.num_entities, dtype=np.int32), 120)
@@ -84,8 +85,14 @@ def test_threads_and_blocks_change_nothing(kb: KnowledgeBase, scored: list[Score
     assert one.tolist() == three.tolist() == np.tile(few, (120, 1)).tolist()
 
 
-@pytest.mark.parametrize("statement", [
-    Statement(X, (Step(NEAR),), Constant(NAMES[0])), Statement(X, (Step(NEAR),), X),
-    Statement(ANY, (Step(NEAR), Step(CAT)), ANY), Statement(ANY, (Step(CAT), Step(DOG)), ANY)])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        Statement(X, (Step(NEAR),), Constant(NAMES[0])),
+        Statement(X, (Step(NEAR),), X),
+        Statement(ANY, (Step(NEAR), Step(CAT)), ANY),
+        Statement(ANY, (Step(CAT), Step(DOG)), ANY),
+    ],
+)
 def test_what_is_left_to_the_general_engine(statement: Statement) -> None:
     assert not is_simple(Rule(Head.of(CAT), statement))

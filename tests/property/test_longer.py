@@ -29,8 +29,9 @@ def simple_ends(kb: KnowledgeBase, start: int, steps: list[int]) -> set[int]:
     edges += [(code + 1, o, s) for code, s, o in edges]
     paths = [(start,)]
     for step in steps:
-        paths = [(*path, o) for path in paths for code, s, o in edges if code == step and s == path[-1]
-                 and o not in path]
+        paths = [
+            (*path, o) for path in paths for code, s, o in edges if code == step and s == path[-1] and o not in path
+        ]
     return {path[-1] for path in paths}
 
 
@@ -56,8 +57,19 @@ def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few:
     nothing = np.zeros(kb.num_predicates + 1, bool)
     space = walk_space(kb.num_entities, len(steps), few)
     for start in range(kb.num_entities):
-        found = reach(edge_index(kb), space, np.array(steps, np.int64), len(steps), nothing, start, True, -1, -1,
-                      nothing, NO_LIMIT)
+        found = reach(
+            edge_index(kb),
+            space,
+            np.array(steps, np.int64),
+            len(steps),
+            nothing,
+            start,
+            True,
+            -1,
+            -1,
+            nothing,
+            NO_LIMIT,
+        )
         ends = space.ends[:found].tolist()
         assert len(set(ends)) == len(ends)
         assert set(ends) == simple_ends(kb, start, steps)

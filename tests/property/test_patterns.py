@@ -53,6 +53,7 @@ def test_a_pattern_has_the_objects_for_which_the_engine_says_it_holds(kb: Knowle
 
 def promised(kb: KnowledgeBase, moves: int) -> list[Statement]:
     """Every body that the opening words of patterns.py promise, written out."""
+
     def said(of: frozenset[int], arity: int) -> list[Step]:
         inverses = (False, True) if arity == 2 else (False,)
         return [Step(PREDICATES[p], i) for p in sorted(of) if PREDICATES[p].arity == arity for i in inverses]
@@ -65,17 +66,21 @@ def promised(kb: KnowledgeBase, moves: int) -> list[Statement]:
     found |= {(step,) for step in said(kb.geometry, 1)}
     if moves:
         found |= {(step, *end) for step in said(kb.geometry, 2) for end in [(), *[(s,) for s in said(CLASSES, 1)]]}
-        found |= {(step, one, other) for step in said(plain, 2) for one in said(CLASSES, 1)
-                  for other in said(plain - CLASSES, 1)}
+        found |= {
+            (step, one, other)
+            for step in said(plain, 2)
+            for one in said(CLASSES, 1)
+            for other in said(plain - CLASSES, 1)
+        }
     found -= {(step,) for step in said(CLASSES, 1)}
-    return [*[Statement(X, path, ANY) for path in found],
-            *[Statement(ANY, (step,), ANY) for step in said(CLASSES, 1)]]
+    return [*[Statement(X, path, ANY) for path in found], *[Statement(ANY, (step,), ANY) for step in said(CLASSES, 1)]]
 
 
 @settings(deadline=None, max_examples=6)
 @given(scenes(), st.integers(1, 2), st.integers(1, 3))
 def test_nothing_that_is_promised_is_missing(kb: KnowledgeBase, moves: int, least: int) -> None:
     """Of the bodies that hold for the same objects one is there, the simplest: with the fewest moves; then sets."""
+
     def order(body: Formula) -> int:
         assert isinstance(body, Statement)
         moves = sum(not step.is_filter for step in body.steps)
@@ -179,4 +184,4 @@ def test_the_evidence_of_rules_is_the_model(kb: KnowledgeBase, data: st.DataObje
     assert evidence.min() > -1e-9
     factor = np.abs(other).max() / max(np.abs(one).max(), 1e-9)
     assert 0 < factor <= 1 + 1e-4
-    assert np.allclose(one * factor, other, atol=2e-4), (one * factor - other)
+    assert np.allclose(one * factor, other, atol=2e-4), one * factor - other

@@ -42,8 +42,9 @@ def plain_score(fired: list[tuple[float, bool]], aggregation: Aggregation) -> fl
     return 1 - math.prod(1 - w for w in [*kept, *(weight for weight, prior in fired if prior)])
 
 
-def plain_scores(rules: RuleSet, kb: KnowledgeBase, target: int, x: np.ndarray, y: np.ndarray | None,
-                 hide: bool = True) -> list[float]:
+def plain_scores(
+    rules: RuleSet, kb: KnowledgeBase, target: int, x: np.ndarray, y: np.ndarray | None, hide: bool = True
+) -> list[float]:
     evaluator = Evaluator(kb)
     fired: list[list[tuple[float, bool]]] = [[] for _ in x]
     for scored in rules.for_target(kb.predicates[target]):
@@ -55,8 +56,9 @@ def plain_scores(rules: RuleSet, kb: KnowledgeBase, target: int, x: np.ndarray, 
 
 @settings(deadline=None, max_examples=20)
 @given(bases(), st.sampled_from(AGGREGATIONS), st.integers(0, 1))
-def test_evidence_of_a_query_is_the_plain_aggregation(kb: KnowledgeBase, aggregation: Aggregation,
-                                                      direction: int) -> None:
+def test_evidence_of_a_query_is_the_plain_aggregation(
+    kb: KnowledgeBase, aggregation: Aggregation, direction: int
+) -> None:
     rules = learn(kb, aggregation)
     ranker = Ranker(rules, kb, threads=1)
     fact = kb.binary[:1]
@@ -107,8 +109,9 @@ def test_ranks_are_those_of_sorting(kb: KnowledgeBase) -> None:
 
 @settings(deadline=None, max_examples=10)
 @given(bases(), st.sampled_from(AGGREGATIONS), st.sampled_from([1, 2**30]), st.integers(1, 3), st.booleans())
-def test_every_fact_is_ranked_as_if_alone(kb: KnowledgeBase, aggregation: Aggregation, memory: int, threads: int,
-                                          hide: bool) -> None:
+def test_every_fact_is_ranked_as_if_alone(
+    kb: KnowledgeBase, aggregation: Aggregation, memory: int, threads: int, hide: bool
+) -> None:
     """Facts of the base and others, all asked at few entities: queries are shared, but not with a hidden fact."""
     ranker = Ranker(learn(kb, aggregation), kb, threads, memory)
     pairs = np.array([(p, s, o) for p in np.unique(kb.binary.predicate) for s in range(3) for o in range(3)], np.int32)

@@ -31,7 +31,8 @@ ENTITIES = "abcdefg"
 
 facts = st.tuples(st.sampled_from(ENTITIES), st.sampled_from(["p", "q"]), st.sampled_from(ENTITIES))
 bases = st.lists(facts, min_size=6, max_size=24).map(
-    lambda rows: KnowledgeBase.from_facts([*rows, *((e, "q", e) for e in ENTITIES), ("a", "p", "b")]))
+    lambda rows: KnowledgeBase.from_facts([*rows, *((e, "q", e) for e in ENTITIES), ("a", "p", "b")])
+)
 steps = st.lists(st.builds(Step, st.sampled_from([P, Q]), st.booleans()), min_size=1, max_size=5)
 chains = steps.map(lambda moves: Rule(Head.of(P), Statement(X, tuple(moves), Y), True))
 # Close to one another and far apart: what decides is sometimes the sum of many weak rules.
@@ -39,9 +40,11 @@ weights = st.sampled_from([0.01, 0.1, 0.100000001, 0.2, 0.3, 0.5, 0.9, 0.99, 1.0
 shares = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 weighings = st.lists(st.tuples(shares, shares), min_size=len(KINDS), max_size=len(KINDS)).map(tuple)
 aggregations = st.one_of(
-    st.sampled_from([Aggregation("noisy-or", 2), Aggregation("noisy-or", 5), Aggregation("noisy-or", 0),
-                     Aggregation("max")]),
-    st.builds(Aggregation, st.just("noisy-or"), st.integers(1, 3), weighings))
+    st.sampled_from(
+        [Aggregation("noisy-or", 2), Aggregation("noisy-or", 5), Aggregation("noisy-or", 0), Aggregation("max")]
+    ),
+    st.builds(Aggregation, st.just("noisy-or"), st.integers(1, 3), weighings),
+)
 
 
 @st.composite
@@ -73,8 +76,11 @@ def test_ranks_are_those_of_the_whole_evidence(kb: KnowledgeBase, data: st.DataO
         assert tied == (scores[rivals] == scores[answer]).sum() + 1
 
 
-any_chains = st.builds(lambda steps, distinct: Rule(Head.of(KNOWS), Statement(X, (Step(LIKES), *steps), Y), distinct),
-                       st.lists(any_steps, min_size=2, max_size=3), st.booleans())
+any_chains = st.builds(
+    lambda steps, distinct: Rule(Head.of(KNOWS), Statement(X, (Step(LIKES), *steps), Y), distinct),
+    st.lists(any_steps, min_size=2, max_size=3),
+    st.booleans(),
+)
 
 
 @st.composite
@@ -121,8 +127,10 @@ def chain_base() -> tuple[KnowledgeBase, RuleSet]:
     """p(a, b) has a strong rule of one step; from a, three steps of q lead to d."""
     kb = KnowledgeBase.from_facts([("a", "r", "b"), ("a", "q", "x"), ("x", "q", "y"), ("y", "q", "d"), ("e", "p", "f")])
     moves = {(Step(Predicate("r", 2)),): 0.9, (Step(Q),) * 3: 0.2}
-    rules = [ScoredRule(Rule(Head.of(P), Statement(X, steps, Y), True), RuleStats(1, 2, 3, 2), weight)
-             for steps, weight in moves.items()]
+    rules = [
+        ScoredRule(Rule(Head.of(P), Statement(X, steps, Y), True), RuleStats(1, 2, 3, 2), weight)
+        for steps, weight in moves.items()
+    ]
     return kb, RuleSet.of(kb, rules, Aggregation("noisy-or", 5))
 
 
@@ -132,8 +140,20 @@ def totals_at_a(answer: str, margin: int) -> dict[str, int]:
     layout, _ = ranker.target_plan(kb.predicate_id(P), 0)
     space = ranker.pool.scratch()
     known, wanted = kb.entities.id("a"), np.array([kb.entities.id(answer)], np.int32)
-    score_until_settled(ranker.edges, layout, ranker.is_unary, known, -1, 5, False, np.zeros((0, 2), np.int64), wanted,
-                        wanted[:0], margin * layout.weight[0], space)
+    score_until_settled(
+        ranker.edges,
+        layout,
+        ranker.is_unary,
+        known,
+        -1,
+        5,
+        False,
+        np.zeros((0, 2), np.int64),
+        wanted,
+        wanted[:0],
+        margin * layout.weight[0],
+        space,
+    )
     return {name: int(space.total[kb.entities.id(name)]) for name in "bd"}
 
 

@@ -28,8 +28,10 @@ from property.test_weighing import any_weighed, firm, rule_sets
 
 
 def without(kb: KnowledgeBase, fact: Fact) -> KnowledgeBase:
-    own = [kb.fact(*row) == fact for row in zip(kb.facts.predicate.tolist(), kb.facts.subject.tolist(),
-                                                kb.facts.object.tolist())]
+    own = [
+        kb.fact(*row) == fact
+        for row in zip(kb.facts.predicate.tolist(), kb.facts.subject.tolist(), kb.facts.object.tolist())
+    ]
     return kb.with_facts(kb.facts[~np.array(own, bool)])
 
 
@@ -67,17 +69,24 @@ def test_binary_facts(kb: KnowledgeBase, aggregation: Aggregation, x: int, y: in
         assert all(s.share == 0 for s in got.supports) or not ruling
 
 
-def some_rules(found: Sequence[nlil.Rule], weights: Sequence[float], kb: KnowledgeBase,
-               aggregation: Aggregation) -> RuleSet:
+def some_rules(
+    found: Sequence[nlil.Rule], weights: Sequence[float], kb: KnowledgeBase, aggregation: Aggregation
+) -> RuleSet:
     scored = [ScoredRule(rule, RuleStats(1, 2, 3, None), weight) for rule, weight in zip(found, weights)]
     return RuleSet.of(kb, scored, aggregation)
 
 
-@given(bases(), st.lists(rules(), max_size=10, unique=True), st.lists(firm, min_size=10, max_size=10),
-       st.one_of(any_weighed, aggregations), entities)
+@given(
+    bases(),
+    st.lists(rules(), max_size=10, unique=True),
+    st.lists(firm, min_size=10, max_size=10),
+    st.one_of(any_weighed, aggregations),
+    entities,
+)
 @settings(deadline=None, max_examples=40)
-def test_unary_facts(kb: KnowledgeBase, found: list[nlil.Rule], weights: list[float], aggregation: Aggregation,
-                     x: int) -> None:
+def test_unary_facts(
+    kb: KnowledgeBase, found: list[nlil.Rule], weights: list[float], aggregation: Aggregation, x: int
+) -> None:
     """One side only; kinds of rules are not told apart. Of a class all other classes are hidden as well."""
     of = some_rules([r for r in found if r.target == BIG], weights, kb, aggregation)
     assert [str(got.query) for got in shares_add_up(of, kb, Fact(BIG, (NAMES[x],)))] == ["big(?)"] * 2

@@ -89,8 +89,15 @@ def test_one_hot_scores_are_those_of_the_extracted_rule(linked: bool, kb: Knowle
     linked = linked and kb.predicates[target].arity == 2
     space = space_of(kb, target)
     levels = data.draw(st.integers(0, 2))
-    shape = Shape(len(space.operators), len(space.predicates), len(space.starts), data.draw(st.integers(1, 3)),
-                  data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2)), (3,) * levels)
+    shape = Shape(
+        len(space.operators),
+        len(space.predicates),
+        len(space.starts),
+        data.draw(st.integers(1, 3)),
+        data.draw(st.integers(1, 2)),
+        data.draw(st.integers(1, 2)),
+        (3,) * levels,
+    )
     restarts = 4
     masks = Masks.of([space.padded(shape)], shape, restarts)
     hard = random_attentions(shape, masks, data.draw(st.integers(0, 2**31))).one_hot()

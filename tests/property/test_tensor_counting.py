@@ -19,8 +19,9 @@ DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 
 @pytest.mark.parametrize("device", DEVICES)
 @settings(deadline=None, max_examples=40)
-@given(kb=bases(), memory=st.sampled_from([100, 2**20]), support=st.integers(1, 3),
-       confidence=st.sampled_from([0, 0.3]))
+@given(
+    kb=bases(), memory=st.sampled_from([100, 2**20]), support=st.integers(1, 3), confidence=st.sampled_from([0, 0.3])
+)
 def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, support: int, confidence: float) -> None:
     edges = edge_index(kb)
     targets = np.array([i for i, p in enumerate(kb.predicates) if p.arity == 2], np.int32)
@@ -29,8 +30,10 @@ def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, suppor
     one, two = counter.chains(support, confidence)
     work = chains.Workspace(edges, len(targets))
     loops = [chains.chains_from(edges, facts, r, work, support, confidence) for r in range(edges.num_codes)]
-    for mine, theirs in ((one, chains.one_step_chains(edges, facts, targets, support, confidence)),
-                         (two, chains.Chains.join(loops, 2))):
+    for mine, theirs in (
+        (one, chains.one_step_chains(edges, facts, targets, support, confidence)),
+        (two, chains.Chains.join(loops, 2)),
+    ):
         for column in ("target", "steps", "support", "body_size", "pca_body"):
             assert getattr(mine, column).tolist() == getattr(theirs, column).tolist(), column
     codes = [int(c) for t in targets for c in (2 * t, 2 * t + 1)]

@@ -31,7 +31,10 @@ def test_the_table_counts_what_statistics_count(kb, rule, negatives):
         truth = table.of(statement)
         assert truth is not None
         assert (int((truth & table.label).sum()), int(truth.sum()), int(table.label.sum())) == (
-            stats.support, stats.body_size, stats.head_size), str(statement)
+            stats.support,
+            stats.body_size,
+            stats.head_size,
+        ), str(statement)
 
 
 @given(kb=bases(), rule=rules(heads))

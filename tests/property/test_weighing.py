@@ -137,14 +137,24 @@ def test_shares_are_those_of_the_score(kb, aggregation, direction, known, data):
 
 
 @pytest.mark.parametrize("direction", [0, 1])
-@pytest.mark.parametrize("text", ["knows(X, b) :- likes(X, c).", "knows(a, Y) :- likes(Y, d).",
-                                  "knows(X, b) :- likes(X, Z1).", "knows(a, Y) :- likes(Y, Z1)."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "knows(X, b) :- likes(X, c).",
+        "knows(a, Y) :- likes(Y, d).",
+        "knows(X, b) :- likes(X, Z1).",
+        "knows(a, Y) :- likes(Y, Z1).",
+    ],
+)
 def test_whose_constant_it_is_depends_on_the_question(text: str, direction: int) -> None:
     """Each kind counts a share of its own, and the share of knows(a, b) tells which kind its one rule is."""
     kb = KnowledgeBase.from_facts([("a", "likes", "c"), ("b", "likes", "d"), ("c", "knows", "d")])
     factors = [(i + 1) / 16 for i in range(len(KINDS))]
-    of = RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(1, 2, 3, 2), 0.5)],
-                    Aggregation("noisy-or", 2, tuple((factor, 1.0) for factor in factors)))
+    of = RuleSet.of(
+        kb,
+        [ScoredRule(parse_rule(text), RuleStats(1, 2, 3, 2), 0.5)],
+        Aggregation("noisy-or", 2, tuple((factor, 1.0) for factor in factors)),
+    )
     target, pair = kb.predicate_id(KNOWS), (kb.entities.id("a"), kb.entities.id("b"))
     kind = kind_of(of, 0, kb, direction)
     assert kind.startswith("query" if text.startswith("knows(a") == (direction == 0) else "answer")
@@ -175,8 +185,12 @@ def test_one_full_rule_of_each_kind_is_plain_noisy_or(kb, direction, known, data
         assert total(Aggregation("noisy-or", top, ((1.0, 0.0),) * len(KINDS))) == total(Aggregation("noisy-or", 0))
 
 
-@given(bases(graphs=False), st.one_of(weighed, st.builds(Aggregation, st.just("noisy-or"), st.integers(0, 3)),
-                                      st.just(Aggregation("max"))), st.integers(-1, 4), st.data())
+@given(
+    bases(graphs=False),
+    st.one_of(weighed, st.builds(Aggregation, st.just("noisy-or"), st.integers(0, 3)), st.just(Aggregation("max"))),
+    st.integers(-1, 4),
+    st.data(),
+)
 @settings(deadline=None, max_examples=10)
 def test_a_query_leaves_no_trace(kb, aggregation, hidden_end, data):
     of = replace(data.draw(rule_sets(kb)), aggregation=aggregation)

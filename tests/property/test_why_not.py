@@ -22,7 +22,8 @@ from property.engine_cases import BIG, KNOWS, NAMES, PREDICATES, bases, rules
 from property.test_explanation import aggregations, entities, exclusions, the_fact, within_graphs, written
 
 rows = st.tuples(st.integers(0, 3), entities, entities).map(
-    lambda r: r if PREDICATES[r[0]].arity == 2 else (r[0], r[1], NO_OBJECT))
+    lambda r: r if PREDICATES[r[0]].arity == 2 else (r[0], r[1], NO_OBJECT)
+)
 
 
 def as_rows(kb: KnowledgeBase) -> set[tuple[int, int, int]]:
@@ -32,8 +33,10 @@ def as_rows(kb: KnowledgeBase) -> set[tuple[int, int, int]]:
 def rebuilt(kb: KnowledgeBase, add: list[Fact], without: list[Fact]) -> KnowledgeBase:
     """The changed base from its facts alone, every index built anew."""
     gone = {(kb.predicate_id(f.predicate), *(kb.entities.id(a) for a in f.arguments)) for f in without}
-    keep = [(p, s, o)[: 2 if o == NO_OBJECT else 3] not in gone for p, s, o in
-            zip(kb.facts.predicate.tolist(), kb.facts.subject.tolist(), kb.facts.object.tolist())]
+    keep = [
+        (p, s, o)[: 2 if o == NO_OBJECT else 3] not in gone
+        for p, s, o in zip(kb.facts.predicate.tolist(), kb.facts.subject.tolist(), kb.facts.object.tolist())
+    ]
     facts = kb.facts[np.asarray(keep, bool)]
     for f in add:
         ids = [kb.entities.id(a) for a in f.arguments]
@@ -63,8 +66,16 @@ def test_indexes_of_a_changed_base_are_those_of_a_new_one(kb, drawn):
         assert np.array_equal(getattr(edges, name), getattr(right, name)), name
 
 
-@given(bases().map(within_graphs), st.lists(written, min_size=1, max_size=8), st.sampled_from([BIG, KNOWS, KNOWS]),
-       entities, entities, aggregations, exclusions, st.lists(rows, min_size=1, max_size=3))
+@given(
+    bases().map(within_graphs),
+    st.lists(written, min_size=1, max_size=8),
+    st.sampled_from([BIG, KNOWS, KNOWS]),
+    entities,
+    entities,
+    aggregations,
+    exclusions,
+    st.lists(rows, min_size=1, max_size=3),
+)
 @settings(deadline=None, max_examples=60)
 def test_what_if_is_what_the_changed_base_says(kb, scored, target, x, y, aggregation, exclusions, drawn):
     of = replace(RuleSet.of(kb, scored, aggregation), exclusions=exclusions)
@@ -77,8 +88,15 @@ def test_what_if_is_what_the_changed_base_says(kb, scored, target, x, y, aggrega
     assert str(got)
 
 
-@given(bases().map(within_graphs), st.lists(written, min_size=1, max_size=8), st.sampled_from([BIG, KNOWS, KNOWS]),
-       entities, entities, aggregations, exclusions)
+@given(
+    bases().map(within_graphs),
+    st.lists(written, min_size=1, max_size=8),
+    st.sampled_from([BIG, KNOWS, KNOWS]),
+    entities,
+    entities,
+    aggregations,
+    exclusions,
+)
 @settings(deadline=None, max_examples=60)
 def test_remedies_hold_on_the_changed_base(kb, scored, target, x, y, aggregation, exclusions):
     of = replace(RuleSet.of(kb, scored, aggregation), exclusions=exclusions)
@@ -104,19 +122,24 @@ def test_a_rule_that_one_change_would_mend_gets_a_remedy(kb, rule, x, y):
     _compare_with_all_changes(kb, rule, x, y)
 
 
-REPEATED = tuple(map(parse_rule, (
-    "knows(X, Y) :- likes(X, Z1), likes(Z2, Z1), likes(Z2, Y).",
-    "knows(X, Y) :- likes(X, Z1), likes(Z1, Y).",
-    "knows(X, Y) :- likes(X, Z1), likes(Z1, Z2), likes(Z2, Y).",
-    "knows(X, Y) :- likes(X, Z1), red(Z1), likes(Z1, Z2), red(Z2), knows(Z2, Y).",
-    "knows(X, Y) :- likes(X, Z1), red(Z1), likes(Y, Z2), red(Z2).",
-    "knows(X, Y) :- likes(X, Z1), red(Z1), likes(X, Z2), big(Z2).",
-    "big(X) :- likes(X, Z1), likes(Z2, Z1), red(Z2).",
-    "big(X) :- likes(X, Z1), likes(Z1, X), Z1 \\= X.",
-    "big(X) :- red(X), likes(Z1, X), red(Z1).",
-    "big(X) :- \\+ (likes(X, Z1), red(Z1)), \\+ likes(Z2, a).",
-    "big(X) :- (likes(X, Z1), knows(Z1, a)), (likes(X, Z2), knows(Z2, b)) ; red(a), red(X).",
-)))
+REPEATED = tuple(
+    map(
+        parse_rule,
+        (
+            "knows(X, Y) :- likes(X, Z1), likes(Z2, Z1), likes(Z2, Y).",
+            "knows(X, Y) :- likes(X, Z1), likes(Z1, Y).",
+            "knows(X, Y) :- likes(X, Z1), likes(Z1, Z2), likes(Z2, Y).",
+            "knows(X, Y) :- likes(X, Z1), red(Z1), likes(Z1, Z2), red(Z2), knows(Z2, Y).",
+            "knows(X, Y) :- likes(X, Z1), red(Z1), likes(Y, Z2), red(Z2).",
+            "knows(X, Y) :- likes(X, Z1), red(Z1), likes(X, Z2), big(Z2).",
+            "big(X) :- likes(X, Z1), likes(Z2, Z1), red(Z2).",
+            "big(X) :- likes(X, Z1), likes(Z1, X), Z1 \\= X.",
+            "big(X) :- red(X), likes(Z1, X), red(Z1).",
+            "big(X) :- \\+ (likes(X, Z1), red(Z1)), \\+ likes(Z2, a).",
+            "big(X) :- (likes(X, Z1), knows(Z1, a)), (likes(X, Z2), knows(Z2, b)) ; red(a), red(X).",
+        ),
+    )
+)
 
 
 @given(bases(weighted=False).map(within_graphs), st.sampled_from(REPEATED), entities, entities)
@@ -132,8 +155,12 @@ def _compare_with_all_changes(kb, rule, x, y):
     if fires or not oracle.is_head_tuple(world, rule, fact.arguments):
         return
     of = RuleSet.of(kb, [_scored(rule)])
-    possible = [kb.fact(p, s, o) for p in range(4) for s in range(len(NAMES))
-                for o in (range(len(NAMES)) if PREDICATES[p].arity == 2 else [NO_OBJECT])]
+    possible = [
+        kb.fact(p, s, o)
+        for p in range(4)
+        for s in range(len(NAMES))
+        for o in (range(len(NAMES)) if PREDICATES[p].arity == 2 else [NO_OBJECT])
+    ]
     if kb.graph_of is not None:
         graph = dict(zip(NAMES, kb.graph_of.tolist()))
         possible = [f for f in possible if graph[f.arguments[0]] == graph[f.arguments[-1]]]
@@ -158,8 +185,14 @@ def _scored(rule):
     return ScoredRule(rule, RuleStats(1, 2, 3, None if rule.target.arity == 1 else 2), 0.5)
 
 
-@given(bases().map(within_graphs), st.lists(written, min_size=1, max_size=8), st.sampled_from([BIG, KNOWS, KNOWS]),
-       entities, entities, aggregations)
+@given(
+    bases().map(within_graphs),
+    st.lists(written, min_size=1, max_size=8),
+    st.sampled_from([BIG, KNOWS, KNOWS]),
+    entities,
+    entities,
+    aggregations,
+)
 @settings(deadline=None, max_examples=50)
 def test_necessary_facts_are_those_without_which_the_score_falls(kb, scored, target, x, y, aggregation):
     of = RuleSet.of(kb, scored, aggregation)
@@ -186,8 +219,11 @@ def test_a_card_shows_the_tuples_that_are_counted(kb, rule, offset, size):
     everything = [(a, b) for a in NAMES for b in NAMES] if rule.target.arity == 2 else [(a,) for a in NAMES]
     facts = [t for t in everything if Fact(rule.target, t) in world.weight]
     examples = [t for t in facts if oracle.is_head_tuple(world, rule, t) and oracle.value(world, rule, t, True) > 0]
-    others = [t for t in everything if t not in facts and oracle.is_head_tuple(world, rule, t)
-              and oracle.value(world, rule, t, False) > 0]
+    others = [
+        t
+        for t in everything
+        if t not in facts and oracle.is_head_tuple(world, rule, t) and oracle.value(world, rule, t, False) > 0
+    ]
     card = rule_card(None, kb, rule, examples=size, offset=offset)
     assert (card.stats.support, card.stats.body_size) == (len(examples), len(examples) + len(others))
     assert [i.fact.arguments for i in card.examples] == examples[offset : offset + size]

@@ -32,9 +32,18 @@ class BatchScorer(Protocol):
         More is better; any real number will do. Tensors are ranked where they are, on a GPU too."""
 
 
-def batch_metrics(scores: BatchScorer, dataset: Dataset, split: str, *, memory: int = 2**30, bytes_per_score: int = 0,
-                  own_fact: float = 0.0, notes: Iterable[str] = (), others: Iterable[Part] = (),
-                  progress: Progress = silent) -> Metrics:
+def batch_metrics(
+    scores: BatchScorer,
+    dataset: Dataset,
+    split: str,
+    *,
+    memory: int = 2**30,
+    bytes_per_score: int = 0,
+    own_fact: float = 0.0,
+    notes: Iterable[str] = (),
+    others: Iterable[Part] = (),
+    progress: Progress = silent,
+) -> Metrics:
     """As `evaluation.evaluate` does it for rules: the binary facts of the split whose predicate is a target.
 
     `bytes_per_score`: what the scorer itself needs for each score of a batch. `own_fact`: what a training fact adds
@@ -50,22 +59,40 @@ def batch_metrics(scores: BatchScorer, dataset: Dataset, split: str, *, memory: 
     parts = list(others)
     if len(binary):
         shift = own_fact * known_rows(binary, kb.facts, kb.num_entities)
-        parts.append(binary_figures(batch_ranks(scores, binary, known, kb.num_entities, batch, shift, progress),
-                                    binary, kb))
+        parts.append(
+            binary_figures(batch_ranks(scores, binary, known, kb.num_entities, batch, shift, progress), binary, kb)
+        )
     values = {name: value for part in parts for name, value in part[0].items()}
     per_predicate = {name: figures for part in parts for name, figures in part[1].items()}
     left_out = sum(1 for p in np.unique(facts.predicate) if str(kb.predicates[p]) not in per_predicate)
-    said = [*notes, *([f"{left_out} unary targets left out: the method ranks answers of binary ones only"]
-                      if left_out else [])]
-    return Metrics(values, per_predicate, sum(part[2] for part in parts), 0, time.perf_counter() - started,
-                   peak_memory_mb(), tuple(said))
+    said = [
+        *notes,
+        *([f"{left_out} unary targets left out: the method ranks answers of binary ones only"] if left_out else []),
+    ]
+    return Metrics(
+        values,
+        per_predicate,
+        sum(part[2] for part in parts),
+        0,
+        time.perf_counter() - started,
+        peak_memory_mb(),
+        tuple(said),
+    )
 
 
-def batch_ranks(scores: BatchScorer, facts: Facts, known: Facts, num_entities: int, batch: int,
-                shift: np.ndarray | None = None, progress: Progress = silent) -> Ranks:
+def batch_ranks(
+    scores: BatchScorer,
+    facts: Facts,
+    known: Facts,
+    num_entities: int,
+    batch: int,
+    shift: np.ndarray | None = None,
+    progress: Progress = silent,
+) -> Ranks:
     """Filtered ranks of both directions of every fact; `shift` is taken off the answer's own score."""
-    groups = [(int(p), side, np.flatnonzero(facts.predicate == p)) for p in np.unique(facts.predicate)
-              for side in (0, 1)]
+    groups = [
+        (int(p), side, np.flatnonzero(facts.predicate == p)) for p in np.unique(facts.predicate) for side in (0, 1)
+    ]
     results = [np.zeros((4, 0), np.int64)]
     for done, (predicate, side, numbers) in enumerate(groups, start=1):
         answers = Answers.of(known, predicate, side, num_entities)
@@ -107,6 +134,8 @@ def _checked(score: np.ndarray | Tensor, shape: tuple[int, int], predicate: int)
         raise NlilError(f"predicate {predicate}: expected scores of the shape {shape}, got {tuple(score.shape)}")
     found = score.double() if isinstance(score, Tensor) else torch.from_numpy(np.array(score, np.float64))
     if bool(found.isnan().any()):
-        raise NlilError(f"predicate {predicate}: expected scores, got some that are not a number; training has "
-                        "diverged, give it a smaller lr")
+        raise NlilError(
+            f"predicate {predicate}: expected scores, got some that are not a number; training has "
+            "diverged, give it a smaller lr"
+        )
     return found.clone() if found is score else found

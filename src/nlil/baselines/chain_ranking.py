@@ -33,8 +33,9 @@ BLOCK = 256
 """Queries of one task."""
 
 
-def chain_metrics(model: NeuralLPModel, kb: KnowledgeBase, facts: Facts, splits: Splits | None, split: str,
-                  progress: Progress) -> Metrics:
+def chain_metrics(
+    model: NeuralLPModel, kb: KnowledgeBase, facts: Facts, splits: Splits | None, split: str, progress: Progress
+) -> Metrics:
     """As `evaluation.evaluate` does it for rules."""
     started = time.perf_counter()
     known = (splits.all() if splits is not None else facts) + kb.facts
@@ -44,12 +45,22 @@ def chain_metrics(model: NeuralLPModel, kb: KnowledgeBase, facts: Facts, splits:
     ids = np.array([kb.predicate_id(p) for p in model.targets], np.int32)
     facts = facts[np.isin(facts.predicate, ids)]
     scorer = ChainScorer(model, kb, progress)
-    parts = [_binary(scorer, facts[~facts.is_unary], known), _classes(scorer, facts),
-             member_figures(scorer.member_evidence, kb, facts, known)]
+    parts = [
+        _binary(scorer, facts[~facts.is_unary], known),
+        _classes(scorer, facts),
+        member_figures(scorer.member_evidence, kb, facts, known),
+    ]
     values = {name: value for part in parts for name, value in part[0].items()}
     per_predicate = {name: figures for part in parts for name, figures in part[1].items()}
-    return Metrics(values, per_predicate, sum(part[2] for part in parts), 0, time.perf_counter() - started,
-                   peak_memory_mb(), ("soft scores of Neural-LP, no rules",))
+    return Metrics(
+        values,
+        per_predicate,
+        sum(part[2] for part in parts),
+        0,
+        time.perf_counter() - started,
+        peak_memory_mb(),
+        ("soft scores of Neural-LP, no rules",),
+    )
 
 
 def score_evidence(score: Doubles) -> Longs:
@@ -85,8 +96,10 @@ class ChainScorer:
     def ranks(self, facts: Facts, known: Facts) -> Ranks:
         """Filtered ranks of both directions of every fact."""
         queries = ChainQueries.of(facts, known_rows(facts, self.kb.facts, self.kb.num_entities))
-        answers = {int(code): Answers.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
-                   for code in np.unique(queries.code)}
+        answers = {
+            int(code): Answers.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
+            for code in np.unique(queries.code)
+        }
         order = np.lexsort((queries.known, queries.code))  # equal queries stand together and share their walks
 
         def run(total: Longs, part: ChainQueries) -> np.ndarray:
@@ -113,6 +126,7 @@ class ChainScorer:
 
     def class_evidence(self, target: int, entities: Ids) -> Longs:
         """The evidence of a class for each x, whatever class x has being hidden: comparable between classes."""
+
         def run(_: Longs, part: ChainQueries) -> Longs:
             walks = self.map.walks(part)
             score = self.model.row_scores(walks).cpu().numpy()
@@ -145,8 +159,9 @@ class ChainScorer:
 
         return self._of_entities(run, target, entities, np.isin(entities, members))
 
-    def _of_entities(self, run: Callable[[Longs, ChainQueries], Longs], target: int, entities: Ids, hide: Mask
-                     ) -> Longs:
+    def _of_entities(
+        self, run: Callable[[Longs, ChainQueries], Longs], target: int, entities: Ids, hide: Mask
+    ) -> Longs:
         nobody = np.full(len(entities), NOBODY, np.int64)
         queries = ChainQueries(np.full_like(nobody, 2 * target), nobody, entities.astype(np.int64), hide)
         parts = self.pool.map(run, list(self._parts(queries)), "score", self.progress)

@@ -49,9 +49,13 @@ def soft_rules(model: NeuralLPModel, k: int) -> dict[Predicate, list[SoftRule]]:
                 steps = tuple(kb.step(c) for c in chain)
                 rule = Rule(Head.of(target), _body(target, steps, bool(code % 2)))
                 found[target][rule] = found[target].get(rule, 0.0) + weight / rank / target.arity
-    return {target: [SoftRule(rule, weight) for rule, weight in
-                     sorted(rules.items(), key=lambda item: (-item[1], str(item[0])))[:k]]
-            for target, rules in found.items()}
+    return {
+        target: [
+            SoftRule(rule, weight)
+            for rule, weight in sorted(rules.items(), key=lambda item: (-item[1], str(item[0])))[:k]
+        ]
+        for target, rules in found.items()
+    }
 
 
 def _chains(choices: np.ndarray, memories: list[np.ndarray], operators: np.ndarray) -> dict[Chain, float]:

@@ -151,11 +151,15 @@ class ChainMap:
         wanted = self._put(source_of * self.kb.num_entities + queries.answer)
         row = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
         return Walks(
-            codes, key, start, moves,
+            codes,
+            key,
+            start,
+            moves,
             _products(rows, rows, code, None, len(key), len(key), len(codes)),
             _products(rows, rows, source, None, len(key), len(key), len(sources)),
             _products(source, rows, one, None, len(sources), len(key), 1),
-            source_of, torch.where(key[row] == wanted, row, NOBODY),
+            source_of,
+            torch.where(key[row] == wanted, row, NOBODY),
         )
 
     def _sources(self, queries: ChainQueries) -> tuple[Longs, Longs]:
@@ -217,8 +221,12 @@ class ChainMap:
         weight = torch.ones(len(row), device=self.device) if roads.weight is None else roads.weight[position]
         second = owner * width + neighbour
         stay = torch.full_like(frontier, self.stay)
-        return (torch.cat([first[ok], frontier]), torch.cat([second[ok], frontier]),
-                torch.cat([self.operator[code[ok]], stay]), torch.cat([weight[ok], torch.ones_like(stay).float()]))
+        return (
+            torch.cat([first[ok], frontier]),
+            torch.cat([second[ok], frontier]),
+            torch.cat([self.operator[code[ok]], stay]),
+            torch.cat([weight[ok], torch.ones_like(stay).float()]),
+        )
 
     def _is_own_fact(self, first: Tensor, code: Tensor, neighbour: Tensor, source: Tensor, hidden: Tensor) -> Tensor:
         """Whether an edge is the query's own fact, walked either way."""
@@ -242,12 +250,22 @@ class ChainMap:
                 continue
             first, second, operator, weight = (torch.cat([e[i] for e in lists[:t]]) for i in range(4))
             choice = code[first] * self.num_operators + operator
-            moves.append(_products(second, first, choice, None if self.roads.weight is None else weight,
-                                   len(key), len(key), num_codes * self.num_operators))
+            moves.append(
+                _products(
+                    second,
+                    first,
+                    choice,
+                    None if self.roads.weight is None else weight,
+                    len(key),
+                    len(key),
+                    num_codes * self.num_operators,
+                )
+            )
         return tuple(moves)
 
 
 def _products(segment: Tensor, left: Tensor, right: Tensor, weight: Tensor | None, *sizes: int) -> Products:
     order = torch.argsort(segment, stable=True)
-    return Products(segment[order].int(), left[order].int(), right[order].int(),
-                    None if weight is None else weight[order], *sizes)
+    return Products(
+        segment[order].int(), left[order].int(), right[order].int(), None if weight is None else weight[order], *sizes
+    )

@@ -48,8 +48,10 @@ def class_task(name: str, dataset: Dataset, split: str) -> ClassTask:
     classes = classes[np.isin(classes, list(kb.classes))]
     if not len(classes):
         found = ", ".join(str(p) for p in dataset.targets[:3])
-        raise ConfigError(f"{name}: expected object classes of scene graphs as targets, got {found or 'none'}; choose "
-                          "scene graphs such as street or vrd, or another method")
+        raise ConfigError(
+            f"{name}: expected object classes of scene graphs as targets, got {found or 'none'}; choose "
+            "scene graphs such as street or vrd, or another method"
+        )
     facts = dataset.splits[split]
     context = dataset.splits.context.get(split)
     if context is not None:
@@ -116,8 +118,15 @@ class ClassBaseline(ABC):
             facts = facts[np.isin(facts.predicate, task.classes)]
             ranks = score_ranks(self._scores(task, progress), task.answer)
             values, per_predicate, _ = class_figures(ranks, facts, task.kb)
-        return Metrics(values, per_predicate, len(task), 0, time.perf_counter() - started, peak_memory_mb(),
-                       tuple(n for n in (self.note, _left_out(self._dataset, task)) if n))
+        return Metrics(
+            values,
+            per_predicate,
+            len(task),
+            0,
+            time.perf_counter() - started,
+            peak_memory_mb(),
+            tuple(n for n in (self.note, _left_out(self._dataset, task)) if n),
+        )
 
 
 def _left_out(dataset: Dataset, task: ClassTask) -> str:

@@ -63,8 +63,9 @@ class Clause:
         return f"{atom_text(atom.predicate.name)}({', '.join(shown)})"
 
 
-def clauses(head: Predicate, template: Template, given: Sequence[Predicate], learned: Sequence[Predicate]
-            ) -> list[Clause]:
+def clauses(
+    head: Predicate, template: Template, given: Sequence[Predicate], learned: Sequence[Predicate]
+) -> list[Clause]:
     """All clauses of the template, in a fixed order, each meaning once.
 
     >>> even, zero, succ = Predicate("even", 1), Predicate("zero", 1), Predicate("succ", 2)
@@ -74,8 +75,10 @@ def clauses(head: Predicate, template: Template, given: Sequence[Predicate], lea
     pool = (*given, *learned) if template.intensional else tuple(given)
     atoms = list(_atoms(head, template, pool))
     if len(atoms) * (len(atoms) + 1) // 2 > MOST_BODIES:
-        raise LimitError(f"dilp: {head} could have {len(atoms) * (len(atoms) + 1) // 2:,} clause bodies over "
-                         f"{len(pool)} predicates, expected at most {MOST_BODIES:,}; use a set with fewer predicates")
+        raise LimitError(
+            f"dilp: {head} could have {len(atoms) * (len(atoms) + 1) // 2:,} clause bodies over "
+            f"{len(pool)} predicates, expected at most {MOST_BODIES:,}; use a set with fewer predicates"
+        )
     found: dict[Rule, Clause] = {}
     for one, two in combinations_with_replacement(atoms, 2):
         if {v for atom in (one, two) for v in atom.variables} >= set(range(head.arity)):

@@ -30,6 +30,7 @@ class ChainAttentions:
 
         What comes back is cut to a size that the controller can bear in single precision.
         """
+
         def widened(t: Tensor) -> Tensor:
             wide = t.double()
             if wide.requires_grad:
@@ -65,8 +66,9 @@ class Controller(nn.Module):
     def forward(self, queries: Tensor) -> ChainAttentions:
         """`queries` (C,): positions in the vocabulary of queries."""
         states = self._states(queries)
-        operators = torch.stack([torch.softmax(torch.baddbmm(self.choose_bias, h, self.choose), -1)
-                                 for h in states[:-1]], 2)
+        operators = torch.stack(
+            [torch.softmax(torch.baddbmm(self.choose_bias, h, self.choose), -1) for h in states[:-1]], 2
+        )
         memories = []
         for t in range(1, self.steps + 2):
             earlier = torch.stack(states[:t], 2)  # (R, C, t, hidden)

@@ -98,8 +98,10 @@ class DILPModel:
         """One sentence."""
         if self.solved:
             return f"dilp solved {self.target} in {self.starts_solved} of {self.starts} starts"
-        return (f"dilp did not solve {self.target}: its program derives {self.correct} of {self.positives} examples "
-                f"and {self.wrong} that are false; give it more starts or updates, or other templates")
+        return (
+            f"dilp did not solve {self.target}: its program derives {self.correct} of {self.positives} examples "
+            f"and {self.wrong} that are false; give it more starts or updates, or other templates"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +148,9 @@ def relation(kb: KnowledgeBase, predicate: Predicate, device: str) -> Tensor:
     return value[None]
 
 
-def learn_target(dataset: Dataset, target: Predicate, settings: DILPSettings, seed: int = 0,
-                 progress: Progress = silent) -> DILPModel:
+def learn_target(
+    dataset: Dataset, target: Predicate, settings: DILPSettings, seed: int = 0, progress: Progress = silent
+) -> DILPModel:
     """Train all starts for one target; LimitError where the set is too large."""
     device = resolve_device(settings.device)
     kb = dataset.kb.crisp
@@ -163,13 +166,25 @@ def learn_target(dataset: Dataset, target: Predicate, settings: DILPSettings, se
         return _trained(program, facts, examples, settings, seed, device, progress)
 
 
-def _trained(program: Program, given: dict[Predicate, Tensor], examples: Examples, settings: DILPSettings, seed: int,
-             device: str, progress: Progress) -> DILPModel:
+def _trained(
+    program: Program,
+    given: dict[Predicate, Tensor],
+    examples: Examples,
+    settings: DILPSettings,
+    seed: int,
+    device: str,
+    progress: Progress,
+) -> DILPModel:
     target = program.definitions[0].predicate
     fixed = program.fixed(given)
-    scores = [torch.nn.Parameter(torch.stack([draw(seed, f"dilp.{target}.{i}.{start}", *shape) for start in
-                                              range(settings.starts)]).to(device))
-              for i, shape in enumerate(program.weight_shapes)]
+    scores = [
+        torch.nn.Parameter(
+            torch.stack([draw(seed, f"dilp.{target}.{i}.{start}", *shape) for start in range(settings.starts)]).to(
+                device
+            )
+        )
+        for i, shape in enumerate(program.weight_shapes)
+    ]
     optimiser = torch.optim.RMSprop(scores, settings.lr)
     random = torch.Generator().manual_seed(seed)
     for update in range(settings.updates):
@@ -185,8 +200,14 @@ def _trained(program: Program, given: dict[Predicate, Tensor], examples: Example
 
 
 @torch.no_grad()
-def _read_off(program: Program, given: dict[Predicate, Tensor], examples: Examples, settings: DILPSettings,
-              scores: Sequence[Tensor], fixed: list[list[Tensor | None]]) -> DILPModel:
+def _read_off(
+    program: Program,
+    given: dict[Predicate, Tensor],
+    examples: Examples,
+    settings: DILPSettings,
+    scores: Sequence[Tensor],
+    fixed: list[list[Tensor | None]],
+) -> DILPModel:
     """The best start: its program, and what that derives."""
     target = program.definitions[0].predicate
     soft = program.chain(given, softmax_weights(scores), settings.steps, fixed)[target]
@@ -196,13 +217,23 @@ def _read_off(program: Program, given: dict[Predicate, Tensor], examples: Exampl
     correct, wrong = (holds & positive).sum(1), (holds & negative).sum(1)
     misses = (positive.sum() - correct + wrong).tolist()
     best = min(range(len(misses)), key=lambda start: (misses[start], float(loss[start])))
-    return DILPModel(target, tuple(argmax_rules(program, scores, best)), soft[best].cpu().numpy(), float(loss[best]),
-                     int(correct[best]), int(holds[best].sum()), int(positive.sum()), int(wrong[best]),
-                     misses.count(0), len(misses))
+    return DILPModel(
+        target,
+        tuple(argmax_rules(program, scores, best)),
+        soft[best].cpu().numpy(),
+        float(loss[best]),
+        int(correct[best]),
+        int(holds[best].sum()),
+        int(positive.sum()),
+        int(wrong[best]),
+        misses.count(0),
+        len(misses),
+    )
 
 
-def fixpoint(program: Program, given: dict[Predicate, Tensor], weights: Sequence[Tensor],
-             fixed: list[list[Tensor | None]]) -> dict[Predicate, Tensor]:
+def fixpoint(
+    program: Program, given: dict[Predicate, Tensor], weights: Sequence[Tensor], fixed: list[list[Tensor | None]]
+) -> dict[Predicate, Tensor]:
     """The least fixpoint of crisp programs: steps until nothing changes."""
     learned = program.start(len(weights[0]), weights[0])
     while True:
@@ -233,10 +264,13 @@ class DILP:
 
     def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
         if dataset.is_scene:
-            raise LimitError("dilp: expected one small graph, got many scene graphs, whose ground atoms are too many; "
-                             "use another model here")
-        self.models = {target: learn_target(dataset, target, self.settings, seed, progress)
-                       for target in dataset.targets}
+            raise LimitError(
+                "dilp: expected one small graph, got many scene graphs, whose ground atoms are too many; "
+                "use another model here"
+            )
+        self.models = {
+            target: learn_target(dataset, target, self.settings, seed, progress) for target in dataset.targets
+        }
         self._dataset = dataset
 
     def scores(self, predicate: int, given: Ids, side: int) -> np.ndarray:
@@ -257,8 +291,15 @@ class DILP:
         unary = [kb.predicate_id(p) for p in self.models if p.arity == 1]
         facts = splits[split]
         members = member_figures(member_evidence, kb, facts[np.isin(facts.predicate, unary)], splits.all() + kb.facts)
-        return batch_metrics(self.scores, self._dataset, split, memory=self.settings.memory, others=(members,),
-                             notes=[model.verdict for model in self.models.values()], progress=progress)
+        return batch_metrics(
+            self.scores,
+            self._dataset,
+            split,
+            memory=self.settings.memory,
+            others=(members,),
+            notes=[model.verdict for model in self.models.values()],
+            progress=progress,
+        )
 
 
 def _unused(predicate: Predicate, kb: KnowledgeBase) -> Predicate:
@@ -269,7 +310,9 @@ def _unused(predicate: Predicate, kb: KnowledgeBase) -> Predicate:
 
 
 def _check_atoms(kb: KnowledgeBase, predicates: Sequence[Predicate]) -> None:
-    atoms = sum(kb.num_entities ** p.arity for p in predicates)
+    atoms = sum(kb.num_entities**p.arity for p in predicates)
     if atoms > MOST_ATOMS:
-        raise LimitError(f"dilp: {kb.num_entities:,} entities and {len(predicates)} predicates make {atoms:,} ground "
-                         f"atoms, expected at most {MOST_ATOMS:,}; it is for small sets, use another model here")
+        raise LimitError(
+            f"dilp: {kb.num_entities:,} entities and {len(predicates)} predicates make {atoms:,} ground "
+            f"atoms, expected at most {MOST_ATOMS:,}; it is for small sets, use another model here"
+        )

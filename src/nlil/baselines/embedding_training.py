@@ -18,8 +18,9 @@ LAST_RATE = 0.1
 class EmbeddingTrainer:
     """`negatives` for each fact, by another subject for half the facts of a batch and by another object for half."""
 
-    def __init__(self, model: Any, triples: Tensor, lr: float, epochs: int, batch: int, negatives: int, seed: int
-                 ) -> None:
+    def __init__(
+        self, model: Any, triples: Tensor, lr: float, epochs: int, batch: int, negatives: int, seed: int
+    ) -> None:
         self.model, self.triples, self.batch, self.negatives = model, triples.to(model.device), batch, negatives
         self.random = torch.Generator(model.device).manual_seed(seed)
         self.optimiser = torch.optim.Adam(model.get_grad_params(), lr=lr)
@@ -48,12 +49,18 @@ class EmbeddingTrainer:
         if len(by_object):
             scores.append(self.model.score_t(by_object[:, :2], tails=self.others(by_object[:, 2])))
         loss: Tensor = self.model.loss.process_slcwa_scores(
-            positive_scores=self.model.score_hrt(facts), negative_scores=torch.cat(scores),
-            num_entities=self.model.num_entities)
+            positive_scores=self.model.score_hrt(facts),
+            negative_scores=torch.cat(scores),
+            num_entities=self.model.num_entities,
+        )
         return loss
 
     def others(self, entity: Tensor) -> Tensor:
         """(facts, negatives): entities drawn from all but the fact's own; they may make a known fact, as in PyKEEN."""
-        drawn = torch.randint(max(self.model.num_entities - 1, 1), (len(entity), self.negatives),
-                              generator=self.random, device=entity.device)
+        drawn = torch.randint(
+            max(self.model.num_entities - 1, 1),
+            (len(entity), self.negatives),
+            generator=self.random,
+            device=entity.device,
+        )
         return drawn + (drawn >= entity[:, None])

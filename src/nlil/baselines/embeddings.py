@@ -60,8 +60,22 @@ class EmbeddingSettings:
     def __post_init__(self) -> None:
         if self.norm not in (1, 2):
             raise ConfigError(f"norm: expected 1 or 2, got {self.norm}", "norm")
-        check_least(self, {"dim": 1, "margin": 0, "temperature": 0, "negatives": 1, "batch": 1, "lr": 0, "epochs": 1,
-                           "check_every": 1, "patience": 1, "threads": 0, "memory": 1})
+        check_least(
+            self,
+            {
+                "dim": 1,
+                "margin": 0,
+                "temperature": 0,
+                "negatives": 1,
+                "batch": 1,
+                "lr": 0,
+                "epochs": 1,
+                "check_every": 1,
+                "patience": 1,
+                "threads": 0,
+                "memory": 1,
+            },
+        )
 
 
 class Embedding(ABC):
@@ -161,9 +175,15 @@ class Embedding(ABC):
             raise not_fitted(self.model)
         epoch = max(self.history, key=lambda entry: entry.get("valid_mrr", entry["epoch"]))["epoch"]
         with _quiet(self.settings.threads):
-            return batch_metrics(self.scores, self._dataset, split, memory=self.settings.memory,
-                                 bytes_per_score=self._bytes_per_score, progress=progress,
-                                 notes=(f"embeddings of epoch {epoch:.0f}, no rules",))
+            return batch_metrics(
+                self.scores,
+                self._dataset,
+                split,
+                memory=self.settings.memory,
+                bytes_per_score=self._bytes_per_score,
+                progress=progress,
+                notes=(f"embeddings of epoch {epoch:.0f}, no rules",),
+            )
 
 
 class TransE(Embedding):
@@ -175,9 +195,16 @@ class TransE(Embedding):
         from pykeen.models import TransE as Model
 
         initial = self._uniform(numbers=self.settings.dim, norm=self.settings.norm, differences=3)
-        return Model(triples_factory=factory, embedding_dim=self.settings.dim, scoring_fct_norm=self.settings.norm,
-                     entity_initializer=initial, entity_constrainer=None, relation_initializer=initial,
-                     loss=self._loss(), random_seed=seed)
+        return Model(
+            triples_factory=factory,
+            embedding_dim=self.settings.dim,
+            scoring_fct_norm=self.settings.norm,
+            entity_initializer=initial,
+            entity_constrainer=None,
+            relation_initializer=initial,
+            loss=self._loss(),
+            random_seed=seed,
+        )
 
 
 class RotatE(Embedding):
@@ -191,8 +218,13 @@ class RotatE(Embedding):
         from pykeen.models import RotatE as Model
 
         initial = self._uniform(numbers=2 * self.settings.dim, norm=2, differences=2)
-        return Model(triples_factory=factory, embedding_dim=self.settings.dim, entity_initializer=initial,
-                     loss=self._loss(), random_seed=seed)
+        return Model(
+            triples_factory=factory,
+            embedding_dim=self.settings.dim,
+            entity_initializer=initial,
+            loss=self._loss(),
+            random_seed=seed,
+        )
 
 
 def _sample(dataset: Dataset, seed: int) -> Any:

@@ -38,12 +38,17 @@ class Program:
         choices = []
         for definition in definitions:
             if len(definition.templates) not in (1, 2):
-                raise ConfigError(f"dilp: {definition.predicate} has {len(definition.templates)} templates, "
-                                  "expected one or two", "templates")
+                raise ConfigError(
+                    f"dilp: {definition.predicate} has {len(definition.templates)} templates, expected one or two",
+                    "templates",
+                )
             sets = [tuple(clauses(definition.predicate, t, given, learned)) for t in definition.templates]
             if not all(sets):
-                raise ConfigError(f"dilp: a template of {definition.predicate} allows no clause over the predicates "
-                                  f"{', '.join(map(str, given))}; allow more variables", "templates")
+                raise ConfigError(
+                    f"dilp: a template of {definition.predicate} allows no clause over the predicates "
+                    f"{', '.join(map(str, given))}; allow more variables",
+                    "templates",
+                )
             choices.append(tuple(sets))
         return cls(tuple(definitions), tuple(choices), size)
 
@@ -56,30 +61,38 @@ class Program:
         """What training keeps for its gradients, and the largest thing that is made on the way."""
         kept, largest = 0, 0
         for definition, sets in zip(self.definitions, self.choices):
-            head = self.size ** definition.predicate.arity
+            head = self.size**definition.predicate.arity
             for template, found in zip(definition.templates, sets):
                 each = [self.size ** len(_joined(clause)[1]) for clause in found]
                 largest = max(largest, *each)
-                kept += members * steps * (2 * sum(each) + len(found) * head) if template.intensional else (
-                    len(found) * head)
+                kept += (
+                    members * steps * (2 * sum(each) + len(found) * head)
+                    if template.intensional
+                    else (len(found) * head)
+                )
             kept += 2 * members * steps * head * prod(map(len, sets))
         return FLOAT * (kept + largest)
 
     def check_memory(self, members: int, steps: int, memory: int) -> None:
         needed = self.bytes_needed(members, steps)
         if needed > memory:
-            atoms = sum(self.size ** d.predicate.arity for d in self.definitions)
+            atoms = sum(self.size**d.predicate.arity for d in self.definitions)
             raise LimitError(
                 f"dilp: {self.definitions[0].predicate} needs about {needed / 2**30:,.1f} GiB ({atoms:,} ground atoms "
                 f"to derive, {sum(len(c) for sets in self.choices for c in sets):,} clauses, {steps} steps, {members} "
                 f"starts), expected at most {memory / 2**30:,.1f} GiB; use a smaller set, fewer steps or starts, or "
-                "more --memory")
+                "more --memory"
+            )
 
     def fixed(self, given: Valuation) -> Fixed:
         """The values of the clauses that see given facts only: the same at every step, so computed once."""
-        return [[_stacked(found, given) if not template.intensional else None
-                 for template, found in zip(definition.templates, sets)]
-                for definition, sets in zip(self.definitions, self.choices)]
+        return [
+            [
+                _stacked(found, given) if not template.intensional else None
+                for template, found in zip(definition.templates, sets)
+            ]
+            for definition, sets in zip(self.definitions, self.choices)
+        ]
 
     def start(self, members: int, like: Tensor) -> dict[Predicate, Tensor]:
         """Nothing that is learned is true yet."""
@@ -95,8 +108,9 @@ class Program:
             after[definition.predicate] = before + follows - before * follows
         return after
 
-    def chain(self, given: Valuation, weights: Sequence[Tensor], steps: int, fixed: Fixed | None = None
-              ) -> dict[Predicate, Tensor]:
+    def chain(
+        self, given: Valuation, weights: Sequence[Tensor], steps: int, fixed: Fixed | None = None
+    ) -> dict[Predicate, Tensor]:
         """The learned predicates after so many steps."""
         ready = self.fixed(given) if fixed is None else fixed
         learned = self.start(len(weights[0]), weights[0])
@@ -115,8 +129,9 @@ def softmax_weights(scores: Sequence[Tensor]) -> list[Tensor]:
 
 def one_hot_weights(scores: Sequence[Tensor]) -> list[Tensor]:
     """All weight on the largest score, the first of equals."""
-    return [torch.zeros_like(s).flatten(1).scatter(1, s.flatten(1).argmax(1, keepdim=True), 1.0).view_as(s)
-            for s in scores]
+    return [
+        torch.zeros_like(s).flatten(1).scatter(1, s.flatten(1).argmax(1, keepdim=True), 1.0).view_as(s) for s in scores
+    ]
 
 
 def clause_value(clause: Clause, value: Valuation) -> Tensor:

@@ -53,8 +53,9 @@ class Logistic(ClassBaseline):
         task = class_task(self.name, dataset, "train")
         self._patterns = Patterns(task, self.settings)
         table = _with_constant(self._patterns.table(task))
-        self._weights = minimised(table, task.answer, len(task.classes), self.settings.l2, self.settings.iterations,
-                                  progress)
+        self._weights = minimised(
+            table, task.answer, len(task.classes), self.settings.l2, self.settings.iterations, progress
+        )
 
     def _scores(self, task: ClassTask, progress: Progress) -> Doubles:
         assert self._patterns is not None
@@ -66,8 +67,9 @@ def _with_constant(table: csr_matrix) -> csr_matrix:
     return csr_matrix(hstack([table, np.ones((table.shape[0], 1), np.float32)], format="csr"))
 
 
-def minimised(table: csr_matrix, answer: Longs, num_classes: int, l2: float, iterations: int, progress: Progress
-              ) -> Floats:
+def minimised(
+    table: csr_matrix, answer: Longs, num_classes: int, l2: float, iterations: int, progress: Progress
+) -> Floats:
     """The weights (columns, classes); the last column, the constant, bears no penalty."""
     blocks = [(table[low : low + BLOCK], answer[low : low + BLOCK]) for low in range(0, table.shape[0], BLOCK)]
     blocks = [(block, csr_matrix(block.T), right) for block, right in blocks]  # type: ignore[misc]

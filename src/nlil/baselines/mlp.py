@@ -92,8 +92,10 @@ class Inputs:
         numbers = self._numbers(train)
         self.mean, self.spread = numbers.mean(axis=0), np.maximum(numbers.std(axis=0), 1e-3)
         if not len(self.patterns) and len(self.spread) == 1:
-            raise ConfigError("mlp: expected something to look at, got no boxes, features or patterns; choose some "
-                              "with boxes=on, patterns=1 or features=FILE")
+            raise ConfigError(
+                "mlp: expected something to look at, got no boxes, features or patterns; choose some "
+                "with boxes=on, patterns=1 or features=FILE"
+            )
 
     def _numbers(self, task: ClassTask) -> Floats:
         parts = [np.zeros((len(task), 1), np.float32)]  # a layer wants one number at least
@@ -120,8 +122,9 @@ class Perceptron(nn.Module):
         rest: list[nn.Module] = []
         for _ in range(settings.layers - 1):
             rest += [nn.ReLU(), nn.Dropout(settings.dropout), nn.Linear(settings.hidden, settings.hidden)]
-        self.rest = nn.Sequential(*rest, nn.ReLU(), nn.Dropout(settings.dropout),
-                                  nn.Linear(settings.hidden, num_classes))
+        self.rest = nn.Sequential(
+            *rest, nn.ReLU(), nn.Dropout(settings.dropout), nn.Linear(settings.hidden, num_classes)
+        )
 
     def forward(self, numbers: Tensor, pattern: Tensor, begin: Tensor) -> Tensor:
         return self.rest(self.numbers(numbers) + self.patterns(pattern, begin))
@@ -130,8 +133,11 @@ class Perceptron(nn.Module):
 def batch_of(inputs: tuple[Tensor, csr_matrix], rows: np.ndarray, device: str) -> tuple[Tensor, Tensor, Tensor]:
     numbers, table = inputs
     some = table[rows]
-    return (numbers[torch.from_numpy(rows)].to(device), torch.from_numpy(some.indices.astype(np.int64)).to(device),
-            torch.from_numpy(some.indptr[:-1].astype(np.int64)).to(device))
+    return (
+        numbers[torch.from_numpy(rows)].to(device),
+        torch.from_numpy(some.indices.astype(np.int64)).to(device),
+        torch.from_numpy(some.indptr[:-1].astype(np.int64)).to(device),
+    )
 
 
 def scores(net: Perceptron, inputs: tuple[Tensor, csr_matrix], settings: MLPSettings) -> Doubles:

@@ -71,8 +71,9 @@ class NeuralLP:
         if not 0 < self.share <= 1:
             raise ConfigError(f"share: expected a number above 0 and at most 1, got {self.share}", "share")
 
-    def fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None,
-            progress: Progress = silent) -> NeuralLPModel:
+    def fit(
+        self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, progress: Progress = silent
+    ) -> NeuralLPModel:
         """One controller for all `targets` (default: every predicate with facts)."""
         trainer = Trainer(self, kb, targets)
         history = []
@@ -93,8 +94,9 @@ class Trainer:
         facts = facts[np.isin(facts.predicate, ids)]
         self.queries = ChainQueries.of(facts, np.ones(len(facts), bool))
         self.vocabulary = np.array([2 * p + d for p in sorted(ids.tolist()) for d in range(kb.predicates[p].arity)])
-        self.controller = Controller(len(self.vocabulary), self.map.num_operators, config.steps, config.rank,
-                                     config.hidden, config.seed).to(self.map.device)
+        self.controller = Controller(
+            len(self.vocabulary), self.map.num_operators, config.steps, config.rank, config.hidden, config.seed
+        ).to(self.map.device)
         self.optimiser = torch.optim.Adam(self.controller.parameters(), config.lr)
         self.random = np.random.default_rng(config.seed)
         self.work = self.map.work()
@@ -141,8 +143,15 @@ class Trainer:
 class NeuralLPModel:
     """What was trained, with the base that it walks on. `history` has epoch, loss and seconds of each epoch."""
 
-    def __init__(self, config: NeuralLP, kb: KnowledgeBase, targets: tuple[Predicate, ...], vocabulary: np.ndarray,
-                 controller: Controller, history: tuple[dict[str, Any], ...]) -> None:
+    def __init__(
+        self,
+        config: NeuralLP,
+        kb: KnowledgeBase,
+        targets: tuple[Predicate, ...],
+        vocabulary: np.ndarray,
+        controller: Controller,
+        history: tuple[dict[str, Any], ...],
+    ) -> None:
         self.config, self.kb, self.targets, self.vocabulary = config, kb, targets, vocabulary
         self.history = history
         self.controller = copy.deepcopy(controller).double()  # equal chains score the same
@@ -158,8 +167,7 @@ class NeuralLPModel:
         positions = _positions(self.vocabulary, walks.codes, walks.key.device)
         return chain_values(walks, self.controller(positions)).mean(1)
 
-    def scores(self, target: str | Predicate, x: str | int | None = None, inverse: bool = False
-               ) -> tuple[Ids, Doubles]:
+    def scores(self, target: str | Predicate, x: str | int | None = None, inverse: bool = False) -> tuple[Ids, Doubles]:
         """(entities, scores), best first: the answers of target(x, ?), of target(?, x) if `inverse`; of target(?)
         for a unary target, in the graph of x. Entities that are not listed score 0. Nothing is hidden."""
         p = self._target_id(target)
@@ -175,12 +183,20 @@ class NeuralLPModel:
         order = order[score[order] > 0]
         return (walks.key.cpu().numpy()[order] % self.kb.num_entities).astype(np.int32), score[order]
 
-    def rank(self, kb: KnowledgeBase, facts: Facts, splits: Splits | None = None, split: str = "test",
-             progress: Progress = silent) -> Metrics:
+    def rank(
+        self,
+        kb: KnowledgeBase,
+        facts: Facts,
+        splits: Splits | None = None,
+        split: str = "test",
+        progress: Progress = silent,
+    ) -> Metrics:
         """The figures of `nlil.evaluate` on the facts of the targets: same queries, filter, ties and metrics."""
         if kb.predicates != self.kb.predicates:
-            raise NlilError("neural-lp: expected a base with the predicates that it was trained on, got others; "
-                            "load both from one data set")
+            raise NlilError(
+                "neural-lp: expected a base with the predicates that it was trained on, got others; "
+                "load both from one data set"
+            )
         with one_torch_thread():
             return chain_metrics(self, kb, facts, splits, split, progress)
 
@@ -195,8 +211,11 @@ class NeuralLPModel:
     def _target_id(self, target: str | Predicate) -> int:
         p = self.kb.predicate_id(self.kb.predicate(target) if isinstance(target, str) else target)
         if self.kb.predicates[p] not in self.targets:
-            raise ConfigError(f"neural-lp: expected one of its {len(self.targets)} targets, "
-                              f"got {self.kb.predicates[p]}; train it with that target", "target")
+            raise ConfigError(
+                f"neural-lp: expected one of its {len(self.targets)} targets, "
+                f"got {self.kb.predicates[p]}; train it with that target",
+                "target",
+            )
         return p
 
 
@@ -209,8 +228,13 @@ class EpochTime:
     measured: int
 
 
-def chain_epoch_seconds(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, length: int = 2,
-                        queries: int | None = None, **settings: Any) -> EpochTime:
+def chain_epoch_seconds(
+    kb: KnowledgeBase,
+    targets: Sequence[str | Predicate] | None = None,
+    length: int = 2,
+    queries: int | None = None,
+    **settings: Any,
+) -> EpochTime:
     """The time of one training epoch with chains of up to `length` atoms; the first batch, which compiles, is apart.
 
     `queries`: measure a random sample of so many and scale up; long chains reach everything from everywhere.

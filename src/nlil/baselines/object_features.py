@@ -56,8 +56,9 @@ def read_features(path: Path) -> tuple[list[str], Floats]:
         raise DataError("expected a file with feature vectors, found none", path)
     ids, table = _from_npy(path) if path.suffix == ".npy" else _from_parquet(path)
     if table.ndim != 2 or len(ids) != len(table):
-        raise DataError(f"expected one row of numbers for each of the {len(ids)} ids, got a table of the shape "
-                        f"{table.shape}", path)
+        raise DataError(
+            f"expected one row of numbers for each of the {len(ids)} ids, got a table of the shape {table.shape}", path
+        )
     if not np.isfinite(table).all():
         raise DataError("expected numbers, got some that are infinite or missing", path)
     return ids, table
@@ -86,8 +87,11 @@ def _from_parquet(path: Path) -> tuple[list[str], Floats]:
         else:
             numbers = np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
     except (pa.ArrowInvalid, ValueError, TypeError) as error:
-        raise DataError("expected Parquet with a column of ids, then columns of numbers or one of lists of them, got: "
-                        + " ".join(str(error).split())[:120], path) from error
+        raise DataError(
+            "expected Parquet with a column of ids, then columns of numbers or one of lists of them, got: "
+            + " ".join(str(error).split())[:120],
+            path,
+        ) from error
     return [str(name) for name in ids.to_pylist()], numbers
 
 

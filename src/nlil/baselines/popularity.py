@@ -50,5 +50,12 @@ class Popularity:
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
         if self._dataset is None:
             raise not_fitted("popularity")
-        return batch_metrics(self.scores, self._dataset, split, memory=self.settings.memory, own_fact=1.0,
-                             notes=("counts of answers, no rules",), progress=progress)
+        return batch_metrics(
+            self.scores,
+            self._dataset,
+            split,
+            memory=self.settings.memory,
+            own_fact=1.0,
+            notes=("counts of answers, no rules",),
+            progress=progress,
+        )

@@ -25,13 +25,28 @@ COMPILED_ON = "kin"
 
 
 def our_job(data: str, limit: int, threads: int, seed: int, quick: bool) -> dict[str, Any]:
-    return {"bench": "curve", "data": data, "model": OURS, "limit": limit, "threads": threads, "seed": seed,
-            "quick": quick}
+    return {
+        "bench": "curve",
+        "data": data,
+        "model": OURS,
+        "limit": limit,
+        "threads": threads,
+        "seed": seed,
+        "quick": quick,
+    }
 
 
 def peer_job(data: str, seconds: Sequence[int], peer: Path, threads: int, seed: int, quick: bool) -> dict[str, Any]:
-    return {"bench": "curve", "data": data, "model": PEER, "seconds": list(seconds), "peer": str(peer),
-            "threads": threads, "seed": seed, "quick": quick}
+    return {
+        "bench": "curve",
+        "data": data,
+        "model": PEER,
+        "seconds": list(seconds),
+        "peer": str(peer),
+        "threads": threads,
+        "seed": seed,
+        "quick": quick,
+    }
 
 
 def compile_job(threads: int) -> dict[str, Any]:
@@ -58,23 +73,39 @@ def _ours(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
 
 def _peer(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
     from ..data import load_dataset
+
     dataset = load_dataset(job["data"], seed=job["seed"])
-    about = {"data": job["data"], "model": PEER, "checksum": dataset.checksum, "quick": job["quick"],
-             "seed": job["seed"]}
+    about = {
+        "data": job["data"],
+        "model": PEER,
+        "checksum": dataset.checksum,
+        "quick": job["quick"],
+        "seed": job["seed"],
+    }
     found = measure_peer(dataset, Peer(Path(job["peer"])), job, progress)
     peak = children_peak_mb()
-    return [{**about, **entry, "limit": limit, "metrics": best(entry["rankings"]), "peak_memory_mb": peak}
-            for limit, entry in found.items()]
+    return [
+        {**about, **entry, "limit": limit, "metrics": best(entry["rankings"]), "peak_memory_mb": peak}
+        for limit, entry in found.items()
+    ]
 
 
 def best(rankings: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     """The kindest figure: the better ranking, by mean ranks of equal scores or in the peer's own order."""
-    found = [(figures[f"mrr{ending}"], ranking, ending) for ranking, figures in rankings.items()
-             for ending in ("", "_own_order")]
+    found = [
+        (figures[f"mrr{ending}"], ranking, ending)
+        for ranking, figures in rankings.items()
+        for ending in ("", "_own_order")
+    ]
     mrr, ranking, ending = max(found)
     figures = rankings[ranking]
-    return {"mrr": mrr, **{f"hits@{k}": figures[f"hits@{k}{ending}"] for k in (1, 3, 10)},
-            "num_queries": figures["num_queries"], "ranking": ranking, "own_order": bool(ending)}
+    return {
+        "mrr": mrr,
+        **{f"hits@{k}": figures[f"hits@{k}{ending}"] for k in (1, 3, 10)},
+        "num_queries": figures["num_queries"],
+        "ranking": ranking,
+        "own_order": bool(ending),
+    }
 
 
 def key(entry: Mapping[str, Any]) -> str:
@@ -105,24 +136,41 @@ def curve_table(entries: Entries) -> str:
     """A row for each set and number of seconds; the difference is to the best of the peer's four figures."""
     shown = measured(entries)
     rows = [_row(data, limit, models) for data, limits in pairs(shown).items() for limit, models in limits.items()]
-    head = ("data", "learning", "**nlil**", "used", "rules", "noisy-or", "own order", "maxplus", "own order", "rules",
-            "difference", "machine")
+    head = (
+        "data",
+        "learning",
+        "**nlil**",
+        "used",
+        "rules",
+        "noisy-or",
+        "own order",
+        "maxplus",
+        "own order",
+        "rules",
+        "difference",
+        "machine",
+    )
     table = markdown(head, rows, right=range(1, 11))
     return f"{table}\n\n{NOTES}" if rows else table
 
 
-NOTES = (f"MRR on test facts: filtered, both directions. AnyBURL + PyClause: noisy-or of the five best rules and "
-         f"maxplus, of the {TOP} best candidates of a query, the answer among equal scores at their mean rank, an "
-         "answer beyond them at the mean rank of the rest; beside it in PyClause's own order, which breaks ties by "
-         "further rules and frequency. Ours: mean rank of ties always. The difference is to the best of the four. "
-         "Same machine and number of threads, one after the other, loading and ranking not counted; `used` is what "
-         "learning really took.")
+NOTES = (
+    f"MRR on test facts: filtered, both directions. AnyBURL + PyClause: noisy-or of the five best rules and "
+    f"maxplus, of the {TOP} best candidates of a query, the answer among equal scores at their mean rank, an "
+    "answer beyond them at the mean rank of the rest; beside it in PyClause's own order, which breaks ties by "
+    "further rules and frequency. Ours: mean rank of ties always. The difference is to the best of the four. "
+    "Same machine and number of threads, one after the other, loading and ranking not counted; `used` is what "
+    "learning really took."
+)
 
 
 def _row(data: str, limit: int, models: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     ours, peer = models.get(OURS), models.get(PEER)
-    mine = ["", "", ""] if ours is None else [share(ours["metrics"]["mrr"]), f"{ours['seconds']['learn']:.1f} s",
-                                              f"{ours['num_rules']:,}"]
+    mine = (
+        ["", "", ""]
+        if ours is None
+        else [share(ours["metrics"]["mrr"]), f"{ours['seconds']['learn']:.1f} s", f"{ours['num_rules']:,}"]
+    )
     theirs = [""] * 5
     if peer is not None:
         theirs = [share(figures[name]) for figures in peer["rankings"].values() for name in ("mrr", "mrr_own_order")]

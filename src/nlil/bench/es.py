@@ -39,15 +39,27 @@ MOST_RULES = 20
 def job(size: int, method: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
     """What the measuring process is told. The rules from the smallest set are also tried on the largest."""
     transfer = QUICK_SIZES[-1] if quick else LARGEST
-    return {"bench": "es", "data": f"even:{size}", "size": size, "method": method, "settings": list(settings),
-            "options": dict(options), "quick": quick, "transfer": transfer if size == FIRST else None}
+    return {
+        "bench": "es",
+        "data": f"even:{size}",
+        "size": size,
+        "method": method,
+        "settings": list(settings),
+        "options": dict(options),
+        "quick": quick,
+        "transfer": transfer if size == FIRST else None,
+    }
 
 
 def jobs(quick: bool, settings: Sequence[str], options: Mapping[str, Any]) -> list[dict[str, Any]]:
     sizes = QUICK_SIZES if quick else SIZES
     allowed = {"neural-lp": NEURAL_LP_SIZES, "dilp": DILP_SIZES[:1] if quick else DILP_SIZES}
-    return [job(size, method, settings, options, quick) for method in METHODS for size in sizes
-            if size in allowed.get(method, SIZES)]
+    return [
+        job(size, method, settings, options, quick)
+        for method in METHODS
+        for size in sizes
+        if size in allowed.get(method, SIZES)
+    ]
 
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -142,8 +154,13 @@ def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> 
     chains = [soft.rule for soft in model.rules(NEURAL_LP_RULES)[target]]
     rules = [rule for rule in chains if rule_stats(evaluator, rule).confidence >= CONFIDENT]
     metrics = model.rank(dataset.kb, dataset.splits.train, split="train")
-    about = {"seed": seed, "config": {"steps": config.steps, "epochs": config.epochs, "rank": config.rank},
-             "chains": [str(rule) for rule in chains], "soft_f1": metrics.values.get("f1"), "machine": machine()}
+    about = {
+        "seed": seed,
+        "config": {"steps": config.steps, "epochs": config.epochs, "rank": config.rank},
+        "chains": [str(rule) for rule in chains],
+        "soft_f1": metrics.values.get("f1"),
+        "machine": machine(),
+    }
     return rules, seconds, about
 
 
@@ -162,13 +179,20 @@ def _dilp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found
     begin = time.perf_counter()
     model = learn_target(dataset, dataset.targets[0], settings, seed, progress)
     seconds = time.perf_counter() - begin
-    about = {"seed": seed, "config": asdict(settings), "loss": model.loss, "starts_solved": model.starts_solved,
-             "verdict": model.verdict, "machine": machine(resolve_device(settings.device))}
+    about = {
+        "seed": seed,
+        "config": asdict(settings),
+        "loss": model.loss,
+        "starts_solved": model.starts_solved,
+        "verdict": model.verdict,
+        "machine": machine(resolve_device(settings.device)),
+    }
     return list(model.rules), seconds, about
 
 
 def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
     extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
-    return " ".join([entry["data"], entry["method"], device, *extra, *job["settings"],
-                     *(["quick"] if entry["quick"] else [])])
+    return " ".join(
+        [entry["data"], entry["method"], device, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
+    )

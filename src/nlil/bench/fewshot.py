@@ -14,12 +14,16 @@ QUICK_SHARES = (1.0, 0.1)
 MODELS = (scene.OURS, "freq", "mlp")
 
 
-def jobs(data: str, model: str | None, settings: Sequence[str], options: Mapping[str, Any], quick: bool
-         ) -> list[dict[str, Any]]:
+def jobs(
+    data: str, model: str | None, settings: Sequence[str], options: Mapping[str, Any], quick: bool
+) -> list[dict[str, Any]]:
     """Largest share first. Settings that were given are for the model that was, else for ours."""
     about = model or scene.OURS
-    return [scene.job(data, name, settings if name == about else (), options, quick, share, "fewshot")
-            for share in (QUICK_SHARES if quick else SHARES) for name in ([model] if model else MODELS)]
+    return [
+        scene.job(data, name, settings if name == about else (), options, quick, share, "fewshot")
+        for share in (QUICK_SHARES if quick else SHARES)
+        for name in ([model] if model else MODELS)
+    ]
 
 
 def lines(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, dict[float, Mapping[str, Any]]]]:

@@ -32,13 +32,29 @@ QUICK_SETTINGS: Mapping[str, tuple[str, ...]] = {
 """To see that it works; given settings come after these."""
 
 
-def job(data: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool, model: str = OURS, seeds: int = 1,
-        split: str = "test") -> dict[str, Any]:
+def job(
+    data: str,
+    settings: Sequence[str],
+    options: Mapping[str, Any],
+    quick: bool,
+    model: str = OURS,
+    seeds: int = 1,
+    split: str = "test",
+) -> dict[str, Any]:
     """What the measuring process is told. `options`: seed, device, threads, memory where the user gave them."""
     special = SETTINGS.get(data, ()) if model == OURS else ()
     chosen = (*special, *(QUICK_SETTINGS.get(model, ()) if quick else ()), *settings)
-    return {"bench": "kb", "data": data, "model": model, "settings": list(chosen), "options": dict(options),
-            "quick": quick, "seeds": seeds, "split": split, "data_seed": int(options.get("seed", 0))}
+    return {
+        "bench": "kb",
+        "data": data,
+        "model": model,
+        "settings": list(chosen),
+        "options": dict(options),
+        "quick": quick,
+        "seeds": seeds,
+        "split": split,
+        "data_seed": int(options.get("seed", 0)),
+    }
 
 
 def seed_jobs(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -88,14 +104,30 @@ def _ours(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
     config = LearnerConfig().with_settings(job["settings"]).with_values(job["options"], "options")
     learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
     learnt = time.perf_counter()
-    metrics = evaluate(learned.rules, dataset.kb, dataset.splits[job["split"]], splits=dataset.splits,
-                       split=job["split"], threads=config.threads, memory=config.memory, device=config.device,
-                       progress=progress)
+    metrics = evaluate(
+        learned.rules,
+        dataset.kb,
+        dataset.splits[job["split"]],
+        splits=dataset.splits,
+        split=job["split"],
+        threads=config.threads,
+        memory=config.memory,
+        device=config.device,
+        progress=progress,
+    )
     end = time.perf_counter()
-    figures = measured_calibration(learned.rules, dataset, job["split"], config.seed, config.threads, config.memory,
-                                   progress)
-    about = {"calibration": figures, "num_rules": len(learned.rules), "partial": learned.partial, "seed": config.seed,
-             "config": config.to_dict(), "machine": machine(resolve_device(config.device)), "versions": versions()}
+    figures = measured_calibration(
+        learned.rules, dataset, job["split"], config.seed, config.threads, config.memory, progress
+    )
+    about = {
+        "calibration": figures,
+        "num_rules": len(learned.rules),
+        "partial": learned.partial,
+        "seed": config.seed,
+        "config": config.to_dict(),
+        "machine": machine(resolve_device(config.device)),
+        "versions": versions(),
+    }
     return metrics, learnt, end, about
 
 
@@ -113,9 +145,14 @@ def _baseline(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outco
     learnt = time.perf_counter()
     metrics = made.evaluate(job["split"], progress)
     end = time.perf_counter()
-    about = {"num_rules": 0, "partial": False, "seed": seed, "config": asdict(made.settings),
-             "machine": machine(resolve_device(getattr(made.settings, "device", "cpu"))),
-             "versions": {**versions(), **{package: version(package) for package in made.packages}}}
+    about = {
+        "num_rules": 0,
+        "partial": False,
+        "seed": seed,
+        "config": asdict(made.settings),
+        "machine": machine(resolve_device(getattr(made.settings, "device", "cpu"))),
+        "versions": {**versions(), **{package: version(package) for package in made.packages}},
+    }
     return metrics, learnt, end, about
 
 
@@ -124,8 +161,11 @@ def combined(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = dict(entries[0])
     if len(entries) == 1:
         return first
-    numbers = [name for name, value in first["metrics"].items() if isinstance(value, float)
-               and all(isinstance(e["metrics"].get(name), float) for e in entries)]
+    numbers = [
+        name
+        for name, value in first["metrics"].items()
+        if isinstance(value, float) and all(isinstance(e["metrics"].get(name), float) for e in entries)
+    ]
     means = {name: mean(e["metrics"][name] for e in entries) for name in numbers}
     kept = ("seed", "metrics", "seconds", "peak_memory_mb", "num_rules")
     if "calibration" in first:
@@ -151,5 +191,6 @@ def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     split = [] if job["split"] == "test" else [f"split={job['split']}"]
     extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
     given = [s for s in job["settings"] if s not in SETTINGS.get(job["data"], ())]
-    return " ".join([entry["data"], device, *model, *seeds, *split, *extra, *given,
-                     *(["quick"] if entry["quick"] else [])])
+    return " ".join(
+        [entry["data"], device, *model, *seeds, *split, *extra, *given, *(["quick"] if entry["quick"] else [])]
+    )

@@ -22,11 +22,13 @@ NAMES = {
 PROTOCOL = (
     "Rows that are not marked as published were measured by one evaluation code: filtered, both directions, all "
     "entities as candidates, realistic ties. With several seeds: mean ± sample standard deviation; the time (learning "
-    "and evaluation) is a mean, the memory the largest. Published figures are quoted; other ties are named.")
+    "and evaluation) is a mean, the memory the largest. Published figures are quoted; other ties are named."
+)
 
 STEPS: Mapping[frozenset[str], str] = {
-    frozenset({"exclusions=off", "tried_length=0", "conjunctions=0", "weigh=off"}):
-        "chains, anchored and half-anchored rules, priors; noisy-or of the 5 strongest",
+    frozenset(
+        {"exclusions=off", "tried_length=0", "conjunctions=0", "weigh=off"}
+    ): "chains, anchored and half-anchored rules, priors; noisy-or of the 5 strongest",
     frozenset({"tried_length=0", "conjunctions=0", "weigh=off"}): "+ exclusions",
     frozenset({"conjunctions=0", "weigh=off"}): "+ chains of up to 5 steps where validation facts rise by them",
     frozenset({"weigh=off"}): "+ conjunctions, likewise",
@@ -53,8 +55,22 @@ def kb_table(entries: Entries) -> str:
         if not mine:
             continue
         lines += [_line(row, found[row]) for row in mine]
-        lines += [(data, f"{p.method}, published", p.ties and f"ties: {p.ties}", share(p.mrr), "", share(p.hits10), "",
-                   minutes(p.minutes), "", "", "") for p in KB.get(data, ())]
+        lines += [
+            (
+                data,
+                f"{p.method}, published",
+                p.ties and f"ties: {p.ties}",
+                share(p.mrr),
+                "",
+                share(p.hits10),
+                "",
+                minutes(p.minutes),
+                "",
+                "",
+                "",
+            )
+            for p in KB.get(data, ())
+        ]
     head = ("data", "model", "settings", "MRR", "Hits@1", "Hits@10", "seeds", "time", "peak memory", "rules", "device")
     return f"{markdown(head, lines, right=range(3, 10))}\n\n{PROTOCOL}" if lines else markdown((), ())
 
@@ -62,13 +78,17 @@ def kb_table(entries: Entries) -> str:
 def steps_table(entries: Entries) -> str:
     """What each step of ours brought on test facts, beside what was asked for."""
     found = _by_settings(entries, "test")
-    lines = [(text, _words(settings), *_figures(found[settings])) for settings, text in STEPS.items()
-             if settings in found]
+    lines = [
+        (text, _words(settings), *_figures(found[settings])) for settings, text in STEPS.items() if settings in found
+    ]
     if not lines:
         return markdown((), ())
     goals = [_pair(share(mrr), share(hits)) for mrr, hits in GOALS.values()]
-    return markdown(("test facts: MRR / Hits@10", "settings", *GOALS), [*lines, ("asked for", "", *goals)],
-                    right=range(2, 2 + len(GOALS)))
+    return markdown(
+        ("test facts: MRR / Hits@10", "settings", *GOALS),
+        [*lines, ("asked for", "", *goals)],
+        right=range(2, 2 + len(GOALS)),
+    )
 
 
 def valid_table(entries: Entries) -> str:
@@ -87,11 +107,13 @@ def calibration_table(entries: Entries) -> str:
         for row, entry in rows(entries, split).items():
             told = {word for word in row.settings if not word.startswith("split=")}
             if "brier_before" in entry.get("calibration", ()) and not told and row.device == "cpu":
-                figures = (entry["calibration"].get(f"{name}_{when}") for name in ("brier", "ece")
-                           for when in ("before", "after"))
+                figures = (
+                    entry["calibration"].get(f"{name}_{when}")
+                    for name in ("brier", "ece")
+                    for when in ("before", "after")
+                )
                 lines.append((row.data, split, *map(share, figures)))
-    return markdown(("data", "facts", "Brier before", "after", "ECE before", "after"), sorted(lines),
-                    right=range(2, 6))
+    return markdown(("data", "facts", "Brier before", "after", "ECE before", "after"), sorted(lines), right=range(2, 6))
 
 
 def rows(entries: Entries, split: str) -> dict[Row, Mapping[str, Any]]:
@@ -117,9 +139,17 @@ def _line(row: Row, entry: Mapping[str, Any]) -> Sequence[str]:
     figures = [_figure(entry, figure) for figure in ("mrr", "hits@1", "hits@10")]
     rules = f"{entry['num_rules']:,}" if row.model == OURS else ""
     seeds = len(entry.get("seeds", (entry["seed"],)))
-    return (row.data, NAMES[row.model], " ".join(row.settings) or "default", *figures, str(seeds),
-            f"{seconds['learn'] + seconds['evaluate']:.0f} s", f"{entry['peak_memory_mb'] / 1000:.1f} GB", rules,
-            machine_text(entry["machine"]))
+    return (
+        row.data,
+        NAMES[row.model],
+        " ".join(row.settings) or "default",
+        *figures,
+        str(seeds),
+        f"{seconds['learn'] + seconds['evaluate']:.0f} s",
+        f"{entry['peak_memory_mb'] / 1000:.1f} GB",
+        rules,
+        machine_text(entry["machine"]),
+    )
 
 
 def _by_settings(entries: Entries, split: str) -> dict[frozenset[str], dict[str, Mapping[str, Any]]]:
@@ -133,8 +163,10 @@ def _by_settings(entries: Entries, split: str) -> dict[frozenset[str], dict[str,
 
 
 def _figures(by_data: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return [_pair(_figure(by_data[data], "mrr"), _figure(by_data[data], "hits@10")) if data in by_data else ""
-            for data in GOALS]
+    return [
+        _pair(_figure(by_data[data], "mrr"), _figure(by_data[data], "hits@10")) if data in by_data else ""
+        for data in GOALS
+    ]
 
 
 def _figure(entry: Mapping[str, Any], name: str) -> str:

@@ -74,8 +74,17 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     progress(f"{job['model']} {job.get('length', job.get('levels'))}", 0, 1)
     timed = _our_epoch if job["model"] == "nlil" else _chain_epoch
     found = timed(dataset.kb, job)
-    return {"data": job["data"], "model": job["model"], "quick": job["quick"], "checksum": dataset.checksum, **found,
-            "seed": job["seed"], "peak_memory_mb": peak_memory_mb(), "machine": machine(), "versions": versions()}
+    return {
+        "data": job["data"],
+        "model": job["model"],
+        "quick": job["quick"],
+        "checksum": dataset.checksum,
+        **found,
+        "seed": job["seed"],
+        "peak_memory_mb": peak_memory_mb(),
+        "machine": machine(),
+        "versions": versions(),
+    }
 
 
 def _targets(kb: KnowledgeBase) -> list[int]:
@@ -103,8 +112,13 @@ def _our_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
     measured = sum(int(block.plan.real.sum()) for block in trainer.blocks)
     queries = 2 * int(sum(kb.predicate_counts[t] for t in _targets(kb)))
     scale = queries / max(measured, 1)
-    return {"levels": job["levels"], "longest": longest_rule(job["levels"]), "queries": queries, "measured": measured,
-            "seconds": {"once": once * scale, "epoch": median(seconds) * scale}}
+    return {
+        "levels": job["levels"],
+        "longest": longest_rule(job["levels"]),
+        "queries": queries,
+        "measured": measured,
+        "seconds": {"once": once * scale, "epoch": median(seconds) * scale},
+    }
 
 
 def _group(kb: KnowledgeBase, job: Mapping[str, Any]) -> tuple[Group, Sampler]:
@@ -114,9 +128,17 @@ def _group(kb: KnowledgeBase, job: Mapping[str, Any]) -> tuple[Group, Sampler]:
     from ..neural.sampling import Sampler
     from ..neural.vocabulary import Surroundings
 
-    options = NeuralOptions(steps=STEPS, heads=1, levels=job["levels"], restarts=1, constants=0, seed=job["seed"],
-                            step_edges=UNLIMITED, meet_edges=UNLIMITED,
-                            positives=QUICK_POSITIVES if job["quick"] else POSITIVES)
+    options = NeuralOptions(
+        steps=STEPS,
+        heads=1,
+        levels=job["levels"],
+        restarts=1,
+        constants=0,
+        seed=job["seed"],
+        step_edges=UNLIMITED,
+        meet_edges=UNLIMITED,
+        positives=QUICK_POSITIVES if job["quick"] else POSITIVES,
+    )
     surroundings = Surroundings(kb)
     group = Group(kb, Roads.of(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
     return group, Sampler(kb, options)
@@ -127,10 +149,16 @@ def _chain_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
     from ..baselines.neural_lp import chain_epoch_seconds
 
     queries = FEW_CHAIN_QUERIES if job["quick"] or job["length"] > FAR else CHAIN_QUERIES
-    timed = chain_epoch_seconds(kb, [kb.predicates[t] for t in _targets(kb)], job["length"], rank=1, seed=job["seed"],
-                                queries=queries)
-    return {"length": job["length"], "longest": job["length"], "queries": timed.queries, "measured": timed.measured,
-            "seconds": {"epoch": timed.seconds}}
+    timed = chain_epoch_seconds(
+        kb, [kb.predicates[t] for t in _targets(kb)], job["length"], rank=1, seed=job["seed"], queries=queries
+    )
+    return {
+        "length": job["length"],
+        "longest": job["length"],
+        "queries": timed.queries,
+        "measured": timed.measured,
+        "seconds": {"epoch": timed.seconds},
+    }
 
 
 def key(entry: Mapping[str, Any]) -> str:

@@ -56,20 +56,32 @@ class Peer:
     def check(self) -> None:
         for path in (self.jar, self.python):
             if not path.is_file():
-                raise NlilError(f"--peer {self.folder}: expected AnyBURL.jar and venv/bin/python with PyClause, "
-                                f"found no {path.relative_to(self.folder)}; put it there")
+                raise NlilError(
+                    f"--peer {self.folder}: expected AnyBURL.jar and venv/bin/python with PyClause, "
+                    f"found no {path.relative_to(self.folder)}; put it there"
+                )
 
-    def learn(self, train: Path, rules: Path, seconds: Sequence[int], threads: int, progress: Progress
-              ) -> dict[int, float]:
+    def learn(
+        self, train: Path, rules: Path, seconds: Sequence[int], threads: int, progress: Progress
+    ) -> dict[int, float]:
         """Rules in RULES-10 and so on; for each snapshot the seconds after the start when its file was complete."""
-        settings = {"PATH_TRAINING": train, "PATH_OUTPUT": rules, "SNAPSHOTS_AT": ",".join(map(str, seconds)),
-                    "WORKER_THREADS": threads, **LEARN}
+        settings = {
+            "PATH_TRAINING": train,
+            "PATH_OUTPUT": rules,
+            "SNAPSHOTS_AT": ",".join(map(str, seconds)),
+            "WORKER_THREADS": threads,
+            **LEARN,
+        }
         properties = rules.with_suffix(".properties")
         properties.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()), encoding="utf-8")
         command = [self.java, HEAP, "-cp", str(self.jar), "de.unima.ki.anyburl.Learn", str(properties)]
         begin, wall = time.monotonic(), time.time()
-        self._run(command, rules.with_suffix(".log"), seconds[-1] + PATIENCE,
-                  lambda: progress("AnyBURL", min(int(time.monotonic() - begin), seconds[-1]), seconds[-1]))
+        self._run(
+            command,
+            rules.with_suffix(".log"),
+            seconds[-1] + PATIENCE,
+            lambda: progress("AnyBURL", min(int(time.monotonic() - begin), seconds[-1]), seconds[-1]),
+        )
         return {limit: snapshot(rules, limit).stat().st_mtime - wall for limit in seconds}
 
     def rank(self, job: Mapping[str, Any], log: Path) -> None:
@@ -88,8 +100,15 @@ class Peer:
             raise NlilError(f"{command[0]}: expected a program that runs, got {error}; install it") from error
         self._wait(child, begin, limit, tick, command, log)
 
-    def _wait(self, child: subprocess.Popen[bytes], begin: float, limit: float | None, tick: Any,
-              command: Sequence[str], log: Path) -> None:
+    def _wait(
+        self,
+        child: subprocess.Popen[bytes],
+        begin: float,
+        limit: float | None,
+        tick: Any,
+        command: Sequence[str],
+        log: Path,
+    ) -> None:
         try:
             while True:
                 try:
@@ -127,8 +146,10 @@ def measure_peer(dataset: Dataset, peer: Peer, job: Mapping[str, Any], progress:
     entries: dict[int, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        paths = {split: write_facts(facts, folder / f"{split}.txt") for split, facts in
-                 (("train", dataset.kb.facts), ("valid", splits.valid), ("test", asked))}
+        paths = {
+            split: write_facts(facts, folder / f"{split}.txt")
+            for split, facts in (("train", dataset.kb.facts), ("valid", splits.valid), ("test", asked))
+        }
         rules = folder / "rules"
         written = peer.learn(paths["train"], rules, seconds, threads, progress)
         known = dataset.kb.facts + splits.valid + splits.test
@@ -141,16 +162,26 @@ def measure_peer(dataset: Dataset, peer: Peer, job: Mapping[str, Any], progress:
                 out = folder / "candidates.tsv"
                 out.unlink(missing_ok=True)
                 log = folder / "rank.log"
-                peer.rank({**{key: str(path) for key, path in paths.items()}, "rules": str(mine), "out": str(out),
-                           "threads": threads, "options": options}, log)
+                peer.rank(
+                    {
+                        **{key: str(path) for key, path in paths.items()},
+                        "rules": str(mine),
+                        "out": str(out),
+                        "threads": threads,
+                        "options": options,
+                    },
+                    log,
+                )
                 if not out.is_file():
                     raise NlilError(f"PyClause wrote no candidates for {ranking} at {limit} s; {tail(log)}")
                 measured[ranking] = figures(read_candidates(out), asked, known, dataset.kb.num_entities)
             entries[limit] = {
-                "rankings": measured, "num_rules": num_lines(mine),
+                "rankings": measured,
+                "num_rules": num_lines(mine),
                 "seconds": {"learn": float(limit), "written": written[limit], "evaluate": time.monotonic() - begin},
                 "config": {**LEARN, "WORKER_THREADS": threads, "java": HEAP, "rankings": dict(RANKINGS)},
-                "machine": machine(), "versions": {**versions(), "jar": checksum(peer.jar)},
+                "machine": machine(),
+                "versions": {**versions(), "jar": checksum(peer.jar)},
             }
     return entries
 

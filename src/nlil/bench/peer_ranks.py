@@ -99,8 +99,11 @@ def read_candidates(path: Path) -> dict[Query, Candidates]:
                 real = [pair for pair in pairs if pair[0] >= 0]
                 found[Query(direction, id_of(relation), id_of(entity))] = real
             except ValueError:
-                raise DataError("expected direction, relation, entity, then candidates with scores, "
-                                f"got {line[:80]!r}", path, number) from None
+                raise DataError(
+                    f"expected direction, relation, entity, then candidates with scores, got {line[:80]!r}",
+                    path,
+                    number,
+                ) from None
     return found
 
 

@@ -25,8 +25,10 @@ def plot_length(entries: Entries, path: Path) -> Path:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     data = ", ".join(sorted({entry["data"] for entry in entries.values()}))
-    for label, colour, points in (("nlil, T = 2, levels grow", "tab:blue", our_points(entries)),
-                                  ("chain model", "tab:orange", chain_points(entries))):
+    for label, colour, points in (
+        ("nlil, T = 2, levels grow", "tab:blue", our_points(entries)),
+        ("chain model", "tab:orange", chain_points(entries)),
+    ):
         if points:
             axes.plot(*zip(*points), color=colour, marker="o", label=label)
     axes.axhline(LONGEST_EPOCH, color="gray", linestyle="--", linewidth=1)
@@ -73,8 +75,13 @@ def plot_fewshot(entries: Entries, path: Path) -> Path:
         axes = figure.add_subplot(1, len(sets), position)
         for model, by_share in by_model.items():
             points = [(100 * share, entry["metrics"]["r@1"]) for share, entry in sorted(by_share.items())]
-            axes.plot(*zip(*points), color=f"C{models.index(model)}", marker="o", markersize=4,
-                      label=line_name(model).replace("*", ""))
+            axes.plot(
+                *zip(*points),
+                color=f"C{models.index(model)}",
+                marker="o",
+                markersize=4,
+                label=line_name(model).replace("*", ""),
+            )
         shares = sorted({100 * share for by_share in by_model.values() for share in by_share})
         axes.set_xscale("log")
         axes.set_xticks(shares, [f"{share:g}" for share in shares])

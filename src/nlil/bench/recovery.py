@@ -57,15 +57,26 @@ def cases(quick: bool, names: Sequence[str] | None = None) -> list[tuple[str, st
     if quick:
         return [(construct, "none") for construct in chosen if names is not None or construct not in NOT_QUICK]
     spoilt_facts = [construct for construct in FACT_CONSTRUCTS if construct in chosen]
-    return [*((construct, noise) for noise in ("none", "labels") for construct in chosen),
-            *((construct, noise) for noise in ("facts", "soft") for construct in spoilt_facts)]
+    return [
+        *((construct, noise) for noise in ("none", "labels") for construct in chosen),
+        *((construct, noise) for noise in ("facts", "soft") for construct in spoilt_facts),
+    ]
 
 
-def job(construct: str, noise: str, seeds: Sequence[int], settings: Sequence[str], options: Mapping[str, Any],
-        quick: bool) -> dict[str, Any]:
+def job(
+    construct: str, noise: str, seeds: Sequence[int], settings: Sequence[str], options: Mapping[str, Any], quick: bool
+) -> dict[str, Any]:
     """What the measuring process is told; one process takes all seeds of a row."""
-    return {"bench": "recovery", "data": f"planted:{construct}", "construct": construct, "noise": noise,
-            "seeds": list(seeds), "settings": list(settings), "options": dict(options), "quick": quick}
+    return {
+        "bench": "recovery",
+        "data": f"planted:{construct}",
+        "construct": construct,
+        "noise": noise,
+        "seeds": list(seeds),
+        "settings": list(settings),
+        "options": dict(options),
+        "quick": quick,
+    }
 
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -98,8 +109,14 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     }
 
 
-def recover(construct: str, noise: str, seed: int, settings: Sequence[str] = (),
-            options: Mapping[str, Any] | None = None, progress: Progress | None = None) -> dict[str, Any]:
+def recover(
+    construct: str,
+    noise: str,
+    seed: int,
+    settings: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
     """Learn from the spoilt base of one seed and judge the one rule found on the clean one."""
     from ..data.planted import planted
     from ..learning.learner import Learner
@@ -115,8 +132,14 @@ def recover(construct: str, noise: str, seed: int, settings: Sequence[str] = (),
     stats = None if rule is None else judged(clean, rule)
     precision = stats.support / max(stats.body_size, 1) if stats else 0.0
     recall = stats.support / max(stats.head_size, 1) if stats else 0.0
-    return {"seed": seed, "rule": None if rule is None else str(rule), "precision": precision, "recall": recall,
-            "passed": min(precision, recall) >= NOISES[noise].least, "seconds": seconds}
+    return {
+        "seed": seed,
+        "rule": None if rule is None else str(rule),
+        "precision": precision,
+        "recall": recall,
+        "passed": min(precision, recall) >= NOISES[noise].least,
+        "seconds": seconds,
+    }
 
 
 def learner_config(base: Planted, seed: int, settings: Sequence[str], options: Mapping[str, Any]) -> LearnerConfig:
@@ -125,9 +148,17 @@ def learner_config(base: Planted, seed: int, settings: Sequence[str], options: M
 
     needs = base.settings
     config = LearnerConfig(
-        search="neural", seed=seed, steps=needs["steps"], heads=max(2, needs["heads"]), levels=len(needs["levels"]),
-        formulas=max(needs["levels"], default=LEAST_FORMULAS), constants=needs["constants"], min_support=1,
-        top_rules=1, priors=False)
+        search="neural",
+        seed=seed,
+        steps=needs["steps"],
+        heads=max(2, needs["heads"]),
+        levels=len(needs["levels"]),
+        formulas=max(needs["levels"], default=LEAST_FORMULAS),
+        constants=needs["constants"],
+        min_support=1,
+        top_rules=1,
+        priors=False,
+    )
     given = {name: value for name, value in options.items() if name != "seed"}  # the row's own seeds count
     return config.with_settings(settings).with_values(given, "options")
 
@@ -180,5 +211,6 @@ def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
     # The number of threads changes nothing, so a figure is not kept twice for it.
     extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k not in ("device", "threads")]
-    return " ".join([entry["construct"], entry["noise"], device, *extra, *job["settings"],
-                     *(["quick"] if entry["quick"] else [])])
+    return " ".join(
+        [entry["construct"], entry["noise"], device, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
+    )

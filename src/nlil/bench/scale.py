@@ -26,8 +26,13 @@ def run(num_triples: int, seed: int, quick: bool = False, progress: Progress = s
         path = write_random_triples(Path(folder) / "triples.tsv", num_triples, num_triples // 10, NUM_PREDICATES, seed)
         progress("loading triples", 1, 2)
         result = measure_apart({"bench": "scale", "data": f"{num_triples:,} triples", "path": str(path)}, progress)
-        return {**result, "num_triples": num_triples, "file_mb": path.stat().st_size / 1e6, "seed": seed,
-                "quick": quick}
+        return {
+            **result,
+            "num_triples": num_triples,
+            "file_mb": path.stat().st_size / 1e6,
+            "seed": seed,
+            "quick": quick,
+        }
 
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

@@ -57,17 +57,35 @@ def rows(data: str, model: str | None, given: Settings) -> list[tuple[str, Setti
     chosen = [(name, settings) for name in ([model] if model else ROWS) for settings in ROWS[name]]
     if data.partition(":")[0] not in builtin_names():
         return chosen
-    plain = [(name, tuple(word for word in settings if word != LABELS_ONLY)) for name, settings in chosen
-             if (name, settings) not in NEEDS_BOXES]
+    plain = [
+        (name, tuple(word for word in settings if word != LABELS_ONLY))
+        for name, settings in chosen
+        if (name, settings) not in NEEDS_BOXES
+    ]
     return list(dict.fromkeys(plain))
 
 
-def job(data: str, model: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool, share: float = 1.0,
-        bench: str = "scene") -> dict[str, Any]:
+def job(
+    data: str,
+    model: str,
+    settings: Sequence[str],
+    options: Mapping[str, Any],
+    quick: bool,
+    share: float = 1.0,
+    bench: str = "scene",
+) -> dict[str, Any]:
     """What the measuring process is told. `options`: seed, device, threads, memory where the user gave them."""
     told = " ".join([*settings, *([f"{100 * share:g} % of the graphs"] if share < 1 else [])])
-    return {"bench": bench, "data": data, "model": model, "settings": list(settings), "options": dict(options),
-            "quick": quick, "share": share, **({"told": told} if told else {})}
+    return {
+        "bench": bench,
+        "data": data,
+        "model": model,
+        "settings": list(settings),
+        "options": dict(options),
+        "quick": quick,
+        "share": share,
+        **({"told": told} if told else {}),
+    }
 
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -109,8 +127,9 @@ def _loaded(job: Mapping[str, Any], options: DataOptions) -> Dataset:
     seed = int(job["options"].get("seed", 0))
     dataset = load_dataset(job["data"], seed=seed, options=options)
     if not dataset.is_scene:
-        raise DataError(f"{job['data']}: expected scene graphs, whose objects have classes, got other facts; "
-                        "bench kb is for them")
+        raise DataError(
+            f"{job['data']}: expected scene graphs, whose objects have classes, got other facts; bench kb is for them"
+        )
     return fewer_graphs(dataset, job["share"], seed)
 
 
@@ -131,8 +150,11 @@ def fewer_graphs(dataset: Dataset, share: float, seed: int) -> Dataset:
 
     splits = dataset.splits
     context = {split: some(facts) if split == "train" else facts for split, facts in splits.context.items()}
-    return replace(dataset, kb=replace(dataset.kb, facts=some(dataset.kb.facts)),
-                   splits=replace(splits, train=some(splits.train), context=context))
+    return replace(
+        dataset,
+        kb=replace(dataset.kb, facts=some(dataset.kb.facts)),
+        splits=replace(splits, train=some(splits.train), context=context),
+    )
 
 
 def _graphs(dataset: Dataset) -> np.ndarray:
@@ -169,17 +191,30 @@ class OurMethod:
     def evaluate(self, dataset: Dataset, progress: Progress) -> Metrics:
         from ..evaluation import evaluate
 
-        return evaluate(self.learned.rules, dataset.kb, dataset.splits.test, splits=dataset.splits,
-                        threads=self.config.threads, memory=self.config.memory, device=self.config.device,
-                        progress=progress)
+        return evaluate(
+            self.learned.rules,
+            dataset.kb,
+            dataset.splits.test,
+            splits=dataset.splits,
+            threads=self.config.threads,
+            memory=self.config.memory,
+            device=self.config.device,
+            progress=progress,
+        )
 
     def about(self) -> dict[str, Any]:
         from ..engine.device import resolve_device
         from .scene_rules import KEY, shown_rules
 
-        return {**self.planted, KEY: shown_rules(self.learned.rules), "num_rules": len(self.learned.rules),
-                "partial": self.learned.partial, "config": self.config.to_dict(),
-                "machine": machine(resolve_device(self.config.device)), "versions": versions()}
+        return {
+            **self.planted,
+            KEY: shown_rules(self.learned.rules),
+            "num_rules": len(self.learned.rules),
+            "partial": self.learned.partial,
+            "config": self.config.to_dict(),
+            "machine": machine(resolve_device(self.config.device)),
+            "versions": versions(),
+        }
 
 
 def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:
@@ -190,8 +225,12 @@ def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:
     found = {rule: canonical(rule) in learned for rule in dataset.planted}
     missed = {rule.target for rule, is_found in found.items() if not is_found}
     targets = {rule.target for rule in found}
-    return {"num_planted": len(found), "num_planted_found": sum(found.values()), "num_planted_classes": len(targets),
-            "num_planted_classes_found": len(targets - missed)}
+    return {
+        "num_planted": len(found),
+        "num_planted_found": sum(found.values()),
+        "num_planted_classes": len(targets),
+        "num_planted_classes_found": len(targets - missed),
+    }
 
 
 class BaselineMethod:
@@ -221,8 +260,13 @@ class BaselineMethod:
         from importlib.metadata import version
 
         device = getattr(self.made.settings, "device", "cpu")
-        return {"num_rules": 0, "partial": False, "config": asdict(self.made.settings), "machine": machine(device),
-                "versions": {**versions(), **{package: version(package) for package in self.made.packages}}}
+        return {
+            "num_rules": 0,
+            "partial": False,
+            "config": asdict(self.made.settings),
+            "machine": machine(device),
+            "versions": {**versions(), **{package: version(package) for package in self.made.packages}},
+        }
 
 
 def our_config(settings: Sequence[str]) -> LearnerConfig:
@@ -240,5 +284,6 @@ def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     model = [] if entry["model"] == OURS else [f"model={entry['model']}"]
     share = [] if job["share"] == 1 else [f"share={job['share']:g}"]
     extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
-    return " ".join([entry["data"], device, *model, *share, *extra, *job["settings"],
-                     *(["quick"] if entry["quick"] else [])])
+    return " ".join(
+        [entry["data"], device, *model, *share, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
+    )

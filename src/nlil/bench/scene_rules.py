@@ -25,8 +25,14 @@ def shown_rules(rules: RuleSet) -> dict[str, list[dict[str, Any]]]:
     from ..logic.formula import Not
 
     frequent = [scored for target in rules.targets[:CLASSES] for scored in rules.for_target(target).top(OF_CLASS)]
-    low = [s for s in rules if s.stats.support >= LEAST and RARELY[0] < s.stats.confidence < RARELY[1]
-           and s.rule.length and not isinstance(s.rule.body, Not)]
+    low = [
+        s
+        for s in rules
+        if s.stats.support >= LEAST
+        and RARELY[0] < s.stats.confidence < RARELY[1]
+        and s.rule.length
+        and not isinstance(s.rule.body, Not)
+    ]
     best: dict[str, ScoredRule] = {}
     for scored in sorted(low, key=lambda s: (-s.weight, str(s.rule))):
         best.setdefault(scored.rule.target.name, scored)
@@ -34,8 +40,13 @@ def shown_rules(rules: RuleSet) -> dict[str, list[dict[str, Any]]]:
 
 
 def _values(scored: ScoredRule) -> dict[str, Any]:
-    return {"class": scored.rule.target.name, "rule": str(scored.rule), "weight": scored.weight,
-            "confidence": scored.stats.confidence, "support": scored.stats.support}
+    return {
+        "class": scored.rule.target.name,
+        "rule": str(scored.rule),
+        "weight": scored.weight,
+        "confidence": scored.stats.confidence,
+        "support": scored.stats.support,
+    }
 
 
 def scene_rules_table(entries: Entries) -> str:
@@ -44,14 +55,24 @@ def scene_rules_table(entries: Entries) -> str:
     for _, entry in sorted(measured(entries).items()):
         if not entry.get(KEY) or entry["settings"]:
             continue
-        parts += [f"**{entry['data']}**, the {OF_CLASS} strongest rules of the {CLASSES} most frequent classes; all "
-                  "variables of a statement differ:", _table(entry[KEY]["frequent"]),
-                  f"**{entry['data']}**, rules that carry weight though they are right less than half the time:",
-                  _table(entry[KEY]["low"])]
+        parts += [
+            f"**{entry['data']}**, the {OF_CLASS} strongest rules of the {CLASSES} most frequent classes; all "
+            "variables of a statement differ:",
+            _table(entry[KEY]["frequent"]),
+            f"**{entry['data']}**, rules that carry weight though they are right less than half the time:",
+            _table(entry[KEY]["low"]),
+        ]
     return "\n\n".join(parts) if parts else markdown((), ())
 
 
 def _table(rules: list[Mapping[str, Any]]) -> str:
-    rows = [(f"`{INEQUALITY.sub('', rule['rule']).rstrip('.')}`", f"{rule['weight']:.3f}", f"{rule['confidence']:.2f}",
-             f"{rule['support']:,}") for rule in rules]
+    rows = [
+        (
+            f"`{INEQUALITY.sub('', rule['rule']).rstrip('.')}`",
+            f"{rule['weight']:.3f}",
+            f"{rule['confidence']:.2f}",
+            f"{rule['support']:,}",
+        )
+        for rule in rules
+    ]
     return markdown(("rule", "weight", "confidence", "support"), rows, right=range(1, 4))

@@ -16,7 +16,8 @@ PROTOCOL = (
     "R@k: the share of test objects whose class is among the first k, all labels of the object hidden, those of its "
     "neighbours given; all objects, then those with and those without a stated relation. Classes with equal scores are "
     "ranked at their mean. Rules: the mean for a class. Time: learning and evaluation. The published figures are those "
-    "of Visual Genome, whose files are not at hand here.")
+    "of Visual Genome, whose files are not at hand here."
+)
 FEWSHOT_PROTOCOL = "R@1 on all test objects. Smaller shares are parts of larger ones, drawn by the seed."
 
 
@@ -28,14 +29,31 @@ def scene_table(entries: Entries) -> str:
         mine = [key for key in shown if shown[key]["data"] == data]
         lines += [_line(shown[key]) for key in sorted(mine, key=lambda key: (*_place(shown[key]), key))]
         if mine:
-            lines += [(data, "asked for", sees, share(first), share(fifth), *[""] * 8)
-                      for sees, first, fifth in SCENE_GOALS.get(data, ())]
+            lines += [
+                (data, "asked for", sees, share(first), share(fifth), *[""] * 8)
+                for sees, first, fifth in SCENE_GOALS.get(data, ())
+            ]
     if not lines:
         return markdown((), ())
-    lines += [("Visual Genome", f"{method}, published", "", share(first), share(fifth), *[""] * 8)
-              for method, first, fifth in TABLE_3]
-    head = ("data", "model", "settings", "R@1", "R@5", "R@1, related", "R@5, related", "R@1, unrelated",
-            "R@5, unrelated", "rules", "time", "peak memory", "device")
+    lines += [
+        ("Visual Genome", f"{method}, published", "", share(first), share(fifth), *[""] * 8)
+        for method, first, fifth in TABLE_3
+    ]
+    head = (
+        "data",
+        "model",
+        "settings",
+        "R@1",
+        "R@5",
+        "R@1, related",
+        "R@5, related",
+        "R@1, unrelated",
+        "R@5, unrelated",
+        "rules",
+        "time",
+        "peak memory",
+        "device",
+    )
     return "\n\n".join((markdown(head, lines, right=range(3, 12)), PROTOCOL, *map(_planted, _with_planted(shown))))
 
 
@@ -46,8 +64,10 @@ def _with_planted(entries: Entries) -> list[Mapping[str, Any]]:
 def _planted(entry: Mapping[str, Any]) -> str:
     settings = " ".join(entry["settings"]) or "default"
     rules, classes = ((entry[f"num_planted{what}_found"], entry[f"num_planted{what}"]) for what in ("", "_classes"))
-    return (f"{entry['data']}, {settings}: {rules[0]:,} of {rules[1]:,} planted rules are among those learned, for "
-            f"{classes[0]:,} of {classes[1]:,} classes all.")
+    return (
+        f"{entry['data']}, {settings}: {rules[0]:,} of {rules[1]:,} planted rules are among those learned, for "
+        f"{classes[0]:,} of {classes[1]:,} classes all."
+    )
 
 
 def _place(entry: Mapping[str, Any]) -> tuple[int, int]:
@@ -58,12 +78,21 @@ def _place(entry: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _line(entry: Mapping[str, Any]) -> Sequence[str]:
-    figures = [share(entry["metrics"].get(f"r@{k}{objects}")) for objects in ("", "_related", "_unrelated")
-               for k in (1, 5)]
+    figures = [
+        share(entry["metrics"].get(f"r@{k}{objects}")) for objects in ("", "_related", "_unrelated") for k in (1, 5)
+    ]
     rules = f"{entry['num_rules'] / max(entry['num_classes'], 1):.1f}" if entry["model"] == OURS else ""
     seconds = entry["seconds"]["learn"] + entry["seconds"]["evaluate"]
-    return (entry["data"], NAMES[entry["model"]], " ".join(entry["settings"]) or "default", *figures, rules,
-            f"{seconds:.0f} s", f"{entry['peak_memory_mb'] / 1000:.1f} GB", machine_text(entry["machine"]))
+    return (
+        entry["data"],
+        NAMES[entry["model"]],
+        " ".join(entry["settings"]) or "default",
+        *figures,
+        rules,
+        f"{seconds:.0f} s",
+        f"{entry['peak_memory_mb'] / 1000:.1f} GB",
+        machine_text(entry["machine"]),
+    )
 
 
 def fewshot_table(entries: Entries) -> str:
@@ -75,8 +104,14 @@ def fewshot_table(entries: Entries) -> str:
         for part in sorted({part for by_share in by_model.values() for part in by_share}, reverse=True):
             some = {model: by_share[part] for model, by_share in by_model.items() if part in by_share}
             graphs = next(iter(some.values()))["num_graphs"]
-            rows.append((data, f"{100 * part:g} %", f"{graphs:,}",
-                         *(share(some[model]["metrics"]["r@1"]) if model in some else "" for model in models)))
+            rows.append(
+                (
+                    data,
+                    f"{100 * part:g} %",
+                    f"{graphs:,}",
+                    *(share(some[model]["metrics"]["r@1"]) if model in some else "" for model in models),
+                )
+            )
     head = ("data", "training graphs", "graphs", *map(line_name, models))
     table = markdown(head, rows, right=range(1, len(head)))
     return f"{table}\n\n{FEWSHOT_PROTOCOL}" if rows else table

@@ -12,8 +12,12 @@ from .published import EVEN, KB
 from .recovery import NOISES
 from .speed import CHAINS, DATA, OURS, SETTINGS
 
-ES_NAMES = {"neural": "**nlil**, search=neural", "both": "**nlil**, search=both", "neural-lp": "Neural-LP, our code",
-            "dilp": "dILP, our code"}
+ES_NAMES = {
+    "neural": "**nlil**, search=neural",
+    "both": "**nlil**, search=both",
+    "neural-lp": "Neural-LP, our code",
+    "dilp": "dILP, our code",
+}
 
 
 def recovery_table(entries: Entries) -> str:
@@ -25,10 +29,18 @@ def recovery_table(entries: Entries) -> str:
     rows = []
     for key in sorted(shown, key=lambda key: (order[shown[key]["noise"]], order[shown[key]["construct"]], key)):
         entry, seeds = shown[key], shown[key]["seeds"]
-        rows.append((_with_options(entry["construct"], key, 3), NOISES[entry["noise"]].text, share(entry["least"]),
-                     f"{entry['passed']} of {len(seeds)}", share(_mean(s["precision"] for s in seeds)),
-                     share(_mean(s["recall"] for s in seeds)), f"{_mean(s['seconds'] for s in seeds):.1f} s",
-                     machine_text(entry["machine"])))
+        rows.append(
+            (
+                _with_options(entry["construct"], key, 3),
+                NOISES[entry["noise"]].text,
+                share(entry["least"]),
+                f"{entry['passed']} of {len(seeds)}",
+                share(_mean(s["precision"] for s in seeds)),
+                share(_mean(s["recall"] for s in seeds)),
+                f"{_mean(s['seconds'] for s in seeds):.1f} s",
+                machine_text(entry["machine"]),
+            )
+        )
     head = ("construct", "noise", "to pass", "seeds passed", "precision", "recall", "time", "machine")
     return markdown(head, rows, right=range(2, 7))
 
@@ -42,9 +54,16 @@ def es_table(entries: Entries) -> str:
         for key in sorted(mine, key=lambda key: (METHODS.index(shown[key]["method"]), key)):
             entry = shown[key]
             seconds = entry["seconds"]["load"] + entry["seconds"]["learn"]
-            rows.append((f"{size:,}", _with_options(ES_NAMES[entry["method"]], key, 3), _verdict(entry),
-                         f"{seconds:.1f} s", _transfer(entry["transfer"]),
-                         machine_text(entry["machine"])))
+            rows.append(
+                (
+                    f"{size:,}",
+                    _with_options(ES_NAMES[entry["method"]], key, 3),
+                    _verdict(entry),
+                    f"{seconds:.1f} s",
+                    _transfer(entry["transfer"]),
+                    machine_text(entry["machine"]),
+                )
+            )
         rows += [(f"{size:,}", f"{method}, published", "", time, "", "") for method, time in EVEN.get(size, ())]
     head = ("integers", "method", "solved", "time", "the same rules on more", "machine")
     return markdown(head, rows, right=(0, 3))
@@ -72,8 +91,11 @@ def length_table(entries: Entries) -> str:
         mine = [entry for entry in shown.values() if entry["data"] == data]
         ours = {entry["levels"]: entry for entry in mine if entry["model"] == "nlil"}
         chains = {entry["length"]: entry for entry in mine if entry["model"] == "chain"}
-        rows = [_length_row(length, ours.get(levels_for(length)), chains) for length in LENGTHS
-                if levels_for(length) in ours or length in chains]
+        rows = [
+            _length_row(length, ours.get(levels_for(length)), chains)
+            for length in LENGTHS
+            if levels_for(length) in ours or length in chains
+        ]
         head = (f"{data}: longest rule", "levels", "paths, once", "epoch", "chain model, epoch", "chain / ours")
         blocks.append(markdown(head, rows, right=range(6)) + _claim(ours, chains))
     return "\n\n".join(blocks) or markdown((), ())
@@ -103,23 +125,35 @@ def _claim(ours: Mapping[int, Mapping[str, Any]], chains: Mapping[int, Mapping[s
         return ""
     ratio = long["seconds"]["epoch"] / short["seconds"]["epoch"]
     first = (long["seconds"]["once"] + long["seconds"]["epoch"]) / short["seconds"]["epoch"]
-    return (f"\n\nAn epoch is {short['queries']:,} queries on one thread, scaled up from {long['measured']:,} of ours "
-            f"and {short['measured']:,} of the chain model. Length 32 costs {ratio:.2g} times the chain model's "
-            f"length 3 ({first:.2g} times in the first epoch, with the enumeration of paths that later epochs reuse).")
+    return (
+        f"\n\nAn epoch is {short['queries']:,} queries on one thread, scaled up from {long['measured']:,} of ours "
+        f"and {short['measured']:,} of the chain model. Length 32 costs {ratio:.2g} times the chain model's "
+        f"length 3 ({first:.2g} times in the first epoch, with the enumeration of paths that later epochs reuse)."
+    )
 
 
 def speed_table(entries: Entries) -> str:
     """Seconds of learning, how many times longer Neural-LP takes, and below what was scaled up."""
     shown = measured(entries)
     found = {(entry["data"], entry["model"]): entry for entry in shown.values()}
-    sets = [data for data in dict.fromkeys((*DATA, *sorted(data for data, _ in found)))
-            if (data, OURS) in found and (data, CHAINS) in found]
+    sets = [
+        data
+        for data in dict.fromkeys((*DATA, *sorted(data for data, _ in found)))
+        if (data, OURS) in found and (data, CHAINS) in found
+    ]
     pairs = {data: (found[data, OURS], found[data, CHAINS]) for data in sets}
     if not pairs:
         return markdown((), ())
-    rows = [(data, *(f"{entry['seconds']['learn']:,.0f} s" for entry in pair),
-             _times(pair[1]["seconds"]["learn"] / pair[0]["seconds"]["learn"]), _published_times(data),
-             machine_text(pair[0]["machine"])) for data, pair in pairs.items()]
+    rows = [
+        (
+            data,
+            *(f"{entry['seconds']['learn']:,.0f} s" for entry in pair),
+            _times(pair[1]["seconds"]["learn"] / pair[0]["seconds"]["learn"]),
+            _published_times(data),
+            machine_text(pair[0]["machine"]),
+        )
+        for data, pair in pairs.items()
+    ]
     head = ("data", "**nlil**", "Neural-LP, our code", "Neural-LP / ours", "in the paper", "machine")
     return f"{markdown(head, rows, right=range(1, 5))}\n\n{_assumptions(pairs)}"
 
@@ -128,11 +162,13 @@ def _assumptions(pairs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     ours, chains = (entry["config"] for entry in next(iter(pairs.values())))
     targets = "; ".join(f"{data}: {entry['measured']:,} of {entry['targets']:,}" for data, (entry, _) in pairs.items())
     queries = "; ".join(f"{data}: {entry['measured']:,} of {entry['queries']:,}" for data, (_, entry) in pairs.items())
-    return (f"One thread of the CPU, both in one run. Ours: `{' '.join(SETTINGS)}`, all of learning, scaled up by the "
-            f"number of targets from a random sample ({targets}). Neural-LP: chains of length {chains['steps']}, rank "
-            f"{chains['rank']}; one epoch, scaled up from a random sample of its queries ({queries}), times "
-            f"{chains['epochs']} epochs. Ours trains on at most {ours['positives']} facts of each target, Neural-LP on "
-            "all of them. Time only: what the rules are worth is in the first table.")
+    return (
+        f"One thread of the CPU, both in one run. Ours: `{' '.join(SETTINGS)}`, all of learning, scaled up by the "
+        f"number of targets from a random sample ({targets}). Neural-LP: chains of length {chains['steps']}, rank "
+        f"{chains['rank']}; one epoch, scaled up from a random sample of its queries ({queries}), times "
+        f"{chains['epochs']} epochs. Ours trains on at most {ours['positives']} facts of each target, Neural-LP on "
+        "all of them. Time only: what the rules are worth is in the first table."
+    )
 
 
 def _times(ratio: float) -> str:

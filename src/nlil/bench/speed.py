@@ -46,8 +46,17 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     dataset = load_dataset(job["data"])
     timed = _ours if job["model"] == OURS else _neural_lp
     found = timed(dataset, job, progress)
-    return {"data": job["data"], "model": job["model"], "quick": job["quick"], "checksum": dataset.checksum, **found,
-            "seed": job["seed"], "peak_memory_mb": peak_memory_mb(), "machine": machine(), "versions": versions()}
+    return {
+        "data": job["data"],
+        "model": job["model"],
+        "quick": job["quick"],
+        "checksum": dataset.checksum,
+        **found,
+        "seed": job["seed"],
+        "peak_memory_mb": peak_memory_mb(),
+        "machine": machine(),
+        "versions": versions(),
+    }
 
 
 def _ours(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -61,9 +70,14 @@ def _ours(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> dict[
         begin = time.perf_counter()
         learned = Learner(config).fit(dataset.kb, targets, dataset.splits, progress=progress)
         seconds = time.perf_counter() - begin
-    return {"targets": len(dataset.targets), "measured": len(targets), "sample": [str(t) for t in targets],
-            "num_rules": len(learned.rules), "config": config.to_dict(),
-            "seconds": {"measured": seconds, "learn": seconds * len(dataset.targets) / len(targets)}}
+    return {
+        "targets": len(dataset.targets),
+        "measured": len(targets),
+        "sample": [str(t) for t in targets],
+        "num_rules": len(learned.rules),
+        "config": config.to_dict(),
+        "seconds": {"measured": seconds, "learn": seconds * len(dataset.targets) / len(targets)},
+    }
 
 
 def learner_config(seed: int) -> LearnerConfig:
@@ -94,11 +108,23 @@ def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> 
 
     settings = NeuralLP(seed=job["seed"])
     progress("neural-lp, one epoch", 0, 1)
-    epoch = chain_epoch_seconds(dataset.kb, dataset.targets, settings.steps, seed=settings.seed,
-                                queries=QUICK_QUERIES if job["quick"] else QUERIES)
-    return {"queries": epoch.queries, "measured": epoch.measured, "config": asdict(settings),
-            "seconds": {"measured": epoch.seconds * epoch.measured / max(epoch.queries, 1), "epoch": epoch.seconds,
-                        "learn": epoch.seconds * settings.epochs}}
+    epoch = chain_epoch_seconds(
+        dataset.kb,
+        dataset.targets,
+        settings.steps,
+        seed=settings.seed,
+        queries=QUICK_QUERIES if job["quick"] else QUERIES,
+    )
+    return {
+        "queries": epoch.queries,
+        "measured": epoch.measured,
+        "config": asdict(settings),
+        "seconds": {
+            "measured": epoch.seconds * epoch.measured / max(epoch.queries, 1),
+            "epoch": epoch.seconds,
+            "learn": epoch.seconds * settings.epochs,
+        },
+    }
 
 
 def key(entry: Mapping[str, Any]) -> str:

@@ -30,8 +30,15 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     summary = summarise(dataset)
     counted = time.perf_counter()
     planted = recovery(dataset, job["seed"]) if dataset.planted else None
-    kept = ("num_facts", "num_entities", "num_predicates", "num_unary_facts", "num_binary_facts", "num_graphs",
-            "splits")
+    kept = (
+        "num_facts",
+        "num_entities",
+        "num_predicates",
+        "num_unary_facts",
+        "num_binary_facts",
+        "num_graphs",
+        "splits",
+    )
     return {
         "data": job["data"],
         "quick": job["quick"],

@@ -29,8 +29,11 @@ def places(root: Path) -> list[Path]:
     readme = root / "README.md"
     if not readme.is_file():
         raise DataError("expected the README of a project in this folder, found none; go there or name --file", readme)
-    return [path for path in (readme, *sorted((root / "docs").glob("*.md")))
-            if MARK.search(path.read_text(encoding="utf-8"))]
+    return [
+        path
+        for path in (readme, *sorted((root / "docs").glob("*.md")))
+        if MARK.search(path.read_text(encoding="utf-8"))
+    ]
 
 
 def update(path: Path, folder: Path = RESULTS) -> list[str]:
@@ -67,8 +70,10 @@ def filled(text: str, folder: Path = RESULTS) -> str:
 
     alone = MARK.search(PLACE.sub("", text))
     if alone is not None:
-        raise DataError(f"{alone.group()} stands alone, expected <!-- bench:{alone.group(1)} --> and "
-                        f"<!-- /bench:{alone.group(1)} --> around a table, each on a line of its own")
+        raise DataError(
+            f"{alone.group()} stands alone, expected <!-- bench:{alone.group(1)} --> and "
+            f"<!-- /bench:{alone.group(1)} --> around a table, each on a line of its own"
+        )
     return PLACE.sub(fill, text)
 
 
@@ -84,14 +89,32 @@ def stats_table(entries: Entries) -> str:
         planted = entry.get("planted")
         recovered = "" if not planted else f"{planted['found']} of {planted['rules']}, {planted['exact']} exact"
         rows.append((data, *ours, name, *paper, recovered))
-    head = ("data", "facts", "entities", "predicates", "in the paper", "facts", "entities", "predicates",
-            "planted rules found")
+    head = (
+        "data",
+        "facts",
+        "entities",
+        "predicates",
+        "in the paper",
+        "facts",
+        "entities",
+        "predicates",
+        "planted rules found",
+    )
     return markdown(head, rows, right=(1, 2, 3, 5, 6, 7))
 
 
 def scale_table(entries: Entries) -> str:
-    rows = [(f"{e['num_triples']:,}", f"{e['num_facts']:,}", f"{e['file_mb']:,.0f} MB", f"{e['seconds']['load']:.1f} s",
-             f"{e['peak_memory_mb'] / 1000:.2f} GB", machine_text(e["machine"])) for e in measured(entries).values()]
+    rows = [
+        (
+            f"{e['num_triples']:,}",
+            f"{e['num_facts']:,}",
+            f"{e['file_mb']:,.0f} MB",
+            f"{e['seconds']['load']:.1f} s",
+            f"{e['peak_memory_mb'] / 1000:.2f} GB",
+            machine_text(e["machine"]),
+        )
+        for e in measured(entries).values()
+    ]
     return markdown(("triples", "facts kept", "file", "load", "peak memory", "machine"), rows, right=range(5))
 
 

@@ -99,8 +99,13 @@ def _timed(connection: HTTPConnection, chosen: Sequence[str]) -> dict[str, Any]:
     first, again = ([_milliseconds(connection, address) for address in chosen] for _ in range(2))
     as_json = [_milliseconds(connection, _json_address(address)) for address in chosen]
     worst = max(zip(map(max, first, again, as_json), chosen), default=(0.0, ""))[1]
-    return {"count": len(chosen), "first": _summary(first), "again": _summary(again), "json": _summary(as_json),
-            "slowest": worst}
+    return {
+        "count": len(chosen),
+        "first": _summary(first),
+        "again": _summary(again),
+        "json": _summary(as_json),
+        "slowest": worst,
+    }
 
 
 @contextmanager
@@ -150,8 +155,9 @@ def command(*words: str) -> None:
 
 
 def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    return " ".join([entry["data"], *([f"seed={entry['seed']}"] if entry["seed"] else []),
-                     *(["quick"] if entry["quick"] else [])])
+    return " ".join(
+        [entry["data"], *([f"seed={entry['seed']}"] if entry["seed"] else []), *(["quick"] if entry["quick"] else [])]
+    )
 
 
 def viewer_table(entries: Entries) -> str:
@@ -160,14 +166,19 @@ def viewer_table(entries: Entries) -> str:
     rows, notes = [], []
     for entry in shown.values():
         for kind, found in entry["pages"].items():
-            times = [f"{found[turn][value]:.0f}" if found[turn] else "" for turn in ("first", "again", "json")
-                     for value in ("median_ms", "max_ms")]
+            times = [
+                f"{found[turn][value]:.0f}" if found[turn] else ""
+                for turn in ("first", "again", "json")
+                for value in ("median_ms", "max_ms")
+            ]
             rows.append((entry["data"], kind, f"{found['count']:,}", *times))
         seconds = entry["seconds"]
-        notes.append(f"{entry['data']}: {entry['num_rules']:,} rules, up to {entry['most_rules']:,} for a predicate; "
-                     f"the viewer answers after {seconds['start']:.0f} s, is warm after {seconds['warm']:.0f} s and "
-                     f"holds {entry['peak_memory_mb'] / 1000:.1f} GB at most; the report takes "
-                     f"{seconds['report']:.0f} s and has {entry['report_mb']:.1f} MB; "
-                     f"{machine_text(entry['machine'])}, load average {entry['load_average']:.1f}.")
+        notes.append(
+            f"{entry['data']}: {entry['num_rules']:,} rules, up to {entry['most_rules']:,} for a predicate; "
+            f"the viewer answers after {seconds['start']:.0f} s, is warm after {seconds['warm']:.0f} s and "
+            f"holds {entry['peak_memory_mb'] / 1000:.1f} GB at most; the report takes "
+            f"{seconds['report']:.0f} s and has {entry['report_mb']:.1f} MB; "
+            f"{machine_text(entry['machine'])}, load average {entry['load_average']:.1f}."
+        )
     head = ("data", "page", "addresses", "first, median ms", "max", "again, median ms", "max", "JSON, median ms", "max")
     return "\n\n".join((markdown(head, rows, right=range(2, 9)), *notes))

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from ..data.arrays import Longs
     from ..rules import RuleSet
 
-TABLE_VIEWS = ("", "?sort=confidence", "?sort=support&order=rising", "?sort=length", "?min_support=5",
-               "?min_confidence=.5&sort=support")
+TABLE_VIEWS = (
+    "",
+    "?sort=confidence",
+    "?sort=support&order=rising",
+    "?sort=length",
+    "?min_support=5",
+    "?min_confidence=.5&sort=support",
+)
 
 
 def addresses(rules: RuleSet, kb: KnowledgeBase, seed: int, count: int) -> dict[str, list[str]]:
@@ -99,7 +105,10 @@ def _mixed(kb: KnowledgeBase, facts: Sequence[Fact], random: np.random.Generator
     result = []
     for fact in facts:
         (other,) = _facts(kb, np.array([kb.predicate_id(fact.predicate)]), random)
-        last = other.arguments[-1] if len(fact.arguments) == 2 else kb.entities.name(
-            int(kb.facts.subject[random.integers(len(kb.facts))]))
+        last = (
+            other.arguments[-1]
+            if len(fact.arguments) == 2
+            else kb.entities.name(int(kb.facts.subject[random.integers(len(kb.facts))]))
+        )
         result.append(Fact(fact.predicate, (*fact.arguments[:-1], last)))
     return result

@@ -46,8 +46,12 @@ class Choice:
     device: str = "cpu"
 
     def of_share(self, share: float) -> Choice:
-        return replace(self, penalty=self.penalty * share, caution=self.caution * share,
-                       conjunction_caution=self.conjunction_caution * share)
+        return replace(
+            self,
+            penalty=self.penalty * share,
+            caution=self.caution * share,
+            conjunction_caution=self.conjunction_caution * share,
+        )
 
 
 @compiled
@@ -64,8 +68,16 @@ def class_counts(data: Labelled, num_patterns: int) -> np.ndarray:
     return out
 
 
-def choose(patterns: Patterns, rows: Longs, label: Ids, num_targets: int, choice: Choice, progress: Progress,
-           stop: Stop, soft: Shares | None = None) -> tuple[Patterns, Model]:
+def choose(
+    patterns: Patterns,
+    rows: Longs,
+    label: Ids,
+    num_targets: int,
+    choice: Choice,
+    progress: Progress,
+    stop: Stop,
+    soft: Shares | None = None,
+) -> tuple[Patterns, Model]:
     """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs.
 
     `rows` are places in patterns.entities, `label` their classes; the class num_targets means any other. With `soft`
@@ -80,8 +92,10 @@ def choose(patterns: Patterns, rows: Longs, label: Ids, num_targets: int, choice
         found = telling_pairs(patterns, everything, rows, counts, choice.conjunction_least)
         patterns = patterns.with_pairs(found.pairs, found.rows)
         sure_pattern, sure_class = _sure(counts, patterns.sizes[:num_single], choice.conjunction_least)
-        model = model.added(np.concatenate((sure_pattern, num_single + found.clear_pair)),
-                            np.concatenate((sure_class, found.clear_class)))
+        model = model.added(
+            np.concatenate((sure_pattern, num_single + found.clear_pair)),
+            np.concatenate((sure_class, found.clear_class)),
+        )
         everything = Labelled(label, *patterns.rows(rows), num_targets + 1, soft)
     given = set(zip(model.pattern.tolist(), model.target.tolist()))
     some = _sampled(patterns, rows, choice)
@@ -126,8 +140,9 @@ def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
     return np.flatnonzero(order[graph] < patterns.kb.num_graphs * choice.sample / len(rows))
 
 
-def _best(model: Model, data: Labelled, counts: np.ndarray, is_pair: Mask, room: int, total: Longs,
-          choice: Choice) -> tuple[Ids, Ids]:
+def _best(
+    model: Model, data: Labelled, counts: np.ndarray, is_pair: Mask, room: int, total: Longs, choice: Choice
+) -> tuple[Ids, Ids]:
     """The pairs with the largest gain that are not in the model and explain enough objects."""
     gradient, curvature = slopes(model, data, len(counts), choice.threads, choice.device)
     caution = np.where(is_pair, choice.conjunction_caution, choice.caution).astype(np.float32)
@@ -187,5 +202,3 @@ def _with_conjunctions(patterns: Patterns, model: Model, counts: np.ndarray, cho
                     found[int(i), int(j)] = both
             held[first] = False
     return patterns.with_pairs(list(found), list(found.values()))
-
-

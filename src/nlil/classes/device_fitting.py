@@ -69,8 +69,16 @@ def _matrix(pointer: Tensor, column: Tensor, shape: tuple[int, int]) -> Tensor:
         return torch.sparse_csr_tensor(pointer, column, ones, shape)
 
 
-def device_loss(pointer: Longs, column: Ids, place: Longs, target: Ids, shares: Shares, num_classes: int,
-                penalty: float, device: str) -> Loss:
+def device_loss(
+    pointer: Longs,
+    column: Ids,
+    place: Longs,
+    target: Ids,
+    shares: Shares,
+    num_classes: int,
+    penalty: float,
+    device: str,
+) -> Loss:
     """Value and slopes of a fit's loss: of weights, pair i that of pattern place[i] for target[i], then of biases."""
     width, count, size = int(place.max(initial=-1)) + 1, len(place), max(len(pointer) - 1, 1)
     parts = list(_parts(pointer, column, width, shares, device))
@@ -94,8 +102,16 @@ def device_loss(pointer: Longs, column: Ids, place: Longs, target: Ids, shares: 
     return loss
 
 
-def device_slopes(pointer: Longs, column: Ids, used: Ids, weight: Doubles, bias: Doubles, num_patterns: int,
-                  shares: Shares, device: str) -> tuple[np.ndarray, np.ndarray]:
+def device_slopes(
+    pointer: Longs,
+    column: Ids,
+    used: Ids,
+    weight: Doubles,
+    bias: Doubles,
+    num_patterns: int,
+    shares: Shares,
+    device: str,
+) -> tuple[np.ndarray, np.ndarray]:
     """(patterns, classes) as `fitting.slopes`; row i of `weight` has the weights of pattern used[i] for each class."""
     shape = num_patterns, len(bias)
     full = torch.zeros(shape, dtype=torch.float64, device=device)

@@ -76,8 +76,12 @@ class Model:
         return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias)
 
     def added(self, pattern: Ids, target: Ids) -> Model:
-        return Model.of(np.concatenate((self.pattern, pattern)), np.concatenate((self.target, target)),
-                        np.concatenate((self.weight, np.zeros(len(pattern)))), self.bias)
+        return Model.of(
+            np.concatenate((self.pattern, pattern)),
+            np.concatenate((self.target, target)),
+            np.concatenate((self.weight, np.zeros(len(pattern)))),
+            self.bias,
+        )
 
     def part(self, keep: np.ndarray) -> Model:
         return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias)
@@ -148,8 +152,9 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, 
     return Model(model.pattern, model.target, found[: len(model)], found[len(model) :])
 
 
-def _loss(model: Model, pointer: Longs, column: Ids, entry_pointer: Longs, shares: Shares, penalty: float,
-          threads: int) -> Callable[[Doubles], tuple[float, Doubles]]:
+def _loss(
+    model: Model, pointer: Longs, column: Ids, entry_pointer: Longs, shares: Shares, penalty: float, threads: int
+) -> Callable[[Doubles], tuple[float, Doubles]]:
     """Value and slopes of weights and biases, per object; the pairs of pattern i are those of entry_pointer[i]."""
     pool: Pool[None] = Pool(lambda: None, threads)
     num_objects = len(pointer) - 1
@@ -162,8 +167,19 @@ def _loss(model: Model, pointer: Longs, column: Ids, entry_pointer: Longs, share
         def run(_: None, begin: int) -> tuple[float, Doubles]:
             gradient = np.zeros(len(parameters))
             end = min(begin + BLOCK, num_objects)
-            return _loss_of_block(pointer, column, shares, begin, end, entry_pointer, model.target, weight, bias,
-                                  gradient[:count], gradient[count:]), gradient
+            return _loss_of_block(
+                pointer,
+                column,
+                shares,
+                begin,
+                end,
+                entry_pointer,
+                model.target,
+                weight,
+                bias,
+                gradient[:count],
+                gradient[count:],
+            ), gradient
 
         total, gradient = 0.0, np.zeros(len(parameters))
         for part, its in pool.map(run, blocks):
@@ -177,8 +193,9 @@ def _loss(model: Model, pointer: Longs, column: Ids, entry_pointer: Longs, share
 
 
 @compiled
-def _losses_of_block(pointer, column, share_pointer, share_class, share, begin, end, entry_pointer, entry_target,
-                     weight, bias, missed):
+def _losses_of_block(
+    pointer, column, share_pointer, share_class, share, begin, end, entry_pointer, entry_target, weight, bias, missed
+):
     scores, scratch = np.zeros(len(bias)), np.zeros(len(bias))
     for i in range(begin, end):
         _softmax(pointer, column, i, entry_pointer, entry_target, weight, bias, scores, scratch)
@@ -201,8 +218,18 @@ def losses(model: Model, data: Labelled, threads: int) -> Doubles:
 
     def run(_: None, begin: int) -> Doubles:
         missed = np.zeros(len(model))
-        _losses_of_block(pointer, column, *shares, begin, min(begin + BLOCK, len(data)), entry_pointer, model.target,
-                         model.weight, model.bias, missed)
+        _losses_of_block(
+            pointer,
+            column,
+            *shares,
+            begin,
+            min(begin + BLOCK, len(data)),
+            entry_pointer,
+            model.target,
+            model.weight,
+            model.bias,
+            missed,
+        )
         return missed
 
     total = np.zeros(len(model))
@@ -235,8 +262,9 @@ def _scatter(pointer, column, shares, begin, end, probability, first, last, grad
                     gradient[f, label[s]] += share[s]
 
 
-def slopes(model: Model, data: Labelled, num_patterns: int, threads: int, device: str = "cpu"
-           ) -> tuple[np.ndarray, np.ndarray]:
+def slopes(
+    model: Model, data: Labelled, num_patterns: int, threads: int, device: str = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
     """(patterns, classes): how the logarithm of the likelihood changes with a weight, first and second derivative."""
     used, place = np.unique(model.pattern, return_inverse=True)
     pointer, column = only(data, used)
@@ -259,12 +287,22 @@ def slopes(model: Model, data: Labelled, num_patterns: int, threads: int, device
 
         def run(_: None, first: int, begin: int = begin, end: int = end, out: np.ndarray = probability) -> int:
             last = min(first + BLOCK // 4, end)
-            _probabilities(pointer, column, first, last, entry_pointer, model.target, model.weight, model.bias,
-                           out[first - begin : last - begin])
+            _probabilities(
+                pointer,
+                column,
+                first,
+                last,
+                entry_pointer,
+                model.target,
+                model.weight,
+                model.bias,
+                out[first - begin : last - begin],
+            )
             return 0
 
-        def add(_: None, some: tuple[int, int], begin: int = begin, end: int = end, out: np.ndarray = probability
-                ) -> int:
+        def add(
+            _: None, some: tuple[int, int], begin: int = begin, end: int = end, out: np.ndarray = probability
+        ) -> int:
             _scatter(data.pointer, data.column, shares, begin, end, out, some[0], some[1], gradient, curvature)
             return 0
 
@@ -278,6 +316,5 @@ def scores(model: Model, pointer: Longs, column: Ids, num_patterns: int) -> Doub
     from scipy import sparse
 
     held = sparse.csr_matrix((np.ones(len(column)), column, pointer), shape=(len(pointer) - 1, num_patterns))
-    weights = sparse.csr_matrix((model.weight, (model.pattern, model.target)),
-                                shape=(num_patterns, len(model.bias)))
+    weights = sparse.csr_matrix((model.weight, (model.pattern, model.target)), shape=(num_patterns, len(model.bias)))
     return np.asarray((held @ weights).todense()) + model.bias

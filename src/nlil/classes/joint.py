@@ -31,9 +31,17 @@ SAMPLE = 20_000
 """Objects by which the evidence is scaled."""
 
 
-def joint_rules(kb: KnowledgeBase, targets: Ids, moves: int, choice: Choice, memory: int = 2**30,
-                progress: Progress = silent, stop: Stop | None = None, body: KnowledgeBase | None = None,
-                given: TargetScores | None = None) -> RuleSet:
+def joint_rules(
+    kb: KnowledgeBase,
+    targets: Ids,
+    moves: int,
+    choice: Choice,
+    memory: int = 2**30,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+    body: KnowledgeBase | None = None,
+    given: TargetScores | None = None,
+) -> RuleSet:
     """Rules for the classes `targets` (predicate ids), at most `choice.pairs` and a prior for each class.
 
     `body` has the facts that bodies may use; default: all. `given` says the classes of the objects to learn from,

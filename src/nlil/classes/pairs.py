@@ -108,6 +108,8 @@ def _rows_of(patterns: Patterns, kept: Longs, first: Longs, second: Longs) -> tu
     """Where both hold, from the patterns themselves: an object with more than MOST patterns has pairs not listed."""
     pointer, row = patterns.members()
     pairs = [(int(min(first[k], second[k])), int(max(first[k], second[k]))) for k in kept]
-    found = [np.intersect1d(row[pointer[i] : pointer[i + 1]], row[pointer[j] : pointer[j + 1]], assume_unique=True)
-             for i, j in pairs]
+    found = [
+        np.intersect1d(row[pointer[i] : pointer[i + 1]], row[pointer[j] : pointer[j + 1]], assume_unique=True)
+        for i, j in pairs
+    ]
     return pairs, found

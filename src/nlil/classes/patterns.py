@@ -73,8 +73,9 @@ class Patterns:
             return self
         owner = np.repeat(np.arange(len(self.entities), dtype=np.int32), np.diff(self.pointer))
         new = np.repeat(np.arange(len(self), len(self) + len(pairs), dtype=np.int32), [len(r) for r in rows])
-        pointer, column = gathered(np.concatenate((owner, *rows)), np.concatenate((self.column, new)),
-                                   len(self.entities))
+        pointer, column = gathered(
+            np.concatenate((owner, *rows)), np.concatenate((self.column, new)), len(self.entities)
+        )
         body = self.body + tuple(And(self.body[i], self.body[j]) for i, j in pairs)
         return replace(self, pointer=pointer, column=column, body=body)
 
@@ -97,8 +98,7 @@ def find_patterns(kb: KnowledgeBase, entities: Ids, moves: int, least: int, memo
     return Patterns(kb, entities, pointer, column, body)
 
 
-def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int, threads: int
-            ) -> Iterator[tuple[Ids, Longs]]:
+def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int, threads: int) -> Iterator[tuple[Ids, Longs]]:
     """(row of the object, number of the pattern), by kind."""
     geometry = sorted(kb.geometry)
     plain = kb.without(geometry)
@@ -164,8 +164,10 @@ def _walked(kb: KnowledgeBase, entities: Ids, bodies: Bodies, moves: int, thread
 
     pool: Pool[None] = Pool(lambda: None, threads)
     parts = [part for block in pool.map(walk, range(0, len(entities), BLOCK)) for part in block]
-    return (np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)]),
-            np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)]))
+    return (
+        np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)]),
+        np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)]),
+    )
 
 
 def _in_graph(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, Longs]:

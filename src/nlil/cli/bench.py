@@ -16,32 +16,52 @@ SPLITS = ("test", "valid")
 
 def bench(
     session: Session,
-    what: Annotated[str, typer.Argument(metavar="|".join(BENCHES), help="kb: knowledge graphs; scene: object classes; "
-                                        "fewshot: object classes from few graphs; stats: counts of data sets; scale: "
-                                        "loading; recovery: planted rules found again; es: even numbers; "
-                                        "length: an epoch against the longest rule; speed: learning beside Neural-LP; "
-                                        "curve: MRR against seconds of learning; viewer: how long pages take; "
-                                        "tables: the figures kept so far into README.md and docs.")],
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="kb: ours as `nlil learn` has it (default), or with "
-                                              "one search (count, neural, both), or a baseline: popularity, neural-lp, "
-                                              "dilp, transe, rotate; scene, fewshot: only nlil, freq, "
-                                              "logistic or mlp; es: only this method.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="kb: mean and standard deviation over so many seeds.")]
-    = 1,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join(BENCHES),
+            help="kb: knowledge graphs; scene: object classes; "
+            "fewshot: object classes from few graphs; stats: counts of data sets; scale: "
+            "loading; recovery: planted rules found again; es: even numbers; "
+            "length: an epoch against the longest rule; speed: learning beside Neural-LP; "
+            "curve: MRR against seconds of learning; viewer: how long pages take; "
+            "tables: the figures kept so far into README.md and docs.",
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="kb: ours as `nlil learn` has it (default), or with "
+            "one search (count, neural, both), or a baseline: popularity, neural-lp, "
+            "dilp, transe, rotate; scene, fewshot: only nlil, freq, "
+            "logistic or mlp; es: only this method.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="kb: mean and standard deviation over so many seeds.")
+    ] = 1,
     split: Annotated[str, typer.Option(metavar="|".join(SPLITS), help="kb: the facts that are asked about.")] = "test",
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
-    data: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")]
-    = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")
+    ] = None,
     seconds: Annotated[str | None, typer.Option(metavar="A,B", help="curve: how long is learned.")] = None,
-    peer: Annotated[Path | None, typer.Option(metavar="FOLDER", help="curve: AnyBURL.jar, and venv with PyClause, to "
-                                              "be measured beside ours.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of learn.")]
-    = None,
+    peer: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="curve: AnyBURL.jar, and venv with PyClause, to be measured beside ours."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of learn.")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where figures are kept.")] = Path("benchmarks/results"),
-    file: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="tables: only these Markdown files; otherwise "
-                                                    "README.md and those of docs.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="tables: write nothing; exit 1 if a table is not up to date.")]
-    = False,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="tables: only these Markdown files; otherwise README.md and those of docs."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="tables: write nothing; exit 1 if a table is not up to date.")
+    ] = False,
 ) -> None:
     """Measure the paper's tables, our figures beside its own, and keep the figures."""
     if what not in BENCHES:
@@ -128,8 +148,9 @@ def bench_tables(session: Session, files: list[Path] | None, check: bool, out: P
         found = stale(path, out) if check else update(path, out)
         stales[str(path)] = found
     said = "not up to date: {}; run nlil bench tables" if check else "written: {}"
-    session.show({"files": stales, "written": not check},
-                 *(f"{name}: {said.format(', '.join(found)) if found else 'up to date'}"
-                   for name, found in stales.items()))
+    session.show(
+        {"files": stales, "written": not check},
+        *(f"{name}: {said.format(', '.join(found)) if found else 'up to date'}" for name, found in stales.items()),
+    )
     if check and any(stales.values()):
         raise typer.Exit(1)

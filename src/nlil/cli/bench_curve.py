@@ -10,8 +10,9 @@ from .bench_parts import QUICK, available
 from .session import Session
 
 
-def bench_curve(session: Session, names: list[str] | None, quick: bool, seconds: str | None, peer: Path | None,
-                out: Path) -> None:
+def bench_curve(
+    session: Session, names: list[str] | None, quick: bool, seconds: str | None, peer: Path | None, out: Path
+) -> None:
     """For each set the peer, then ours: the same minutes, never at the same time."""
     from ..bench import curve
     from ..bench.peer import Peer
@@ -23,8 +24,11 @@ def bench_curve(session: Session, names: list[str] | None, quick: bool, seconds:
     skipped: dict[str, str] = {}
     entries: dict[str, Any] = {}
     threads, seed = session.threads or curve.THREADS, session.seed or 0
-    sets = [name for name in names or (curve.QUICK_DATA if quick else curve.DATA)
-            if available(session, name, skipped, asked=names is not None)]
+    sets = [
+        name
+        for name in names or (curve.QUICK_DATA if quick else curve.DATA)
+        if available(session, name, skipped, asked=names is not None)
+    ]
     if sets:
         _measured(session, curve.compile_job(threads), "compiling")
     for name in sets:

@@ -10,8 +10,16 @@ from .bench_parts import available, finish, given_options
 from .session import Session
 
 
-def bench_kb(session: Session, names: list[str] | None, quick: bool, model: str | None, seeds: int, split: str,
-             settings: tuple[str, ...], out: Path) -> None:
+def bench_kb(
+    session: Session,
+    names: list[str] | None,
+    quick: bool,
+    model: str | None,
+    seeds: int,
+    split: str,
+    settings: tuple[str, ...],
+    out: Path,
+) -> None:
     from ..bench import kb
     from ..bench.record import save_entries
     from ..errors import LimitError
@@ -52,8 +60,9 @@ def measured_seeds(session: Session, job: Mapping[str, Any]) -> dict[str, Any]:
     return kb.combined(found)
 
 
-def check_settings(session: Session, model: str | None, settings: tuple[str, ...], options: dict[str, Any]
-                   ) -> tuple[str, ...]:
+def check_settings(
+    session: Session, model: str | None, settings: tuple[str, ...], options: dict[str, Any]
+) -> tuple[str, ...]:
     """The settings for the job. A wrong one is told before anything runs."""
     from ..bench.kb import SEARCHES
     from ..learning.config import LearnerConfig

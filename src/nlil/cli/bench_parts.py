@@ -18,8 +18,9 @@ def measure_all(session: Session, bench: str, jobs: list[dict[str, Any]], key: K
     finish(session, bench, measured(session, bench, jobs, key, out), {}, out)
 
 
-def measured(session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path,
-             together: bool = False) -> dict[str, Any]:
+def measured(
+    session: Session, bench: str, jobs: list[dict[str, Any]], key: Key, out: Path, together: bool = False
+) -> dict[str, Any]:
     """Each job in a process of its own; figures are kept as soon as they are there.
 
     `together`: as soon as all are there, so that figures of one comparison never come from two runs.
@@ -72,7 +73,8 @@ def finish(session: Session, bench: str, entries: dict[str, Any], skipped: dict[
     document = {"bench": bench, "entries": entries, "skipped": skipped, "file": str(out / f"{bench}.json")}
     if entries:
         quick = any(entry.get("quick") for entry in entries.values())
-        session.show(document, Markdown(TABLES[bench](shown)), *([QUICK] if quick else []),
-                     f"kept in {out / f'{bench}.json'}")
+        session.show(
+            document, Markdown(TABLES[bench](shown)), *([QUICK] if quick else []), f"kept in {out / f'{bench}.json'}"
+        )
     else:
         session.show(document, "nothing was measured")

@@ -32,8 +32,9 @@ def bench_scale(session: Session, quick: bool, out: Path) -> None:
     finish(session, "scale", entries, {}, out)
 
 
-def bench_recovery(session: Session, names: list[str] | None, quick: bool, settings: tuple[str, ...], out: Path
-                   ) -> None:
+def bench_recovery(
+    session: Session, names: list[str] | None, quick: bool, settings: tuple[str, ...], out: Path
+) -> None:
     from ..bench import recovery
     from ..data.planted import CONSTRUCTS
     from ..errors import UnknownName
@@ -48,13 +49,16 @@ def bench_recovery(session: Session, names: list[str] | None, quick: bool, setti
     if session.seed is not None:
         seeds = (session.seed,)
         options["seed"] = session.seed  # so that the entry of one seed does not replace that of all
-    jobs = [recovery.job(construct, noise, seeds, settings, options, quick)
-            for construct, noise in recovery.cases(quick, names)]
+    jobs = [
+        recovery.job(construct, noise, seeds, settings, options, quick)
+        for construct, noise in recovery.cases(quick, names)
+    ]
     measure_all(session, "recovery", jobs, recovery.key, out)
 
 
-def bench_es(session: Session, names: list[str] | None, quick: bool, model: str | None, settings: tuple[str, ...],
-             out: Path) -> None:
+def bench_es(
+    session: Session, names: list[str] | None, quick: bool, model: str | None, settings: tuple[str, ...], out: Path
+) -> None:
     from ..bench import es
     from ..learning.config import LearnerConfig
 
@@ -86,8 +90,11 @@ def bench_length(session: Session, names: list[str] | None, quick: bool, out: Pa
             entries |= found
             if any(entry["seconds"]["epoch"] > length.LONGEST_EPOCH for entry in found.values()):
                 break
-    kept = {key: entry for key, entry in read_entries("length", out).items()
-            if not entry["quick"] and entry["data"] == length.DATA}
+    kept = {
+        key: entry
+        for key, entry in read_entries("length", out).items()
+        if not entry["quick"] and entry["data"] == length.DATA
+    }
     if kept and not quick:
         session.note(f"drawn: {plot_length(kept, out / 'length.png')}")
     finish(session, "length", entries, skipped, out)

@@ -9,21 +9,26 @@ from .bench_parts import available, finish, given_options, measured
 from .session import Session
 
 
-def bench_scene(session: Session, names: list[str] | None, quick: bool, model: str | None, settings: tuple[str, ...],
-                out: Path) -> None:
+def bench_scene(
+    session: Session, names: list[str] | None, quick: bool, model: str | None, settings: tuple[str, ...], out: Path
+) -> None:
     from ..bench import scene
 
     options = given_options(session)
     check_settings(session, model, settings, options)
     skipped: dict[str, str] = {}
-    jobs = [scene.job(name, who, row, options, quick) for name in names or (scene.QUICK_DATA if quick else scene.DATA)
-            if available(session, name, skipped, asked=names is not None)
-            for who, row in scene.rows(name, model, settings)]
+    jobs = [
+        scene.job(name, who, row, options, quick)
+        for name in names or (scene.QUICK_DATA if quick else scene.DATA)
+        if available(session, name, skipped, asked=names is not None)
+        for who, row in scene.rows(name, model, settings)
+    ]
     finish(session, "scene", measured(session, "scene", jobs, scene.key, out), skipped, out)
 
 
-def bench_fewshot(session: Session, names: list[str] | None, quick: bool, model: str | None,
-                  settings: tuple[str, ...], out: Path) -> None:
+def bench_fewshot(
+    session: Session, names: list[str] | None, quick: bool, model: str | None, settings: tuple[str, ...], out: Path
+) -> None:
     from ..bench import fewshot, scene
     from ..bench.plots import plot_fewshot
     from ..bench.record import read_entries
@@ -37,8 +42,9 @@ def bench_fewshot(session: Session, names: list[str] | None, quick: bool, model:
             jobs = fewshot.jobs(name, model, settings, options, quick)
             entries |= measured(session, "fewshot", jobs, scene.key, out)
     # Figures of --quick are drawn too, but never where those of the full bench are.
-    kept = entries if quick else {key: entry for key, entry in read_entries("fewshot", out).items()
-                                  if not entry["quick"]}
+    kept = (
+        entries if quick else {key: entry for key, entry in read_entries("fewshot", out).items() if not entry["quick"]}
+    )
     if kept:
         session.note(f"drawn: {plot_fewshot(kept, out / ('fewshot_quick.png' if quick else 'fewshot.png'))}")
     finish(session, "fewshot", entries, skipped, out)

@@ -24,8 +24,14 @@ def check(
 
     opened = open_run(session, run, data)
     with session.progress() as progress:
-        disputes = check_facts(opened.rules, opened.base, top=top, threads=opened.config.threads,
-                               memory=opened.config.memory, progress=progress)
+        disputes = check_facts(
+            opened.rules,
+            opened.base,
+            top=top,
+            threads=opened.config.threads,
+            memory=opened.config.memory,
+            progress=progress,
+        )
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return
@@ -37,6 +43,7 @@ def check(
             facts = [grounding_line(way, d.reasons[0].rule.distinct, d.labels) for way in ways[:1]]
             lines = [short_text(d.reasons[0].rule, d.labels.rule), *(f"  {line}" for line in facts if line)]
             because = "\n".join(lines)
-        table.add_row(*cells(d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score,
-                             because))
+        table.add_row(
+            *cells(d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score, because)
+        )
     session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, table)

@@ -21,19 +21,36 @@ from .session import Session
 PANEL = "Common options"
 
 COMMON: dict[str, Any] = {
-    "as_json": (Annotated[bool, typer.Option("--json", help="One JSON document on stdout.", rich_help_panel=PANEL)],
-                False),
-    "seed": (Annotated[int | None, typer.Option(min=0, help="All randomness comes from here.", rich_help_panel=PANEL)],
-             None),
-    "device": (Annotated[str | None, typer.Option(help="auto, cpu or cuda.", metavar="NAME", rich_help_panel=PANEL)],
-               None),
-    "threads": (Annotated[int | None, typer.Option(min=0, help="CPU threads; 0: all cores.", rich_help_panel=PANEL)],
-                None),
-    "memory": (Annotated[str | None, typer.Option(help="Budget that block sizes are chosen for, e.g. 2GiB.",
-                                                  metavar="SIZE", rich_help_panel=PANEL)], None),
+    "as_json": (
+        Annotated[bool, typer.Option("--json", help="One JSON document on stdout.", rich_help_panel=PANEL)],
+        False,
+    ),
+    "seed": (
+        Annotated[int | None, typer.Option(min=0, help="All randomness comes from here.", rich_help_panel=PANEL)],
+        None,
+    ),
+    "device": (
+        Annotated[str | None, typer.Option(help="auto, cpu or cuda.", metavar="NAME", rich_help_panel=PANEL)],
+        None,
+    ),
+    "threads": (
+        Annotated[int | None, typer.Option(min=0, help="CPU threads; 0: all cores.", rich_help_panel=PANEL)],
+        None,
+    ),
+    "memory": (
+        Annotated[
+            str | None,
+            typer.Option(
+                help="Budget that block sizes are chosen for, e.g. 2GiB.", metavar="SIZE", rich_help_panel=PANEL
+            ),
+        ],
+        None,
+    ),
     "quiet": (Annotated[bool, typer.Option("--quiet", help="No progress, no notes.", rich_help_panel=PANEL)], False),
-    "debug": (Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=PANEL)],
-              False),
+    "debug": (
+        Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=PANEL)],
+        False,
+    ),
 }
 
 

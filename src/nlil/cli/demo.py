@@ -22,8 +22,9 @@ TARGET = "aunt"
 def demo(
     session: Session,
     data: Annotated[str, typer.Argument(metavar="[DATA]", help="What to learn from.")] = "kin",
-    out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Where the report goes. Default: a new "
-                                             "temporary folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Where the report goes. Default: a new temporary folder.")
+    ] = None,
 ) -> None:
     """Learn, evaluate, explain and report on a built-in data set."""
     from ..data import summarise
@@ -56,8 +57,10 @@ def demo(
     }
     session.show(
         document,
-        heading(f"1. Facts: {summary.num_facts:,} about {summary.num_entities:,} people, "
-                f"{summary.num_predicates:,} predicates"),
+        heading(
+            f"1. Facts: {summary.num_facts:,} about {summary.num_entities:,} people, "
+            f"{summary.num_predicates:,} predicates"
+        ),
         *fact_lines(dataset),
         heading(f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s, the best of a few targets"),
         best_rules(learned),
@@ -71,8 +74,9 @@ def demo(
     )
 
 
-def demo_report(session: Session, learned: Learned, dataset: Dataset, metrics: Metrics,
-                out: Path | None) -> Path | None:
+def demo_report(
+    session: Session, learned: Learned, dataset: Dataset, metrics: Metrics, out: Path | None
+) -> Path | None:
     """The page; None where the package that writes it is not installed, which is no reason to end the demo."""
     import tempfile
 
@@ -86,8 +90,14 @@ def demo_report(session: Session, learned: Learned, dataset: Dataset, metrics: M
     except MissingExtra:
         return None
     with session.progress() as progress:
-        report = make_report(learned, dataset, figures={"test": metrics.to_dict()}, versions=versions(),
-                             limits=Limits(general_rules=3, special_rules=1), progress=progress)
+        report = make_report(
+            learned,
+            dataset,
+            figures={"test": metrics.to_dict()},
+            versions=versions(),
+            limits=Limits(general_rules=3, special_rules=1),
+            progress=progress,
+        )
     return write_report(report, out or Path(tempfile.mkdtemp(prefix="nlil-demo-")) / "report.html")
 
 
@@ -103,8 +113,10 @@ def fact_lines(dataset: Dataset, count: int = 4) -> list[str]:
 
     kb = dataset.kb
     facts = kb.facts.of(kb.predicate_id(chosen_target(dataset)))[:count]
-    return [f"  {fact_text(kb.fact(int(p), int(s), int(o)))}"
-            for p, s, o in zip(facts.predicate, facts.subject, facts.object)]
+    return [
+        f"  {fact_text(kb.fact(int(p), int(s), int(o)))}"
+        for p, s, o in zip(facts.predicate, facts.subject, facts.object)
+    ]
 
 
 def chosen_target(dataset: Dataset) -> Any:

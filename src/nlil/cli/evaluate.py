@@ -17,19 +17,37 @@ if TYPE_CHECKING:
     from ..evaluation import Calibration, Metrics
 
 SHOWN_PREDICATES = 30
-PER_PREDICATE = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "fixpoint_f1", "auc",
-                 "accuracy", "num_queries")
+PER_PREDICATE = (
+    "mrr",
+    "hits@1",
+    "hits@10",
+    "r@1",
+    "r@5",
+    "precision",
+    "recall",
+    "f1",
+    "fixpoint_f1",
+    "auc",
+    "accuracy",
+    "num_queries",
+)
 
 
 def evaluate(
     session: Session,
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder.")] = None,
     split: Annotated[str, typer.Option(metavar="NAME", help="train, valid or test.")] = "test",
-    rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Rules written by hand or by another system: "
-                                               "Prolog text, JSON, or what AnyBURL or AMIE wrote.")] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Rules written by hand or by another system: Prolog text, JSON, or what AnyBURL or AMIE wrote.",
+        ),
+    ] = None,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
-    calibration: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw how well scores mean "
-                                                     "probabilities.")] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw how well scores mean probabilities.")
+    ] = None,
 ) -> None:
     """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities."""
     opened = choose(session, run, rules, data)
@@ -65,9 +83,17 @@ def measure(session: Session, opened: Opened, split: str) -> Metrics:
     if not len(facts):
         raise DataError(f"{dataset.name} has no {split} facts; choose another split with --split")
     with session.progress() as progress:
-        return evaluate_rules(opened.rules, dataset.kb, facts, splits=dataset.splits, split=split,
-                              threads=config.threads, memory=config.memory, device=config.device,
-                              progress=progress)
+        return evaluate_rules(
+            opened.rules,
+            dataset.kb,
+            facts,
+            splits=dataset.splits,
+            split=split,
+            threads=config.threads,
+            memory=config.memory,
+            device=config.device,
+            progress=progress,
+        )
 
 
 def keep(session: Session, run: Path, split: str, document: dict[str, Any]) -> None:
@@ -86,8 +112,11 @@ def left_out(run: Path, kb: KnowledgeBase) -> dict[str, int]:
     from ..rules.binding import bind
 
     bound = bind(load_run(run).rules, kb)
-    return {"left_out_unknown_constant": bound.unknown_constant, "left_out_unknown_predicate": bound.unknown_predicate,
-            "left_out_exclusions": bound.unknown_exclusion}
+    return {
+        "left_out_unknown_constant": bound.unknown_constant,
+        "left_out_unknown_predicate": bound.unknown_predicate,
+        "left_out_exclusions": bound.unknown_exclusion,
+    }
 
 
 def calibrated(session: Session, opened: Opened, run: Path | None, split: str, picture: Path | None) -> dict[str, Any]:
@@ -102,13 +131,23 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
     if opened.rules.aggregation.unit:
         # Scores that only order the classes of an object: as probabilities they would say nothing.
         if picture is not None:
-            raise ConfigError("--calibration draws scores as probabilities, but the scores of rules that were weighed "
-                              "together (joint=on) only order classes; nlil explain RUN OBJECT gives probabilities")
+            raise ConfigError(
+                "--calibration draws scores as probabilities, but the scores of rules that were weighed "
+                "together (joint=on) only order classes; nlil explain RUN OBJECT gives probabilities"
+            )
         return {}
     with session.progress() as progress:
         found = calibration_of(session, opened, run)
-        candidates = scored_candidates(opened.rules, dataset.kb, dataset.splits, split, seed=config.seed,
-                                       threads=config.threads, memory=config.memory, progress=progress)
+        candidates = scored_candidates(
+            opened.rules,
+            dataset.kb,
+            dataset.splits,
+            split,
+            seed=config.seed,
+            threads=config.threads,
+            memory=config.memory,
+            progress=progress,
+        )
     # Rules that are applied elsewhere keep the map of what they were learned from.
     is_own_sample = split == "valid" and (run is None or opened.is_own_data)
     if picture is not None:
@@ -119,8 +158,10 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
         plot_reliability(candidates, found, picture, f"{dataset.name}, {split}", is_own_sample)
         session.note(f"reliability plot: {picture}")
     if found is None and len(candidates):
-        session.note(f"{dataset.name}: scores are not calibrated, as there are no validation facts or too few of them "
-                     "are reached; brier and ece are those of the scores")
+        session.note(
+            f"{dataset.name}: scores are not calibrated, as there are no validation facts or too few of them "
+            "are reached; brier and ece are those of the scores"
+        )
     return calibration_figures(candidates, found, is_own_sample)
 
 

@@ -25,25 +25,45 @@ CANDIDATES = 5
 def explain(
     session: Session,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    query: Annotated[str, typer.Argument(metavar="FACT", help="uncle(alice, bob) or person(obj17); an object of a "
-                                         "scene alone, obj17, explains its most probable class.")],
-    top: Annotated[int | None, typer.Option(min=1, help="Rules shown, strongest first. Default: all that count, up "
-                                            "to 20.")] = None,
-    side: Annotated[str, typer.Option(metavar="NAME", help="Which answer to explain: object, that to p(a, ?), or "
-                                      "subject, that to p(?, b).")] = "object",
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="FACT",
+            help="uncle(alice, bob) or person(obj17); an object of a "
+            "scene alone, obj17, explains its most probable class.",
+        ),
+    ],
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Rules shown, strongest first. Default: all that count, up to 20.")
+    ] = None,
+    side: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b)."
+        ),
+    ] = "object",
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, for a scene with the boxes at their places:"
-                                             " FILE.svg, FILE.png or FILE.html.")] = None,
-    image: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it over this image (PNG or JPEG); with "
-                                               "--out.")] = None,
-    why_not: Annotated[bool, typer.Option("--why-not", help="Which single fact would make the strongest rules fire "
-                                          "that do not.")] = False,
-    necessary: Annotated[bool, typer.Option("--necessary", help="The facts behind it, by how much the score falls "
-                                            "without each.")] = False,
-    without: Annotated[list[str] | None, typer.Option(metavar="FACT", help="The score without this fact; may be "
-                                                      "repeated.")] = None,
-    add: Annotated[list[str] | None, typer.Option(metavar="FACT", help="The score with this fact added; may be "
-                                                  "repeated.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw it, for a scene with the boxes at their places: FILE.svg, FILE.png or FILE.html."
+        ),
+    ] = None,
+    image: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it over this image (PNG or JPEG); with --out.")
+    ] = None,
+    why_not: Annotated[
+        bool, typer.Option("--why-not", help="Which single fact would make the strongest rules fire that do not.")
+    ] = False,
+    necessary: Annotated[
+        bool, typer.Option("--necessary", help="The facts behind it, by how much the score falls without each.")
+    ] = False,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="FACT", help="The score without this fact; may be repeated.")
+    ] = None,
+    add: Annotated[
+        list[str] | None, typer.Option(metavar="FACT", help="The score with this fact added; may be repeated.")
+    ] = None,
 ) -> None:
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
     from ..explanation import Explainer
@@ -73,8 +93,14 @@ def explain(
     show(session, opened, explanation, classes, load_calibration(run), out)
 
 
-def show(session: Session, opened: Opened, explanation: Explanation, classes: ObjectClasses | None,
-         kept: Calibration | None, out: Path | None) -> None:
+def show(
+    session: Session,
+    opened: Opened,
+    explanation: Explanation,
+    classes: ObjectClasses | None,
+    kept: Calibration | None,
+    out: Path | None,
+) -> None:
     """The explanation, what its score means, and what is near the object in its scene."""
     from .render import number
 
@@ -127,8 +153,9 @@ def verdict(classes: ObjectClasses) -> str:
     from .render import number
 
     shown = classes.probability or [value for _, value in classes.ranked]
-    best, *others = [f"{predicate.name} ({number(value)})" for (predicate, _), value in
-                     zip(classes.ranked[:CANDIDATES], shown)]
+    best, *others = [
+        f"{predicate.name} ({number(value)})" for (predicate, _), value in zip(classes.ranked[:CANDIDATES], shown)
+    ]
     true = " and ".join(predicate.name for predicate in classes.true) or "no class"
     rank = next((i for i, (p, _) in enumerate(classes.ranked, start=1) if p in classes.true), None)
     place = "" if rank in (None, 1) else f", at place {rank} of {len(classes.ranked)}"

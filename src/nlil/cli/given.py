@@ -134,8 +134,9 @@ def _from_prolog(text: str, path: Path) -> Given:
         rules, denials = parse_program(text)
     except RuleSyntaxError as error:
         raise DataError(str(error), path) from error
-    return Given([(rule, f"{path}:{line}") for rule, line in rules],
-                 [(denial, f"{path}:{line}") for denial, line in denials])
+    return Given(
+        [(rule, f"{path}:{line}") for rule, line in rules], [(denial, f"{path}:{line}") for denial, line in denials]
+    )
 
 
 def _from_json(text: str, path: Path) -> Given:
@@ -167,7 +168,11 @@ def _from_json(text: str, path: Path) -> Given:
 
 
 _READERS: Mapping[str, Callable[[str, Path], Given]] = {
-    "json": _from_json, "prolog": _from_prolog, "anyburl": _from_anyburl, "amie": _from_amie}
+    "json": _from_json,
+    "prolog": _from_prolog,
+    "anyburl": _from_anyburl,
+    "amie": _from_amie,
+}
 
 
 def _texts(items: Any, what: str) -> list[str]:

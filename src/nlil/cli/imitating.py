@@ -47,8 +47,10 @@ def open_scores(path: Path | None, dataset: Dataset, targets: list[str] | None) 
     if path is None:
         return None
     if targets:
-        raise ConfigError("--target and --target-scores exclude each other: the classes in the file are the targets; "
-                          "leave the others out of it")
+        raise ConfigError(
+            "--target and --target-scores exclude each other: the classes in the file are the targets; "
+            "leave the others out of it"
+        )
     return Given(read_target_scores(path, dataset.kb), scores_file(path))
 
 
@@ -63,8 +65,11 @@ def check_same_scores(out: Path, learned: Learned, path: Path | None) -> None:
             now = scores_file(path)
     if now.get("sha256") != learned.target_scores.get("sha256"):
         before = learned.target_scores.get("path", "none")
-        raise RunError(f"was learned with other target scores ({before}, now {path or 'none'}); choose another folder "
-                       "or use --force", out)
+        raise RunError(
+            f"was learned with other target scores ({before}, now {path or 'none'}); choose another folder "
+            "or use --force",
+            out,
+        )
 
 
 def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
@@ -78,7 +83,7 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
         "agreement with the classifier (r@1)": fidelity["r@1"],
         "its class among the first five (r@5)": fidelity["r@5"],
         "cross-entropy": f"{number(fidelity['cross_entropy'])} (of the classifier's own scores: "
-                         f"{number(fidelity['entropy'])})",
+        f"{number(fidelity['entropy'])})",
     }
     for who, value in fidelity.accuracy.items():
         figures[f"accuracy of the {who}"] = f"{number(value)} ({fidelity.num_known:,} true classes known)"
@@ -93,10 +98,28 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
     pairs = plain_table("classifier", "rules", "truth", "objects", title="where they disagree", right=("objects",))
     for pair in fidelity.pairs[:SHOWN]:
         pairs.add_row(*cells(name(pair["classifier"]), name(pair["rules"]), name(pair["truth"]), pair["count"]))
-    objects = plain_table("object", "classifier", "its score", "rules", "their score", "truth", "distance",
-                          title="objects where they disagree most", right=("its score", "their score", "distance"))
+    objects = plain_table(
+        "object",
+        "classifier",
+        "its score",
+        "rules",
+        "their score",
+        "truth",
+        "distance",
+        title="objects where they disagree most",
+        right=("its score", "their score", "distance"),
+    )
     for row in fidelity.objects[:SHOWN]:
         shown = rules.entity_labels.get(row["object"], row["object"])
-        objects.add_row(*cells(shown, name(row["classifier"]), row["classifier_score"], name(row["rules"]),
-                               row["rules_score"], name(row["truth"]), row["distance"]))
+        objects.add_row(
+            *cells(
+                shown,
+                name(row["classifier"]),
+                row["classifier_score"],
+                name(row["rules"]),
+                row["rules_score"],
+                name(row["truth"]),
+                row["distance"],
+            )
+        )
     return [*views, pairs, objects]

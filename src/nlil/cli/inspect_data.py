@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 def inspect(
     session: Session,
     data: Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")],
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the data: "
-                                                       "geometry, drop, merge, min_count, num_classes, cuts.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="One setting of the data: geometry, drop, merge, min_count, num_classes, cuts.",
+        ),
+    ] = None,
 ) -> None:
     """Count what is in a data set: facts, entities, predicates, splits, degrees."""
     from ..data import summarise
@@ -26,8 +32,11 @@ def inspect(
     dataset = read_data(session, data, session.seed or 0, chosen(settings or []))
     summary = summarise(dataset)
     document = summary.to_dict()
-    document["predicate_labels"] = {p.name: dataset.kb.predicate_labels[p.name] for p in dataset.kb.predicates
-                                    if p.name in dataset.kb.predicate_labels}
+    document["predicate_labels"] = {
+        p.name: dataset.kb.predicate_labels[p.name]
+        for p in dataset.kb.predicates
+        if p.name in dataset.kb.predicate_labels
+    }
     session.show(document, *views(summary, dataset))
 
 
@@ -41,8 +50,9 @@ def chosen(settings: list[str]) -> DataOptions:
     for setting in settings:
         key = setting.partition("=")[0].strip()
         if key not in KEYS:
-            raise ConfigError(f"--set {setting}: expected a setting of the data ({', '.join(KEYS)}), "
-                              "got one of learning", key)
+            raise ConfigError(
+                f"--set {setting}: expected a setting of the data ({', '.join(KEYS)}), got one of learning", key
+            )
     return config.data_options()
 
 
@@ -78,6 +88,7 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
 
 def scene_rows(scene: SceneCounts) -> dict[str, Any]:
     """The paper's Table 2 row, and what the images hold; facts that boxes were made into are apart."""
+
     def by_split(parts: dict[str, int]) -> str:
         return ", ".join(f"{name} {count:,}" for name, count in parts.items())
 
@@ -85,17 +96,19 @@ def scene_rows(scene: SceneCounts) -> dict[str, Any]:
     rows = {
         "Table 2": f"{scene.num_facts:,} facts, {scene.num_objects:,} entities, {predicates:,} predicates (all splits)",
         "images": f"{scene.num_images:,}: {scene.num_related_images:,} with relations "
-                  f"({by_split(scene.related_images)}), {scene.num_unrelated_images:,} without",
+        f"({by_split(scene.related_images)}), {scene.num_unrelated_images:,} without",
         "objects": f"{scene.num_objects:,} of {scene.num_classes:,} classes ({by_split(scene.objects)})",
         "relations": f"{scene.num_relations:,} of {scene.num_relation_predicates:,} kinds "
-                     f"({by_split(scene.relations)})",
+        f"({by_split(scene.relations)})",
     }
     if scene.num_unlabelled_objects:
         rows["objects without a class"] = f"{scene.num_unlabelled_objects:,}"
     if scene.num_attributes:
-        rows["attributes"] = (f"{scene.num_attributes:,} of {scene.num_attribute_predicates:,} kinds "
-                              f"({by_split(scene.attributes)})")
+        rows["attributes"] = (
+            f"{scene.num_attributes:,} of {scene.num_attribute_predicates:,} kinds ({by_split(scene.attributes)})"
+        )
     if scene.num_geometry_predicates:
-        rows["made from boxes"] = (f"{scene.num_geometry_facts:,} facts to learn from, "
-                                   f"{scene.num_geometry_predicates:,} predicates")
+        rows["made from boxes"] = (
+            f"{scene.num_geometry_facts:,} facts to learn from, {scene.num_geometry_predicates:,} predicates"
+        )
     return rows

@@ -31,13 +31,21 @@ def learn(
     session: Session,
     data: Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")],
     out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
-    target: Annotated[list[str] | None, typer.Option(metavar="P", help="Learn rules for this predicate; repeat it for "
-                                                     "more. Default: every predicate with facts.")] = None,
-    target_scores: Annotated[Path | None, typer.Option(metavar="FILE", help="Imitate a classifier: a table of entity, "
-                                                       "class, score (TSV, CSV, Parquet).")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="P", help="Learn rules for this predicate; repeat it for more. Default: every predicate with facts."
+        ),
+    ] = None,
+    target_scores: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Imitate a classifier: a table of entity, class, score (TSV, CSV, Parquet)."),
+    ] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings as TOML.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example "
-                                                       "max_length=2; wins over --config.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example max_length=2; wins over --config."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue RUN if it was cut short.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace RUN.")] = False,
     time_limit: Annotated[str | None, typer.Option(metavar="TIME", help="Stop the search after e.g. 60s.")] = None,
@@ -68,9 +76,18 @@ def learn(
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
             with session.progress() as progress, interruptible(stop) as interrupted:
-                learned = Learner(chosen).fit(
-                    dataset.kb, targets, dataset.splits, progress=progress, stop=stop, checkpoint=checkpoint,
-                ) if given is None else given.learn(dataset, chosen, progress, stop)
+                learned = (
+                    Learner(chosen).fit(
+                        dataset.kb,
+                        targets,
+                        dataset.splits,
+                        progress=progress,
+                        stop=stop,
+                        checkpoint=checkpoint,
+                    )
+                    if given is None
+                    else given.learn(dataset, chosen, progress, stop)
+                )
             said = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
     note_verdicts(session, out, said)
@@ -101,8 +118,15 @@ def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator
         raise
 
 
-def resume_command(session: Session, data: str, out: Path, targets: list[str], target_scores: Path | None,
-                   config: Path | None, settings: list[str]) -> str:
+def resume_command(
+    session: Session,
+    data: str,
+    out: Path,
+    targets: list[str],
+    target_scores: Path | None,
+    config: Path | None,
+    settings: list[str],
+) -> str:
     """The words that continue this call: all that its result depends on."""
     import shlex
 
@@ -129,8 +153,10 @@ def note_verdicts(session: Session, run: Path, said: int) -> None:
     """What became of the verdicts of the run that was replaced; lost work is said even with --quiet."""
     kept = judged(run)
     if said > kept:
-        session.warn(f"{said - kept:,} of {said:,} verdicts on rules of the run that was replaced are gone: {run} has "
-                     "none of these rules, or was learned from other data")
+        session.warn(
+            f"{said - kept:,} of {said:,} verdicts on rules of the run that was replaced are gone: {run} has "
+            "none of these rules, or was learned from other data"
+        )
     elif said:
         session.note(f"all {said:,} verdicts on rules are kept: the new run has these rules too")
 
@@ -254,8 +280,12 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     from .render import kinds, listing, number, reader, rule_table
 
     rules = learned.rules
-    lines: list[Any] = [Text(f"{len(rules):,} rules for {len(learned.targets):,} targets of {dataset.name} in "
-                             f"{learned.seconds:.1f} s" + (f" ({listing(kinds(rules))})" if len(rules) else ""))]
+    lines: list[Any] = [
+        Text(
+            f"{len(rules):,} rules for {len(learned.targets):,} targets of {dataset.name} in "
+            f"{learned.seconds:.1f} s" + (f" ({listing(kinds(rules))})" if len(rules) else "")
+        )
+    ]
     best = [rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
     if best:
         best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))

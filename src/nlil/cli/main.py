@@ -16,8 +16,12 @@ from .learn import settings_help
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException: typer carries click under one name or another, this is the class it raises from."""
 
-app = typer.Typer(name="nlil", add_completion=False, pretty_exceptions_enable=False,
-                  context_settings={"help_option_names": ["-h", "--help"]})
+app = typer.Typer(
+    name="nlil",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _version(wanted: bool) -> None:
@@ -28,8 +32,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def nlil(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")]
-    = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Learn first-order rules from facts, complete and check the facts with them, and explain every answer.
 

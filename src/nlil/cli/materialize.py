@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def materialize(
     session: Session,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    out: Annotated[Path, typer.Option(metavar="FACTS", help="Where the new facts go: .tsv, .csv, .nt, .pl or "
-                                      ".parquet.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FACTS", help="Where the new facts go: .tsv, .csv, .nt, .pl or .parquet.")
+    ],
     min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Rules with at least this confidence.")] = 0.95,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
 ) -> None:
@@ -36,12 +37,22 @@ def materialize(
     strong = strong_rules(opened.rules, min_confidence)
     with session.progress() as progress:
         # How many rounds there will be is not known before the last one.
-        derived = derive(opened.dataset.kb, strong, exclusions=opened.rules.exclusions,
-                         progress=lambda rounds, new: progress("rounds", rounds, rounds, f"{new:,} new facts"))
+        derived = derive(
+            opened.dataset.kb,
+            strong,
+            exclusions=opened.rules.exclusions,
+            progress=lambda rounds, new: progress("rounds", rounds, rounds, f"{new:,} new facts"),
+        )
     write_facts(opened.dataset.kb, derived.facts, out, derived.confidence)
     session.show(
-        {"out": str(out), "num_facts": len(derived.facts), "num_excluded": derived.num_excluded,
-         "num_rules": len(strong), "rounds": derived.rounds, "min_confidence": min_confidence},
+        {
+            "out": str(out),
+            "num_facts": len(derived.facts),
+            "num_excluded": derived.num_excluded,
+            "num_rules": len(strong),
+            "rounds": derived.rounds,
+            "min_confidence": min_confidence,
+        },
         f"{len(derived.facts):,} new facts from {len(strong):,} rules in {derived.rounds:,} rounds, written to {out}"
         + (f"; {derived.num_excluded:,} more are ruled out by exclusions" if derived.num_excluded else ""),
     )

@@ -48,8 +48,9 @@ class Opened:
         return kb if facts is kb.facts else kb.with_facts(facts)
 
 
-def read_data(session: Session, source: str, seed: int, options: DataOptions | None = None,
-              like: Collection[Predicate] = ()) -> Dataset:
+def read_data(
+    session: Session, source: str, seed: int, options: DataOptions | None = None, like: Collection[Predicate] = ()
+) -> Dataset:
     """A data set, its numbers cut as in `like`; what its reader decided is said on stderr."""
     from ..data import DataOptions, load_dataset
 
@@ -101,11 +102,16 @@ def open_run(session: Session, run: Path, data: str | None) -> Opened:
             f"and {bound.unknown_constant:,} an entity that {dataset.name} does not have"
         )
     if bound.unknown_exclusion:
-        session.note(f"{bound.unknown_exclusion:,} of {len(learned.rules.exclusions):,} exclusions are left out: they "
-                     f"name a predicate that {dataset.name} does not have")
+        session.note(
+            f"{bound.unknown_exclusion:,} of {len(learned.rules.exclusions):,} exclusions are left out: they "
+            f"name a predicate that {dataset.name} does not have"
+        )
     if left_out and left_out == len(learned.rules):
-        raise RunError(f"none of its {left_out:,} rules can be said about {dataset.name}, which has none of their "
-                       "predicates or entities; name data with the same predicates", run)
+        raise RunError(
+            f"none of its {left_out:,} rules can be said about {dataset.name}, which has none of their "
+            "predicates or entities; name data with the same predicates",
+            run,
+        )
     # Device and budgets belong to the machine that learned, not to the rules.
     config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in ("device", "threads", "memory")})
     feedback = load_feedback(run)

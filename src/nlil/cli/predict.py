@@ -27,12 +27,13 @@ def predict(
 ) -> None:
     """Rank the answers to a query; facts that are known already are marked."""
     if (query is None) == (queries is None) or (queries is None) != (out is None):
-        raise ConfigError("predict needs a query such as \"uncle(alice, ?)\", or --queries FILE with --out FILE.tsv")
+        raise ConfigError('predict needs a query such as "uncle(alice, ?)", or --queries FILE with --out FILE.tsv')
     predictor = predictor_of(open_run(session, run, data), run)
     if query is not None:
         answers = predictor.predict(query, top)
-        session.show({"query": query, "answers": [a.to_dict() for a in answers]},
-                     view(labelled(query, predictor.kb), answers))
+        session.show(
+            {"query": query, "answers": [a.to_dict() for a in answers]}, view(labelled(query, predictor.kb), answers)
+        )
     elif queries is not None and out is not None:
         answer_all(session, predictor, queries, out, top)
 
@@ -68,8 +69,10 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
                 stream.write(f"{text}\t{rank}\t{item.entity}\t{item.score:.9g}\t{int(item.known)}\t{probability}\n")
             written += len(found)
             progress("queries", done, len(asked))
-    session.show({"queries": len(asked), "answers": written, "out": str(out)},
-                 f"{written:,} answers to {len(asked):,} queries written to {out}")
+    session.show(
+        {"queries": len(asked), "answers": written, "out": str(out)},
+        f"{written:,} answers to {len(asked):,} queries written to {out}",
+    )
 
 
 def labelled(query: str, kb: KnowledgeBase) -> str:

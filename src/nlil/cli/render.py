@@ -76,8 +76,9 @@ def rule_document(scored: ScoredRule, read: Reader) -> dict[str, Any]:
     }
 
 
-def rule_table(scored: Iterable[ScoredRule], read: Reader, title: str | None = None,
-               verdicts: Feedback | None = None) -> Table:
+def rule_table(
+    scored: Iterable[ScoredRule], read: Reader, title: str | None = None, verdicts: Feedback | None = None
+) -> Table:
     """Rules for reading: \u2260 stands for the inequalities of a rule whose variables take different entities.
 
     What people said of a rule has a column where somebody has said something of one of these.
@@ -115,8 +116,9 @@ def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:
     """Two columns: what, how much."""
     from rich import box
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, show_header=False,
-                  pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE, show_header=False, pad_edge=False
+    )
     table.add_column()
     table.add_column(overflow="fold")
     for key, value in values.items():

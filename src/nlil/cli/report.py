@@ -35,18 +35,32 @@ def report(
     opened = open_run(session, run, data)
     is_same_data = info.checksum == opened.dataset.checksum
     with session.progress() as progress:
-        made = make_report(as_learned(run, info, opened, is_same_data), opened.dataset,
-                           figures=kept_figures(run, is_same_data), versions=info.versions,
-                           threads=opened.config.threads, memory=opened.config.memory, progress=progress)
+        made = make_report(
+            as_learned(run, info, opened, is_same_data),
+            opened.dataset,
+            figures=kept_figures(run, is_same_data),
+            versions=info.versions,
+            threads=opened.config.threads,
+            memory=opened.config.memory,
+            progress=progress,
+        )
     write_report(made, out)
-    document = {"out": str(out), "bytes": out.stat().st_size, "num_rules": made.num_rules,
-                "num_targets": made.num_targets, "num_targets_shown": len(made.targets),
-                "num_rules_shown": sum(len(target.rules) for target in made.targets),
-                "num_surprises": len(made.surprises) + len(made.class_surprises),
-                "num_disputes": len(made.disputes),
-                "num_pictures": len(made.pictures)}
-    session.show(document, f"{document['num_rules_shown']:,} of {many(made.num_rules, 'rule')} for "
-                           f"{many(len(made.targets), 'predicate')} on one page, written to {out}")
+    document = {
+        "out": str(out),
+        "bytes": out.stat().st_size,
+        "num_rules": made.num_rules,
+        "num_targets": made.num_targets,
+        "num_targets_shown": len(made.targets),
+        "num_rules_shown": sum(len(target.rules) for target in made.targets),
+        "num_surprises": len(made.surprises) + len(made.class_surprises),
+        "num_disputes": len(made.disputes),
+        "num_pictures": len(made.pictures),
+    }
+    session.show(
+        document,
+        f"{document['num_rules_shown']:,} of {many(made.num_rules, 'rule')} for "
+        f"{many(len(made.targets), 'predicate')} on one page, written to {out}",
+    )
 
 
 def check_page_name(out: Path) -> None:
@@ -55,8 +69,7 @@ def check_page_name(out: Path) -> None:
 
 
 def as_learned(run: Path, info: RunInfo, opened: Opened, is_same_data: bool) -> Learned:
-    """What the folder says was learned, with the rules as they were opened: these may be millions, and are read once.
-    """
+    """What the folder says was learned, with the rules as they were opened: they may be millions and are read once."""
     from ..evaluation.fidelity import Fidelity
     from ..learning.folder import read_json, read_json_lines
     from ..learning.learner import Learned
@@ -64,8 +77,16 @@ def as_learned(run: Path, info: RunInfo, opened: Opened, is_same_data: bool) -> 
 
     history = read_json_lines(run / HISTORY) if (run / HISTORY).is_file() else ()
     has_fidelity = is_same_data and (run / FIDELITY).is_file()
-    return Learned(opened.rules, opened.config, info.targets, info.partial, dict(info.missing), info.seconds, history,
-                   fidelity=Fidelity.from_dict(read_json(run / FIDELITY)) if has_fidelity else None)
+    return Learned(
+        opened.rules,
+        opened.config,
+        info.targets,
+        info.partial,
+        dict(info.missing),
+        info.seconds,
+        history,
+        fidelity=Fidelity.from_dict(read_json(run / FIDELITY)) if has_fidelity else None,
+    )
 
 
 def kept_figures(run: Path, is_same_data: bool) -> dict[str, Any]:

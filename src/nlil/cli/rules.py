@@ -26,16 +26,29 @@ def rules(
     session: Session,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     target: Annotated[str | None, typer.Option(metavar="P", help="Only rules for this predicate.")] = None,
-    top: Annotated[int | None, typer.Option(min=0, help=f"So many, best first; 0: all. Default: {SHOWN} as text, "
-                                            "else all.")] = None,
-    format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is "
-                                        "exact.")] = "text",
-    facts: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write what the program runs on: the facts "
-                                               "in the language of --format.")] = None,
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="The facts, where they are not those of the run."
-                                             )] = None,
-    examples: Annotated[int, typer.Option(min=0, metavar="N", help="Under each rule so many examples, counterexamples "
-                                          "and predictions that are not in the data.")] = 0,
+    top: Annotated[
+        int | None, typer.Option(min=0, help=f"So many, best first; 0: all. Default: {SHOWN} as text, else all.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is exact.")
+    ] = "text",
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write what the program runs on: the facts in the language of --format."
+        ),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="The facts, where they are not those of the run.")
+    ] = None,
+    examples: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Under each rule so many examples, counterexamples and predictions that are not in the data.",
+        ),
+    ] = 0,
     leave_out: Annotated[bool, typer.Option("--leave-out", help="Leave out what the language cannot say.")] = False,
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets."""
@@ -144,14 +157,23 @@ def write_program(session: Session, asked: Program, rules: RuleSet, count: int) 
     scored = rules.top(count)
     refused: list[ExportError] = []
     denials = [(e.target, e.step) for e in rules.exclusions] if asked.language in ANSWERS_ONLY else []
-    pieces = list(program(scored, asked.language, has_graphs(session, asked, scored), denials,
-                          Labels(rules.entity_labels, rules.predicate_labels),
-                          refused.append if asked.leave_out else None))
+    pieces = list(
+        program(
+            scored,
+            asked.language,
+            has_graphs(session, asked, scored),
+            denials,
+            Labels(rules.entity_labels, rules.predicate_labels),
+            refused.append if asked.leave_out else None,
+        )
+    )
     if refused:
         session.warn(f"{len(refused):,} of {len(scored):,} rules are left out; the first: {refused[0]}")
     if rules.exclusions and not denials:
-        session.warn(f"{len(rules.exclusions):,} exclusions are left out: as {asked.language} the rules stand alone "
-                     "and may derive what an exclusion rules out; sparql, sql, cypher, prolog and json have them")
+        session.warn(
+            f"{len(rules.exclusions):,} exclusions are left out: as {asked.language} the rules stand alone "
+            "and may derive what an exclusion rules out; sparql, sql, cypher, prolog and json have them"
+        )
     sys.stdout.writelines(pieces)
 
 

@@ -24,8 +24,14 @@ def serve(
     session: Session,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the viewer listens; 0: any free port.")] = 8000,
-    host: Annotated[str, typer.Option(metavar="NAME", help="Who can reach it: by default only this machine; 0.0.0.0 "
-                                      "lets everyone on the network read the data and judge rules.")] = "127.0.0.1",
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Who can reach it: by default only this machine; 0.0.0.0 "
+            "lets everyone on the network read the data and judge rules.",
+        ),
+    ] = "127.0.0.1",
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
 ) -> None:
     """Look at a run in the browser: rules, answers, explanations, and what people say of the rules."""
@@ -56,10 +62,22 @@ def open_for_viewer(session: Session, run: Path, data: str | None) -> OpenRun:
     if not len(opened.all_rules):
         raise ConfigError(f"{run}: the run has no rules, so there is nothing to look at; nlil learn says why")
     info = load_info(run)
-    summary: dict[str, Any] = {"source": info.source, "partial": info.partial, "seconds": info.seconds,
-                               "figures": figures(run, opened)}
-    return OpenRun(run, opened.all_rules, opened.dataset, opened.base, opened.feedback, load_calibration(run),
-                   opened.config.memory, summary)
+    summary: dict[str, Any] = {
+        "source": info.source,
+        "partial": info.partial,
+        "seconds": info.seconds,
+        "figures": figures(run, opened),
+    }
+    return OpenRun(
+        run,
+        opened.all_rules,
+        opened.dataset,
+        opened.base,
+        opened.feedback,
+        load_calibration(run),
+        opened.config.memory,
+        summary,
+    )
 
 
 def figures(run: Path, opened: Opened) -> dict[str, float]:

@@ -28,15 +28,23 @@ class Supposed:
 
     def check(self, out: Path | None) -> None:
         """One question a call, and none of them has a picture."""
-        asked = [name for name, value in (("--why-not", self.why_not), ("--necessary", self.necessary),
-                                          ("--without and --add", self.without or self.add)) if value]
+        asked = [
+            name
+            for name, value in (
+                ("--why-not", self.why_not),
+                ("--necessary", self.necessary),
+                ("--without and --add", self.without or self.add),
+            )
+            if value
+        ]
         if len(asked) > 1:
             raise ConfigError(f"{' and '.join(asked)} are different questions; ask one at a time", "explain")
         if asked and out is not None:
             raise ConfigError(f"--out draws why a fact holds; leave out {asked[0]}", "out")
 
-    def answer(self, explainer: Explainer, query: str | Fact, top: int | None, side: Side) -> WhyNot | WhatIf | \
-            NecessaryFacts:
+    def answer(
+        self, explainer: Explainer, query: str | Fact, top: int | None, side: Side
+    ) -> WhyNot | WhatIf | NecessaryFacts:
         from ..explanation.what_if import explain_what_if, find_necessary_facts
         from ..explanation.why_not import explain_why_not
 

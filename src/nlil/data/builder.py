@@ -29,8 +29,9 @@ class FactBuilder:
         self._rows: list[Row] = []
         self._split = "train"
 
-    def add(self, predicate: Predicate, subject: str, object: str | None = None, weight: float = 1.0,
-            split: str = "train") -> None:
+    def add(
+        self, predicate: Predicate, subject: str, object: str | None = None, weight: float = 1.0, split: str = "train"
+    ) -> None:
         if not 0.0 <= weight <= 1.0:
             raise DataError(f"a weight must lie in [0, 1], got {weight}")
         if (object is None) != (predicate.arity == 1):

@@ -32,8 +32,14 @@ BUILTINS = (
     Builtin("even", "even numbers and the successor over 0 .. n (default 10): zero, succ, even", make_even, 10, 2),
     Builtin("kin", "genealogies of n people (default 160): male, female and 16 kin relations", make_kin, 160, 20),
     Builtin("street", "n street scenes (default 200), a quarter as many to test on: 15 classes", make_street, 200, 4),
-    Builtin("scenes", "n scene graphs (default 2000), up to a quarter as many to test on: 150 classes with planted "
-                      "rules; scenes:85000 is as large as Visual Genome", make_scenes, 2000, 10),
+    Builtin(
+        "scenes",
+        "n scene graphs (default 2000), up to a quarter as many to test on: 150 classes with planted "
+        "rules; scenes:85000 is as large as Visual Genome",
+        make_scenes,
+        2000,
+        10,
+    ),
 )
 
 PLANTED = "planted"
@@ -58,6 +64,8 @@ def make_builtin(source: str, seed: int = 0) -> Dataset | None:
 
 def _size(builtin: Builtin, text: str) -> int:
     if not text.isdecimal() or int(text) < builtin.min_size:
-        raise DataError(f"{builtin.name}:{text}: expected a whole number of at least {builtin.min_size} "
-                        f"after the colon, got {text!r}")
+        raise DataError(
+            f"{builtin.name}:{text}: expected a whole number of at least {builtin.min_size} "
+            f"after the colon, got {text!r}"
+        )
     return int(text)

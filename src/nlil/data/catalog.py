@@ -48,9 +48,14 @@ class CatalogEntry:
     def to_dict(self) -> dict[str, Any]:
         where = find(self.name)
         return {
-            "name": self.name, "kind": self.kind, "description": self.description, "licence": self.licence,
-            "source": self.source, "urls": [file.url for file in self.files],
-            "downloadable": self.no_download is None, "path": None if where is None else str(where),
+            "name": self.name,
+            "kind": self.kind,
+            "description": self.description,
+            "licence": self.licence,
+            "source": self.source,
+            "urls": [file.url for file in self.files],
+            "downloadable": self.no_download is None,
+            "path": None if where is None else str(where),
         }
 
 
@@ -61,9 +66,7 @@ def list_catalog() -> tuple[CatalogEntry, ...]:
 
 
 def _entry(name: str, item: Mapping[str, Any]) -> CatalogEntry:
-    remote = tuple(
-        RemoteFile(f["url"], f["sha256"], f.get("bytes"), f.get("members", {})) for f in item["files"]
-    )
+    remote = tuple(RemoteFile(f["url"], f["sha256"], f.get("bytes"), f.get("members", {})) for f in item["files"])
     texts = {key: item[key] for key in ("kind", "description", "licence", "source")}
     return CatalogEntry(name, **texts, files=remote, no_download=item.get("no_download"))
 

@@ -60,14 +60,18 @@ def from_networkx(
     for node, data in graph.nodes(data=True):
         for name in _names(data.get(unary)):
             builder.add(Predicate(name, 1), str(node))
-    edges = graph.edges(keys=True, data=True) if graph.is_multigraph() else (
-        (a, b, None, data) for a, b, data in graph.edges(data=True)
+    edges = (
+        graph.edges(keys=True, data=True)
+        if graph.is_multigraph()
+        else ((a, b, None, data) for a, b, data in graph.edges(data=True))
     )
     for subject, object, key, data in edges:
         name = data.get(predicate, key)
         if not isinstance(name, str):
-            raise DataError(f"edge ({subject!r}, {object!r}): expected a predicate as the attribute "
-                            f"{predicate!r} or as the key, got {name!r}")
+            raise DataError(
+                f"edge ({subject!r}, {object!r}): expected a predicate as the attribute "
+                f"{predicate!r} or as the key, got {name!r}"
+            )
         value = 1.0 if weight is None else float(data.get(weight, 1.0))
         builder.add(Predicate(name, 2), str(subject), str(object), value)
     return builder.knowledge_base()

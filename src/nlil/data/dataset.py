@@ -47,8 +47,13 @@ class Dataset:
 
 
 def make_dataset(
-    name: str, kb: KnowledgeBase, splits: Splits, targets: tuple[Predicate, ...] | None = None,
-    planted: tuple[Rule, ...] = (), notes: tuple[str, ...] = (), num_classes: int = NUM_CLASSES,
+    name: str,
+    kb: KnowledgeBase,
+    splits: Splits,
+    targets: tuple[Predicate, ...] | None = None,
+    planted: tuple[Rule, ...] = (),
+    notes: tuple[str, ...] = (),
+    num_classes: int = NUM_CLASSES,
 ) -> Dataset:
     chosen = default_targets(kb, num_classes) if targets is None else targets
     return Dataset(name, kb, splits, chosen, checksum(kb, splits), planted, notes)

@@ -29,10 +29,15 @@ from .files import UTF8_BOM, ending, readable
 
 BLOCK_BYTES = 1 << 23
 SAMPLE_BYTES = 1 << 16
-HEADERS = frozenset({
-    ("entity", "predicate"), ("subject", "predicate", "object"), ("head", "relation", "tail"),
-    ("subject", "predicate", "object", "weight"), ("head", "relation", "tail", "weight"),
-})
+HEADERS = frozenset(
+    {
+        ("entity", "predicate"),
+        ("subject", "predicate", "object"),
+        ("head", "relation", "tail"),
+        ("subject", "predicate", "object", "weight"),
+        ("head", "relation", "tail", "weight"),
+    }
+)
 EXPECTED = "(entity, predicate), (subject, predicate, object) or (subject, predicate, object, weight)"
 SEPARATOR_NAMES = {"\t": "tab", ",": "comma"}
 

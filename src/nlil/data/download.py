@@ -21,8 +21,12 @@ TIMEOUT_S = 30
 
 
 def download(
-    name: str, base_url: str | None = None, *,
-    catalog: Sequence[CatalogEntry] | None = None, cache: Path | None = None, progress: bool = False,
+    name: str,
+    base_url: str | None = None,
+    *,
+    catalog: Sequence[CatalogEntry] | None = None,
+    cache: Path | None = None,
+    progress: bool = False,
 ) -> Path:
     """The folder of the set in the cache, fetched if it is not there.
 

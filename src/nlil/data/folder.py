@@ -36,18 +36,30 @@ from .scene_files import FILE_MARK, common_files, original_files, read_scenes
 from .tables import read_parquet
 
 READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
-    ".tsv": read_delimited, ".csv": read_delimited, ".txt": read_delimited, ".parquet": read_parquet,
-    ".nt": read_rdf, ".ttl": read_rdf, ".pl": read_prolog,
+    ".tsv": read_delimited,
+    ".csv": read_delimited,
+    ".txt": read_delimited,
+    ".parquet": read_parquet,
+    ".nt": read_rdf,
+    ".ttl": read_rdf,
+    ".pl": read_prolog,
 }
 ROLES = {
-    "facts": "train", "train": "train", "valid": "valid", "val": "valid", "test": "test",
-    "train_negatives": "negatives train", "valid_negatives": "negatives valid", "test_negatives": "negatives test",
+    "facts": "train",
+    "train": "train",
+    "valid": "valid",
+    "val": "valid",
+    "test": "test",
+    "train_negatives": "negatives train",
+    "valid_negatives": "negatives valid",
+    "test_negatives": "negatives test",
 }
 """File name -> split, in the order in which files are read (it numbers the entities)."""
 ORIGINAL = ":original"
 """Behind the path of a folder: its original annotations, not the common form beside them."""
-NOT_FACTS = frozenset({"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license",
-                       FILE_STEM})
+NOT_FACTS = frozenset(
+    {"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license", FILE_STEM}
+)
 
 
 def read_path(path: Path, name: str | None = None, cuts: int = NUM_BINS, like: Collection[Predicate] = ()) -> Dataset:
@@ -107,8 +119,11 @@ def _read_originals(folder: Path, name: str) -> Dataset:
     """The original annotations of a folder; what of them is not read is named in a note."""
     scenes = original_files(_files(folder))
     if not scenes:
-        raise DataError("expected original annotations (scene_graphs.json, relationships.json, annotations_train.json, "
-                        "instances_train2015.json or hico-det-train*.json, also .gz), got none", folder)
+        raise DataError(
+            "expected original annotations (scene_graphs.json, relationships.json, annotations_train.json, "
+            "instances_train2015.json or hico-det-train*.json, also .gz), got none",
+            folder,
+        )
     dataset = _scene_dataset(scenes, name)
     others = original_files([f for f in _files(folder) if f not in scenes.values()])
     note = f"files not read: {', '.join(f.name for f in others.values())}"
@@ -134,17 +149,18 @@ def _roles(folder: Path, files: list[Path]) -> dict[str, list[Path]]:
         others = [f for f in files if stem(f) not in ROLES]
         if len(others) != 1:
             found = ", ".join(f.name for f in files) or "none of these"
-            raise DataError(f"expected train.tsv (also .csv, .txt, .parquet, .nt, .ttl, .pl, .gz), "
-                            f"a single facts file, bk.pl or train{FILE_MARK}, got {found}", folder)
+            raise DataError(
+                f"expected train.tsv (also .csv, .txt, .parquet, .nt, .ttl, .pl, .gz), "
+                f"a single facts file, bk.pl or train{FILE_MARK}, got {found}",
+                folder,
+            )
         roles = {"train": others, **roles}
     if len(roles.get("valid", ())) > 1:
         raise DataError("expected one of valid and val, got both", folder)
     return roles
 
 
-def _plain_dataset(
-    roles: Mapping[str, list[Path]], name: str, source: Path, notes: tuple[str, ...] = ()
-) -> Dataset:
+def _plain_dataset(roles: Mapping[str, list[Path]], name: str, source: Path, notes: tuple[str, ...] = ()) -> Dataset:
     collector = FactCollector()
     for role, files in roles.items():
         for file in files:
@@ -154,8 +170,14 @@ def _plain_dataset(
     return _finish(collector.finish(), name, source, folder, notes=notes)
 
 
-def _finish(got: Collected, name: str, source: Path, folder: Path | None,
-            targets: tuple[Predicate, ...] | None = None, notes: tuple[str, ...] = ()) -> Dataset:
+def _finish(
+    got: Collected,
+    name: str,
+    source: Path,
+    folder: Path | None,
+    targets: tuple[Predicate, ...] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Dataset:
     if not len(got.of("train")):
         raise DataError("expected at least one training fact, got none", source)
     predicate_names = {predicate.name for predicate in got.predicates}

@@ -21,8 +21,11 @@ from .numbers import cut_text, cuts_in, number_facts, quantile_cuts, training_en
 from .options import DataOptions
 
 PLAIN: Mapping[str, tuple[str, str]] = {
-    "size": ("small", "large"), "aspect": ("narrow", "wide"), "height": ("short", "tall"),
-    "middle_x": ("at_left", "at_right"), "middle_y": ("at_top", "at_bottom"),
+    "size": ("small", "large"),
+    "aspect": ("narrow", "wide"),
+    "height": ("short", "tall"),
+    "middle_x": ("at_left", "at_right"),
+    "middle_y": ("at_top", "at_bottom"),
 }
 """Number -> the names of "up to its lowest cut" and "over its highest cut"."""
 PREFIX = "box_"
@@ -121,9 +124,14 @@ def box_numbers(kb: KnowledgeBase, boxes: Doubles) -> dict[str, Doubles]:
     x, y, w, h = boxes.T
     width, height = _image_sizes(kb, boxes).T
     return {
-        "size": 100 * w * h / (width * height), "width": 100 * w / width, "height": 100 * h / height, "aspect": w / h,
-        "middle_x": 50 * (2 * x + w) / width, "middle_y": 50 * (2 * y + h) / height,
-        "top": 100 * y / height, "bottom": 100 * (y + h) / height,
+        "size": 100 * w * h / (width * height),
+        "width": 100 * w / width,
+        "height": 100 * h / height,
+        "aspect": w / h,
+        "middle_x": 50 * (2 * x + w) / width,
+        "middle_y": 50 * (2 * y + h) / height,
+        "top": 100 * y / height,
+        "bottom": 100 * (y + h) / height,
     }
 
 
@@ -161,8 +169,9 @@ def _box_facts(
 
 def _known_cuts(names: Iterable[str], number: str, unit: str) -> list[float]:
     """The cuts of a number in the names that rules know, whatever stands before them."""
-    return cuts_in([name[len(PREFIX) * k :] for name in names for k in range(3) if name.startswith(PREFIX * k)],
-                   number, unit)
+    return cuts_in(
+        [name[len(PREFIX) * k :] for name in names for k in range(3) if name.startswith(PREFIX * k)], number, unit
+    )
 
 
 def _plain_names(number: str, cuts: list[float], unit: str) -> dict[str, str]:

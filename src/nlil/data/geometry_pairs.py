@@ -36,8 +36,10 @@ def pair_facts(boxes: Doubles, graph_of: Ids, most_pairs: int = MOST_PAIRS) -> t
             found[name].append(rows[holds])
     notes: tuple[str, ...] = ()
     if num_cut:
-        notes = (f"relations between boxes are those of the {most_objects} largest objects of an image; "
-                 f"{num_cut:,} images have more",)
+        notes = (
+            f"relations between boxes are those of the {most_objects} largest objects of an image; "
+            f"{num_cut:,} images have more",
+        )
     return {name: np.concatenate(parts) for name, parts in found.items()}, notes
 
 

@@ -22,8 +22,9 @@ from .json_files import elements, members
 from .scene_values import Reading, corners, items, name_at, new_object
 
 HOI_LIST = "hico_hoi_list.txt"
-PARALLEL_KEYS = frozenset({"annotation", "filenames", "empty", "objects", "verbs", "correspondence", "size", "rare",
-                           "non_rare"})
+PARALLEL_KEYS = frozenset(
+    {"annotation", "filenames", "empty", "objects", "verbs", "correspondence", "size", "rare", "non_rare"}
+)
 PERSON, NO_INTERACTION = "person", "no_interaction"
 LEAST_IOU = 0.5
 BY_IMAGE = "{file name: {'labels': [{'hoi_id', 'human_bbox', 'object_bbox'}]}}"
@@ -56,6 +57,7 @@ def hico_images(path: Path, reading: Reading) -> Iterator[tuple[str, Any]]:
 
 def parallel_hico_images(path: Path, reading: Reading) -> Iterator[tuple[str, Any]]:
     """Each image of the layout in parallel lists; several passes, since the lists come in any order."""
+
     def short(key: str) -> list[Any]:
         return list(elements(path, f"{key}.item", PARALLEL))
 
@@ -69,8 +71,10 @@ def parallel_hico_images(path: Path, reading: Reading) -> Iterator[tuple[str, An
         graph = _Graph(reading, f"image {images[number - 1]!r}")
         people, others, which = (items(annotation, key, graph.where) for key in ("boxes_h", "boxes_o", "hoi"))
         if not len(people) == len(others) == len(which):
-            raise DataError(f"{graph.where}: expected as many boxes_h and boxes_o as hoi, got {len(people)}, "
-                            f"{len(others)} and {len(which)}")
+            raise DataError(
+                f"{graph.where}: expected as many boxes_h and boxes_o as hoi, got {len(people)}, "
+                f"{len(others)} and {len(which)}"
+            )
         for person, other, hoi in zip(people, others, which, strict=True):
             interaction = name_at(interactions, hoi, "hoi", graph.where)
             graph.pair(interaction, corners(person, "boxes_h", graph.where), corners(other, "boxes_o", graph.where))
@@ -79,8 +83,9 @@ def parallel_hico_images(path: Path, reading: Reading) -> Iterator[tuple[str, An
             raise DataError(f"{graph.where}: expected [width, height] under 'size', got {size!r:.80}")
         yield str(images[number - 1]), graph.finish(*size)
     if not number == len(images) == len(sizes):
-        raise DataError(f"expected as many annotations as filenames and sizes, got {number}, {len(images)} and "
-                        f"{len(sizes)}", path)
+        raise DataError(
+            f"expected as many annotations as filenames and sizes, got {number}, {len(images)} and {len(sizes)}", path
+        )
 
 
 @dataclass
@@ -155,8 +160,9 @@ def iou(one: Box, two: Box) -> float:
 def _named(triple: Any, objects: list[str], verbs: list[str]) -> Interaction:
     if not isinstance(triple, list) or len(triple) != 3:
         raise DataError(f"correspondence: expected [hoi, object, verb], got {triple!r:.80}")
-    return Interaction(name_at(objects, triple[1], "correspondence", "object"),
-                       name_at(verbs, triple[2], "correspondence", "verb"))
+    return Interaction(
+        name_at(objects, triple[1], "correspondence", "object"), name_at(verbs, triple[2], "correspondence", "verb")
+    )
 
 
 def _listed(path: Path) -> dict[int, Interaction]:

@@ -41,20 +41,68 @@ from .facts import Splits
 HELD_OUT = 0.1
 """Share of the people held out for each of valid and test, as far as unrelated ones are found."""
 
-MEN = ("adam", "ben", "carl", "david", "emil", "felix", "george", "henry", "ivan", "jack", "karl", "leo", "max",
-       "noah", "oscar", "paul", "robert", "simon", "tom", "victor")
-WOMEN = ("alice", "bella", "clara", "diana", "emma", "flora", "grace", "hanna", "irene", "julia", "kate", "laura",
-         "mary", "nora", "olga", "paula", "rosa", "sophie", "tessa", "vera")
+MEN = (
+    "adam",
+    "ben",
+    "carl",
+    "david",
+    "emil",
+    "felix",
+    "george",
+    "henry",
+    "ivan",
+    "jack",
+    "karl",
+    "leo",
+    "max",
+    "noah",
+    "oscar",
+    "paul",
+    "robert",
+    "simon",
+    "tom",
+    "victor",
+)
+WOMEN = (
+    "alice",
+    "bella",
+    "clara",
+    "diana",
+    "emma",
+    "flora",
+    "grace",
+    "hanna",
+    "irene",
+    "julia",
+    "kate",
+    "laura",
+    "mary",
+    "nora",
+    "olga",
+    "paula",
+    "rosa",
+    "sophie",
+    "tessa",
+    "vera",
+)
 
 CHAINS = {
-    "grandfather": ("father father", "father mother"), "grandmother": ("mother father", "mother mother"),
-    "grandson": ("son son", "son daughter"), "granddaughter": ("daughter son", "daughter daughter"),
-    "uncle": ("brother father", "brother mother"), "aunt": ("sister father", "sister mother"),
-    "nephew": ("son brother", "son sister"), "niece": ("daughter brother", "daughter sister"),
-    "brother": ("son father", "son mother"), "sister": ("daughter father", "daughter mother"),
-    "father": ("husband mother",), "mother": ("wife father",),
-    "son": ("brother son", "brother daughter"), "daughter": ("sister son", "sister daughter"),
-    "husband": ("father mother^",), "wife": ("mother father^",),
+    "grandfather": ("father father", "father mother"),
+    "grandmother": ("mother father", "mother mother"),
+    "grandson": ("son son", "son daughter"),
+    "granddaughter": ("daughter son", "daughter daughter"),
+    "uncle": ("brother father", "brother mother"),
+    "aunt": ("sister father", "sister mother"),
+    "nephew": ("son brother", "son sister"),
+    "niece": ("daughter brother", "daughter sister"),
+    "brother": ("son father", "son mother"),
+    "sister": ("daughter father", "daughter mother"),
+    "father": ("husband mother",),
+    "mother": ("wife father",),
+    "son": ("brother son", "brother daughter"),
+    "daughter": ("sister son", "sister daughter"),
+    "husband": ("father mother^",),
+    "wife": ("mother father^",),
 }
 """Head -> bodies `a b`: a(X, Z1), b(Z1, Y); `b^` walks b backwards."""
 
@@ -92,7 +140,8 @@ def make_kin(size: int, seed: int = 0) -> Dataset:
 def planted_kin() -> tuple[Rule, ...]:
     return tuple(
         Rule(Head.of(Predicate(head, 2)), Statement(X, tuple(map(_step, body.split())), Y), distinct=True)
-        for head, bodies in CHAINS.items() for body in bodies
+        for head, bodies in CHAINS.items()
+        for body in bodies
     )
 
 
@@ -132,6 +181,7 @@ def _people(size: int, random: Random) -> list[_Person]:
 
 def _facts_of(p: _Person) -> Iterator[tuple[str, str]]:
     """(relation, object) for everything that p is to others."""
+
     def gendered(male: str, female: str) -> str:
         return male if p.is_male else female
 

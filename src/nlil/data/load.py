@@ -33,7 +33,11 @@ def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> 
 
 
 def load_dataset(
-    source: str | Path, *, seed: int = 0, may_download: bool = True, options: DataOptions = PLAIN,
+    source: str | Path,
+    *,
+    seed: int = 0,
+    may_download: bool = True,
+    options: DataOptions = PLAIN,
     like: Collection[Predicate] = (),
 ) -> Dataset:
     """Built-in `name[:size]` (generated with `seed`), else a catalogue name, else a path; then as `options` want it.
@@ -55,7 +59,7 @@ def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: C
     if builtin is not None:
         return builtin
     name = source.removesuffix(ORIGINAL)
-    ending = source[len(name):]
+    ending = source[len(name) :]
     folder = find(name)
     if folder is not None:
         return read_path(folder.with_name(folder.name + ending), source, cuts, like)

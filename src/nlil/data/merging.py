@@ -38,12 +38,17 @@ def read_merges(path: Path) -> Merges:
                 for name in names:
                     before = merges.setdefault((name, arity), new.strip())
                     if before != new.strip():
-                        raise DataError(f"expected {name!r} to be merged once, got it into {before!r} and "
-                                        f"{new.strip()!r}", file, number)
+                        raise DataError(
+                            f"expected {name!r} to be merged once, got it into {before!r} and {new.strip()!r}",
+                            file,
+                            number,
+                        )
     for (name, arity), new in merges.items():
         if merges.get((new, arity), new) != new:
-            raise DataError(f"expected names that stay, but {name!r} is merged into {new!r} and that into "
-                            f"{merges[new, arity]!r}", path)
+            raise DataError(
+                f"expected names that stay, but {name!r} is merged into {new!r} and that into {merges[new, arity]!r}",
+                path,
+            )
     return merges
 
 

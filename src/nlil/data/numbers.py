@@ -37,8 +37,9 @@ NewFacts = Mapping[Predicate, Ids]
 """For a unary predicate the ids of its entities, for a binary one rows of (subject id, object id)."""
 
 
-def with_numbers(dataset: Dataset, table: Any, cuts: Cuts | Mapping[str, Cuts] = NUM_BINS,
-                 like: Iterable[Predicate] = ()) -> Dataset:
+def with_numbers(
+    dataset: Dataset, table: Any, cuts: Cuts | Mapping[str, Cuts] = NUM_BINS, like: Iterable[Predicate] = ()
+) -> Dataset:
     """The data set with the predicates of the numeric columns of `table` (numbers_tables.py says what it may be).
 
     `cuts`: for all columns, or by column; the columns it does not name get 10 quantile bins. Columns that the
@@ -184,8 +185,10 @@ def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
     kb, old = dataset.kb, dataset.splits
     clashing = sorted(p.name for p in new if p in set(kb.predicates))
     if clashing:
-        raise DataError(f"{dataset.name}: numbers would make predicates that the data has already: "
-                        f"{', '.join(clashing[:3])}; rename the column")
+        raise DataError(
+            f"{dataset.name}: numbers would make predicates that the data has already: "
+            f"{', '.join(clashing[:3])}; rename the column"
+        )
     predicates = tuple(sorted({*kb.predicates, *new}))
     id_of = {predicate: i for i, predicate in enumerate(predicates)}
     table = np.asarray([id_of[p] for p in kb.predicates], np.int32)
@@ -201,14 +204,20 @@ def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
     negatives = {split: renumbered(facts) for split, facts in old.negatives.items()}
     splits = Splits(train, renumbered(old.valid), renumbered(old.test), negatives, context)
     facts = train if _same(kb.facts, old.train) else (renumbered(kb.facts) + training).unique()
-    kb = replace(kb, predicates=predicates, facts=facts, classes=frozenset(int(table[i]) for i in kb.classes),
-                 geometry=frozenset(int(table[i]) for i in kb.geometry) | {id_of[predicate] for predicate in new})
+    kb = replace(
+        kb,
+        predicates=predicates,
+        facts=facts,
+        classes=frozenset(int(table[i]) for i in kb.classes),
+        geometry=frozenset(int(table[i]) for i in kb.geometry) | {id_of[predicate] for predicate in new},
+    )
     return replace(dataset, kb=kb, splits=splits, checksum=checksum(kb, splits))
 
 
 def _same(one: Facts, other: Facts) -> bool:
     return len(one) == len(other) and bool(
-        ((one.predicate == other.predicate) & (one.subject == other.subject) & (one.object == other.object)).all())
+        ((one.predicate == other.predicate) & (one.subject == other.subject) & (one.object == other.object)).all()
+    )
 
 
 def _joined(parts: Iterable[tuple[int, Ids]]) -> Facts:
@@ -217,8 +226,9 @@ def _joined(parts: Iterable[tuple[int, Ids]]) -> Facts:
         return Facts.empty()
     predicate = np.repeat(np.asarray([number for number, _ in rows], np.int32), [len(ids) for _, ids in rows])
     subject = np.concatenate([ids[:, 0] for _, ids in rows])
-    object = np.concatenate([ids[:, 1] if ids.shape[1] == 2 else np.full(len(ids), NO_OBJECT, np.int32)
-                             for _, ids in rows])
+    object = np.concatenate(
+        [ids[:, 1] if ids.shape[1] == 2 else np.full(len(ids), NO_OBJECT, np.int32) for _, ids in rows]
+    )
     return Facts(predicate, subject.astype(np.int32), object.astype(np.int32))
 
 

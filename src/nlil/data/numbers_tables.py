@@ -46,8 +46,10 @@ def number_table(table: Any, entities: Vocabulary) -> tuple[dict[str, Doubles], 
     """Column -> its number for each entity (NaN: none); notes."""
     rows = _arrow(table)
     if len(rows.column_names) < 2 or len(set(rows.column_names)) < len(rows.column_names):
-        raise DataError(f"expected a column of entities and columns of numbers, each with a name of its own, "
-                        f"got {rows.column_names}")
+        raise DataError(
+            f"expected a column of entities and columns of numbers, each with a name of its own, "
+            f"got {rows.column_names}"
+        )
     ids = _entity_ids(rows.column(0), entities)
     known = ids >= 0
     columns: dict[str, Doubles] = {}
@@ -70,8 +72,10 @@ def _arrow(table: Any) -> pa.Table:
             columns = dict(table)
             if columns and all(isinstance(column, Mapping) for column in columns.values()):
                 names = list(dict.fromkeys(entity for column in columns.values() for entity in column))
-                columns = {"": names, **{name: [column.get(entity) for entity in names]
-                                         for name, column in columns.items()}}
+                columns = {
+                    "": names,
+                    **{name: [column.get(entity) for entity in names] for name, column in columns.items()},
+                }
             return pa.table(columns)
         return pa.Table.from_pandas(table, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError) as error:
@@ -95,8 +99,13 @@ def _entity_ids(column: Any, entities: Vocabulary) -> Ids:
 
 def _numbers(column: Any, name: str) -> Doubles:
     kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-            or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
+    if not (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    ):
         raise DataError(f"column {name!r}: expected numbers, got a column of {kind}")
     return np.asarray(pc.fill_null(column.cast(pa.float64()), NAN).to_numpy(), np.float64)
 

@@ -51,26 +51,37 @@ CONSTRUCTS_BY_NAME: Mapping[str, Construct] = {
     ),
     "inverse": Construct("owned_by(X, Y) :- owns(Y, X).", {"owns": Relation()}),
     "tree": Construct(
-        "facial(X) :- eye(Z1), part_of(Z1, Z2), part_of(X, Z2).", {"part_of": Relation(1.3)}, {"eye": 0.2},
+        "facial(X) :- eye(Z1), part_of(Z1, Z2), part_of(X, Z2).",
+        {"part_of": Relation(1.3)},
+        {"eye": 0.2},
     ),
     "unary-start": Construct(
         "polluted(X) :- factory(Z1), drains_into(Z1, Z2), feeds(Z2, X).",
-        {"drains_into": Relation(), "feeds": Relation()}, {"factory": 0.3},
+        {"drains_into": Relation(), "feeds": Relation()},
+        {"factory": 0.3},
     ),
     "conjunction": Construct(
         "commuter(X) :- lives_in(X, Z1), suburb(Z1), works_at(X, Z2), office(Z2).",
-        {"lives_in": Relation(), "works_at": Relation()}, {"suburb": 0.5, "office": 0.5}, levels=(4,),
+        {"lives_in": Relation(), "works_at": Relation()},
+        {"suburb": 0.5, "office": 0.5},
+        levels=(4,),
     ),
     "disjunction": Construct(
         "alarmed(X) :- hears(X, Z1), siren(Z1) ; sees(X, Z2), fire(Z2).",
-        {"hears": Relation(), "sees": Relation()}, {"siren": 0.22, "fire": 0.22}, levels=(4,),
+        {"hears": Relation(), "sees": Relation()},
+        {"siren": 0.22, "fire": 0.22},
+        levels=(4,),
     ),
     "negation": Construct(
-        "safe(X) :- \\+ (eats(X, Z1), poisonous(Z1)).", {"eats": Relation()}, {"poisonous": 0.38},
+        "safe(X) :- \\+ (eats(X, Z1), poisonous(Z1)).",
+        {"eats": Relation()},
+        {"poisonous": 0.38},
     ),
     "negated-conjunction": Construct(
         "unbiased(X) :- \\+ (funded_by(X, Z1), company(Z1), reviews(X, Z2), product(Z2)).",
-        {"funded_by": Relation(), "reviews": Relation()}, {"company": 0.58, "product": 0.58}, levels=(4,),
+        {"funded_by": Relation(), "reviews": Relation()},
+        {"company": 0.58, "product": 0.58},
+        levels=(4,),
     ),
     "constant": Construct(
         "parisian(X) :- born_in(X, Z1), district_of(Z1, paris).",
@@ -79,19 +90,24 @@ CONSTRUCTS_BY_NAME: Mapping[str, Construct] = {
     ),
     "recursion": Construct(
         "wet(X) :- spring(X) ; wet(Z1), flows_to(Z1, X).",
-        {"flows_to": Relation(layout=Layout.FOREST)}, {"spring": 0.11}, levels=(4,),
+        {"flows_to": Relation(layout=Layout.FOREST)},
+        {"spring": 0.11},
+        levels=(4,),
     ),
     "two-levels": Construct(
         "admitted(X) :- (studies(X, Z1), science(Z1) ; plays(X, Z2), violin(Z2)), "
         "(citizen(X) ; sponsored_by(X, Z3), company(Z3)).",
         {"studies": Relation(), "plays": Relation(), "sponsored_by": Relation()},
-        {"science": 0.34, "violin": 0.34, "citizen": 0.45, "company": 0.34}, levels=(4, 2),
+        {"science": 0.34, "violin": 0.34, "citizen": 0.45, "company": 0.34},
+        levels=(4, 2),
     ),
     "long": Construct(
         "esteemed(X) :- knows(X, Z1), teaches(Z1, Z2), scholar(Z2), works_with(X, Z3), lives_near(Z3, Z4), artist(Z4), "
         "teaches(X, Z5), trusts(Z5, Z6), doctor(Z6), trusts(X, Z7), works_with(Z7, Z8), judge(Z8).",
         dict.fromkeys(("knows", "teaches", "works_with", "lives_near", "trusts"), Relation(2.0)),
-        dict.fromkeys(("scholar", "artist", "doctor", "judge"), 0.33), heads=4, levels=(4, 2),
+        dict.fromkeys(("scholar", "artist", "doctor", "judge"), 0.33),
+        heads=4,
+        levels=(4, 2),
     ),
 }
 

@@ -58,8 +58,15 @@ def refined(dataset: Dataset, options: DataOptions) -> Dataset:
             dataset = _renumbered(dataset, _without(dataset.kb, rare))
     _check_something_left(dataset, options, is_scene)
     targets = None if dataset.is_scene else dataset.targets
-    return make_dataset(dataset.name, dataset.kb, dataset.splits, targets, dataset.planted, tuple(notes),
-                        num_classes=options.num_classes)
+    return make_dataset(
+        dataset.name,
+        dataset.kb,
+        dataset.splits,
+        targets,
+        dataset.planted,
+        tuple(notes),
+        num_classes=options.num_classes,
+    )
 
 
 def _merging(dataset: Dataset, merges: Merges, notes: list[str]) -> Renumbering:
@@ -101,8 +108,13 @@ def _renumbered(dataset: Dataset, new: Renumbering, merges: Merges | None = None
     context = _all(new, old.context)
     train = context["train"] if "train" in context else new.facts(old.train)
     splits = Splits(train, new.facts(old.valid), new.facts(old.test), _all(new, old.negatives), context)
-    kb = replace(dataset.kb, predicates=new.predicates, facts=new.facts(dataset.kb.facts), classes=new.classes,
-                 geometry=new.ids(dataset.kb.geometry))
+    kb = replace(
+        dataset.kb,
+        predicates=new.predicates,
+        facts=new.facts(dataset.kb.facts),
+        classes=new.classes,
+        geometry=new.ids(dataset.kb.geometry),
+    )
     known = set(new.predicates)
     targets = tuple(dict.fromkeys(p for p in (merged(t, merges or {}) for t in dataset.targets) if p in known))
     # A rule that was planted under other names, or about what is left out, is no longer said by the data.

@@ -79,9 +79,16 @@ class SceneCollector:
         is_class = {split: np.isin(part.predicate, list(classes)) for split, part in parts.items()}
         queries = {split: part[is_class[split]] for split, part in parts.items()}
         train = parts.get("train", Facts.empty())
-        kb = KnowledgeBase(Vocabulary(self._entity_names()), predicates, train, graph_of, classes,
-                           boxes=_table(self.boxes, len(BOX)), graph_sizes=_table(self.sizes, len(SIZE)),
-                           graph_names=Vocabulary(self.images, "image"))
+        kb = KnowledgeBase(
+            Vocabulary(self._entity_names()),
+            predicates,
+            train,
+            graph_of,
+            classes,
+            boxes=_table(self.boxes, len(BOX)),
+            graph_sizes=_table(self.sizes, len(SIZE)),
+            graph_names=Vocabulary(self.images, "image"),
+        )
         empty = Facts.empty()
         splits = Splits(train, queries.get("valid", empty), queries.get("test", empty), context=parts)
         return kb, splits, notes

@@ -63,7 +63,10 @@ def scene_counts(dataset: Dataset) -> SceneCounts:
         num_attribute_predicates=int(((arity == 1) & ~is_geometry & ~is_class).sum()),
         num_geometry_predicates=len(kb.geometry),
         num_geometry_facts=int(is_geometry[kb.facts.predicate].sum()),
-        objects=objects, attributes=attributes, relations=relations, related_images=related,
+        objects=objects,
+        attributes=attributes,
+        relations=relations,
+        related_images=related,
     )
 
 

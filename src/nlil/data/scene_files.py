@@ -73,8 +73,9 @@ def original_files(files: list[Path]) -> dict[str, Path]:
             for file in files:
                 if re.fullmatch(rf"(?:{pattern})\.json", stem_of_gzip(file)):
                     if split in found:
-                        raise DataError(f"expected one original for {split}, got {found[split].name} and {file.name}",
-                                        file.parent)
+                        raise DataError(
+                            f"expected one original for {split}, got {found[split].name} and {file.name}", file.parent
+                        )
                     found[split] = file
         if "train" in found:
             return {split: found[split] for split in ("train", "valid", "test") if split in found}
@@ -87,8 +88,9 @@ def common_files(files: list[Path]) -> dict[str, Path]:
     for file in (f for f in files if stem_of_gzip(f).endswith(FILE_MARK)):
         prefix = stem(file).removesuffix(FILE_MARK.removesuffix(".json"))
         if prefix in by_prefix:
-            raise DataError(f"expected one file for {prefix}, got {by_prefix[prefix].name} and {file.name}",
-                            file.parent)
+            raise DataError(
+                f"expected one file for {prefix}, got {by_prefix[prefix].name} and {file.name}", file.parent
+            )
         by_prefix[prefix] = file
     return scene_splits(by_prefix) if by_prefix else {}
 

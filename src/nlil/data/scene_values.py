@@ -45,8 +45,9 @@ def items(thing: Any, key: str, where: str) -> list[Any]:
     """A list; absent is empty."""
     value = thing.get(key, []) if isinstance(thing, Mapping) else None
     if not isinstance(value, list):
-        raise DataError(f"{where}: expected a list under {key!r}, got "
-                        f"{value if isinstance(thing, Mapping) else thing!r:.80}")
+        raise DataError(
+            f"{where}: expected a list under {key!r}, got {value if isinstance(thing, Mapping) else thing!r:.80}"
+        )
     return value
 
 

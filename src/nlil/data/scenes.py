@@ -168,8 +168,11 @@ class _World:
 
     def _predicates(self) -> tuple[tuple[Predicate, ...], Ids, Ids, Ids]:
         """Sorted, and the ids of classes, relations and attributes by their numbers."""
-        groups = ([Predicate(name, 1) for name in self.names.classes], [Predicate(name, 2) for name in
-                  self.names.relations], [Predicate(name, 1) for name in self.names.attributes])
+        groups = (
+            [Predicate(name, 1) for name in self.names.classes],
+            [Predicate(name, 2) for name in self.names.relations],
+            [Predicate(name, 1) for name in self.names.attributes],
+        )
         predicates = tuple(sorted(predicate for group in groups for predicate in group))
         ids = {predicate: i for i, predicate in enumerate(predicates)}
         class_id, relation_id, attribute_id = (np.asarray([ids[p] for p in group], np.int32) for group in groups)

@@ -51,11 +51,14 @@ def scene_names() -> SceneNames:
 
 def made_names() -> SceneNames:
     classes, relations = _words(CLASS_SYLLABLES, NUM_CLASSES), _words(RELATION_SYLLABLES, NUM_RELATIONS)
-    shares = [np.arange(1.0, len(names) + 1) ** -slope
-              for names, slope in ((classes, CLASS_SLOPE), (relations, RELATION_SLOPE))]
+    shares = [
+        np.arange(1.0, len(names) + 1) ** -slope
+        for names, slope in ((classes, CLASS_SLOPE), (relations, RELATION_SLOPE))
+    ]
     origin = f"names are made up and frequencies follow a power law ({VOCABULARY_OF}/vocab was not found)"
-    return SceneNames(classes, shares[0] / shares[0].sum(), relations, shares[1] / shares[1].sum(),
-                      _attributes(classes), origin)
+    return SceneNames(
+        classes, shares[0] / shares[0].sum(), relations, shares[1] / shares[1].sum(), _attributes(classes), origin
+    )
 
 
 def _words(syllables: tuple[str, str], number: int) -> tuple[str, ...]:

@@ -213,8 +213,13 @@ class _Draft:
         """As many objects of any class with this link alone as the rule has."""
         self._add(wanted, (ANY_CLASS, link.end), (link.between(0, 1),))
 
-    def _add(self, wanted: _Wanted, classes: tuple[int, ...], relations: tuple[tuple[int, int, int], ...],
-             attributes: tuple[tuple[int, int], ...] = ()) -> None:
+    def _add(
+        self,
+        wanted: _Wanted,
+        classes: tuple[int, ...],
+        relations: tuple[tuple[int, int, int], ...],
+        attributes: tuple[tuple[int, int], ...] = (),
+    ) -> None:
         self.pieces.append(Piece(wanted.rate, classes, relations, attributes))
         for relation, _, _ in relations:
             self.relation_rate[relation] += wanted.rate

@@ -46,11 +46,21 @@ SITUATIONS = (
 ATTRIBUTES = ("red", "blue", "green", "white", "old", "small", "wet")
 
 RULES = {
-    "person": ("wearing shirt", "riding bicycle", "of^ head"), "head": ("of person",),
-    "shirt": ("wearing^ person",), "helmet": ("on head", "on of person"), "leash": ("holding^ person",),
-    "bicycle": ("riding^ person",), "wheel": ("of bicycle", "of riding^ person"), "car": ("of^ door",),
-    "door": ("in building",), "street": ("on^ car",), "building": ("in^ door",), "tree": ("on^ leaf",),
-    "leaf": ("on tree",), "dog": ("pulling leash",), "bench": ("using^ person",),
+    "person": ("wearing shirt", "riding bicycle", "of^ head"),
+    "head": ("of person",),
+    "shirt": ("wearing^ person",),
+    "helmet": ("on head", "on of person"),
+    "leash": ("holding^ person",),
+    "bicycle": ("riding^ person",),
+    "wheel": ("of bicycle", "of riding^ person"),
+    "car": ("of^ door",),
+    "door": ("in building",),
+    "street": ("on^ car",),
+    "building": ("in^ door",),
+    "tree": ("on^ leaf",),
+    "leaf": ("on tree",),
+    "dog": ("pulling leash",),
+    "bench": ("using^ person",),
 }
 """Class -> bodies: steps from X (`^` backwards), the last word is the class where the path ends."""
 
@@ -103,8 +113,13 @@ def _scene(number: int, random: Random) -> dict[str, dict[str, dict[str, object]
         one, two = random.sample(ids, 2)
         relations[one].append({"name": "near", "object": two})
     shuffled = random.sample(ids, len(ids))  # the order of objects must not tell their class
-    return {"objects": {
-        id: {"name": classes[id], "attributes": [a for a in ATTRIBUTES if random.random() < 0.15],
-             "relations": relations[id]}
-        for id in shuffled
-    }}
+    return {
+        "objects": {
+            id: {
+                "name": classes[id],
+                "attributes": [a for a in ATTRIBUTES if random.random() < 0.15],
+                "relations": relations[id],
+            }
+            for id in shuffled
+        }
+    }

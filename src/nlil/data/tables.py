@@ -15,7 +15,9 @@ from ..errors import DataError
 from .columns import Batch, code_of_empty, encoded
 
 KNOWN_COLUMNS = (
-    ("head", "relation", "tail"), ("subject", "predicate", "object"), ("entity", "predicate"),
+    ("head", "relation", "tail"),
+    ("subject", "predicate", "object"),
+    ("entity", "predicate"),
 )
 
 

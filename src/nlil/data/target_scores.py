@@ -97,15 +97,21 @@ def matrix_scores(matrix: Any, entities: Sequence[str], classes: Sequence[str], 
     """matrix[i, j]: how sure entities[i] is of classes[j]."""
     values = np.asarray(matrix, np.float64)
     if values.shape != (len(entities), len(classes)):
-        raise DataError(f"expected a score for each of {len(entities):,} entities and {len(classes):,} classes, got an "
-                        f"array of shape {values.shape}")
+        raise DataError(
+            f"expected a score for each of {len(entities):,} entities and {len(classes):,} classes, got an "
+            f"array of shape {values.shape}"
+        )
     if np.all((values > -ROUNDING) & (values < 1 + ROUNDING)):
         values = np.clip(values, 0.0, 1.0)
     row, column = (index.reshape(-1) for index in np.indices(values.shape))
     names = pa.array([str(name) for name in entities], pa.large_string())
     kinds = pa.array([str(name) for name in classes], pa.large_string())
-    return _scores(pa.DictionaryArray.from_arrays(row, names), pa.DictionaryArray.from_arrays(column, kinds),
-                   values.reshape(-1), kb)
+    return _scores(
+        pa.DictionaryArray.from_arrays(row, names),
+        pa.DictionaryArray.from_arrays(column, kinds),
+        values.reshape(-1),
+        kb,
+    )
 
 
 def _scores(
@@ -135,8 +141,10 @@ def _shares(subject: Ids, predicate: Ids, score: Doubles, kb: KnowledgeBase) -> 
     total = np.bincount(owner, weights=score)
     if not total.all():
         name = kb.entities.name(int(entities[int(np.argmin(total))]))
-        raise DataError(f"expected a score above 0 for each entity, got none for {int((total == 0).sum()):,}, "
-                        f"{name!r} among them; leave such entities out")
+        raise DataError(
+            f"expected a score above 0 for each entity, got none for {int((total == 0).sum()):,}, "
+            f"{name!r} among them; leave such entities out"
+        )
     share = score / total[owner]
     kept = share > 0
     weight = np.bincount(predicate, weights=share, minlength=kb.num_predicates)
@@ -144,8 +152,13 @@ def _shares(subject: Ids, predicate: Ids, score: Doubles, kb: KnowledgeBase) -> 
     classes = present[np.lexsort((present, -weight[present]))].astype(np.int32)
     position = np.zeros(kb.num_predicates, np.int32)
     position[classes] = np.arange(len(classes), dtype=np.int32)
-    return TargetScores(entities.astype(np.int32), classes, offsets(owner[kept].astype(np.int32), len(entities)),
-                        position[predicate[kept]], share[kept])
+    return TargetScores(
+        entities.astype(np.int32),
+        classes,
+        offsets(owner[kept].astype(np.int32), len(entities)),
+        position[predicate[kept]],
+        share[kept],
+    )
 
 
 def _class_ids(names: pa.Array, kb: KnowledgeBase) -> Ids:
@@ -163,8 +176,10 @@ def _refuse_unknown(what: str, names: pa.Array, ids: Ids, kb: KnowledgeBase) -> 
     else:
         known = [p.name for i, p in enumerate(kb.predicates) if i in kb.classes or (p.arity == 1 and not kb.classes)]
     such = f", such as {known[0]!r}" if known else ""
-    raise DataError(f"expected {what} that the data has{such}, got {len(unknown):,} unknown ones of {len(names):,}, "
-                    f"{names[int(unknown[0])].as_py()!r} among them; leave them out or name them as the data does")
+    raise DataError(
+        f"expected {what} that the data has{such}, got {len(unknown):,} unknown ones of {len(names):,}, "
+        f"{names[int(unknown[0])].as_py()!r} among them; leave them out or name them as the data does"
+    )
 
 
 # tables -----------------------------------------------------------------------------------------------
@@ -239,8 +254,11 @@ def _by_line(path: Path, comma: bool, has_header: bool) -> pa.Table:
             continue
         fields = next(csv.reader([line])) if comma else line.split("\t")
         if len(fields) != len(COLUMNS):
-            raise DataError(f"{EXPECTED} with {'commas' if comma else 'tabs'} between, got {len(fields)} fields: "
-                            f"{line!r}", path, number)
+            raise DataError(
+                f"{EXPECTED} with {'commas' if comma else 'tabs'} between, got {len(fields)} fields: {line!r}",
+                path,
+                number,
+            )
         try:
             score = float(fields[2])
         except ValueError:
@@ -248,5 +266,6 @@ def _by_line(path: Path, comma: bool, has_header: bool) -> pa.Table:
         if not 0 <= score <= 1:
             raise DataError(f"expected a score in [0, 1], got {fields[2]!r}", path, number)
         rows.append((fields[0], fields[1], score))
-    return pa.table({name: list(column) for name, column in zip(COLUMNS, zip(*rows))} if rows else
-                    {name: [] for name in COLUMNS})
+    return pa.table(
+        {name: list(column) for name, column in zip(COLUMNS, zip(*rows))} if rows else {name: [] for name in COLUMNS}
+    )

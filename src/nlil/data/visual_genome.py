@@ -61,8 +61,10 @@ class _Graph:
         if id not in self.objects:
             names = thing["names"] if "names" in thing else [thing.get("name")]
             if not isinstance(names, list) or not all(isinstance(name, str | None) for name in names):
-                raise DataError(f"{self.where}, object {id!r}: expected text under 'name' or a list under 'names', "
-                                f"got {names!r:.80}")
+                raise DataError(
+                    f"{self.where}, object {id!r}: expected text under 'name' or a list under 'names', "
+                    f"got {names!r:.80}"
+                )
             name = self._plain(names[0] or "") if names else ""
             if not name:
                 self.reading.passed["object(s) without a name passed over"] += id not in self._nameless
@@ -70,8 +72,7 @@ class _Graph:
                 return None
             if len(names) > 1:
                 self.reading.passed["object(s) with several names, of which the first is the class"] += 1
-            self.objects[id] = {"name": name, **{key: thing.get(key) for key in BOX}, "attributes": [],
-                                "relations": []}
+            self.objects[id] = {"name": name, **{key: thing.get(key) for key in BOX}, "attributes": [], "relations": []}
         self._attributes(self.objects[id]["attributes"], thing)
         return id
 

@@ -42,9 +42,7 @@ class _Columns:
     confidence: Floats | Doubles | None
 
 
-def write_facts(
-    kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: Floats | Doubles | None = None
-) -> Path:
+def write_facts(kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: Floats | Doubles | None = None) -> Path:
     """Write the facts with their confidences (their weights unless given)."""
     path = Path(path)
     if ending(path) not in FORMATS or (ending(path) == ".parquet" and path.name.lower().endswith(".gz")):
@@ -98,8 +96,10 @@ def _write_parquet(path: Path, blocks: Iterator[_Columns]) -> None:
 
 def _write_text(temporary: Path, blocks: Iterator[_Columns], path: Path) -> None:
     formats: dict[str, Callable[[_Columns], list[str]]] = {
-        ".tsv": partial(_delimited, separator="\t"), ".csv": partial(_delimited, separator=","),
-        ".nt": _ntriples, ".pl": _prolog,
+        ".tsv": partial(_delimited, separator="\t"),
+        ".csv": partial(_delimited, separator=","),
+        ".nt": _ntriples,
+        ".pl": _prolog,
     }
     lines_of = formats[ending(path)]
     with temporary.open("wb") as raw:
@@ -134,8 +134,9 @@ def _delimited(block: _Columns, separator: str) -> list[str]:
 def _tsv_field(column: pa.Array) -> pa.Array:
     bad = pc.index(pc.match_substring_regex(column, r"[\t\r\n]"), True).as_py()
     if bad >= 0:
-        raise DataError(f"expected names without tabs and line ends, got {column[bad].as_py()!r}; "
-                        "write .parquet or .pl instead")
+        raise DataError(
+            f"expected names without tabs and line ends, got {column[bad].as_py()!r}; write .parquet or .pl instead"
+        )
     return column
 
 
@@ -182,6 +183,4 @@ def _ntriples(block: _Columns) -> list[str]:
     subject, object = _spelled(block.subject, _term), _spelled(block.object, _term)
     predicate = _spelled(block.predicate, lambda name: f"<{iri(name)}>")
     rows = zip(subject, predicate, object, _comments(block, "#"), strict=True)
-    return [
-        f"{s} {p} {o} .{note}" if o else f"{s} <{RDF_TYPE}> {p} .{note}" for s, p, o, note in rows
-    ]
+    return [f"{s} {p} {o} .{note}" if o else f"{s} <{RDF_TYPE}> {p} .{note}" for s, p, o, note in rows]

@@ -50,8 +50,11 @@ class BatchStatistics:
         """Rules come target by target, so only the last head is remembered."""
         if self._table is None or self._table[0] != rule.head:
             is_open = IdHead.of(self.evaluator.kb, rule).is_open
-            table = (OpenHead(self.evaluator, rule, self.negatives, self.pairs) if is_open
-                     else EntityHead(self.evaluator, rule, self.negatives))
+            table = (
+                OpenHead(self.evaluator, rule, self.negatives, self.pairs)
+                if is_open
+                else EntityHead(self.evaluator, rule, self.negatives)
+            )
             self._table = (rule.head, table)
         return self._table[1]
 
@@ -95,8 +98,9 @@ class HeadTable(ABC):
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.hidden.touches(line):
             return self.unhidden(rule, statement)
-        return self.kept.get((statement, rule.distinct),
-                             lambda: truth_of(self.evaluator, rule, line, self.asked, self.hidden))
+        return self.kept.get(
+            (statement, rule.distinct), lambda: truth_of(self.evaluator, rule, line, self.asked, self.hidden)
+        )
 
     @abstractmethod
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
@@ -177,8 +181,9 @@ class EntityHead(HeadTable):
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.is_class or not self.hidden.touches(line):
             return self.answers_of(rule, statement)
-        return self.kept.get((statement, rule.distinct, "all"),
-                             lambda: truth_of(self.evaluator, rule, line, self.tuples, self.hidden))
+        return self.kept.get(
+            (statement, rule.distinct, "all"), lambda: truth_of(self.evaluator, rule, line, self.tuples, self.hidden)
+        )
 
     def others(self, rule: Rule) -> tuple[int, int]:
         holds = self.unknown & combined(rule.body, lambda s: self.asked_of_all(rule, s), True)

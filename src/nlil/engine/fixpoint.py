@@ -27,8 +27,13 @@ def is_recursive(rules: Iterable[Rule], target: Predicate) -> bool:
     return target in reach(uses(rules), target)
 
 
-def fixpoint_stats(kb: KnowledgeBase, rules: Sequence[Rule], target: Predicate, truth: Facts | None = None,
-                   max_facts: int | None = None) -> RuleStats:
+def fixpoint_stats(
+    kb: KnowledgeBase,
+    rules: Sequence[Rule],
+    target: Predicate,
+    truth: Facts | None = None,
+    max_facts: int | None = None,
+) -> RuleStats:
     """What the rules derive for `target` from the other facts of weight >= .5, against its facts in `truth`.
 
     support = true target facts derived, body size = target tuples derived, head size = target facts.
@@ -40,8 +45,13 @@ def fixpoint_stats(kb: KnowledgeBase, rules: Sequence[Rule], target: Predicate, 
     return compared(kb, derived, kb.facts if truth is None else truth, target)
 
 
-def least_fixpoint(kb: KnowledgeBase, rules: Sequence[Rule], removed: AbstractSet[Predicate],
-                   max_facts: int | None = None, exclusions: Iterable[Exclusion] = ()) -> Facts:
+def least_fixpoint(
+    kb: KnowledgeBase,
+    rules: Sequence[Rule],
+    removed: AbstractSet[Predicate],
+    max_facts: int | None = None,
+    exclusions: Iterable[Exclusion] = (),
+) -> Facts:
     """All that is derived when the facts of the `removed` predicates are not given; only rules they need are used.
 
     Facts that are not given exclude nothing either.

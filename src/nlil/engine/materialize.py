@@ -171,8 +171,12 @@ def materialize(
     for level in sorted(set(level_of.values())):
         if rounds == max_rounds:
             break
-        clauses = [replace(clause, max_facts=max_facts) for rule, w in rules if level_of[rule.target] == level
-                   for clause in _clauses(kb, store, rule, w)]
+        clauses = [
+            replace(clause, max_facts=max_facts)
+            for rule, w in rules
+            if level_of[rule.target] == level
+            for clause in _clauses(kb, store, rule, w)
+        ]
         changes = _changes(store, derived, ruled_out, (clause.everything() for clause in clauses), max_facts)
         places = _places(clauses)
         while changes and (max_rounds is None or rounds < max_rounds):
@@ -227,8 +231,7 @@ def _consequences(places: dict[FactKey, list[Place]], changes: Found) -> Iterato
                 yield clause.from_fact(line, where, fact, confidence)
 
 
-def _changes(store: Store, derived: Found, ruled_out: RuledOut, parts: Iterator[Found],
-             max_facts: int | None) -> Found:
+def _changes(store: Store, derived: Found, ruled_out: RuledOut, parts: Iterator[Found], max_facts: int | None) -> Found:
     """What is new, or derived before with less confidence. Facts of the base stay as they are, those denied too."""
     changes: Found = {}
     for part in parts:

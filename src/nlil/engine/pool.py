@@ -41,8 +41,14 @@ class Pool(Generic[Scratch]):
         except IndexError:
             return self._make()
 
-    def map(self, function: Callable[[Scratch, Task], Result], tasks: Sequence[Task], stage: str = "",
-            progress: Progress = silent, stop: Stop | None = None) -> list[Result]:
+    def map(
+        self,
+        function: Callable[[Scratch, Task], Result],
+        tasks: Sequence[Task],
+        stage: str = "",
+        progress: Progress = silent,
+        stop: Stop | None = None,
+    ) -> list[Result]:
         """[function(scratch, task) for task in tasks]; once `stop` says so the rest is left out."""
         results: list[Result | None] = [None] * len(tasks)
         failures: list[tuple[int, BaseException]] = []

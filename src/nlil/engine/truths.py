@@ -47,8 +47,12 @@ class TruthTable:
         """Whether the tuples are few enough."""
         if self.listed or isinstance(self.table, EntityHead):
             return True
-        return (isinstance(self.table, OpenHead) and self.table.pairs.as_bits
-                and self.num_entities**2 <= MOST_TUPLES and self.table.evaluator.kb.graph_of is None)
+        return (
+            isinstance(self.table, OpenHead)
+            and self.table.pairs.as_bits
+            and self.num_entities**2 <= MOST_TUPLES
+            and self.table.evaluator.kb.graph_of is None
+        )
 
     def of(self, statement: Statement) -> Mask | None:
         """None where the answers of the statement outgrow the memory budget."""

@@ -84,8 +84,9 @@ def has_unary(edges: EdgeIndex, node: int, predicate: int) -> bool:
 
 
 @compiled
-def _open(edges: EdgeIndex, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask,
-          start: int) -> None:
+def _open(
+    edges: EdgeIndex, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask, start: int
+) -> None:
     """Set up the edges to try from the node at `depth`; a filter is one try at the node itself."""
     code = steps[depth]
     node = space.node[depth]
@@ -152,8 +153,19 @@ def _meets(space: WalkSpace, sets: Ids, begin: int, size: int, before: int) -> b
 
 
 @compiled
-def reach(edges: EdgeIndex, space: WalkSpace, steps: Longs, num_steps: int, is_unary: Mask, start: int, distinct: bool,
-          hidden_code: int, hidden_end: int, hidden_group: Mask, limit: int) -> int:
+def reach(
+    edges: EdgeIndex,
+    space: WalkSpace,
+    steps: Longs,
+    num_steps: int,
+    is_unary: Mask,
+    start: int,
+    distinct: bool,
+    hidden_code: int,
+    hidden_end: int,
+    hidden_group: Mask,
+    limit: int,
+) -> int:
     """Ends of the line from `start` into space.ends, each once; returns how many (at most `limit`).
 
     Hidden: the edge `hidden_code` from start to hidden_end, also walked backwards (hidden_end = -1: none),

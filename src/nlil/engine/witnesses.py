@@ -176,8 +176,9 @@ class LineQuery:
             here = there
         return sum(c for c, _ in here.values()), sum(w for _, w in here.values())
 
-    def _add(self, frontier: dict[int, tuple[int, float]], before: tuple[int, ...], node: int, count: int,
-             weight: float) -> None:
+    def _add(
+        self, frontier: dict[int, tuple[int, float]], before: tuple[int, ...], node: int, count: int, weight: float
+    ) -> None:
         passed = self.filter_weight(node, len(before)) if self.allows(before, node) else 0.0
         if passed > 0.0:
             old_count, old_weight = frontier.get(node, (0, 0.0))

@@ -7,5 +7,17 @@ from .prediction import Answer, Predictor, predict
 from .protocol import evaluate
 from .ranking import Ranker, Ranks
 
-__all__ = ["Answer", "Calibration", "Candidates", "Metrics", "Predictor", "Ranker", "Ranks", "calibration_figures",
-           "evaluate", "fit_calibration", "predict", "scored_candidates"]
+__all__ = [
+    "Answer",
+    "Calibration",
+    "Candidates",
+    "Metrics",
+    "Predictor",
+    "Ranker",
+    "Ranks",
+    "calibration_figures",
+    "evaluate",
+    "fit_calibration",
+    "predict",
+    "scored_candidates",
+]

@@ -61,8 +61,9 @@ class Standing:
     weight: Longs  # (top,)
 
     @classmethod
-    def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts, relations: Relations | None = None
-           ) -> Standing:
+    def of(
+        cls, ranker: Ranker, target: int, facts: Facts, known: Facts, relations: Relations | None = None
+    ) -> Standing:
         """Of facts that are not in the base; what is `known` does not compete."""
         ends = (facts.subject.astype(np.int64), facts.object.astype(np.int64))
         size, n = len(facts), ranker.kb.num_entities
@@ -74,11 +75,22 @@ class Standing:
             answers = Answers.of(known, target, direction, n)
             kind, begin = int(layout.kind[6]), direction * size
             nothing = np.full(size, -1, np.int32)
-            extra = list(general_evidence(rest, ranker.kb, layout.code, ends[direction].astype(np.int32), nothing,
-                                          ranker.memory, relations))
+            extra = list(
+                general_evidence(
+                    rest, ranker.kb, layout.code, ends[direction].astype(np.int32), nothing, ranker.memory, relations
+                )
+            )
 
-            def one(space: ScoreSpace, i: int, layout: Plan = layout, answers: Answers = answers, kind: int = kind,
-                    begin: int = begin, direction: int = direction, extra: list[np.ndarray] = extra) -> None:
+            def one(
+                space: ScoreSpace,
+                i: int,
+                layout: Plan = layout,
+                answers: Answers = answers,
+                kind: int = kind,
+                begin: int = begin,
+                direction: int = direction,
+                extra: list[np.ndarray] = extra,
+            ) -> None:
                 a, q = int(ends[direction][i]), begin + i
                 touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, NO_LIMIT, extra[i], space)
                 sum_up(ranker.edges, layout, a, -1, False, space, touched)
@@ -90,8 +102,16 @@ class Standing:
                 counts[q, ends[1 - direction][i]] = True
 
             ranker.pool.map(one, range(size))
-        return cls(ends, np.tile(np.arange(size), 2), np.concatenate(ends[::-1]), total, strongest, allowed, counts,
-                   layout.weight[kind])
+        return cls(
+            ends,
+            np.tile(np.arange(size), 2),
+            np.concatenate(ends[::-1]),
+            total,
+            strongest,
+            allowed,
+            counts,
+            layout.weight[kind],
+        )
 
     def firing(self, rules: RuleSet, row: int, relations: Relations) -> Firing | None:
         """Where a rule fires; None where it does not fit the memory budget."""
@@ -139,8 +159,9 @@ class Tried(NamedTuple):
     unseen: Doubles
 
 
-def helpful(ranker: Ranker, relations: Relations, target: int, facts: Facts, known: Facts, tried: RuleSet, seed: int
-            ) -> Tried:
+def helpful(
+    ranker: Ranker, relations: Relations, target: int, facts: Facts, known: Facts, tried: RuleSet, seed: int
+) -> Tried:
     """The tried rules, best first, against facts of the target that are not in the base."""
     random = np.random.default_rng((seed, 7, target))
     if len(facts) > MOST_FACTS:
@@ -221,4 +242,3 @@ def _reciprocal_ranks(total, counts, low, high, query, candidate, more):
             i += 1
         result[q] = 1.0 / (above + (tied + 1) / 2)
     return result
-

@@ -60,8 +60,18 @@ class Asked:
     answer: Ids
 
     @classmethod
-    def of(cls, target: int, direction: int, rows: Longs, plan: Plan, rest: RuleSet, facts: Facts, known: Facts,
-           own: Mask, num_entities: int) -> Asked:
+    def of(
+        cls,
+        target: int,
+        direction: int,
+        rows: Longs,
+        plan: Plan,
+        rest: RuleSet,
+        facts: Facts,
+        known: Facts,
+        own: Mask,
+        num_entities: int,
+    ) -> Asked:
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
         hidden = np.where(own[rows], answer, -1).astype(np.int32)

@@ -62,16 +62,20 @@ class Calibration:
         return result
 
     def to_dict(self) -> dict[str, Any]:
-        maps = {str(arity): {"by_score": m.by_score, "by_rest": m.by_rest, "offset": m.offset}
-                for arity, m in sorted(self.maps.items())}
+        maps = {
+            str(arity): {"by_score": m.by_score, "by_rest": m.by_rest, "offset": m.offset}
+            for arity, m in sorted(self.maps.items())
+        }
         return {"kind": "beta", "num_candidates": self.num_candidates, "maps": maps}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
         if values["kind"] != "beta":
             raise ValueError(f"expected a calibration of kind beta, got {values['kind']!r}")
-        maps = {int(arity): CalibrationMap(*(float(m[key]) for key in ("by_score", "by_rest", "offset")))
-                for arity, m in values["maps"].items()}
+        maps = {
+            int(arity): CalibrationMap(*(float(m[key]) for key in ("by_score", "by_rest", "offset")))
+            for arity, m in values["maps"].items()
+        }
         if not all(min(m.by_score, m.by_rest) > 0 for m in maps.values()):
             raise ValueError("expected slopes above 0: only a rising map keeps the order of scores")
         return cls(maps, int(values["num_candidates"]))
@@ -81,8 +85,9 @@ def fit_calibration(candidates: Candidates) -> Calibration:
     """A map for each arity with at least LEAST_CANDIDATES candidates."""
     parts = {arity: candidates.of_arity(arity) for arity in (1, 2)}
     enough = {arity: part for arity, part in parts.items() if len(part) >= LEAST_CANDIDATES}
-    return Calibration({arity: fit_map(part.score, part.is_true) for arity, part in enough.items()},
-                       sum(map(len, enough.values())))
+    return Calibration(
+        {arity: fit_map(part.score, part.is_true) for arity, part in enough.items()}, sum(map(len, enough.values()))
+    )
 
 
 def fit_map(score: Doubles, is_true: Mask) -> CalibrationMap:
@@ -99,8 +104,13 @@ def fit_map(score: Doubles, is_true: Mask) -> CalibrationMap:
         entropy = np.logaddexp(0.0, z) - wanted * z
         return float(entropy.mean()), x.T @ (_sigmoid(z) - wanted) / len(z)
 
-    found = minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B",
-                     bounds=[(LEAST_SLOPE, None), (LEAST_SLOPE, None), (None, None)])
+    found = minimize(
+        loss,
+        np.array([1.0, 1.0, 0.0]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(LEAST_SLOPE, None), (LEAST_SLOPE, None), (None, None)],
+    )
     return CalibrationMap(*(float(value) for value in found.x))
 
 
@@ -162,21 +172,24 @@ def expected_calibration_error(probability: Doubles, is_true: Mask) -> float:
     return float(np.sum(table.count * np.abs(table.said - table.true)) / np.sum(table.count))
 
 
-def before_and_after(candidates: Candidates, calibration: Calibration | None,
-                     is_own_sample: bool = False) -> dict[str, Doubles]:
-    """"before": scores read as probabilities; "after": through the map, where there is one.
+def before_and_after(
+    candidates: Candidates, calibration: Calibration | None, is_own_sample: bool = False
+) -> dict[str, Doubles]:
+    """ "before": scores read as probabilities; "after": through the map, where there is one.
 
     `is_own_sample`: the map was fitted on these very candidates, so that "after" has to be cross-fitted.
     """
     stages = {"before": candidates.score}
     if calibration is not None and calibration.maps:
-        stages["after"] = (cross_fitted(candidates, calibration) if is_own_sample
-                           else calibration.probabilities(candidates))
+        stages["after"] = (
+            cross_fitted(candidates, calibration) if is_own_sample else calibration.probabilities(candidates)
+        )
     return stages
 
 
-def calibration_figures(candidates: Candidates, calibration: Calibration | None,
-                        is_own_sample: bool = False) -> dict[str, float | int]:
+def calibration_figures(
+    candidates: Candidates, calibration: Calibration | None, is_own_sample: bool = False
+) -> dict[str, float | int]:
     """brier_ and ece_, each _before and, where there is a map, _after (see `before_and_after`).
 
     calibration_candidates: what was counted; calibration_answers: the share of the queries' answers among it.

@@ -59,8 +59,17 @@ class Candidates:
         return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.fact[mine], self.num_answers)
 
 
-def scored_candidates(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, *, seed: int = 0,
-                      threads: int = 0, memory: int = 2**30, progress: Progress = silent) -> Candidates:
+def scored_candidates(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    splits: Splits,
+    split: str,
+    *,
+    seed: int = 0,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> Candidates:
     """The candidates of the valid or test facts whose predicate is a target of the rules; none for train.
 
     Training facts are what rules were counted on: their scores say nothing about facts not seen.
@@ -112,9 +121,15 @@ class _Sampler:
         facts = self.facts[~self.facts.is_unary]
         if not len(facts):
             return
-        queries = np.unique(np.concatenate([
-            np.stack((facts.predicate, np.full(len(facts), direction), end), axis=1)
-            for direction, end in enumerate((facts.subject, facts.object))]), axis=0)
+        queries = np.unique(
+            np.concatenate(
+                [
+                    np.stack((facts.predicate, np.full(len(facts), direction), end), axis=1)
+                    for direction, end in enumerate((facts.subject, facts.object))
+                ]
+            ),
+            axis=0,
+        )
         queries = queries[self.some(len(queries))]
         ranker = Ranker(self.rules, self.kb, self.threads, self.memory)
         groups = np.unique(queries[:, :2], axis=0)
@@ -133,8 +148,9 @@ class _Sampler:
         def run(space: ScoreSpace, task: tuple[Ids, list[np.ndarray]]) -> list[Scored]:
             found = []
             for a, more in zip(*task):
-                score_query(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, ranker.strongest_only, more,
-                            space)
+                score_query(
+                    ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, ranker.strongest_only, more, space
+                )
                 space.total[known.to(int(a))] = 0
                 if graph_of is not None:
                     space.total[graph_of != graph_of[a]] = 0
@@ -143,16 +159,23 @@ class _Sampler:
                 found.append((space.total[best], np.isin(best, answers.to(int(a))), self.number(target, *ends)))
             return found
 
-        tasks = [(asked[i : i + BLOCK], [next(extra) for _ in asked[i : i + BLOCK]])
-                 for i in range(0, len(asked), BLOCK)]
+        tasks = [
+            (asked[i : i + BLOCK], [next(extra) for _ in asked[i : i + BLOCK]]) for i in range(0, len(asked), BLOCK)
+        ]
         return [scored for block in ranker.pool.map(run, tasks) for scored in block]
 
     def classes(self) -> Iterator[Scored]:
         facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]
         if not len(facts):
             return
-        classes = np.array([self.kb.predicate_id(p) for p in self.rules.targets
-                            if p in self.kb.predicates and self.kb.predicate_id(p) in self.kb.classes], np.int32)
+        classes = np.array(
+            [
+                self.kb.predicate_id(p)
+                for p in self.rules.targets
+                if p in self.kb.predicates and self.kb.predicate_id(p) in self.kb.classes
+            ],
+            np.int32,
+        )
         objects = np.unique(facts.subject)
         objects = objects[self.some(len(objects))]
         evidence = MemberScorer(self.rules, self.kb, classes, self.threads, self.memory).evidence(objects)
@@ -168,8 +191,7 @@ class _Sampler:
         held = np.zeros((len(objects), len(classes)), bool)
         mine = facts[np.isin(facts.subject, objects) & np.isin(facts.predicate, classes)]
         order = np.argsort(classes)
-        held[np.searchsorted(objects, mine.subject),
-             order[np.searchsorted(classes[order], mine.predicate)]] = True
+        held[np.searchsorted(objects, mine.subject), order[np.searchsorted(classes[order], mine.predicate)]] = True
         return held
 
     def members(self) -> Iterator[Scored]:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from .device_ranking import DeviceRanker
 
 
-def exclude(total: Tensor, known: Tensor, excluded: Tensor, owner: Tensor, pointer: Tensor, code: Tensor,
-            neighbour: Tensor) -> Tensor:
+def exclude(
+    total: Tensor, known: Tensor, excluded: Tensor, owner: Tensor, pointer: Tensor, code: Tensor, neighbour: Tensor
+) -> Tensor:
     """total[i, b] = 0 wherever an edge from known[i] to b has a code that excluded[owner[i]] marks; changes `total`.
 
     (pointer, code, neighbour) are the edges of every entity.

@@ -137,8 +137,10 @@ class _Rules:
         self._kinds(plans[0])
         n, put = ranker.num_entities, ranker.put
         num_items = ranker.num_items + ranker.num_codes
-        item = [np.concatenate((i * num_items + p.item, i * num_items + ranker.num_items + p.half_code))
-                for i, p in enumerate(plans)]
+        item = [
+            np.concatenate((i * num_items + p.item, i * num_items + ranker.num_items + p.half_code))
+            for i, p in enumerate(plans)
+        ]
         order = [np.argsort(keys, kind="stable") for keys in item]
         self.item_key = put(np.concatenate([keys[o] for keys, o in zip(item, order)]))
         candidate = [np.concatenate((p.item_candidate, p.half_candidate))[o] for p, o in zip(plans, order)]
@@ -215,8 +217,9 @@ class _Rules:
             forward_kind[some].contiguous(), self.candidate, self.candidate_evidence,
             slots, r.num_entities, TOP=self.top, KINDS=len(self.weight), BLOCK=BLOCK, num_warps=1,
         )  # fmt: skip
-        prior = self.prior[owner] if self.prior is not None else r.put(
-            np.stack([self.groups[g].plan.prior for g in group]))
+        prior = (
+            self.prior[owner] if self.prior is not None else r.put(np.stack([self.groups[g].plan.prior for g in group]))
+        )
         base = r.put(np.array([self.back_prior[g][a] for g, a in zip(group, query)]))[:, None]
         if strongest_only:
             total = torch.maximum(torch.maximum(slots[:, 0, :, 0], prior), base)
@@ -269,26 +272,54 @@ class _Rules:
                 if used <= len(buffer):
                     break
                 buffer = np.zeros(2 * used, np.int64)
-            return (np.repeat(mine, len(rules)), pointer, np.tile(plan.chain_evidence[rules], len(mine)),
-                    np.tile(plan.chain_length[rules] == 1, len(mine)), buffer[:used])
+            return (
+                np.repeat(mine, len(rules)),
+                pointer,
+                np.tile(plan.chain_evidence[rules], len(mine)),
+                np.tile(plan.chain_length[rules] == 1, len(mine)),
+                buffer[:used],
+            )
 
         parts = cpu.pool.map(run, tasks)
         shift = np.cumsum([0] + [len(p[4]) for p in parts])
-        columns = ([p[0] for p in parts], [p[1][:-1] + s for p, s in zip(parts, shift)],
-                   [p[1][1:] + s for p, s in zip(parts, shift)], *([p[i] for p in parts] for i in (2, 3, 4)))
+        columns = (
+            [p[0] for p in parts],
+            [p[1][:-1] + s for p, s in zip(parts, shift)],
+            [p[1][1:] + s for p, s in zip(parts, shift)],
+            *([p[i] for p in parts] for i in (2, 3, 4)),
+        )
         return tuple(np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
 
 
 @compiled
-def _collect(edges: EdgeIndex, walk: WalkSpace, plan: Plan, rules: Longs, is_unary: np.ndarray, query: Longs,
-             pointer: Longs, buffer: Longs) -> int:
+def _collect(
+    edges: EdgeIndex,
+    walk: WalkSpace,
+    plan: Plan,
+    rules: Longs,
+    is_unary: np.ndarray,
+    query: Longs,
+    pointer: Longs,
+    buffer: Longs,
+) -> int:
     """Ends of each (query, rule) one after the other; returns how many there are (they may not fit)."""
     no_group = np.zeros(len(is_unary), np.bool_)
     used, row = 0, 0
     for a in query:
         for rule in rules:
-            found = reach(edges, walk, plan.chain_steps[rule], plan.chain_length[rule], is_unary, a,
-                          plan.chain_distinct[rule], plan.code, -1, no_group, NO_LIMIT)
+            found = reach(
+                edges,
+                walk,
+                plan.chain_steps[rule],
+                plan.chain_length[rule],
+                is_unary,
+                a,
+                plan.chain_distinct[rule],
+                plan.code,
+                -1,
+                no_group,
+                NO_LIMIT,
+            )
             if used + found <= len(buffer):
                 buffer[used : used + found] = walk.ends[:found]
             used += found

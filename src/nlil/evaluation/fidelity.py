@@ -70,21 +70,37 @@ class Fidelity:
         return "  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  ({self.num_objects} objects)"
 
 
-def measure_fidelity(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, world: KnowledgeBase,
-                     asked: TargetScores, held_out: str, threads: int = 0, memory: int = 2**30,
-                     progress: Progress = silent) -> Fidelity:
+def measure_fidelity(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    trained: TargetScores,
+    world: KnowledgeBase,
+    asked: TargetScores,
+    held_out: str,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> Fidelity:
     """`rules` were learned from the objects `trained` of `kb`, and are asked about the objects `asked` of `world`."""
     temperature = _temperature(rules, kb.crisp, trained, threads, memory)
     world = world.crisp
     evidence = MemberScorer(rules, world, asked.classes, threads, memory).evidence(asked.entities, progress)
     said, rules_say = asked.dense(), np.exp(_log_softmax(evidence, temperature))
     rank = class_ranks(evidence, asked.top.astype(np.int64))
-    values = {**recall_figures(rank), "cross_entropy": _cross_entropy(said, evidence, temperature),
-              "entropy": float(-(asked.share * np.log(asked.share)).sum() / max(len(asked), 1))}
+    values = {
+        **recall_figures(rank),
+        "cross_entropy": _cross_entropy(said, evidence, temperature),
+        "entropy": float(-(asked.share * np.log(asked.share)).sum() / max(len(asked), 1)),
+    }
     row, truth = _truths(world, asked)
     true_class = dict(zip(row.tolist(), truth.tolist()))
     return Fidelity(
-        held_out, len(asked), len(trained), values, temperature, len(row),
+        held_out,
+        len(asked),
+        len(trained),
+        values,
+        temperature,
+        len(row),
         _accuracy(row, truth, evidence, said, asked.classes),
         _per_class(rank, asked, world),
         *_disagreements(world, asked, said, rules_say, evidence.argmax(axis=1), true_class),
@@ -110,8 +126,11 @@ def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threa
     some = trained.take(chosen)
     evidence = MemberScorer(rules, kb, some.classes, threads, memory).evidence(some.entities)
     said = some.dense()
-    found = minimize_scalar(lambda log: _cross_entropy(said, evidence, float(np.exp(log))),
-                            bounds=tuple(np.log(TEMPERATURES)), method="bounded")
+    found = minimize_scalar(
+        lambda log: _cross_entropy(said, evidence, float(np.exp(log))),
+        bounds=tuple(np.log(TEMPERATURES)),
+        method="bounded",
+    )
     return float(np.exp(found.x))
 
 
@@ -133,8 +152,10 @@ def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: I
     position[classes] = np.arange(len(classes))
     answer = position[truth]
     known = answer >= 0
-    ranks = {"classifier": score_ranks(said[row[known]], answer[known]),
-             "rules": class_ranks(evidence[row[known]], answer[known])}
+    ranks = {
+        "classifier": score_ranks(said[row[known]], answer[known]),
+        "rules": class_ranks(evidence[row[known]], answer[known]),
+    }
     return {who: float((rank <= 1).sum() / len(row)) for who, rank in ranks.items()}
 
 
@@ -142,12 +163,20 @@ def _per_class(rank: Doubles, asked: TargetScores, kb: KnowledgeBase) -> dict[st
     """r@k among the objects that the classifier puts into a class, the most frequent class first."""
     count = np.bincount(asked.top, minlength=len(asked.classes))
     order = [c for c in np.argsort(-count, kind="stable") if count[c]]
-    return {kb.predicates[asked.classes[c]].name: {**recall_figures(rank[asked.top == c]), "num_objects": int(count[c])}
-            for c in order}
+    return {
+        kb.predicates[asked.classes[c]].name: {**recall_figures(rank[asked.top == c]), "num_objects": int(count[c])}
+        for c in order
+    }
 
 
-def _disagreements(kb: KnowledgeBase, asked: TargetScores, said: Doubles, rules_say: Doubles, rules_top: Longs,
-                   truth: Mapping[int, int]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+def _disagreements(
+    kb: KnowledgeBase,
+    asked: TargetScores,
+    said: Doubles,
+    rules_say: Doubles,
+    rules_top: Longs,
+    truth: Mapping[int, int],
+) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """The most frequent pairs, and the objects that are farthest apart."""
     from collections import Counter
 
@@ -162,9 +191,16 @@ def _disagreements(kb: KnowledgeBase, asked: TargetScores, said: Doubles, rules_
     pairs = tuple({"classifier": a, "rules": b, "truth": t, "count": n} for (a, b, t), n in order[:SHOWN])
     distance = 0.5 * np.abs(said - rules_say).sum(axis=1)
     far = apart[np.argsort(-distance[apart], kind="stable")[:SHOWN]]
-    objects = tuple({
-        "object": kb.entities.name(int(asked.entities[i])), "distance": float(distance[i]),
-        "classifier": names[asked.top[i]], "classifier_score": float(said[i, asked.top[i]]),
-        "rules": names[rules_top[i]], "rules_score": float(rules_say[i, rules_top[i]]), "truth": true_name(int(i)),
-    } for i in far)
+    objects = tuple(
+        {
+            "object": kb.entities.name(int(asked.entities[i])),
+            "distance": float(distance[i]),
+            "classifier": names[asked.top[i]],
+            "classifier_score": float(said[i, asked.top[i]]),
+            "rules": names[rules_top[i]],
+            "rules_score": float(rules_say[i, rules_top[i]]),
+            "truth": true_name(int(i)),
+        }
+        for i in far
+    )
     return pairs, objects

@@ -66,8 +66,10 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids)
     needed = np.unique(np.concatenate([circle.needed for circle in circles]))
     num_rules = int(np.bincount(rules.head[confident], minlength=len(rules.predicates))[needed].sum())
     if num_rules > MAX_RULES:
-        note = (f"fixpoints not judged: {num_rules:,} confident rules take part in recursion, at most {MAX_RULES:,} "
-                "are followed; learn fewer, for example with --set constants=off or --set top_rules=20")
+        note = (
+            f"fixpoints not judged: {num_rules:,} confident rules take part in recursion, at most {MAX_RULES:,} "
+            "are followed; learn fewer, for example with --set constants=off or --set top_rules=20"
+        )
         return Judged({}, {}, (note,))
     totals = np.zeros(3, np.int64)
     per_predicate: dict[str, dict[str, float]] = {}

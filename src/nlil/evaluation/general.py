@@ -24,8 +24,15 @@ FEW = 64
 """With fewer queries than one for so many entities, the pairs of all entities are not worth looking at."""
 
 
-def general_evidence(rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids, memory: int,
-                     relations: Relations | None = None) -> Iterator[np.ndarray]:
+def general_evidence(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    code: int,
+    known: Ids,
+    hidden: Ids,
+    memory: int,
+    relations: Relations | None = None,
+) -> Iterator[np.ndarray]:
     """For each query in order its firings; a rule that holds to degree v counts with v times its weight.
 
     `code` is the step code of the queries' target and direction. A query whose own fact (known, hidden) is
@@ -74,8 +81,9 @@ def _own_facts(kb: KnowledgeBase, code: int, known: Ids, hidden: Ids) -> Longs:
     return np.where(found, rows[place], -1)
 
 
-def _firings(rules: RuleSet, evaluator: Evaluator, relations: Relations | None, direction: int, known: Longs
-             ) -> list[np.ndarray]:
+def _firings(
+    rules: RuleSet, evaluator: Evaluator, relations: Relations | None, direction: int, known: Longs
+) -> list[np.ndarray]:
     """For each known entity (candidate, evidence) of all that fires, rule by rule."""
     parts: list[tuple[Longs, Longs, Longs]] = []
     for row, weight in enumerate(rules.weights):

@@ -41,13 +41,15 @@ def _mark(edges, first, steps, length, distinct, column, is_unary, entities, hid
         for k in range(edges.node_code_pointer[x], edges.node_code_pointer[x + 1]):
             code = edges.node_code[k]
             for s in range(first[code], first[code + 1]):
-                out[i, column[s]] = reach(edges, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1,
-                                          hidden_group, 1) > 0
+                out[i, column[s]] = (
+                    reach(edges, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1, hidden_group, 1) > 0
+                )
         for k in range(edges.unary_pointer[x], edges.unary_pointer[x + 1]):
             code = 2 * edges.unary_predicate[k]
             for s in range(first[code], first[code + 1]):
-                out[i, column[s]] = reach(edges, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1,
-                                          hidden_group, 1) > 0
+                out[i, column[s]] = (
+                    reach(edges, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1, hidden_group, 1) > 0
+                )
 
 
 class Literals:
@@ -59,8 +61,11 @@ class Literals:
         for rule in rules:
             for statement in statements(rule.body):
                 self.column.setdefault((statement, rule.distinct), len(self.column))
-        lines = [(tuple(kb.code(step) for step in s.steps), distinct, column)
-                 for (s, distinct), column in self.column.items() if s.start == X]
+        lines = [
+            (tuple(kb.code(step) for step in s.steps), distinct, column)
+            for (s, distinct), column in self.column.items()
+            if s.start == X
+        ]
         lines.sort()
         self.width = max((len(steps) for steps, _, _ in lines), default=1)
         self.steps = np.full((len(lines), self.width), NO_STEP, np.int64)
@@ -70,8 +75,9 @@ class Literals:
         self.distinct = np.array([distinct for _, distinct, _ in lines], np.bool_)
         self.line_column = np.array([column for _, _, column in lines], np.int64)
         self.first = offsets(self.steps[:, 0].astype(np.int32), edges.num_codes)
-        self.sets = [(kb.predicate_id(s.steps[0].predicate), column) for (s, _), column in self.column.items()
-                     if s.start != X]
+        self.sets = [
+            (kb.predicate_id(s.steps[0].predicate), column) for (s, _), column in self.column.items() if s.start != X
+        ]
 
     def blocks(self, entities: Ids, hidden_group: np.ndarray, pool: Pool[WalkSpace]) -> Iterator[tuple[slice, list]]:
         """(entities of the block, for each rule whether it holds), block after block."""
@@ -80,8 +86,19 @@ class Literals:
         def run(walk: WalkSpace, begin: int) -> tuple[slice, list]:
             some = entities[begin : begin + BLOCK]
             held = np.zeros((len(some), len(self.column)), np.bool_)
-            _mark(self.edges, self.first, self.steps, self.length, self.distinct, self.line_column, self.is_unary,
-                  some, hidden_group, walk, held)
+            _mark(
+                self.edges,
+                self.first,
+                self.steps,
+                self.length,
+                self.distinct,
+                self.line_column,
+                self.is_unary,
+                some,
+                hidden_group,
+                walk,
+                held,
+            )
             place = slice(begin, begin + len(some))
             for (_, column), present in zip(self.sets, in_graph):
                 held[:, column] = present[place]

@@ -81,8 +81,9 @@ def walkable(rules: RuleSet) -> Mask:
 def _fires(edges, plan, body, is_unary, x, hidden_group, walk):
     end = plan.end[body]
     limit = 1 if end < 0 else NO_LIMIT
-    found = reach(edges, walk, plan.steps[body], plan.length[body], is_unary, x, plan.distinct[body], -1, -1,
-                  hidden_group, limit)
+    found = reach(
+        edges, walk, plan.steps[body], plan.length[body], is_unary, x, plan.distinct[body], -1, -1, hidden_group, limit
+    )
     if end < 0:
         return found > 0
     for i in range(found):
@@ -165,8 +166,18 @@ class MemberScorer:
         def run(walk: WalkSpace, begin: int) -> Longs:
             some = entities[begin : begin + BLOCK]
             total = np.zeros((len(some), len(self.targets)), np.int64)
-            _score_entities(self.edges, self.plan, self.is_unary, some, hidden, self.top, walk, extra,
-                            pointer[begin : begin + len(some) + 1], total)
+            _score_entities(
+                self.edges,
+                self.plan,
+                self.is_unary,
+                some,
+                hidden,
+                self.top,
+                walk,
+                extra,
+                pointer[begin : begin + len(some) + 1],
+                total,
+            )
             return total
 
         parts = self.pool.map(run, range(0, len(entities), BLOCK), "score", progress)

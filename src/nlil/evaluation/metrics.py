@@ -88,8 +88,9 @@ def recall_figures(rank: Doubles, related: Mask | None = None) -> dict[str, floa
     0.5
     """
     parts = {"": rank} if related is None else {"": rank, "_related": rank[related], "_unrelated": rank[~related]}
-    return {f"r@{k}{ending}": _mean(some <= k) for ending, some in parts.items() if len(some) or not ending
-            for k in (1, 5)}
+    return {
+        f"r@{k}{ending}": _mean(some <= k) for ending, some in parts.items() if len(some) or not ending for k in (1, 5)
+    }
 
 
 def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[str, float]:

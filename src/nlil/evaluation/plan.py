@@ -231,8 +231,11 @@ def _that_count(rules: RuleSet, parts: Shapes, direction: int) -> Shapes:
     def constant(rows: Longs, any_body: int) -> Longs:
         return rows[np.where(rules.fixed[rows] == answers, counts[2 + any_body], counts[4 + any_body])]
 
-    return parts._replace(chain=parts.chain[np.where(one_step, counts[0], counts[1])],
-                          anchored=constant(parts.anchored, 0), half=constant(parts.half, 1))
+    return parts._replace(
+        chain=parts.chain[np.where(one_step, counts[0], counts[1])],
+        anchored=constant(parts.anchored, 0),
+        half=constant(parts.half, 1),
+    )
 
 
 def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:

@@ -34,8 +34,13 @@ class Answer:
     """What the score means for a fact not seen before; None without a calibration."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"entity": self.entity, "label": self.label, "score": self.score, "probability": self.probability,
-                "known": self.known}
+        return {
+            "entity": self.entity,
+            "label": self.label,
+            "score": self.score,
+            "probability": self.probability,
+            "known": self.known,
+        }
 
 
 class Answers(list[Answer]):
@@ -57,8 +62,15 @@ class Answers(list[Answer]):
 class Predictor:
     """Answers queries over one base; keep it for many queries."""
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, known: Facts | None = None, threads: int = 1,
-                 memory: int = 2**30, calibration: Calibration | None = None) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        kb: KnowledgeBase,
+        known: Facts | None = None,
+        threads: int = 1,
+        memory: int = 2**30,
+        calibration: Calibration | None = None,
+    ) -> None:
         self.rules, self.kb, self.threads, self.memory = bind(rules, kb).rules, kb, threads, memory
         self.known = kb.facts if known is None else known
         self.calibration = calibration or Calibration({})
@@ -105,8 +117,10 @@ class Predictor:
             best = np.lexsort((np.arange(len(evidence)), -evidence))[:top]
             best = best[evidence[best] > 0]
         names, scores, is_known = self.kb.entities.names(best), score(evidence[best]), np.isin(best, known)
-        return [Answer(name, self.kb.label(name), float(s), bool(k), self.calibration.probability(float(s), arity))
-                for name, s, k in zip(names, scores, is_known)]
+        return [
+            Answer(name, self.kb.label(name), float(s), bool(k), self.calibration.probability(float(s), arity))
+            for name, s, k in zip(names, scores, is_known)
+        ]
 
     def resolve(self, query: Query) -> Predicate:
         """The predicate of the query, by name and number of arguments."""
@@ -115,7 +129,14 @@ class Predictor:
         return predicate
 
 
-def predict(rules: RuleSet, kb: KnowledgeBase, query: str | Query, top: int = 10, known: Facts | None = None,
-            threads: int = 1, memory: int = 2**30) -> Answers:
+def predict(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    query: str | Query,
+    top: int = 10,
+    known: Facts | None = None,
+    threads: int = 1,
+    memory: int = 2**30,
+) -> Answers:
     """The best answers of one query."""
     return Predictor(rules, kb, known, threads, memory).predict(query, top)

@@ -23,9 +23,19 @@ from .ranking import Ranker, Ranks
 from .triples import classify_triples
 
 
-def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits | None = None, split: str = "test",
-             targets: Sequence[Predicate] | None = None, threads: int = 0, memory: int = 2**30, device: str = "cpu",
-             progress: Progress = silent) -> Metrics:
+def evaluate(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    facts: Facts,
+    *,
+    splits: Splits | None = None,
+    split: str = "test",
+    targets: Sequence[Predicate] | None = None,
+    threads: int = 0,
+    memory: int = 2**30,
+    device: str = "cpu",
+    progress: Progress = silent,
+) -> Metrics:
     """Every fact whose predicate is a target counts, whether rules reach it or not.
 
     Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own
@@ -36,9 +46,11 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
     started = time.perf_counter()
     bound = bind(rules, kb)
     rules = bound.rules
-    notes = [f"{count} rules left out: {what} unknown in this data"
-             for count, what in ((bound.unknown_constant, "a constant"), (bound.unknown_predicate, "a predicate"))
-             if count]
+    notes = [
+        f"{count} rules left out: {what} unknown in this data"
+        for count, what in ((bound.unknown_constant, "a constant"), (bound.unknown_predicate, "a predicate"))
+        if count
+    ]
     if bound.unknown_exclusion:
         notes.append(f"{bound.unknown_exclusion} exclusions left out: a predicate unknown in this data")
     known = (splits.all() if splits is not None else facts) + kb.facts
@@ -67,20 +79,31 @@ def evaluate(rules: RuleSet, kb: KnowledgeBase, facts: Facts, *, splits: Splits 
         for name, figures in told.per_predicate.items():
             per_predicate[name] = {**per_predicate.get(name, {"num_queries": 0}), **figures}
         notes += told.notes
-    return Metrics(values, per_predicate, num_queries, len(rules), time.perf_counter() - started, peak_memory_mb(),
-                   tuple(notes))
+    return Metrics(
+        values, per_predicate, num_queries, len(rules), time.perf_counter() - started, peak_memory_mb(), tuple(notes)
+    )
 
 
 Part = tuple[dict[str, float], dict[str, dict[str, float]], int]
 
 
-def _binary(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
-            memory: int, device: str, progress: Progress) -> Part:
+def _binary(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    facts: Facts,
+    known: Facts,
+    targets: list[int],
+    threads: int,
+    memory: int,
+    device: str,
+    progress: Progress,
+) -> Part:
     facts = facts[~facts.is_unary]
     if not len(facts):
         return {}, {}, 0
-    return binary_figures(Ranker(rules, kb, threads, memory, device).rank(facts, known, hide=True, progress=progress),
-                          facts, kb)
+    return binary_figures(
+        Ranker(rules, kb, threads, memory, device).rank(facts, known, hide=True, progress=progress), facts, kb
+    )
 
 
 def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
@@ -93,8 +116,17 @@ def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
     return rank_figures(ranks), by_predicate, len(ranks.fact)
 
 
-def _classes(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
-             memory: int, device: str, progress: Progress) -> Part:
+def _classes(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    facts: Facts,
+    known: Facts,
+    targets: list[int],
+    threads: int,
+    memory: int,
+    device: str,
+    progress: Progress,
+) -> Part:
     classes = np.array([t for t in targets if t in kb.classes], np.int32)
     facts = facts[np.isin(facts.predicate, classes)]
     if not len(facts):
@@ -123,8 +155,17 @@ def has_relation(kb: KnowledgeBase) -> Mask:
     return related
 
 
-def _members(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts, targets: list[int], threads: int,
-             memory: int, device: str, progress: Progress) -> Part:
+def _members(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    facts: Facts,
+    known: Facts,
+    targets: list[int],
+    threads: int,
+    memory: int,
+    device: str,
+    progress: Progress,
+) -> Part:
     def evidence_of(target: int, entities: Ids) -> Longs:
         scorer = MemberScorer(rules, kb, np.array([target], np.int32), threads, memory)
         return scorer.evidence(entities, progress)[:, 0]

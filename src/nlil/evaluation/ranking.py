@@ -71,8 +71,9 @@ class Ranks:
 class Ranker:
     """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`."""
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30,
-                 device: str = "cpu") -> None:
+    def __init__(
+        self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30, device: str = "cpu"
+    ) -> None:
         self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
         if device != "auto":
             resolve_device(device)  # who asks for one that is not there learns it now
@@ -209,14 +210,17 @@ class Ranker:
         for _, some in groupby(zip(number, groups), lambda pair: pair[0]):
             batch = [group for _, group in some]
             plans = self._plans(batch)
-            found = self.pool.map(lambda _, pair: Asked.of(*pair[0], *pair[1], facts, known, own, self.kb.num_entities),
-                                  list(zip(batch, plans)))
+            found = self.pool.map(
+                lambda _, pair: Asked.of(*pair[0], *pair[1], facts, known, own, self.kb.num_entities),
+                list(zip(batch, plans)),
+            )
             yield [asked for asked in found if not len(asked.rest)]
             yield from ([asked] for asked in found if len(asked.rest))
 
     def tasks(self, asked: Asked) -> Iterator[Task]:
-        extra = general_evidence(asked.rest, self.kb, asked.plan.code, asked.query, asked.hidden, self.memory,
-                                 self.relations)
+        extra = general_evidence(
+            asked.rest, self.kb, asked.plan.code, asked.query, asked.hidden, self.memory, self.relations
+        )
         step = max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
         for low in range(0, len(asked.query), step):
             high = min(low + step, len(asked.query))
@@ -228,9 +232,23 @@ class Ranker:
         extra_pointer = np.cumsum([0] + [len(rows) for rows in task.extra])
         pointer = asked.pointer[task.low : task.high + 1]
         known = asked.answers
-        walked = score_block(self.edges, asked.plan, self.is_unary, asked.query[some], asked.hidden[some], self.top,
-                             self.strongest_only, np.concatenate(task.extra), extra_pointer, asked.answer, pointer,
-                             known.answer, known.pointer, space, totals)
+        walked = score_block(
+            self.edges,
+            asked.plan,
+            self.is_unary,
+            asked.query[some],
+            asked.hidden[some],
+            self.top,
+            self.strongest_only,
+            np.concatenate(task.extra),
+            extra_pointer,
+            asked.answer,
+            pointer,
+            known.answer,
+            known.pointer,
+            space,
+            totals,
+        )
         query = np.repeat(np.arange(task.high - task.low), np.diff(pointer))
         answer = asked.answer[pointer[0] : pointer[-1]]
         low, high = tie_bounds(totals[query, answer])
@@ -239,16 +257,41 @@ class Ranker:
 
 
 @compiled
-def score_block(edges, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, answer, pointer,
-                known_answer, known_pointer, space, totals):
+def score_block(
+    edges,
+    plan,
+    is_unary,
+    query,
+    hidden,
+    top,
+    strongest_only,
+    extra,
+    extra_pointer,
+    answer,
+    pointer,
+    known_answer,
+    known_pointer,
+    space,
+    totals,
+):
     """Totals that rank the answers of every query as the whole totals would; which needed long chains for it."""
     walked = np.zeros(len(query), np.int64)
     for i in range(len(query)):
         a = query[i]
         touched, walked[i] = score_until_settled(
-            edges, plan, is_unary, a, hidden[i], 1 if strongest_only else top, strongest_only,
-            extra[extra_pointer[i] : extra_pointer[i + 1]], answer[pointer[i] : pointer[i + 1]],
-            known_answer[known_pointer[a] : known_pointer[a + 1]], plan.weight[plan.kind[1]], space)
+            edges,
+            plan,
+            is_unary,
+            a,
+            hidden[i],
+            1 if strongest_only else top,
+            strongest_only,
+            extra[extra_pointer[i] : extra_pointer[i + 1]],
+            answer[pointer[i] : pointer[i + 1]],
+            known_answer[known_pointer[a] : known_pointer[a + 1]],
+            plan.weight[plan.kind[1]],
+            space,
+        )
         totals[i] = space.total
         clear(space, touched)
     return walked
@@ -261,7 +304,8 @@ def count_block(totals, row, answer, query, known_pointer, known_answer, low, hi
     for i in range(len(answer)):
         a = query[row[i]]
         result[0, i], result[1, i] = count_ranks(
-            totals[row[i]], answer[i], known_answer[known_pointer[a] : known_pointer[a + 1]], low[i], high[i])
+            totals[row[i]], answer[i], known_answer[known_pointer[a] : known_pointer[a + 1]], low[i], high[i]
+        )
     return result
 
 

@@ -16,8 +16,13 @@ SURE = 1.96
 """Standard errors of a 95 % interval."""
 
 
-def plot_reliability(candidates: Candidates, calibration: Calibration | None, path: str | Path, title: str = "",
-                     is_own_sample: bool = False) -> Path:
+def plot_reliability(
+    candidates: Candidates,
+    calibration: Calibration | None,
+    path: str | Path,
+    title: str = "",
+    is_own_sample: bool = False,
+) -> Path:
     """A PNG: the true share of each bin against its mean probability, and below it how many candidates it has.
 
     A bar is the 95 % interval of a share: a bin of three candidates says little, and looks so.
@@ -39,8 +44,18 @@ def plot_reliability(candidates: Candidates, calibration: Calibration | None, pa
         name, colour = LOOKS[stage]
         table = reliability(values, candidates.is_true)
         error = expected_calibration_error(values, candidates.is_true)
-        shares.errorbar(table.said, table.true, yerr=interval(table), color=colour, linewidth=0, elinewidth=1.2,
-                        capsize=2, marker="o", markersize=5, label=f"{name}, ECE {error:.3f}".replace(" 0.", " ."))
+        shares.errorbar(
+            table.said,
+            table.true,
+            yerr=interval(table),
+            color=colour,
+            linewidth=0,
+            elinewidth=1.2,
+            capsize=2,
+            marker="o",
+            markersize=5,
+            label=f"{name}, ECE {error:.3f}".replace(" 0.", " ."),
+        )
         number = np.histogram(values, edges)[0]
         counts.stairs(number, edges, color=colour, fill=True, alpha=0.25)
         counts.stairs(number, edges, color=colour)

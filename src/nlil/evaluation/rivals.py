@@ -50,13 +50,16 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
             result[:, i] = mine, best if total[best] >= 0 else NOBODY, max(total[best], 0)
         return result
 
-    tasks = [(query[i : i + BLOCK], answer[i : i + BLOCK], [next(extra) for _ in query[i : i + BLOCK]])
-             for i in range(0, len(query), BLOCK)]
+    tasks = [
+        (query[i : i + BLOCK], answer[i : i + BLOCK], [next(extra) for _ in query[i : i + BLOCK]])
+        for i in range(0, len(query), BLOCK)
+    ]
     return Rivals(*np.concatenate([np.zeros((3, 0), np.int64), *ranker.pool.map(run, tasks)], axis=1))
 
 
-def rival_classes(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, memory: int,
-                  progress: Progress = silent) -> Rivals:
+def rival_classes(
+    scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, memory: int, progress: Progress = silent
+) -> Rivals:
     """For class facts whose predicate is a target of the scorer: the best other class that the object has not."""
     position = np.full(kb.num_predicates, -1, np.int64)
     position[scorer.targets] = np.arange(len(scorer.targets))

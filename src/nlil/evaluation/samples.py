@@ -44,12 +44,18 @@ class Sample:
     def empty(cls, fact: np.ndarray, candidates: int, slots: tuple[int, ...]) -> Sample:
         """To be filled in; `slots`: (entities, kinds, places)."""
         shape = len(fact), candidates
-        return cls(np.zeros((*shape, *slots[1:]), np.float32), np.zeros(shape), np.zeros(shape, bool), fact,
-                   np.zeros(len(fact), np.int64))
+        return cls(
+            np.zeros((*shape, *slots[1:]), np.float32),
+            np.zeros(shape),
+            np.zeros(shape, bool),
+            fact,
+            np.zeros(len(fact), np.int64),
+        )
 
     def part(self, chosen: Mask) -> Sample:
-        return Sample(self.strongest[chosen], self.prior[chosen], self.real[chosen], self.fact[chosen],
-                      self.unproposed[chosen])
+        return Sample(
+            self.strongest[chosen], self.prior[chosen], self.real[chosen], self.fact[chosen], self.unproposed[chosen]
+        )
 
     def blocks(self) -> list[tuple[int, int]]:
         return query_blocks(len(self.fact))
@@ -65,8 +71,9 @@ class Sample:
         result, weight = np.empty(len(self.fact)), weights(weighing, self.strongest.shape[3])
 
         def rank(_: None, some: tuple[int, int]) -> None:
-            _reciprocal_ranks(self.strongest, self.prior, self.real, self.unproposed, weight, weighing[-1, 0], *some,
-                              result)
+            _reciprocal_ranks(
+                self.strongest, self.prior, self.real, self.unproposed, weight, weighing[-1, 0], *some, result
+            )
 
         Pool(lambda: None, threads).map(rank, self.blocks())
         return result
@@ -188,14 +195,47 @@ def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sa
     extra_pointer = np.cumsum([0] + [len(rows) for rows in task.extra])
     pointer = asked.pointer[task.low : task.high + 1]
     answer = asked.answer[pointer[0] : pointer[-1]]
-    _gather_block(ranker.edges, asked.plan, ranker.is_unary, asked.query[task.low : task.high], ranker.top,
-                  np.concatenate(task.extra), extra_pointer, space, asked.answers.answer, asked.answers.pointer,
-                  answer, at, pointer - pointer[0], sample.strongest, sample.prior, sample.real, sample.unproposed)
+    _gather_block(
+        ranker.edges,
+        asked.plan,
+        ranker.is_unary,
+        asked.query[task.low : task.high],
+        ranker.top,
+        np.concatenate(task.extra),
+        extra_pointer,
+        space,
+        asked.answers.answer,
+        asked.answers.pointer,
+        answer,
+        at,
+        pointer - pointer[0],
+        sample.strongest,
+        sample.prior,
+        sample.real,
+        sample.unproposed,
+    )
 
 
 @compiled
-def _gather_block(edges, plan, is_unary, query, top, extra, extra_pointer, space, known_answer, known_pointer, answer,
-                  at, pointer, strongest, prior, real, unproposed):
+def _gather_block(
+    edges,
+    plan,
+    is_unary,
+    query,
+    top,
+    extra,
+    extra_pointer,
+    space,
+    known_answer,
+    known_pointer,
+    answer,
+    at,
+    pointer,
+    strongest,
+    prior,
+    real,
+    unproposed,
+):
     """The candidates of each query, which counts for the facts `at` (from its pointer on), whose answers are `answer`.
 
     Its ranks are settled at the weights that the search starts with, and some way around them (`MARGIN`).
@@ -205,11 +245,23 @@ def _gather_block(edges, plan, is_unary, query, top, extra, extra_pointer, space
     for i in range(len(query)):
         a, begin, end = query[i], pointer[i], pointer[i + 1]
         known_answers = known_answer[known_pointer[a] : known_pointer[a + 1]]
-        touched, _ = score_until_settled(edges, plan, is_unary, a, -1, top, False,
-                                         extra[extra_pointer[i] : extra_pointer[i + 1]], answer[begin:end],
-                                         known_answers, most, space)
-        _choose(plan, a, space, known_answers, answer[begin:end], at[begin:end], chosen, strongest, prior, real,
-                unproposed)
+        touched, _ = score_until_settled(
+            edges,
+            plan,
+            is_unary,
+            a,
+            -1,
+            top,
+            False,
+            extra[extra_pointer[i] : extra_pointer[i + 1]],
+            answer[begin:end],
+            known_answers,
+            most,
+            space,
+        )
+        _choose(
+            plan, a, space, known_answers, answer[begin:end], at[begin:end], chosen, strongest, prior, real, unproposed
+        )
         clear(space, touched)
 
 

@@ -79,8 +79,19 @@ def chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num
     moves = not is_unary[first >> 1] and not is_unary[second >> 1]
     if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
         return _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched)
-    found = reach(edges, space.walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known,
-                  plan.chain_distinct[i], plan.code, hidden_end, no_group, NO_LIMIT)
+    found = reach(
+        edges,
+        space.walk,
+        plan.chain_steps[i],
+        plan.chain_length[i],
+        is_unary,
+        known,
+        plan.chain_distinct[i],
+        plan.code,
+        hidden_end,
+        no_group,
+        NO_LIMIT,
+    )
     evidence, kind = plan.chain_evidence[i], plan.kind[0 if plan.chain_length[i] == 1 else 1]
     for k in range(found):
         end = space.walk.ends[k]
@@ -141,7 +152,8 @@ def _back(edges, plan, begin, end, known, hidden_end, top, space, num_touched):
         for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
             x = plan.body_member[m]
             if evidence > space.floor[kind, x] and (
-                    hidden_end < 0 or _body_holds(edges, plan.code, known, hidden_end, x, body)):
+                hidden_end < 0 or _body_holds(edges, plan.code, known, hidden_end, x, body)
+            ):
                 num_touched = add(space, num_touched, x, evidence, top, kind)
     return num_touched
 
@@ -252,5 +264,16 @@ def count_ranks(total, answer, known_answers, low, high):
     return above, tied
 
 
-__all__ = ["ScoreSpace", "chain", "clear", "collect", "count_ranks", "score_query", "score_space", "sink",
-           "sum_touched", "sum_up", "weighed"]
+__all__ = [
+    "ScoreSpace",
+    "chain",
+    "clear",
+    "collect",
+    "count_ranks",
+    "score_query",
+    "score_space",
+    "sink",
+    "sum_touched",
+    "sum_up",
+    "weighed",
+]

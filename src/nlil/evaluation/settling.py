@@ -21,8 +21,9 @@ APART = 2 * RESOLUTION
 
 
 @compiled
-def score_until_settled(edges, plan, is_unary, known, hidden_end, top, strongest_only, extra, answers, known_answers,
-                        weight, space):
+def score_until_settled(
+    edges, plan, is_unary, known, hidden_end, top, strongest_only, extra, answers, known_answers, weight, space
+):
     """`collect` and `sum_up`, as far as the ranks of `answers` depend on it: totals may lack what weak long chains add.
 
     Long chains count at most `weight`, by their place. Returns how many candidates have any rule (see `clear`), and

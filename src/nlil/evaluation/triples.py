@@ -41,8 +41,15 @@ class Labelled:
         return Labelled(self.predicate[mine], self.score[mine], self.is_true[mine])
 
 
-def classify_triples(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int],
-                     threads: int = 0, memory: int = 2**30) -> Classified:
+def classify_triples(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    splits: Splits,
+    split: str,
+    targets: list[int],
+    threads: int = 0,
+    memory: int = 2**30,
+) -> Classified:
     """auc and accuracy over the facts and the negatives of `split` whose predicates are targets with negatives there.
 
     Thresholds come from the validation facts and negatives; a predicate without any takes that of all together. Where
@@ -62,8 +69,9 @@ def classify_triples(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: s
             thresholds[int(p)] = best_cut(mine.score, mine.is_true) if len(mine.score) else everywhere
         values["accuracy"] = _accuracy(asked, thresholds)
     elif split != "valid":
-        notes.append("no accuracy: thresholds are chosen on validation facts and negatives, and valid_negatives are "
-                     "missing")
+        notes.append(
+            "no accuracy: thresholds are chosen on validation facts and negatives, and valid_negatives are missing"
+        )
     per_predicate = {}
     for p in np.unique(asked.predicate):
         mine = asked.of(int(p))
@@ -74,8 +82,9 @@ def classify_triples(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: s
     return Classified(values, per_predicate, notes)
 
 
-def labelled(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int,
-             memory: int) -> Labelled | None:
+def labelled(
+    rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int, memory: int
+) -> Labelled | None:
     """None where the split has no facts or no negatives of a target."""
     negatives = splits.negatives.get(split, Facts.empty()).crisp()
     negatives = negatives[np.isin(negatives.predicate, targets)]
@@ -87,8 +96,9 @@ def labelled(rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targ
     context = splits.context.get(split)
     if context is not None:
         kb = kb.with_facts(context)
-    both = Facts(facts.predicate, facts.subject, facts.object) + Facts(negatives.predicate, negatives.subject,
-                                                                       negatives.object)
+    both = Facts(facts.predicate, facts.subject, facts.object) + Facts(
+        negatives.predicate, negatives.subject, negatives.object
+    )
     is_true = np.arange(len(both)) < len(facts)
     return Labelled(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
 
@@ -106,14 +116,17 @@ def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 
             continue
         layout, rest = ranker.target_plan(int(p), 0)
         extra = general_evidence(rest, kb, layout.code, subject, object_, memory)
-        tasks = [(subject[i : i + BLOCK], object_[i : i + BLOCK], [next(extra) for _ in subject[i : i + BLOCK]])
-                 for i in range(0, len(rows), BLOCK)]
+        tasks = [
+            (subject[i : i + BLOCK], object_[i : i + BLOCK], [next(extra) for _ in subject[i : i + BLOCK]])
+            for i in range(0, len(rows), BLOCK)
+        ]
 
         def run(space: ScoreSpace, task: tuple[Ids, Ids, list[np.ndarray]], layout: object = layout) -> list[int]:
             found = []
             for a, own, more in zip(*task):
-                score_query(ranker.edges, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more,
-                            space)
+                score_query(
+                    ranker.edges, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space
+                )
                 found.append(int(space.total[own]))
             return found
 

@@ -50,8 +50,16 @@ class Trials:
         pool.map(lambda _, some: _list(sample.strongest, sample.real, *some, firings), sample.blocks())
         return cls(sample, firings, pool)
 
-    def ranks(self, rows: Longs, now: Doubles, weighing: np.ndarray, kind: int, column: int, values: Sequence[float],
-              stop: Stop | None = None) -> Doubles:
+    def ranks(
+        self,
+        rows: Longs,
+        now: Doubles,
+        weighing: np.ndarray,
+        kind: int,
+        column: int,
+        values: Sequence[float],
+        stop: Stop | None = None,
+    ) -> Doubles:
         """(values, rows): 1 / rank of the answers of some queries when weighing[kind, column] is each of the values.
 
         `now` has their 1 / rank with the weighing as it is. What comes after a `stop` is not to be used.
@@ -62,12 +70,34 @@ class Trials:
         result, weight = np.zeros((len(values), len(rows))), weights(weighing, places)
 
         def of_kind(_: None, some: tuple[int, int]) -> None:
-            _try_kind(self.firings, sample.prior, sample.real, sample.unproposed, kind, rows, now, weight,
-                      weighing[-1, 0], weight_of_value, *some, result)
+            _try_kind(
+                self.firings,
+                sample.prior,
+                sample.real,
+                sample.unproposed,
+                kind,
+                rows,
+                now,
+                weight,
+                weighing[-1, 0],
+                weight_of_value,
+                *some,
+                result,
+            )
 
         def of_prior(_: None, some: tuple[int, int]) -> None:
-            _try_prior(self.firings, sample.prior, sample.real, sample.unproposed, rows, now, weight, tried[:, -1, 0],
-                       *some, result)
+            _try_prior(
+                self.firings,
+                sample.prior,
+                sample.real,
+                sample.unproposed,
+                rows,
+                now,
+                weight,
+                tried[:, -1, 0],
+                *some,
+                result,
+            )
 
         is_prior = kind == len(weighing) - 1
         weight_of_value = weight[:0] if is_prior else np.ascontiguousarray(weights(tried, places)[:, kind])
@@ -144,8 +174,9 @@ def _higher(score, first, end, own):
 
 
 @compiled
-def _try_kind(firings, prior, real, unproposed, kind, rows, now, weight, prior_weight, weight_of_value, low, high,
-              result):
+def _try_kind(
+    firings, prior, real, unproposed, kind, rows, now, weight, prior_weight, weight_of_value, low, high, result
+):
     candidates = prior.shape[1]
     others, start, score = np.empty(candidates), np.empty(candidates), np.empty(candidates)
     for i in range(low, high):

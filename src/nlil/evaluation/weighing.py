@@ -24,8 +24,11 @@ from .trying import Trials
 
 FACTORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0)
 DISCOUNTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-NUMBERS = tuple((kind, column, values) for kind in range(len(KINDS))
-                for column, values in enumerate((FACTORS, DISCOUNTS)[: 1 if KINDS[kind] == "prior" else 2]))
+NUMBERS = tuple(
+    (kind, column, values)
+    for kind in range(len(KINDS))
+    for column, values in enumerate((FACTORS, DISCOUNTS)[: 1 if KINDS[kind] == "prior" else 2])
+)
 """What is chosen, one after the other: (kind, column of the weighing, values). A side has one prior: no discount."""
 START = (1.0, 0.6)
 LEAST_FACTS = 200
@@ -36,8 +39,17 @@ CLEARLY, ERRORS = 0.0002, 1.0
 """What a weighing must add to the mean reciprocal rank of the other half, at least, and in standard errors."""
 
 
-def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: int, threads: int = 0,
-           memory: int = 2**30, progress: Progress = silent, stop: Stop | None = None) -> Aggregation:
+def fitted(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    valid: Facts,
+    known: Facts,
+    seed: int,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> Aggregation:
     """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts.
 
     So it is where `stop` ends the fitting: half of one is not known to help.
@@ -50,8 +62,9 @@ def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: 
     if len(mine) > MOST_FACTS:
         mine = mine[np.sort(np.random.default_rng((seed, 5)).permutation(len(mine))[:MOST_FACTS])]
     weighing = np.array([START] * len(KINDS))
-    ranker = Ranker(replace(rules, aggregation=replace(before, weighing=tuple(map(tuple, weighing)))), kb, threads,
-                    memory)
+    ranker = Ranker(
+        replace(rules, aggregation=replace(before, weighing=tuple(map(tuple, weighing)))), kb, threads, memory
+    )
     sample = gather(ranker, mine, known, progress, stop)
     if stop():
         return before
@@ -73,8 +86,14 @@ def fitted(rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: 
     return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
 
 
-def ascend(sample: Sample, start: np.ndarray, stop: Stop | None = None, threads: int = 1, trials: Trials | None = None,
-           among: Mask | None = None) -> np.ndarray:
+def ascend(
+    sample: Sample,
+    start: np.ndarray,
+    stop: Stop | None = None,
+    threads: int = 1,
+    trials: Trials | None = None,
+    among: Mask | None = None,
+) -> np.ndarray:
     """One number at a time, while that helps the queries `among` (default: all)."""
     stop, trials = stop or Stop(), trials or Trials.of(sample, threads)
     rows = np.arange(len(sample.fact)) if among is None else np.flatnonzero(among)

@@ -10,5 +10,22 @@ from .what_if import NecessaryFacts, WhatIf, necessary_facts, what_if
 from .why import Explainer, explain
 from .why_not import WhyNot, why_not
 
-__all__ = ["Dispute", "Explainer", "Explanation", "Instance", "Miss", "NecessaryFacts", "RuleCard", "RuleCards",
-           "Support", "WhatIf", "WhyNot", "check", "explain", "necessary_facts", "rule_card", "what_if", "why_not"]
+__all__ = [
+    "Dispute",
+    "Explainer",
+    "Explanation",
+    "Instance",
+    "Miss",
+    "NecessaryFacts",
+    "RuleCard",
+    "RuleCards",
+    "Support",
+    "WhatIf",
+    "WhyNot",
+    "check",
+    "explain",
+    "necessary_facts",
+    "rule_card",
+    "what_if",
+    "why_not",
+]

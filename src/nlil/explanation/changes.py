@@ -80,8 +80,10 @@ def walking_index(edges: EdgeIndex, kb: KnowledgeBase, has_other_members: bool =
 def _edited(kb: KnowledgeBase, row: int, ids: Ids3, is_added: bool) -> KnowledgeBase:
     """One fact more or fewer at `row` of the sorted facts."""
     facts = kb.facts
-    predicate, subject, object = (_column(column, row, value, is_added) for column, value
-                                  in zip((facts.predicate, facts.subject, facts.object), ids))
+    predicate, subject, object = (
+        _column(column, row, value, is_added)
+        for column, value in zip((facts.predicate, facts.subject, facts.object), ids)
+    )
     weight = None if facts.weight is None else _column(facts.weight, row, 1.0, is_added)
     new = replace(kb, facts=Facts(predicate, subject, object, weight))
     # The indexes are cached properties: what is put in their place is not computed.
@@ -99,8 +101,9 @@ def _edge(edges: Adjacency, node: int, code: int, neighbour: int, is_added: bool
     pointer = edges.pointer.copy()
     pointer[node + 1 :] += 1 if is_added else -1
     weight = None if edges.weight is None else _column(edges.weight, row, 1.0, is_added)
-    return Adjacency(pointer, _column(edges.code, row, code, is_added),
-                     _column(edges.neighbour, row, neighbour, is_added), weight)
+    return Adjacency(
+        pointer, _column(edges.code, row, code, is_added), _column(edges.neighbour, row, neighbour, is_added), weight
+    )
 
 
 def _column(values: np.ndarray, row: int, value: float, is_added: bool) -> np.ndarray:

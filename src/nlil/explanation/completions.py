@@ -169,8 +169,11 @@ class _Reached:
         for i, later in combinations(range(len(line.anchors)), 2):
             for predicate in sorted({*line.filters[i]} & {*line.filters[later]}):
                 nodes = np.setdiff1d(self.before[i], kb.members(predicate))[:ENDS].tolist()
-                yield from (Change("add", kb.fact(predicate, node)) for node in nodes
-                            if self.holds_with((predicate, node, NO_OBJECT)))
+                yield from (
+                    Change("add", kb.fact(predicate, node))
+                    for node in nodes
+                    if self.holds_with((predicate, node, NO_OBJECT))
+                )
         for i, later in combinations(range(len(line.codes)), 2):
             code = line.codes[i]
             if code >> 1 != line.codes[later] >> 1:

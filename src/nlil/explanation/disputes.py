@@ -68,26 +68,46 @@ class Dispute(Shown):
             "competitor_label": self.labels.fact(self.competitor),
             "competitor_score": self.competitor_score,
             "margin": self.margin,
-            "reasons": [{"rule": str(s.rule), "label": self.labels.rule(s.rule), "confidence": s.stats.confidence,
-                         "weight": s.weight,
-                         "groundings": [grounding_document(g, s.rule.distinct, self.labels) for g in ways]}
-                        for s, ways in zip(self.reasons, self.evidence)],
+            "reasons": [
+                {
+                    "rule": str(s.rule),
+                    "label": self.labels.rule(s.rule),
+                    "confidence": s.stats.confidence,
+                    "weight": s.weight,
+                    "groundings": [grounding_document(g, s.rule.distinct, self.labels) for g in ways],
+                }
+                for s, ways in zip(self.reasons, self.evidence)
+            ],
         }
 
     def outline(self) -> Item:
-        title = (f"{self.labels.fact(self.fact)} ({self.own_score:.3f}): the rules prefer "
-                 f"{self.labels.fact(self.competitor)} ({self.competitor_score:.3f})")
+        title = (
+            f"{self.labels.fact(self.fact)} ({self.own_score:.3f}): the rules prefer "
+            f"{self.labels.fact(self.competitor)} ({self.competitor_score:.3f})"
+        )
         below = []
         for scored, ways in zip(self.reasons, self.evidence):
             lines = [grounding_line(way, scored.rule.distinct, self.labels) for way in ways]
-            below.append(Item(short_rule(scored.rule, self.labels),
-                              statistics_note(scored.rule, scored.stats, scored.weight),
-                              tuple(Item(line) for line in lines if line)))
+            below.append(
+                Item(
+                    short_rule(scored.rule, self.labels),
+                    statistics_note(scored.rule, scored.stats, scored.weight),
+                    tuple(Item(line) for line in lines if line),
+                )
+            )
         return Item(title, "", tuple(below))
 
 
-def check(rules: RuleSet, kb: KnowledgeBase, *, targets: Sequence[str | Predicate] | None = None, top: int = 50,
-          threads: int = 0, memory: int = 2**30, progress: Progress = silent) -> list[Dispute]:
+def check(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    *,
+    targets: Sequence[str | Predicate] | None = None,
+    top: int = 50,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> list[Dispute]:
     """The `top` most disputed facts of kb, worst first; top = 0 gives all. `targets`: default those of the rules."""
     rules = bind(rules, kb).rules
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
@@ -130,8 +150,9 @@ class _Cases:
         return cls(facts, rivals, column([p.direction for p in parts]))
 
 
-def _classes(rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int,
-             progress: Progress) -> _Cases:
+def _classes(
+    rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int, progress: Progress
+) -> _Cases:
     classes = np.array([t for t in targets if t in kb.classes], np.int32)
     facts = kb.crisp.unary
     facts = facts[np.isin(facts.predicate, classes)]
@@ -142,8 +163,9 @@ def _classes(rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int
     return _Cases.of(facts, rival_classes(scorer, kb, facts, memory, progress), 0)
 
 
-def _answers(rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int,
-             progress: Progress) -> Iterator[_Cases]:
+def _answers(
+    rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int, progress: Progress
+) -> Iterator[_Cases]:
     binary = kb.crisp.binary
     work = [(t, direction) for t in targets for direction in (0, 1) if is_functional(binary.of(t), direction)]
     if not work:

@@ -107,9 +107,13 @@ class Explanation(Shown):
             "num_fired": self.num_fired,
             "num_counted": self.num_counted,
             "other_share": self.other_share,
-            "excluded": None if self.excluded is None else {
-                "by": fact_text(self.excluded.by), "label": self.labels.fact(self.excluded.by),
-                **self.excluded.exclusion.to_dict()},
+            "excluded": None
+            if self.excluded is None
+            else {
+                "by": fact_text(self.excluded.by),
+                "label": self.labels.fact(self.excluded.by),
+                **self.excluded.exclusion.to_dict(),
+            },
             "supports": [self._support(s) for s in self.supports],
             "misses": [self._miss(m) for m in self.misses],
         }
@@ -124,8 +128,12 @@ class Explanation(Shown):
         }
 
     def _rule(self, item: Support | Miss) -> dict[str, Any]:
-        return {"rule": str(item.rule), "label": self.labels.rule(item.rule), "weight": item.weight,
-                **item.stats.to_dict()}
+        return {
+            "rule": str(item.rule),
+            "label": self.labels.rule(item.rule),
+            "weight": item.weight,
+            **item.stats.to_dict(),
+        }
 
     def _miss(self, miss: Miss) -> dict[str, Any]:
         return {

@@ -67,13 +67,15 @@ def _naming(rules: RuleSet, predicates: Set[int]) -> Mask:
 
 
 @compiled
-def _walk_lines(edges, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group,
-                fires):
+def _walk_lines(
+    edges, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group, fires
+):
     """fires[i]: the line steps[i] from `start` arrives at end[i] (anywhere where that is negative)."""
     for i in range(len(steps)):
         limit = 1 if end[i] < 0 else NO_LIMIT
-        found = reach(edges, walk, steps[i], length[i], is_unary, start, distinct[i], hidden_code, hidden_end,
-                      hidden_group, limit)
+        found = reach(
+            edges, walk, steps[i], length[i], is_unary, start, distinct[i], hidden_code, hidden_end, hidden_group, limit
+        )
         fires[i] = found > 0 if end[i] < 0 else walk.seen[end[i]] == walk.clock[0]
 
 
@@ -166,8 +168,9 @@ class Firing:
         if not self.is_soft:
             kind[parts.chain] = np.where((mine.steps[parts.chain] != NO_STEP).sum(axis=1) == 1, 0, 1)
             for some, any_body in ((parts.anchored, 0), (parts.half, 1)):
-                kind[some] = any_body + np.where(mine.fixed[some] == known, KINDS.index("query constant"),
-                                                 KINDS.index("answer constant"))
+                kind[some] = any_body + np.where(
+                    mine.fixed[some] == known, KINDS.index("query constant"), KINDS.index("answer constant")
+                )
         return kind
 
     def _exclusion(self, target: int, x: int, y: int, hidden: Pair | None) -> Exclusion | None:
@@ -211,8 +214,20 @@ class Firing:
         some = np.flatnonzero(self._leads_from(start, steps[:, 0]) & self._leads_from(end, last ^ 1))
         holds = np.zeros(len(some), bool)
         group = np.zeros(len(self.is_unary), bool)
-        _walk_lines(self.edges, self.walk, steps[some], length[some], np.full(len(some), end),
-                    mine.distinct[chain[some]], self.is_unary, start, code, hidden_end, group, holds)
+        _walk_lines(
+            self.edges,
+            self.walk,
+            steps[some],
+            length[some],
+            np.full(len(some), end),
+            mine.distinct[chain[some]],
+            self.is_unary,
+            start,
+            code,
+            hidden_end,
+            group,
+            holds,
+        )
         fires = np.zeros(len(chain), bool)
         fires[some] = holds
         return fires
@@ -254,8 +269,20 @@ class Firing:
         group = np.zeros(len(self.is_unary), bool)
         if hide:
             group[list(self.kb.classes if target in self.kb.classes else {target})] = True
-        _walk_lines(self.edges, self.walk, mine.steps[lines].astype(np.int64), length[lines],
-                    mine.end[lines].astype(np.int64), mine.distinct[lines], self.is_unary, x, -1, -1, group, fires)
+        _walk_lines(
+            self.edges,
+            self.walk,
+            mine.steps[lines].astype(np.int64),
+            length[lines],
+            mine.end[lines].astype(np.int64),
+            mine.distinct[lines],
+            self.is_unary,
+            x,
+            -1,
+            -1,
+            group,
+            fires,
+        )
         value[lines] = fires
         rest = is_open & ~is_prior
         rest[lines] = False
@@ -264,15 +291,17 @@ class Firing:
         self._last = _Asked(question, value)
         return self._fired(rows, mine, value, is_prior, np.ones(len(mine), bool))
 
-    def _fired(self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask,
-               exclusion: Exclusion | None = None) -> Fired:
+    def _fired(
+        self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask, exclusion: Exclusion | None = None
+    ) -> Fired:
         holds = np.flatnonzero(value > 0)
         power = evidence(value[holds] * mine.weights[holds])
         return Fired(rows[holds], power, value[holds], is_prior[holds], rows[fits], exclusion)
 
 
-def firing_rules(rules: RuleSet, kb: KnowledgeBase, target: int, x: int, y: int | None = None, hide: bool = True,
-                 memory: int = 2**30) -> Fired:
+def firing_rules(
+    rules: RuleSet, kb: KnowledgeBase, target: int, x: int, y: int | None = None, hide: bool = True, memory: int = 2**30
+) -> Fired:
     """The rules of a set bound to `kb` that hold for target(x, y), or target(x); `hide` hides the fact itself."""
     firing = Firing(rules, kb, memory)
     return firing.member(target, x, hide) if y is None else firing.pair(target, x, y, (x, y) if hide else None)

@@ -36,16 +36,22 @@ class ObjectClasses:
         return Fact(self.ranked[0][0], (self.name,))
 
     def to_dict(self, top: int = 5) -> dict[str, Any]:
-        return {"object": self.name, "true": [p.name for p in self.true],
-                "candidates": [{"class": p.name, "score": value, **chance} for (p, value), chance
-                               in zip(self.ranked[:top], self._chances(top))]}
+        return {
+            "object": self.name,
+            "true": [p.name for p in self.true],
+            "candidates": [
+                {"class": p.name, "score": value, **chance}
+                for (p, value), chance in zip(self.ranked[:top], self._chances(top))
+            ],
+        }
 
     def _chances(self, top: int) -> list[dict[str, float]]:
         return [{"probability": p} for p in self.probability[:top]] or [{}] * min(top, len(self.ranked))
 
 
-def ranked_classes(rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int, evidence: Longs | None = None
-                   ) -> tuple[tuple[tuple[Predicate, float], ...], tuple[float, ...]]:
+def ranked_classes(
+    rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int, evidence: Longs | None = None
+) -> tuple[tuple[tuple[Predicate, float], ...], tuple[float, ...]]:
     """(class, score) of the scorer's targets, best first, and their probabilities where the rules give such.
 
     `evidence` of each target is computed unless it is given.
@@ -67,8 +73,10 @@ def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2
     x = kb.entities.id(name)
     with_rules = sorted(kb.classes.intersection(np.unique(rules.head).tolist()))
     if not with_rules:
-        raise NlilError(f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
-                        f"person({atom_text(name)})")
+        raise NlilError(
+            f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
+            f"person({atom_text(name)})"
+        )
     scorer = MemberScorer(rules, kb, np.asarray(with_rules, np.int32), 1, memory)
     ranked, probability = ranked_classes(rules, scorer, kb, x)
     own = kb.facts.predicate[kb.facts.is_unary & (kb.facts.subject == x)].tolist()

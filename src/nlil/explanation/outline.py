@@ -31,8 +31,10 @@ def outline(explanation: Explanation) -> Item:
 
 
 def _excluded(excluded: Excluded, fact: Fact, labels: Labels) -> Item:
-    return Item(f"excluded: {labels.fact(fact)} and {labels.fact(excluded.by)} never hold together "
-                f"({excluded.exclusion.counts})")
+    return Item(
+        f"excluded: {labels.fact(fact)} and {labels.fact(excluded.by)} never hold together "
+        f"({excluded.exclusion.counts})"
+    )
 
 
 def _support(support: Support, labels: Labels) -> Item:

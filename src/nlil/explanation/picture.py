@@ -29,12 +29,17 @@ def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None =
         return compose(scene)
     photo = read_photo(image)
     if not scene.has_places:
-        raise ConfigError(f"{image}: an image needs objects with boxes, and this data has none for "
-                          f"{explanation.fact.arguments[0]}; draw it without the image", "image")
+        raise ConfigError(
+            f"{image}: an image needs objects with boxes, and this data has none for "
+            f"{explanation.fact.arguments[0]}; draw it without the image",
+            "image",
+        )
     if scene.size is not None and abs(scene.size[0] * photo.height / (scene.size[1] * photo.width) - 1) > 0.03:
-        raise ConfigError(f"{image}: expected an image of the shape {scene.size[0]:.0f} x {scene.size[1]:.0f}, as the "
-                          f"data says, got {photo.width} x {photo.height}; name the image that the graph belongs to",
-                          "image")
+        raise ConfigError(
+            f"{image}: expected an image of the shape {scene.size[0]:.0f} x {scene.size[1]:.0f}, as the "
+            f"data says, got {photo.width} x {photo.height}; name the image that the graph belongs to",
+            "image",
+        )
     return compose(scene, photo)
 
 
@@ -60,9 +65,11 @@ def write_picture(canvas: Canvas, path: str | Path, explanation: Explanation) ->
 
 def as_page(canvas: Canvas, explanation: Explanation) -> str:
     """One self-contained page: the picture, and the explanation below it."""
-    return ("<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
-            "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-            f"<title>{escape(canvas.title)}</title>\n"
-            "<style>body{font-family:sans-serif;max-width:90rem;margin:1rem auto;padding:0 1rem;line-height:1.45}"
-            "svg{max-width:100%;height:auto}code{white-space:pre-wrap}small{color:#555}</style></head>\n"
-            f"<body>\n{as_svg(canvas)}\n{explanation._repr_html_()}\n</body></html>\n")
+    return (
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{escape(canvas.title)}</title>\n"
+        "<style>body{font-family:sans-serif;max-width:90rem;margin:1rem auto;padding:0 1rem;line-height:1.45}"
+        "svg{max-width:100%;height:auto}code{white-space:pre-wrap}small{color:#555}</style></head>\n"
+        f"<body>\n{as_svg(canvas)}\n{explanation._repr_html_()}\n</body></html>\n"
+    )

@@ -109,8 +109,12 @@ def tag_size(text: str, size: float, bold: bool = False) -> tuple[float, float]:
 
 
 def overlap(one: Box, two: Box, gap: float = 0.0) -> bool:
-    return (one[0] < two[0] + two[2] + gap and two[0] < one[0] + one[2] + gap
-            and one[1] < two[1] + two[3] + gap and two[1] < one[1] + one[3] + gap)
+    return (
+        one[0] < two[0] + two[2] + gap
+        and two[0] < one[0] + one[2] + gap
+        and one[1] < two[1] + two[3] + gap
+        and two[1] < one[1] + one[3] + gap
+    )
 
 
 @dataclass

@@ -77,8 +77,11 @@ class _Drawing:
         for node in nodes:
             if node.solid:
                 self._write(node, node.box)
-        paths = [(link, self._path(link)) for link in self.scene.links
-                 if {link.subject, link.object} <= self.places.nodes.keys()]
+        paths = [
+            (link, self._path(link))
+            for link in self.scene.links
+            if {link.subject, link.object} <= self.places.nodes.keys()
+        ]
         strong = [(link, path) for link, path in paths if link.rule != NO_RULE or link.is_asked]
         for link, path in strong:
             self._arrow(link, path)
@@ -116,10 +119,19 @@ class _Drawing:
         matters = _rank(thing) > 0
         if node.solid:
             self.room.take(box)
-        self.above.append(Tag(
-            box, shortened(thing.text), SIZE if matters or node.solid else SMALL, "#ffffff" if matters else OTHER_TEXT,
-            _colour(thing) if matters else "none" if node.solid else "#ffffff", matters, kind=f"label {_kind(thing)}",
-            title=f"{thing.text} ({thing.name})", opacity=1.0 if matters or node.solid else 0.85))
+        self.above.append(
+            Tag(
+                box,
+                shortened(thing.text),
+                SIZE if matters or node.solid else SMALL,
+                "#ffffff" if matters else OTHER_TEXT,
+                _colour(thing) if matters else "none" if node.solid else "#ffffff",
+                matters,
+                kind=f"label {_kind(thing)}",
+                title=f"{thing.text} ({thing.name})",
+                opacity=1.0 if matters or node.solid else 0.85,
+            )
+        )
 
     # relations ------------------------------------------------------------------------------------
 
@@ -147,8 +159,9 @@ class _Drawing:
                 self.arrows.append(Rect(dot, "#ffffff", 1.0, 1.0, _colour(node.thing), kind="dot"))
                 self.room.take(dot)
         steps = int(math.dist(start, end) // 10)
-        self.room.better_free += [(x - 3, y - 3, 6.0, 6.0) for x, y in (_along(path, i / max(steps, 1))
-                                                                       for i in range(steps + 1))]
+        self.room.better_free += [
+            (x - 3, y - 3, 6.0, 6.0) for x, y in (_along(path, i / max(steps, 1)) for i in range(steps + 1))
+        ]
 
     def _name(self, link: Link, path: tuple[Point, Point], must: bool) -> Box | None:
         matters = link.rule != NO_RULE or link.is_asked
@@ -156,8 +169,17 @@ class _Drawing:
         box = self.room.place(tag_size(text, size), _beside_line(path, *tag_size(text, size)), must)
         if box is not None:
             colour = OTHER_TEXT if not matters else QUERY_COLOUR if link.is_asked else colour_of(link.rule)
-            self.above.append(Tag(box, text, size, colour, "#ffffff",
-                                  kind="relation used" if matters else "relation other", title=link.text))
+            self.above.append(
+                Tag(
+                    box,
+                    text,
+                    size,
+                    colour,
+                    "#ffffff",
+                    kind="relation used" if matters else "relation other",
+                    title=link.text,
+                )
+            )
         return box
 
     def _faint(self, link: Link, path: tuple[Point, Point]) -> None:
@@ -183,8 +205,16 @@ def _frame(node: Node, over_photo: bool) -> list[Shape]:
     matters = _rank(thing)
     fill, width = "#ffffff" if node.solid else "none", (1.0, 2.5, 3.5)[matters]
     quiet = "#ffffff" if over_photo and not matters else _colour(thing)
-    frame = Rect(node.box, quiet, width, 1.0 if matters or node.solid else 0.8, fill, f"box {_kind(thing)}", thing.name,
-                 f"{thing.text} ({thing.name})")
+    frame = Rect(
+        node.box,
+        quiet,
+        width,
+        1.0 if matters or node.solid else 0.8,
+        fill,
+        f"box {_kind(thing)}",
+        thing.name,
+        f"{thing.text} ({thing.name})",
+    )
     if not over_photo:
         return [frame]
     # An image may be dark or bright where a frame runs: each has an edge of the other kind.
@@ -259,6 +289,7 @@ def _captions(scene: Scene, places: Placed) -> list[Shape]:
         while limit > 8 and text_width(shortened(text, limit), CAPTION) > places.width - 36:
             limit -= 1
         box = (26.0, top, places.width - 36, CAPTION * LINE_HEIGHT)
-        shapes.append(Tag(box, shortened(text, limit), CAPTION, colour, bold=row == 0, at_left=True, kind="caption",
-                          title=text))
+        shapes.append(
+            Tag(box, shortened(text, limit), CAPTION, colour, bold=row == 0, at_left=True, kind="caption", title=text)
+        )
     return shapes

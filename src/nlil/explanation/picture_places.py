@@ -15,8 +15,21 @@ SHORTEST, LONGEST_SIDE = 900.0, 1400.0
 """An image whose longer side is not between these is drawn larger or smaller."""
 APART = 46.0
 """The least distance of two points where arrows begin and end, if the boxes leave room for it."""
-GRID = ((0.5, 0.5), (0.5, 0.25), (0.5, 0.75), (0.25, 0.5), (0.75, 0.5), (0.25, 0.25), (0.75, 0.25), (0.25, 0.75),
-        (0.75, 0.75), (0.5, 0.1), (0.5, 0.9), (0.1, 0.5), (0.9, 0.5))
+GRID = (
+    (0.5, 0.5),
+    (0.5, 0.25),
+    (0.5, 0.75),
+    (0.25, 0.5),
+    (0.75, 0.5),
+    (0.25, 0.25),
+    (0.75, 0.25),
+    (0.25, 0.75),
+    (0.75, 0.75),
+    (0.5, 0.1),
+    (0.5, 0.9),
+    (0.1, 0.5),
+    (0.9, 0.5),
+)
 """Where in its box an object may have that point, best first."""
 NODE_GAP, EDGE = 40.0, 30.0
 NARROWEST = 640.0
@@ -76,6 +89,7 @@ def _clipped(box: Box, scale: float, width: float, height: float) -> Box:
 
 def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
     """Small boxes choose first: they have the least choice. What nobody uses comes last and disturbs nobody."""
+
     def key(item: tuple[Thing, Box]) -> tuple[bool, float, str]:
         thing, box = item
         return not (thing.is_query or thing.is_used), box[2] * box[3], thing.name
@@ -93,8 +107,9 @@ def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
 
 def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
     """Objects without a box stand below the image."""
-    return {thing.name: _solid(thing, (width * (i + 0.5) / len(things), top + 2 * SIZE))
-            for i, thing in enumerate(things)}
+    return {
+        thing.name: _solid(thing, (width * (i + 0.5) / len(things), top + 2 * SIZE)) for i, thing in enumerate(things)
+    }
 
 
 # graphs without places ----------------------------------------------------------------------------------
@@ -114,8 +129,13 @@ def _distances(start: str, names: Sequence[str], links: Sequence[Link]) -> dict[
     """Steps from the start along links in either direction; what is not reached stands one beyond the farthest."""
     steps, front = {start: 0}, {start}
     while front:
-        beside = {end for k in links if not k.is_asked for end, other in ((k.subject, k.object), (k.object, k.subject))
-                  if other in front}
+        beside = {
+            end
+            for k in links
+            if not k.is_asked
+            for end, other in ((k.subject, k.object), (k.object, k.subject))
+            if other in front
+        }
         depth = max(steps.values()) + 1
         front = {name for name in beside if name not in steps and name in names}
         steps |= dict.fromkeys(sorted(front), depth)
@@ -161,8 +181,12 @@ def _spread(names: Sequence[str], start: float) -> dict[str, float]:
 
 
 def _mean_angle(name: str, angles: dict[str, float], links: Sequence[Link]) -> float:
-    ends = [angles[b if a == name else a] for k in links for a, b in [(k.subject, k.object)]
-            if name in (a, b) and (b if a == name else a) in angles]
+    ends = [
+        angles[b if a == name else a]
+        for k in links
+        for a, b in [(k.subject, k.object)]
+        if name in (a, b) and (b if a == name else a) in angles
+    ]
     if not ends:
         return 2 * math.pi
     return math.atan2(sum(map(math.sin, ends)), sum(map(math.cos, ends))) % (2 * math.pi)

@@ -41,23 +41,67 @@ def _draw(axes: Any, shape: Shape, order: int) -> None:
 
     match shape:
         case Rect((x, y, width, height)):
-            axes.add_patch(Rectangle((x, y), width, height, facecolor=shape.fill, edgecolor=shape.stroke,
-                                     linewidth=shape.width * POINTS, alpha=shape.opacity, zorder=order))
+            axes.add_patch(
+                Rectangle(
+                    (x, y),
+                    width,
+                    height,
+                    facecolor=shape.fill,
+                    edgecolor=shape.stroke,
+                    linewidth=shape.width * POINTS,
+                    alpha=shape.opacity,
+                    zorder=order,
+                )
+            )
         case Stroke(start):
             end = shaft_end(shape)
-            axes.plot((start[0], end[0]), (start[1], end[1]), color=shape.colour, linewidth=shape.width * POINTS,
-                      alpha=shape.opacity, linestyle="--" if shape.dashed else "-", zorder=order)
+            axes.plot(
+                (start[0], end[0]),
+                (start[1], end[1]),
+                color=shape.colour,
+                linewidth=shape.width * POINTS,
+                alpha=shape.opacity,
+                linestyle="--" if shape.dashed else "-",
+                zorder=order,
+            )
             if shape.head:
-                axes.add_patch(Polygon(arrow_head(shape), closed=True, facecolor=shape.colour, edgecolor="none",
-                                       alpha=shape.opacity, zorder=order))
+                axes.add_patch(
+                    Polygon(
+                        arrow_head(shape),
+                        closed=True,
+                        facecolor=shape.colour,
+                        edgecolor="none",
+                        alpha=shape.opacity,
+                        zorder=order,
+                    )
+                )
         case Tag((x, y, width, height)):
             if shape.fill != "none":
-                axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=3",
-                                              linewidth=0, facecolor=shape.fill, alpha=shape.opacity, zorder=order))
-            axes.text(x if shape.at_left else x + width / 2, y + height / 2, shape.text, color=shape.colour,
-                      fontsize=shape.size * POINTS, fontweight="bold" if shape.bold else "normal", parse_math=False,
-                      ha="left" if shape.at_left else "center", va="center_baseline", alpha=shape.opacity,
-                      zorder=order)
+                axes.add_patch(
+                    FancyBboxPatch(
+                        (x, y),
+                        width,
+                        height,
+                        boxstyle="round,pad=0,rounding_size=3",
+                        linewidth=0,
+                        facecolor=shape.fill,
+                        alpha=shape.opacity,
+                        zorder=order,
+                    )
+                )
+            axes.text(
+                x if shape.at_left else x + width / 2,
+                y + height / 2,
+                shape.text,
+                color=shape.colour,
+                fontsize=shape.size * POINTS,
+                fontweight="bold" if shape.bold else "normal",
+                parse_math=False,
+                ha="left" if shape.at_left else "center",
+                va="center_baseline",
+                alpha=shape.opacity,
+                zorder=order,
+            )
         case Photo((x, y, width, height)):
             axes.imshow(_pixels(shape), extent=(x, x + width, y + height, y), aspect="auto", zorder=order)
 

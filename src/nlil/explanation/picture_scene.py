@@ -176,8 +176,9 @@ def _size(kb: KnowledgeBase, graph: int) -> tuple[float, float] | None:
     return width, height
 
 
-def _chosen(kb: KnowledgeBase, explanation: Explanation, facts: dict[Fact, int], own: Facts, ids: list[int],
-            has_places: bool) -> list[str]:
+def _chosen(
+    kb: KnowledgeBase, explanation: Explanation, facts: dict[Fact, int], own: Facts, ids: list[int], has_places: bool
+) -> list[str]:
     """All objects of the graph; of a large one without places the surroundings of the query and what rules use."""
     needed = {*explanation.fact.arguments, *(name for fact in facts for name in fact.arguments)}
     names = kb.entities.names(ids)
@@ -195,8 +196,14 @@ def _chosen(kb: KnowledgeBase, explanation: Explanation, facts: dict[Fact, int],
     return list(dict.fromkeys(chosen))
 
 
-def _thing(name: str, explanation: Explanation, facts: dict[Fact, int], used: dict[str, int],
-           classes: dict[str, str], boxes: dict[str, Box]) -> Thing:
+def _thing(
+    name: str,
+    explanation: Explanation,
+    facts: dict[Fact, int],
+    used: dict[str, int],
+    classes: dict[str, str],
+    boxes: dict[str, Box],
+) -> Thing:
     labels = explanation.labels
     traits = [_plain(explanation, f) for f in facts if f.arguments == (name,)]
     is_query = name in explanation.fact.arguments
@@ -217,8 +224,9 @@ def _plain(explanation: Explanation, fact: Fact) -> str:
     return explanation.labels.predicates.get(name, name)
 
 
-def _links(explanation: Explanation, facts: dict[Fact, int], others: Iterable[Fact],
-           shown: set[str]) -> tuple[Link, ...]:
+def _links(
+    explanation: Explanation, facts: dict[Fact, int], others: Iterable[Fact], shown: set[str]
+) -> tuple[Link, ...]:
     used: dict[tuple[str, ...], int] = {}
     texts: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for fact, rule in facts.items():
@@ -232,8 +240,10 @@ def _links(explanation: Explanation, facts: dict[Fact, int], others: Iterable[Fa
             faint[fact.arguments].append(_plain(explanation, fact))
     matter = {*highlighted(explanation), *explanation.fact.arguments}
     crowded = len(shown) > LARGE // 2
-    near = sorted((pair for pair in faint if not crowded or matter.intersection(pair)),
-                  key=lambda pair: explanation.fact.arguments[0] not in pair)
+    near = sorted(
+        (pair for pair in faint if not crowded or matter.intersection(pair)),
+        key=lambda pair: explanation.fact.arguments[0] not in pair,
+    )
     most = FAINT_IN_CROWD if len(shown) > LARGE else FAINT
     asked = []
     if explanation.fact.predicate.arity == 2:

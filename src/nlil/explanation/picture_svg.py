@@ -16,9 +16,13 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def as_svg(canvas: Canvas) -> str:
     size = f'width="{canvas.width}" height="{canvas.height}" viewBox="0 0 {canvas.width} {canvas.height}"'
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
-             f"<title>{_text(canvas.title)}</title>",
-             '<rect width="100%" height="100%" fill="#ffffff"/>', *map(_shape, canvas.shapes), "</svg>"]
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
+        f"<title>{_text(canvas.title)}</title>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        *map(_shape, canvas.shapes),
+        "</svg>",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -38,15 +42,19 @@ def _shape(shape: Shape) -> str:
 def _rect(rect: Rect) -> str:
     name = f' data-name="{_text(rect.name)}"' if rect.name else ""
     body = f"><title>{_text(rect.title)}</title></rect>" if rect.title else "/>"
-    return (f'<rect class="{rect.kind}"{name} {_place(rect.box)} fill="{rect.fill}" stroke="{rect.stroke}" '
-            f'stroke-width="{_number(rect.width)}" opacity="{_number(rect.opacity)}"{body}')
+    return (
+        f'<rect class="{rect.kind}"{name} {_place(rect.box)} fill="{rect.fill}" stroke="{rect.stroke}" '
+        f'stroke-width="{_number(rect.width)}" opacity="{_number(rect.opacity)}"{body}'
+    )
 
 
 def _stroke(stroke: Stroke) -> str:
     (x1, y1), (x2, y2) = stroke.start, shaft_end(stroke)
     dashes = ' stroke-dasharray="7 5"' if stroke.dashed else ""
-    line = (f'<line x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}" '
-            f'stroke="{stroke.colour}" stroke-width="{_number(stroke.width)}"{dashes}/>')
+    line = (
+        f'<line x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}" '
+        f'stroke="{stroke.colour}" stroke-width="{_number(stroke.width)}"{dashes}/>'
+    )
     head = ""
     if stroke.head:
         points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow_head(stroke))
@@ -60,10 +68,12 @@ def _tag(tag: Tag) -> str:
     middle, anchor = (x, "start") if tag.at_left else (x + width / 2, "middle")
     weight = ' font-weight="bold"' if tag.bold else ""
     title = f"<title>{_text(tag.title)}</title>" if tag.title else ""
-    return (f'<g class="{tag.kind}" opacity="{_number(tag.opacity)}">{title}{back}'
-            f'<text x="{_number(middle)}" y="{_number(y + height / 2 + tag.size * 0.36)}" text-anchor="{anchor}" '
-            f'font-size="{_number(tag.size)}"{weight} fill="{tag.colour}" xml:space="preserve">{_text(tag.text)}'
-            "</text></g>")
+    return (
+        f'<g class="{tag.kind}" opacity="{_number(tag.opacity)}">{title}{back}'
+        f'<text x="{_number(middle)}" y="{_number(y + height / 2 + tag.size * 0.36)}" text-anchor="{anchor}" '
+        f'font-size="{_number(tag.size)}"{weight} fill="{tag.colour}" xml:space="preserve">{_text(tag.text)}'
+        "</text></g>"
+    )
 
 
 def shaft_end(stroke: Stroke) -> Point:

@@ -27,16 +27,23 @@ class Neighbour:
     is_query: bool
 
     def to_dict(self) -> dict[str, Any]:
-        return {"object": self.name, "class": self.what, "place": self.place, "relations": list(self.relations),
-                "used": self.is_used, "query": self.is_query}
+        return {
+            "object": self.name,
+            "class": self.what,
+            "place": self.place,
+            "relations": list(self.relations),
+            "used": self.is_used,
+            "query": self.is_query,
+        }
 
 
 def surroundings(scene: Scene, limit: int = NEAREST) -> list[Neighbour]:
     """The query, what rules use, then what is nearest: by relations where there are any, by boxes otherwise."""
     query = next(thing for thing in scene.things if thing.is_query)
     size = scene.size or _extent(scene)
-    linked = {end for link in scene.links if query.name in (link.subject, link.object)
-              for end in (link.subject, link.object)}
+    linked = {
+        end for link in scene.links if query.name in (link.subject, link.object) for end in (link.subject, link.object)
+    }
 
     def key(thing: Thing) -> tuple[bool, bool, bool, float, str]:
         return not thing.is_query, not thing.is_used, thing.name not in linked, _distance(thing, query), thing.name

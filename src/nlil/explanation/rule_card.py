@@ -97,8 +97,10 @@ class RuleCard(Shown):
             "counterexamples_are": "given as false" if self.has_negatives else "not in the data",
             "is_functional": self.is_functional,
             "offset": self.offset,
-            **{name: [self._instance(i) for i in getattr(self, name)]
-               for name in ("examples", "counterexamples", "predictions")},
+            **{
+                name: [self._instance(i) for i in getattr(self, name)]
+                for name in ("examples", "counterexamples", "predictions")
+            },
         }
 
     def _instance(self, instance: Instance) -> dict[str, Any]:
@@ -115,12 +117,16 @@ class RuleCard(Shown):
     def outline(self) -> Item:
         low, high = self.interval
         stats = self.stats
-        note = (f"confidence {number(stats.confidence)} ({number(low)} to {number(high)}), {stats.support:,} of "
-                f"{stats.body_size:,}" + (", variables differ" if self.rule.distinct else ""))
+        note = (
+            f"confidence {number(stats.confidence)} ({number(low)} to {number(high)}), {stats.support:,} of "
+            f"{stats.body_size:,}" + (", variables differ" if self.rule.distinct else "")
+        )
         parts = [("examples", self.examples)]
         if self.has_negatives:
-            parts += [("counterexamples, given as false", self.counterexamples),
-                      ("predictions, not in the data", self.predictions)]
+            parts += [
+                ("counterexamples, given as false", self.counterexamples),
+                ("predictions, not in the data", self.predictions),
+            ]
         else:
             parts += [("counterexamples: predictions, not in the data", self.counterexamples)]
         below = tuple(Item(name, "" if found else "none", tuple(map(self._line, found))) for name, found in parts)
@@ -134,8 +140,10 @@ class RuleCard(Shown):
         if instance.known and self.is_functional:
             others = ", ".join(map(self.labels.entity, instance.known))
             more = instance.num_known - len(instance.known)
-            notes.append(f"known {'answer' if instance.num_known == 1 else 'answers'}: {others}"
-                         + (f" and {many(more, 'other')}" if more else ""))
+            notes.append(
+                f"known {'answer' if instance.num_known == 1 else 'answers'}: {others}"
+                + (f" and {many(more, 'other')}" if more else "")
+            )
         if instance.is_held_out:
             notes.append("a fact held out")
         return Item(self.labels.fact(instance.fact), "; ".join(notes))
@@ -144,8 +152,14 @@ class RuleCard(Shown):
 class RuleCards:
     """Cards of many rules over one base; keep it. `known` are facts of all splits, `negatives` given false facts."""
 
-    def __init__(self, rules: RuleSet | None, kb: KnowledgeBase, known: Facts | None = None,
-                 negatives: Facts | None = None, memory: int = 2**30) -> None:
+    def __init__(
+        self,
+        rules: RuleSet | None,
+        kb: KnowledgeBase,
+        known: Facts | None = None,
+        negatives: Facts | None = None,
+        memory: int = 2**30,
+    ) -> None:
         self.rules = None if rules is None else bind(rules, kb).rules
         self.kb, self.labels = kb.crisp, Labels.of(kb)
         self.known = None if known is None else known.crisp().unique()
@@ -156,8 +170,14 @@ class RuleCards:
     def evaluator(self) -> Evaluator:
         return Evaluator(self.kb, memory=self.memory)
 
-    def card(self, rule: int | str | Rule | ScoredRule, *, examples: int = 5, counterexamples: int | None = None,
-             offset: int = 0) -> RuleCard:
+    def card(
+        self,
+        rule: int | str | Rule | ScoredRule,
+        *,
+        examples: int = 5,
+        counterexamples: int | None = None,
+        offset: int = 0,
+    ) -> RuleCard:
         """`rule` is a row of the set, or a rule; one without statistics is counted. Both lists start at `offset`."""
         if offset < 0 or examples < 0:
             raise ConfigError(f"a page needs an offset and a size of 0 or more, got {offset} and {examples}", "offset")
@@ -173,8 +193,19 @@ class RuleCards:
             against = tuple(self._instance(chosen, pair, True) for pair in found.covered(negatives, offset, size))
         same_target = self.kb.binary.of(self.kb.predicate_id(chosen.target))
         one_answer = chosen.target.arity == 2 and is_functional(same_target, 0)
-        return RuleCard(chosen, stats, weight, wilson_interval(stats.support, stats.body_size), tuple(shown), against,
-                        predictions, negatives is not None, one_answer, offset, self.labels)
+        return RuleCard(
+            chosen,
+            stats,
+            weight,
+            wilson_interval(stats.support, stats.body_size),
+            tuple(shown),
+            against,
+            predictions,
+            negatives is not None,
+            one_answer,
+            offset,
+            self.labels,
+        )
 
     def instances(self, rule: Rule, stats: RuleStats | None = None) -> Instances:
         """What the rule covers; statistics of the same base say when all has been found."""
@@ -221,9 +252,16 @@ class RuleCards:
         return self.kb.entities.names(edges.neighbour[low:high])
 
 
-def rule_card(rules: RuleSet | None, kb: KnowledgeBase, rule: int | str | Rule | ScoredRule, *, examples: int = 5,
-              offset: int = 0, known: Facts | None = None, negatives: Facts | None = None,
-              memory: int = 2**30) -> RuleCard:
+def rule_card(
+    rules: RuleSet | None,
+    kb: KnowledgeBase,
+    rule: int | str | Rule | ScoredRule,
+    *,
+    examples: int = 5,
+    offset: int = 0,
+    known: Facts | None = None,
+    negatives: Facts | None = None,
+    memory: int = 2**30,
+) -> RuleCard:
     """The card of one rule: a row of `rules`, or a rule, text or value, whose statistics are counted then."""
     return RuleCards(rules, kb, known, negatives, memory).card(rule, examples=examples, offset=offset)
-

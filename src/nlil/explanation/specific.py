@@ -14,8 +14,9 @@ COMPARED = 200
 """So many are compared to find the most specific ones, where counting does not list them anyway."""
 
 
-def specific_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int,
-                        hide: bool = True) -> tuple[tuple[Grounding, ...], int]:
+def specific_groundings(
+    kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int, hide: bool = True
+) -> tuple[tuple[Grounding, ...], int]:
     """Up to `limit` groundings, and how many there are (up to MOST)."""
     listed = groundings(kb, rule, x, y, limit=MOST if rule.distinct else max(limit, COMPARED), hide=hide)
     total = len(listed) if rule.distinct else count_groundings(kb, rule, x, y, hide=hide)

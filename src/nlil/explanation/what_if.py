@@ -90,10 +90,14 @@ class NecessaryFacts(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "fact": fact_text(self.fact), "label": self.labels.fact(self.fact), "score": self.score,
+            "fact": fact_text(self.fact),
+            "label": self.labels.fact(self.fact),
+            "score": self.score,
             "num_tested": self.num_tested,
-            "facts": [{"fact": fact_text(n.fact), "label": self.labels.fact(n.fact), "score": n.score, "fall": n.fall}
-                      for n in self.facts],
+            "facts": [
+                {"fact": fact_text(n.fact), "label": self.labels.fact(n.fact), "score": n.score, "fall": n.fall}
+                for n in self.facts
+            ],
         }
 
     def outline(self) -> Item:
@@ -102,34 +106,60 @@ class NecessaryFacts(Shown):
             left = f"score {number_pair(n.score, self.score)[0]} without it"
             lines.append(Item(f"-{number(n.fall)}  {self.labels.fact(n.fact)}", left))
         tested = f"{many(self.num_tested, 'fact')} behind it tried one at a time"
-        return Item(f"{self.labels.fact(self.fact)}  score {number(self.score)}", tested,
-                    tuple(lines) or (Item("no single fact is necessary"),))
+        return Item(
+            f"{self.labels.fact(self.fact)}  score {number(self.score)}",
+            tested,
+            tuple(lines) or (Item("no single fact is necessary"),),
+        )
 
 
-def what_if(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, without: Iterable[str | Fact] = (),
-            add: Iterable[str | Fact] = (), side: Side = "object", top: int | None = None,
-            memory: int = 2**30) -> WhatIf:
+def what_if(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    query: str | Query | Fact,
+    *,
+    without: Iterable[str | Fact] = (),
+    add: Iterable[str | Fact] = (),
+    side: Side = "object",
+    top: int | None = None,
+    memory: int = 2**30,
+) -> WhatIf:
     """The fact explained as it is and again after the changes. Facts to leave out must be in the data, facts to add
     must not, and all their names must be known."""
     return explain_what_if(Explainer(rules, kb, memory), query, without=without, add=add, side=side, top=top)
 
 
-def explain_what_if(explainer: Explainer, query: str | Query | Fact, *, without: Iterable[str | Fact] = (),
-                    add: Iterable[str | Fact] = (), side: Side = "object", top: int | None = None) -> WhatIf:
+def explain_what_if(
+    explainer: Explainer,
+    query: str | Query | Fact,
+    *,
+    without: Iterable[str | Fact] = (),
+    add: Iterable[str | Fact] = (),
+    side: Side = "object",
+    top: int | None = None,
+) -> WhatIf:
     """`what_if` with an Explainer that is kept."""
     fact, removed, added = closed(query), as_facts(without), as_facts(add)
     after = explainer.changed(added, removed)
     return WhatIf(explainer.explain(fact, side=side, top=top), after.explain(fact, side=side, top=top), added, removed)
 
 
-def necessary_facts(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, limit: int = 20,
-                    side: Side = "object", memory: int = 2**30) -> NecessaryFacts:
+def necessary_facts(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    query: str | Query | Fact,
+    *,
+    limit: int = 20,
+    side: Side = "object",
+    memory: int = 2**30,
+) -> NecessaryFacts:
     """The facts behind the counted rules by how much the score falls without each; the worst `limit`."""
     return find_necessary_facts(Explainer(rules, kb, memory), query, limit=limit, side=side)
 
 
-def find_necessary_facts(explainer: Explainer, query: str | Query | Fact, *, limit: int = 20,
-                         side: Side = "object") -> NecessaryFacts:
+def find_necessary_facts(
+    explainer: Explainer, query: str | Query | Fact, *, limit: int = 20, side: Side = "object"
+) -> NecessaryFacts:
     """`necessary_facts` with an Explainer that is kept."""
     check_side(side)
     fact = closed(query)

@@ -33,8 +33,17 @@ NAMED = 3
 """Missing facts that a miss names."""
 
 
-def explain(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, top: int | None = None,
-            groundings: int = 3, misses: int = 3, side: Side = "object", memory: int = 2**30) -> Explanation:
+def explain(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    query: str | Query | Fact,
+    *,
+    top: int | None = None,
+    groundings: int = 3,
+    misses: int = 3,
+    side: Side = "object",
+    memory: int = 2**30,
+) -> Explanation:
     """Why a fact such as "uncle(alice, bob)" or "person(obj17)" scores what it scores, the fact itself hidden.
 
     top         rules shown, strongest first; default: all that count, up to 20
@@ -71,8 +80,15 @@ class Explainer:
         target, x, y = fact_ids(self.kb, fact)
         return target, x, None if y == NO_OBJECT else y
 
-    def explain(self, query: str | Query | Fact, *, top: int | None = None, groundings: int = 3,
-                misses: int = 3, side: Side = "object") -> Explanation:
+    def explain(
+        self,
+        query: str | Query | Fact,
+        *,
+        top: int | None = None,
+        groundings: int = 3,
+        misses: int = 3,
+        side: Side = "object",
+    ) -> Explanation:
         check_side(side)
         fact = closed(query)
         target, x, y = self.ids(fact)
@@ -106,8 +122,15 @@ class Explainer:
         position = shares.order[rank]
         scored = self.rules[int(fired.rows[position])]
         shown, total = specific_groundings(self.kb, scored.rule, x, y, limit)
-        return Support(scored.rule, scored.stats, scored.weight, float(shares.share[rank]),
-                       float(fired.value[position]), shown, total)
+        return Support(
+            scored.rule,
+            scored.stats,
+            scored.weight,
+            float(shares.share[rank]),
+            float(fired.value[position]),
+            shown,
+            total,
+        )
 
     # where rules fail -----------------------------------------------------------------------------
 
@@ -138,8 +161,11 @@ class Explainer:
 
 def check_side(side: str) -> None:
     if side not in SIDES:
-        raise ConfigError(f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
-                          "p(a, ?), subject that to p(?, b)", "side")
+        raise ConfigError(
+            f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
+            "p(a, ?), subject that to p(?, b)",
+            "side",
+        )
 
 
 def closed(query: str | Query | Fact) -> Fact:
@@ -149,8 +175,9 @@ def closed(query: str | Query | Fact) -> Fact:
     query = parse_query(query) if isinstance(query, str) else query
     names = tuple(name for name in query.arguments if name is not None)
     if len(names) < len(query.arguments):
-        raise NlilError(f"{query}: explain takes one fact without '?', as in uncle(alice, bob); to find answers use: "
-                        "nlil predict")
+        raise NlilError(
+            f"{query}: explain takes one fact without '?', as in uncle(alice, bob); to find answers use: nlil predict"
+        )
     return Fact(Predicate(query.predicate, 1 if len(names) == 1 else 2), names)
 
 
@@ -159,8 +186,9 @@ def excluded(exclusion: Exclusion, fact: Fact) -> Excluded:
     return Excluded(Fact(exclusion.step.predicate, arguments), exclusion)
 
 
-def missing_facts(kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int,
-                  y: int | None) -> list[Query]:
+def missing_facts(
+    kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int, y: int | None
+) -> list[Query]:
     """The next atom of the statement from each entity `at`: mother(bea, ?), or mother(bea, max) where that is fixed."""
     if not isinstance(statement, Statement) or reached >= len(statement.steps):
         return []

@@ -71,14 +71,26 @@ class WhyNot(Shown):
             "score": self.score,
             "excluded": None if self.excluded is None else fact_text(self.excluded.by),
             "lifted": None if self.lifted is None else self._remedy(self.lifted),
-            "rules": [{"rule": str(h.rule), "label": self.labels.rule(h.rule), "weight": h.weight, **h.stats.to_dict(),
-                       "remedies": [self._remedy(r) for r in h.remedies]} for h in self.rules],
+            "rules": [
+                {
+                    "rule": str(h.rule),
+                    "label": self.labels.rule(h.rule),
+                    "weight": h.weight,
+                    **h.stats.to_dict(),
+                    "remedies": [self._remedy(r) for r in h.remedies],
+                }
+                for h in self.rules
+            ],
         }
 
     def _remedy(self, remedy: Remedy) -> dict[str, Any]:
         fact = remedy.change.fact
-        return {"action": remedy.change.action, "fact": fact_text(fact), "label": self.labels.fact(fact),
-                "score": remedy.score}
+        return {
+            "action": remedy.change.action,
+            "fact": fact_text(fact),
+            "label": self.labels.fact(fact),
+            "score": remedy.score,
+        }
 
     def outline(self) -> Item:
         state = "in the data, hidden here" if self.known else "not in the data"
@@ -102,8 +114,16 @@ class WhyNot(Shown):
         return Item(f"{verb} {self.labels.fact(remedy.change.fact)}", f"score {score}")
 
 
-def why_not(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, top: int = 5, facts: int = 3,
-            side: Side = "object", memory: int = 2**30) -> WhyNot:
+def why_not(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    query: str | Query | Fact,
+    *,
+    top: int = 5,
+    facts: int = 3,
+    side: Side = "object",
+    memory: int = 2**30,
+) -> WhyNot:
     """For each of the `top` strongest rules that do not fire up to `facts` single facts that would make it fire.
 
     Each was added to (or taken from) the base and the fact scored again.
@@ -111,8 +131,9 @@ def why_not(rules: RuleSet, kb: KnowledgeBase, query: str | Query | Fact, *, top
     return explain_why_not(Explainer(rules, kb, memory), query, top=top, facts=facts, side=side)
 
 
-def explain_why_not(explainer: Explainer, query: str | Query | Fact, *, top: int = 5, facts: int = 3,
-                    side: Side = "object") -> WhyNot:
+def explain_why_not(
+    explainer: Explainer, query: str | Query | Fact, *, top: int = 5, facts: int = 3, side: Side = "object"
+) -> WhyNot:
     """`why_not` with an Explainer that is kept."""
     check_side(side)
     fact = closed(query)

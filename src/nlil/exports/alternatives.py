@@ -83,9 +83,7 @@ class Alternative:
     in_graph: tuple[Variable | Constant, ...]
 
 
-def alternatives(
-    rule: Rule, language: str, graphs: bool = False, exclusions: Denials = ()
-) -> tuple[Alternative, ...]:
+def alternatives(rule: Rule, language: str, graphs: bool = False, exclusions: Denials = ()) -> tuple[Alternative, ...]:
     """The rule holds where one of these does; none: it never holds.
 
     `graphs`: the facts are many graphs, each a world of its own; no fact joins two of them. `exclusions`
@@ -93,8 +91,11 @@ def alternatives(
     """
     tree = normal_form(simplify_formula(rule.body))
     if num_alternatives(tree) > MOST_ALTERNATIVES:
-        raise ExportError(f"the body of {rule} has {num_alternatives(tree):,} alternatives, at most "
-                          f"{MOST_ALTERNATIVES} are written; split the rule", language)
+        raise ExportError(
+            f"the body of {rule} has {num_alternatives(tree):,} alternatives, at most "
+            f"{MOST_ALTERNATIVES} are written; split the rule",
+            language,
+        )
     excluded = tuple(_excluded(rule, step) for target, step in exclusions if target == rule.target)
     found = [_alternative(rule, leaves, excluded, graphs) for leaves in multiplied_out(tree)]
     return tuple(alternative for alternative in found if alternative is not None)
@@ -115,9 +116,7 @@ def depends_on_graph(rule: Rule, language: str = "export") -> bool:
     return any(alternative.in_graph for alternative in alternatives(rule, language, graphs=True))
 
 
-def _alternative(
-    rule: Rule, leaves: Sequence[Leaf], excluded: tuple[Part, ...], graphs: bool
-) -> Alternative | None:
+def _alternative(rule: Rule, leaves: Sequence[Leaf], excluded: tuple[Part, ...], graphs: bool) -> Alternative | None:
     parts = []
     for leaf in dict.fromkeys(leaves):
         part = part_of(leaf.statement, leaf.names, rule.distinct, leaf.negated)
@@ -137,8 +136,9 @@ def _alternative(
 
 def part_of(statement: Statement, names: Sequence[str], distinct: bool, negated: bool = False) -> Part:
     line = statement.line
-    nodes: list[Term] = [Free(name) if isinstance(anchor, Anything) else anchor
-                         for anchor, name in zip(line.anchors, names)]
+    nodes: list[Term] = [
+        Free(name) if isinstance(anchor, Anything) else anchor for anchor, name in zip(line.anchors, names)
+    ]
     atoms: list[Atom] = []
     for node, filters in enumerate(line.filters):
         atoms += [Atom(predicate, (nodes[node],)) for predicate in filters]

@@ -41,15 +41,15 @@ def read_rules(text: str, path: object) -> Iterator[tuple[Rule | Unsayable, int]
 def _atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
     words = [word for word in re.split(r"\s{2,}", text.strip()) if word]
     if len(words) % 3:
-        raise DataError(f"expected atoms of three words, two spaces between, such as ?a  p  ?b, got {text.strip()!r}",
-                        path, line)
+        raise DataError(
+            f"expected atoms of three words, two spaces between, such as ?a  p  ?b, got {text.strip()!r}", path, line
+        )
     return [_atom(words[i : i + 3]) for i in range(0, len(words), 3)]
 
 
 def _atom(words: Sequence[str]) -> ForeignAtom:
     first, name, second = words
-    return ForeignAtom(_plain(name), (_plain(first), _plain(second)),
-                       (first.startswith("?"), second.startswith("?")))
+    return ForeignAtom(_plain(name), (_plain(first), _plain(second)), (first.startswith("?"), second.startswith("?")))
 
 
 def _plain(word: str) -> str:

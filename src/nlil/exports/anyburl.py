@@ -54,8 +54,9 @@ def _sayable(rule: Rule) -> Statement | None:
             raise ExportError(f"a prior needs a constant in its head, {rule} has none", LANGUAGE)
         return None
     if not isinstance(body, Statement):
-        raise ExportError(f"a body is one path, without negation, alternatives or further statements, got {rule}",
-                          LANGUAGE)
+        raise ExportError(
+            f"a body is one path, without negation, alternatives or further statements, got {rule}", LANGUAGE
+        )
     if any(step.is_filter for step in body.steps):
         raise ExportError(f"it has no unary predicates, the body of {rule} has", LANGUAGE)
     if not body.steps:
@@ -63,8 +64,11 @@ def _sayable(rule: Rule) -> Statement | None:
     variables = {a for a in (body.start, body.end) if isinstance(a, Variable)}
     closed = body.start == body.end and not isinstance(body.start, Anything)
     if variables != rule.head.variables or closed:
-        raise ExportError("a path leads from X to Y, or from the head's one variable to a constant or to anything; "
-                          f"that of {rule} does not", LANGUAGE)
+        raise ExportError(
+            "a path leads from X to Y, or from the head's one variable to a constant or to anything; "
+            f"that of {rule} does not",
+            LANGUAGE,
+        )
     if body.line.num_variables > 1 and not rule.distinct:
         raise ExportError(f"it keeps all variables apart, {rule} does not", LANGUAGE)
     return body
@@ -90,8 +94,11 @@ def _term(term: Term, letters: dict[Term, str]) -> str:
 
 def _plain(name: str) -> str:
     if not name or re.search(r"[\s(),]|<=", name):
-        raise ExportError(f"names stand without quotes, so none may be empty or hold spaces, brackets or commas, "
-                          f"got {name!r}; rename it in the data", LANGUAGE)
+        raise ExportError(
+            f"names stand without quotes, so none may be empty or hold spaces, brackets or commas, "
+            f"got {name!r}; rename it in the data",
+            LANGUAGE,
+        )
     return name
 
 
@@ -104,8 +111,11 @@ def read_rules(text: str, path: object) -> Iterator[tuple[Rule | Unsayable, int]
         if not line.strip():
             continue
         if LINE.fullmatch(line) is None:
-            raise DataError(f"expected predicted, correct, confidence and head <= body with tabs between, got {line!r}",
-                            path, number)
+            raise DataError(
+                f"expected predicted, correct, confidence and head <= body with tabs between, got {line!r}",
+                path,
+                number,
+            )
         head, _, body = line.split("\t", 3)[3].partition("<=")
         atoms = [_read_atom(atom, path, number) for atom in (head, *_split(body))]
         # AnyBURL grounds different variables with different entities.

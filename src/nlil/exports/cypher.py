@@ -48,8 +48,9 @@ def rule_query(rule: Rule, number: int = 1, graphs: bool = False, exclusions: De
 
 
 def _row(rule: Rule) -> str:
-    subject, *objects = [quoted(a.name) if isinstance(a, Constant) else f"{a.name.lower()}.name"
-                         for a in rule.head.arguments]
+    subject, *objects = [
+        quoted(a.name) if isinstance(a, Constant) else f"{a.name.lower()}.name" for a in rule.head.arguments
+    ]
     return f"{subject} AS subject, {quoted(rule.target.name)} AS predicate, {(*objects, 'NULL')[0]} AS object"
 
 
@@ -121,9 +122,13 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
         binary = [f"{{a: {quoted(s)}, p: {quoted(p)}, b: {quoted(o)}}}" for s, p, o in triples if o is not None]
         if unary:
             rows_text = ",\n".join(unary)
-            yield (f"UNWIND [{rows_text}] AS row MATCH (a:Entity {{name: row.a}}), (p:Class {{name: row.p}}) "
-                   "CREATE (a)-[:Kind]->(p);\n")
+            yield (
+                f"UNWIND [{rows_text}] AS row MATCH (a:Entity {{name: row.a}}), (p:Class {{name: row.p}}) "
+                "CREATE (a)-[:Kind]->(p);\n"
+            )
         if binary:
             rows_text = ",\n".join(binary)
-            yield (f"UNWIND [{rows_text}] AS row MATCH (a:Entity {{name: row.a}}), (b:Entity {{name: row.b}}) "
-                   "CREATE (a)-[:Fact {predicate: row.p}]->(b);\n")
+            yield (
+                f"UNWIND [{rows_text}] AS row MATCH (a:Entity {{name: row.a}}), (b:Entity {{name: row.b}}) "
+                "CREATE (a)-[:Fact {predicate: row.p}]->(b);\n"
+            )

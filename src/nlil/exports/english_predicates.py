@@ -223,12 +223,17 @@ def _is_bare(noun_phrase: str) -> bool:
 
 # unary --------------------------------------------------------------------------------------------------
 
-_NUMBER = re.compile(r"(?P<what>.+?)_(?:(?P<how>over|up_to)_(?P<cut>-?[\d.]+)|(?P<low>-?[\d.]+)_to_(?P<high>-?[\d.]+))"
-                     r"(?P<unit>pct)?")
+_NUMBER = re.compile(
+    r"(?P<what>.+?)_(?:(?P<how>over|up_to)_(?P<cut>-?[\d.]+)|(?P<low>-?[\d.]+)_to_(?P<high>-?[\d.]+))"
+    r"(?P<unit>pct)?"
+)
 _OF_BOXES = {
-    "size": "takes {} of the image", "width": "takes {} of the width of the image",
-    "height": "takes {} of the height of the image", "middle_x": "has its middle {} from the left",
-    "middle_y": "has its middle {} from the top", "top": "has its upper edge {} from the top",
+    "size": "takes {} of the image",
+    "width": "takes {} of the width of the image",
+    "height": "takes {} of the height of the image",
+    "middle_x": "has its middle {} from the left",
+    "middle_y": "has its middle {} from the top",
+    "top": "has its upper edge {} from the top",
     "bottom": "has its lower edge {} from the top",
 }
 

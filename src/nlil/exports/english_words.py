@@ -29,8 +29,10 @@ BASE_VERBS = words("""
 THIRD_PERSON_PATH_VERBS = words("contains adjoins borders includes owns produces plays speaks influences")
 """Only these are verbs in names like /location/location/contains, where other words in -s are plurals."""
 
-IRREGULAR_PARTICIPLES = words("born built drawn driven eaten found given held hung known laid led made put ridden seen "
-                              "sold spoken taken thrown worn written won cut set split")
+IRREGULAR_PARTICIPLES = words(
+    "born built drawn driven eaten found given held hung known laid led made put ridden seen "
+    "sold spoken taken thrown worn written won cut set split"
+)
 
 KIN = words("""
     aunt brother child cousin daughter father granddaughter grandchild grandfather grandmother grandparent grandson
@@ -42,12 +44,29 @@ ONLY_ONE = words("father mother husband wife capital spouse")
 """Of these there is one: the mother of Y, but an aunt of Y."""
 
 SPECIAL = {
-    "isa": "is a", "is a": "is a", "instance of": "is an instance of", "part of": "is part of", "of": "belongs to",
-    "married": "is married to", "also see": "refers also to", "issue in": "is an issue in", "succ": "is followed by",
-    "no interaction": "has no interaction with", "similar": "is similar to", "has": "has", "equal": "equals",
-    "member of": "is a member of", "kind of": "is a kind of", "same": "is the same as", "park next": "parks next to",
-    "outside of": "is outside of", "left of": "is to the left of", "right of": "is to the right of",
-    "attach to": "is attached to", "verb group": "is in the same verb group as", "with": "is with",
+    "isa": "is a",
+    "is a": "is a",
+    "instance of": "is an instance of",
+    "part of": "is part of",
+    "of": "belongs to",
+    "married": "is married to",
+    "also see": "refers also to",
+    "issue in": "is an issue in",
+    "succ": "is followed by",
+    "no interaction": "has no interaction with",
+    "similar": "is similar to",
+    "has": "has",
+    "equal": "equals",
+    "member of": "is a member of",
+    "kind of": "is a kind of",
+    "same": "is the same as",
+    "park next": "parks next to",
+    "outside of": "is outside of",
+    "left of": "is to the left of",
+    "right of": "is to the right of",
+    "attach to": "is attached to",
+    "verb group": "is in the same verb group as",
+    "with": "is with",
 }
 """Predicates that no ending tells apart."""
 
@@ -78,8 +97,10 @@ WITHOUT_ARTICLE = words("""
 """)
 """Stuff and plurals that have no s: X is grass."""
 
-SINGULAR_IN_S = words("bus gas lens canvas cactus octopus virus campus glass grass dress mattress compass boss class "
-                      "cross process business series species news focus bonus atlas iris tennis basis")
+SINGULAR_IN_S = words(
+    "bus gas lens canvas cactus octopus virus campus glass grass dress mattress compass boss class "
+    "cross process business series species news focus bonus atlas iris tennis basis"
+)
 
 SOUNDS_LIKE_A_CONSONANT = ("uni", "use", "user", "euro", "one", "once", "ut", "u-")
 SOUNDS_LIKE_A_VOWEL = ("hour", "honest", "honour", "honor", "heir")
@@ -104,8 +125,9 @@ def is_plural(noun: str) -> bool:
     [True, False, False, True, False, False]
     """
     last = noun.lower().rpartition(" ")[2]
-    return last in ("people", "skis", "taxis") or (last.endswith("s") and not last.endswith(("ss", "us", "is")) and
-                                last not in SINGULAR_IN_S and len(last) > 2)
+    return last in ("people", "skis", "taxis") or (
+        last.endswith("s") and not last.endswith(("ss", "us", "is")) and last not in SINGULAR_IN_S and len(last) > 2
+    )
 
 
 def with_article(noun: str) -> str:

@@ -42,9 +42,14 @@ class Unsayable:
 def foreign_rule(head: ForeignAtom, body: Sequence[ForeignAtom], distinct: bool) -> Rule | Unsayable:
     """The rule that these atoms say, or why it cannot be one of ours."""
     # Offsets only tell occurrences apart here: the text is not ours.
-    atoms = [Atom(Predicate(a.predicate, 2),
-                  tuple(Term(t, v, 3 * i + 1 + j) for j, (t, v) in enumerate(zip(a.terms, a.variables))), 3 * i)
-             for i, a in enumerate((head, *body))]
+    atoms = [
+        Atom(
+            Predicate(a.predicate, 2),
+            tuple(Term(t, v, 3 * i + 1 + j) for j, (t, v) in enumerate(zip(a.terms, a.variables))),
+            3 * i,
+        )
+        for i, a in enumerate((head, *body))
+    ]
     clause = Clause(atoms[0], (tuple(atoms[1:]) or (TrueMark(0),),), 0)
     try:
         rule = clause_rule(clause)

@@ -22,9 +22,7 @@ ANSWERS_ONLY = ("sparql", "sql", "cypher")
 _MODULES: dict[str, Any] = {"prolog": prolog, "datalog": datalog, "sparql": sparql, "sql": sql, "cypher": cypher}
 
 
-def rule_text(
-    rule: Rule, language: str, number: int = 1, graphs: bool = False, exclusions: Denials = ()
-) -> str:
+def rule_text(rule: Rule, language: str, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
     """The rule in an executable language.
 
     number      keeps helper relations of several rules apart (Datalog)
@@ -35,8 +33,11 @@ def rule_text(
         case "prolog":
             return prolog.rule_clause(rule, number, graphs)
         case "datalog" if tuple(exclusions):
-            raise ExportError("exclusions look at given facts only, but a relation here also holds what is derived; "
-                              "leave the exclusions out", datalog.LANGUAGE)
+            raise ExportError(
+                "exclusions look at given facts only, but a relation here also holds what is derived; "
+                "leave the exclusions out",
+                datalog.LANGUAGE,
+            )
         case "datalog":
             return datalog.rule_clauses(rule, number, graphs)
         case "sparql" | "sql" | "cypher":
@@ -54,8 +55,12 @@ def facts(kb: KnowledgeBase, language: str) -> Iterator[str]:
 
 
 def program(
-    rules: Iterable[ScoredRule], language: str, graphs: bool = False, exclusions: Denials = (),
-    labels: Labels | None = None, refuse: Callable[[ExportError], None] | None = None,
+    rules: Iterable[ScoredRule],
+    language: str,
+    graphs: bool = False,
+    exclusions: Denials = (),
+    labels: Labels | None = None,
+    refuse: Callable[[ExportError], None] | None = None,
 ) -> Iterator[str]:
     """All rules, piece by piece. `refuse` is told of each that the language cannot say; without it that is an error."""
     denials = tuple(exclusions)

@@ -74,8 +74,10 @@ def rule_clause(rule: Rule, number: int = 1, graphs: bool = False) -> str:
 
 def _check(predicate: Predicate) -> None:
     if predicate.name.startswith(OWN):
-        raise ExportError(f"predicates that begin with {OWN} are used by the export itself, got {predicate}; rename it "
-                          "in the data", LANGUAGE)
+        raise ExportError(
+            f"predicates that begin with {OWN} are used by the export itself, got {predicate}; rename it in the data",
+            LANGUAGE,
+        )
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:

@@ -31,8 +31,10 @@ def fact_rows(kb: KnowledgeBase) -> Iterator[tuple[str, str, str | None]]:
         if crossing.any():
             row = int(np.flatnonzero(crossing)[0])
             fact = kb.fact(int(facts.predicate[row]), int(facts.subject[row]), int(facts.object[row]))
-            raise DataError(f"expected each fact within one graph, got {fact_text(fact)} across two; rules that are "
-                            "tied to one graph by their facts cannot be exported then")
+            raise DataError(
+                f"expected each fact within one graph, got {fact_text(fact)} across two; rules that are "
+                "tied to one graph by their facts cannot be exported then"
+            )
     names = list(kb.entities)
     predicates = [p.name for p in kb.predicates]
     for p, s, o in zip(facts.predicate.tolist(), facts.subject.tolist(), facts.object.tolist()):

@@ -31,15 +31,18 @@ def node(name: str) -> str:
     ('<urn:nlil:ann>', '<http://example.org/ann>')
     """
     if name.startswith(DOMAIN):
-        raise ExportError(f"names that begin with {DOMAIN} are used by the export itself, got {name!r}; rename it",
-                          LANGUAGE)
+        raise ExportError(
+            f"names that begin with {DOMAIN} are used by the export itself, got {name!r}; rename it", LANGUAGE
+        )
     return f"<{iri(name)}>"
 
 
 def relation(predicate: Predicate) -> str:
     if predicate.name == RDF_TYPE:
-        raise ExportError(f"rdf:type stands for unary predicates, so no predicate can have this name, got {predicate}; "
-                          "rename it", LANGUAGE)
+        raise ExportError(
+            f"rdf:type stands for unary predicates, so no predicate can have this name, got {predicate}; rename it",
+            LANGUAGE,
+        )
     return node(predicate.name)
 
 

@@ -31,9 +31,17 @@ class Added:
     notes: tuple[str, ...] = ()
 
 
-def with_conjunctions(kb: KnowledgeBase, rules: RuleSet, targets: Ids, valid: Facts, most: int, options: CountOptions,
-                      body: KnowledgeBase | None = None, progress: Progress = silent, stop: Stop | None = None
-                      ) -> Added:
+def with_conjunctions(
+    kb: KnowledgeBase,
+    rules: RuleSet,
+    targets: Ids,
+    valid: Facts,
+    most: int,
+    options: CountOptions,
+    body: KnowledgeBase | None = None,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> Added:
     """At most `most` conjunctions for each binary target with LEAST_FACTS validation facts or more.
 
     With fewer, chance decides which rule seems to help: there is none then. There is none at all where the facts of
@@ -46,8 +54,13 @@ def with_conjunctions(kb: KnowledgeBase, rules: RuleSet, targets: Ids, valid: Fa
     if not asked or not rules.aggregation.top:
         return Added(rules)
     if kb.num_entities > MOST_ENTITIES:
-        return Added(rules, (f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes "
-                             f"memory; they are looked for with up to {MOST_ENTITIES:,}",))
+        return Added(
+            rules,
+            (
+                f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes "
+                f"memory; they are looked for with up to {MOST_ENTITIES:,}",
+            ),
+        )
     if stop is not None and stop.used > LATE * (stop.used + stop.left):
         stop.cut = True
         return Added(rules, (NO_TIME,))

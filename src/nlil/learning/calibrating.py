@@ -20,21 +20,30 @@ if TYPE_CHECKING:
     from ..rules import RuleSet
 
 
-def calibrate(rules: RuleSet, dataset: Dataset, seed: int, threads: int = 0, memory: int = 2**30,
-              progress: Progress = silent) -> Calibration | None:
+def calibrate(
+    rules: RuleSet, dataset: Dataset, seed: int, threads: int = 0, memory: int = 2**30, progress: Progress = silent
+) -> Calibration | None:
     """The map of these rules on the validation facts of `dataset`; None where these are missing or too few."""
     from ..evaluation import fit_calibration, scored_candidates
 
     if not len(dataset.splits.valid):
         return None
-    candidates = scored_candidates(rules, dataset.kb, dataset.splits, "valid", seed=seed, threads=threads,
-                                   memory=memory, progress=progress)
+    candidates = scored_candidates(
+        rules, dataset.kb, dataset.splits, "valid", seed=seed, threads=threads, memory=memory, progress=progress
+    )
     calibration = fit_calibration(candidates)
     return calibration if calibration.maps else None
 
 
-def measured_calibration(rules: RuleSet, dataset: Dataset, split: str = "test", seed: int = 0, threads: int = 0,
-                         memory: int = 2**30, progress: Progress = silent) -> dict[str, float | int]:
+def measured_calibration(
+    rules: RuleSet,
+    dataset: Dataset,
+    split: str = "test",
+    seed: int = 0,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> dict[str, float | int]:
     """brier_before, brier_after, ece_before, ece_after and what they count, on the valid or test facts.
 
     The map is fitted on validation facts; on these themselves each half is measured by the map of the other.
@@ -42,8 +51,9 @@ def measured_calibration(rules: RuleSet, dataset: Dataset, split: str = "test", 
     from ..evaluation import calibration_figures, scored_candidates
 
     found = calibrate(rules, dataset, seed, threads, memory, progress)
-    candidates = scored_candidates(rules, dataset.kb, dataset.splits, split, seed=seed, threads=threads, memory=memory,
-                                   progress=progress)
+    candidates = scored_candidates(
+        rules, dataset.kb, dataset.splits, split, seed=seed, threads=threads, memory=memory, progress=progress
+    )
     return calibration_figures(candidates, found, is_own_sample=split == "valid")
 
 

@@ -88,8 +88,10 @@ class Checkpoint:
             raise _damaged(file, error) from error
         now = json.loads(json.dumps(dict(self.fingerprint)))  # as it would come back
         if stored != now:
-            raise RunError(f"the unfinished run was started with other {_difference(stored, now)}; "
-                           "use --force to start over", self.folder.parent)
+            raise RunError(
+                f"the unfinished run was started with other {_difference(stored, now)}; use --force to start over",
+                self.folder.parent,
+            )
 
     def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """What was last saved under `key`, to the bit; None if nothing was."""
@@ -165,8 +167,9 @@ def claimed(run: Path) -> Iterator[None]:
         with locked(run / FOLDER / LOCK):
             yield
     except FileLocked as error:
-        raise RunError(f"{error} is learning here; wait until it ends, stop it, or choose another folder",
-                       run) from error
+        raise RunError(
+            f"{error} is learning here; wait until it ends, stop it, or choose another folder", run
+        ) from error
     finally:
         for folder in made:
             with suppress(OSError):  # not empty: there is work in it

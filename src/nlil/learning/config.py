@@ -20,10 +20,26 @@ if TYPE_CHECKING:
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
-    "paper": {"search": "neural", "generator": "transformer", "squash": "sigmoid", "heads": 1, "instances": 1,
-              "levels": 0, "steps": 2, "negative_sampling": "uniform", "beam": 1, "neural_constants": 0,
-              "priors": False, "conjunctions": 0, "exclusions": False, "refine": False, "weigh": False, "restarts": 8,
-              "epochs": 100, "patience": 20},
+    "paper": {
+        "search": "neural",
+        "generator": "transformer",
+        "squash": "sigmoid",
+        "heads": 1,
+        "instances": 1,
+        "levels": 0,
+        "steps": 2,
+        "negative_sampling": "uniform",
+        "beam": 1,
+        "neural_constants": 0,
+        "priors": False,
+        "conjunctions": 0,
+        "exclusions": False,
+        "refine": False,
+        "weigh": False,
+        "restarts": 8,
+        "epochs": 100,
+        "patience": 20,
+    },
     # The paper's sizes for scene graphs (T = 3, L = 2, C = 4); classes are weighed together, at most 30 rules for one.
     "scene": {"joint": True, "top_rules": 30, "steps": 3, "levels": 2, "formulas": 4},
 }
@@ -104,9 +120,25 @@ class LearnerConfig:
         self._check("negative_sampling", self.negative_sampling in ("near", "uniform"), "near or uniform")
         self._check("temperature", 0 < self.temperature <= 1, "above 0, at most 1")
         self._check("dim", self.dim % max(1, self.attention_heads) == 0, "a multiple of attention_heads")
-        for key in ("steps", "heads", "instances", "formulas", "vocabulary", "positives", "batch", "dim", "layers",
-                    "attention_heads", "restarts", "epochs", "beam", "neural_candidates", "step_edges", "meet_edges",
-                    "num_classes"):
+        for key in (
+            "steps",
+            "heads",
+            "instances",
+            "formulas",
+            "vocabulary",
+            "positives",
+            "batch",
+            "dim",
+            "layers",
+            "attention_heads",
+            "restarts",
+            "epochs",
+            "beam",
+            "neural_candidates",
+            "step_edges",
+            "meet_edges",
+            "num_classes",
+        ):
             self._check(key, getattr(self, key) >= 1, "1 or more")
         for key in ("rate", "score_rate"):
             self._check(key, getattr(self, key) > 0, "more than 0")
@@ -117,9 +149,27 @@ class LearnerConfig:
         self._check("min_confidence", 0 <= self.min_confidence <= 1 or self.min_confidence == -1, "0 to 1, or -1")
         self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
         self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
-        for key in ("top_rules", "aggregation_top", "time_limit", "threads", "seed", "samples", "candidates",
-                    "conjunctions", "max_paths", "neural_targets", "neural_facts", "neural_constants", "domain",
-                    "levels", "negatives", "entropy", "patience", "extract_samples", "min_count"):
+        for key in (
+            "top_rules",
+            "aggregation_top",
+            "time_limit",
+            "threads",
+            "seed",
+            "samples",
+            "candidates",
+            "conjunctions",
+            "max_paths",
+            "neural_targets",
+            "neural_facts",
+            "neural_constants",
+            "domain",
+            "levels",
+            "negatives",
+            "entropy",
+            "patience",
+            "extract_samples",
+            "min_count",
+        ):
             self._check(key, getattr(self, key) >= 0, "0 or more")
         self._check("cuts", self.cuts >= 2, "2 or more")
         self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
@@ -178,8 +228,16 @@ def _convert(key: str, value: Any, default: Any, where: str) -> Any:
             case bool():
                 if isinstance(value, bool):
                     return value
-                return {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False,
-                        "0": False}[str(value).lower()]
+                return {
+                    "on": True,
+                    "true": True,
+                    "yes": True,
+                    "1": True,
+                    "off": False,
+                    "false": False,
+                    "no": False,
+                    "0": False,
+                }[str(value).lower()]
             case int() if key == "memory":
                 return parse_size(str(value))
             case int():

@@ -70,8 +70,11 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: 
         axes.set_ylim(-0.02, 1.02)
     if num_targets:
         # A fixed corner: to look for the best one takes seconds with many lines.
-        axes.legend(loc="lower right" if "F1" in title else "upper right", frameon=False,
-                    title=f"mean of {num_targets} targets" if num_targets > 1 else None)
+        axes.legend(
+            loc="lower right" if "F1" in title else "upper right",
+            frameon=False,
+            title=f"mean of {num_targets} targets" if num_targets > 1 else None,
+        )
     else:
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color="gray")
 

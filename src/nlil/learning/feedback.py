@@ -54,8 +54,11 @@ def load_feedback(run: str | Path) -> Feedback:
         listed = read_json(path / FEEDBACK)["verdicts"]
         found = {str(v["rule"]): Verdict(str(v["verdict"]), str(v["note"]), str(v["at"])) for v in listed}
     except (KeyError, ValueError, TypeError) as error:
-        raise RunError(f"{FEEDBACK} does not hold verdicts ({error}); restore it or remove it together with its line "
-                       "in checksums.json", path) from error
+        raise RunError(
+            f"{FEEDBACK} does not hold verdicts ({error}); restore it or remove it together with its line "
+            "in checksums.json",
+            path,
+        ) from error
     for text, verdict in found.items():
         if verdict.verdict not in VERDICTS:
             raise RunError(f"{FEEDBACK}: expected {' or '.join(VERDICTS)} for {text}, got {verdict.verdict!r}", path)
@@ -127,5 +130,17 @@ def verdict_document(feedback: Feedback, rule: str) -> dict[str, Any] | None:
     return None if verdict is None else verdict.to_dict()
 
 
-__all__ = ["ACCEPTED", "NONE", "REJECTED", "VERDICTS", "Feedback", "Verdict", "load_feedback",
-           "rejected_rows", "save_verdict", "verdict_document", "verdicts_that_stay", "without_rejected"]
+__all__ = [
+    "ACCEPTED",
+    "NONE",
+    "REJECTED",
+    "VERDICTS",
+    "Feedback",
+    "Verdict",
+    "load_feedback",
+    "rejected_rows",
+    "save_verdict",
+    "verdict_document",
+    "verdicts_that_stay",
+    "without_rejected",
+]

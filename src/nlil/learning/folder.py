@@ -67,8 +67,11 @@ def read_json_lines(path: Path) -> tuple[dict[str, Any], ...]:
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object a line. What is not a number becomes null: a loss that ran away must not cost the run."""
-    lines = [json.dumps({key: _plain(value) for key, value in dict(record).items()}, ensure_ascii=False,
-                        allow_nan=False) + "\n" for record in records]
+    lines = [
+        json.dumps({key: _plain(value) for key, value in dict(record).items()}, ensure_ascii=False, allow_nan=False)
+        + "\n"
+        for record in records
+    ]
     path.write_text("".join(lines), encoding="utf-8")
 
 

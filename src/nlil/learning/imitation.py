@@ -35,9 +35,19 @@ BATCH = 4096
 """Rows that a PyTorch module is asked about at once."""
 
 
-def imitate(model: Any, data: Dataset | KnowledgeBase, features: Any = None, entities: Sequence[str] | None = None,
-            classes: Sequence[str] | None = None, *, splits: Splits | None = None, config: LearnerConfig | None = None,
-            progress: Progress = silent, stop: Stop | None = None, **settings: Any) -> Learned:
+def imitate(
+    model: Any,
+    data: Dataset | KnowledgeBase,
+    features: Any = None,
+    entities: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    splits: Splits | None = None,
+    config: LearnerConfig | None = None,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+    **settings: Any,
+) -> Learned:
     """Rules that imitate `model`, with their `fidelity`; `settings` are those of LearnerConfig.
 
     `model` has predict_proba and classes_ (scikit-learn), or is a PyTorch module that gives logits (name its
@@ -52,14 +62,23 @@ def imitate(model: Any, data: Dataset | KnowledgeBase, features: Any = None, ent
     return replace(learned, target_scores=about)
 
 
-def learn_from_scores(kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, config: LearnerConfig,
-                      progress: Progress = silent, stop: Stop | None = None) -> Learned:
+def learn_from_scores(
+    kb: KnowledgeBase,
+    splits: Splits | None,
+    scores: TargetScores,
+    config: LearnerConfig,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> Learned:
     """What `imitate` does once the scores are there."""
     started = time.monotonic()
     stop = stop or Stop(config.time_limit)
     if config.search == "neural":
-        raise ConfigError("target scores: expected search=count or search=both, got search=neural; rules that imitate "
-                          "a classifier are chosen by counting", "search")
+        raise ConfigError(
+            "target scores: expected search=count or search=both, got search=neural; rules that imitate "
+            "a classifier are chosen by counting",
+            "search",
+        )
     if not kb.classes:  # of a plain base: what the classifier tells apart is hidden together, as classes are
         kb = replace(kb, classes=frozenset(scores.classes.tolist()))
     train, world, asked, held_out = parts(kb, splits, scores, config.seed)
@@ -70,8 +89,16 @@ def learn_from_scores(kb: KnowledgeBase, splits: Splits | None, scores: TargetSc
     rules = class_rules(kb, body, scores.classes, config, progress, stop, train)
     fidelity = measure_fidelity(rules, kb, train, world, asked, held_out, config.threads, config.memory, progress)
     targets = tuple(kb.predicates[c] for c in scores.classes)
-    return Learned(rules, config, targets, stop.cut, {}, time.monotonic() - started, notes=_notes(scores, train, asked),
-                   fidelity=fidelity)
+    return Learned(
+        rules,
+        config,
+        targets,
+        stop.cut,
+        {},
+        time.monotonic() - started,
+        notes=_notes(scores, train, asked),
+        fidelity=fidelity,
+    )
 
 
 def scores_file(path: Path) -> dict[str, str]:
@@ -79,13 +106,16 @@ def scores_file(path: Path) -> dict[str, str]:
     return {"path": str(path.expanduser().resolve()), "sha256": sha256(path)}
 
 
-def parts(kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, seed: int
-           ) -> tuple[TargetScores, KnowledgeBase, TargetScores, str]:
+def parts(
+    kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, seed: int
+) -> tuple[TargetScores, KnowledgeBase, TargetScores, str]:
     """(scores to learn from, base of the held-out objects, their scores, what they are)."""
     here = kb.domain[scores.entities]
     if not here.any():
-        raise DataError(f"target scores: expected scores of objects to learn from, got {len(scores):,} of other splits "
-                        "only; score the training objects too")
+        raise DataError(
+            f"target scores: expected scores of objects to learn from, got {len(scores):,} of other splits "
+            "only; score the training objects too"
+        )
     context = splits.context.get("test") if splits is not None else None
     if context is not None:
         world = kb.with_facts(context)
@@ -101,8 +131,9 @@ def _held_out(kb: KnowledgeBase, scores: TargetScores, here: Mask, seed: int) ->
     what = "entities" if kb.graph_of is None else "graphs"
     groups = np.unique(group[here])
     if len(groups) < 2:
-        raise DataError(f"target scores: expected two scored {what} or more, one of them to measure fidelity on, got "
-                        f"{len(groups)}")
+        raise DataError(
+            f"target scores: expected two scored {what} or more, one of them to measure fidelity on, got {len(groups)}"
+        )
     chosen = np.random.default_rng(seed).permutation(groups)[: max(1, int(len(groups) * HELD_OUT))]
     return here & np.isin(group, chosen), f"{len(chosen):,} of {len(groups):,} scored {what}"
 
@@ -115,8 +146,13 @@ def _notes(scores: TargetScores, train: TargetScores, asked: TargetScores) -> tu
 # from models to scores --------------------------------------------------------------------------------
 
 
-def scores_of(model: Any, kb: KnowledgeBase, features: Any = None, entities: Sequence[str] | None = None,
-              classes: Sequence[str] | None = None) -> tuple[TargetScores, dict[str, str]]:
+def scores_of(
+    model: Any,
+    kb: KnowledgeBase,
+    features: Any = None,
+    entities: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+) -> tuple[TargetScores, dict[str, str]]:
     """What the model says, and where from if it is a file; arguments as in `imitate`."""
     if isinstance(model, TargetScores):
         return model, {}
@@ -126,8 +162,9 @@ def scores_of(model: Any, kb: KnowledgeBase, features: Any = None, entities: Seq
         if not isinstance(model, np.ndarray):
             return target_scores(model, kb), {}
         if entities is None or classes is None:
-            raise ConfigError("imitate: an array of scores needs the names of its rows and columns; give entities=... "
-                              "and classes=...")
+            raise ConfigError(
+                "imitate: an array of scores needs the names of its rows and columns; give entities=... and classes=..."
+            )
         return matrix_scores(model, list(entities), list(classes), kb), {}
     if features is None:
         raise ConfigError("imitate: a model needs something to look at; give features=..., a row for each entity")
@@ -138,8 +175,10 @@ def scores_of(model: Any, kb: KnowledgeBase, features: Any = None, entities: Seq
             raise ConfigError("imitate: the model has no classes_; name its classes with classes=...")
         return matrix_scores(model.predict_proba(rows), names, [str(c) for c in found], kb), {}
     if not _is_module(model):
-        raise ConfigError("imitate: expected a model with predict_proba, a PyTorch module or a table of scores, got "
-                          f"{type(model).__name__}")
+        raise ConfigError(
+            "imitate: expected a model with predict_proba, a PyTorch module or a table of scores, got "
+            f"{type(model).__name__}"
+        )
     if classes is None:
         raise ConfigError("imitate: a PyTorch module does not name its classes; give classes=..., one for each logit")
     return matrix_scores(_probabilities(model, rows), names, list(classes), kb), {}
@@ -157,8 +196,9 @@ def _rows(features: Any, entities: Sequence[str] | None) -> tuple[Any, list[str]
         names = [str(e) for e in (features if entities is None else entities)]
         absent = [name for name in names if name not in features]
         if absent:
-            raise DataError(f"features: expected a row for each entity, got none for {len(absent):,}, {absent[0]!r} "
-                            "among them")
+            raise DataError(
+                f"features: expected a row for each entity, got none for {len(absent):,}, {absent[0]!r} among them"
+            )
         return np.stack([np.asarray(features[name]) for name in names]), names
     if entities is None and hasattr(features, "index") and hasattr(features, "to_numpy"):
         entities = [str(e) for e in features.index]

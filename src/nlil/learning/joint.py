@@ -23,14 +23,29 @@ def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:
         return False
     others = [kb.predicates[t].name for t in targets.tolist() if t not in kb.classes]
     if others and len(others) < len(targets):
-        raise ConfigError(f"joint: expected targets that are all object classes, got {others[0]!r} among them; name "
-                          "the targets with --target, or use --set joint=off", "joint")
+        raise ConfigError(
+            f"joint: expected targets that are all object classes, got {others[0]!r} among them; name "
+            "the targets with --target, or use --set joint=off",
+            "joint",
+        )
     return not others
 
 
-def class_rules(kb: KnowledgeBase, body: KnowledgeBase | None, targets: Ids, config: LearnerConfig,
-                progress: Progress, stop: Stop, given: TargetScores | None = None) -> RuleSet:
+def class_rules(
+    kb: KnowledgeBase,
+    body: KnowledgeBase | None,
+    targets: Ids,
+    config: LearnerConfig,
+    progress: Progress,
+    stop: Stop,
+    given: TargetScores | None = None,
+) -> RuleSet:
     """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
-    choice = Choice(pairs=max((config.top_rules or RULES) - 1, 1) * len(targets), least=config.min_support,
-                    seed=config.seed, threads=config.threads, device=resolve_device(config.device))
+    choice = Choice(
+        pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),
+        least=config.min_support,
+        seed=config.seed,
+        threads=config.threads,
+        device=resolve_device(config.device),
+    )
     return joint_rules(kb, targets, config.max_length - 1, choice, config.memory, progress, stop, body, given)

@@ -82,8 +82,15 @@ class Learner:
     def __init__(self, config: LearnerConfig | None = None, **values: Any) -> None:
         self.config = (config or LearnerConfig()).with_values(values) if values else config or LearnerConfig()
 
-    def fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, splits: Splits | None = None,
-            progress: Progress = silent, stop: Stop | None = None, checkpoint: Checkpoint | None = None) -> Learned:
+    def fit(
+        self,
+        kb: KnowledgeBase,
+        targets: Sequence[str | Predicate] | None = None,
+        splits: Splits | None = None,
+        progress: Progress = silent,
+        stop: Stop | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Learned:
         """Learn rules for `targets` (default: every predicate with facts) from the facts of kb.
 
         `stop` ends the search early (default: after the configured time limit); the result is then partial.
@@ -95,8 +102,15 @@ class Learner:
         sized = Learner(replace(self.config, min_confidence=least_confidence(kb)))
         return replace(sized._fit(kb, targets, splits, progress, stop, checkpoint), config=self.config)
 
-    def _fit(self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None, splits: Splits | None,
-             progress: Progress, stop: Stop, checkpoint: Checkpoint | None) -> Learned:
+    def _fit(
+        self,
+        kb: KnowledgeBase,
+        targets: Sequence[str | Predicate] | None,
+        splits: Splits | None,
+        progress: Progress,
+        stop: Stop,
+        checkpoint: Checkpoint | None,
+    ) -> Learned:
         started = time.monotonic()
         config = self.config
         chosen = self._targets(kb, targets)
@@ -115,14 +129,19 @@ class Learner:
         found = Found(RuleSet.empty(kb))
         small = not config.neural_facts or len(kb.facts) <= config.neural_facts
         if config.search == "both" and not small:
-            notes.append(f"training left out: {len(kb.facts):,} facts, neural_facts = {config.neural_facts:,}; "
-                         "--set neural_facts=0 lifts it, --set search=neural only trains")
+            notes.append(
+                f"training left out: {len(kb.facts):,} facts, neural_facts = {config.neural_facts:,}; "
+                "--set neural_facts=0 lifts it, --set search=neural only trains"
+            )
         if (config.search == "neural" or (config.search == "both" and small)) and not stop():
             found = search_neural(kb, ids, config, splits, parts[0] if parts else None, progress, stop, checkpoint)
             parts.append(found.rules)
-        rules = replace(RuleSet.join(parts or [found.rules]), asked=tuple(chosen),
-                        aggregation=Aggregation(config.aggregation, config.aggregation_top),
-                        exclusions=self._exclusions(kb, ids, splits))
+        rules = replace(
+            RuleSet.join(parts or [found.rules]),
+            asked=tuple(chosen),
+            aggregation=Aggregation(config.aggregation, config.aggregation_top),
+            exclusions=self._exclusions(kb, ids, splits),
+        )
         if config.search != "neural" and splits is not None and len(splits.valid):
             rules, more = self._against_validation(kb, rules, ids, splits, options, progress)
             notes += more
@@ -130,11 +149,21 @@ class Learner:
         unexplained = [int(t) for t in ids if not explained[t]]
         partial = stop.cut  # a second look for reasons does not make the search partial
         missing = missing_reasons(kb, unexplained, config, partial, None if len(negatives) else options, self._body(kb))
-        return Learned(rules, config, tuple(chosen), partial, missing, time.monotonic() - started,
-                       tuple(found.history), tuple(notes), found.attentions)
+        return Learned(
+            rules,
+            config,
+            tuple(chosen),
+            partial,
+            missing,
+            time.monotonic() - started,
+            tuple(found.history),
+            tuple(notes),
+            found.attentions,
+        )
 
-    def _against_validation(self, kb: KnowledgeBase, rules: RuleSet, ids: Ids, splits: Splits, options: CountOptions,
-                            progress: Progress) -> tuple[RuleSet, list[str]]:
+    def _against_validation(
+        self, kb: KnowledgeBase, rules: RuleSet, ids: Ids, splits: Splits, options: CountOptions, progress: Progress
+    ) -> tuple[RuleSet, list[str]]:
         """What is kept, and how much each kind counts, as far as validation facts can tell; and notes on it."""
         config, stop = self.config, options.stop
         assert stop is not None
@@ -144,8 +173,9 @@ class Learner:
             rules, notes_on_lengths = helpful_lengths(kb, rules, splits.valid, config.max_length, options, progress)
             notes += notes_on_lengths
         if config.conjunctions and not has_negatives:
-            added = with_conjunctions(kb, rules, ids, splits.valid, config.conjunctions, options, self._body(kb),
-                                      progress, stop)
+            added = with_conjunctions(
+                kb, rules, ids, splits.valid, config.conjunctions, options, self._body(kb), progress, stop
+            )
             rules = self._best(added.rules, ids)
             notes += added.notes
         if config.weigh and not stop():
@@ -173,8 +203,9 @@ class Learner:
             stop=stop,
         )
 
-    def _count(self, kb: KnowledgeBase, ids: Ids, options: CountOptions, negatives: Facts, progress: Progress
-               ) -> Counted:
+    def _count(
+        self, kb: KnowledgeBase, ids: Ids, options: CountOptions, negatives: Facts, progress: Progress
+    ) -> Counted:
         """The counting search, cut down to the best rules of each target."""
         if len(negatives):
             # Confidence against given negatives is another number: let every supported body through, then recount.
@@ -188,14 +219,16 @@ class Learner:
             rules = rules.take(rules.support > 0)  # the prior of a target without facts explains nothing
         return replace(counted, rules=self._best(rules, ids))
 
-    def _weighed(self, kb: KnowledgeBase, rules: RuleSet, splits: Splits, stop: Stop, progress: Progress
-                 ) -> Aggregation:
+    def _weighed(
+        self, kb: KnowledgeBase, rules: RuleSet, splits: Splits, stop: Stop, progress: Progress
+    ) -> Aggregation:
         """Fitted on facts that no rule was counted on; the filter knows the training and validation facts only."""
         if kb.facts.weight is not None:
             return rules.aggregation  # soft facts are scored by the general engine, one query at a time
         config = self.config
-        return fitted(rules, kb, splits.valid, kb.facts + splits.valid, config.seed, config.threads, config.memory,
-                      progress, stop)
+        return fitted(
+            rules, kb, splits.valid, kb.facts + splits.valid, config.seed, config.threads, config.memory, progress, stop
+        )
 
     def _exclusions(self, kb: KnowledgeBase, ids: Ids, splits: Splits | None) -> tuple[Exclusion, ...]:
         config = self.config

@@ -34,8 +34,9 @@ def can_try(kb: KnowledgeBase, valid: Facts | None) -> bool:
     return int((~valid.is_unary).sum()) >= LEAST_FACTS
 
 
-def helpful_lengths(kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int, options: CountOptions,
-                    progress: Progress = silent) -> tuple[RuleSet, tuple[str, ...]]:
+def helpful_lengths(
+    kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int, options: CountOptions, progress: Progress = silent
+) -> tuple[RuleSet, tuple[str, ...]]:
     """The rules without the lines that are longer than best for validation facts, and a note that says so.
 
     Lines of up to `least` steps stay. The longer ones stay up to the length that ranks validation facts best, if that
@@ -62,8 +63,16 @@ def helpful_lengths(kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int,
     return replace(kept, steps=np.ascontiguousarray(kept.steps[:, : lengths[best]])), (note,)
 
 
-def _reciprocal_ranks(kb: KnowledgeBase, rules: RuleSet, length: Longs, lengths: list[int], facts: Facts, valid: Facts,
-                      options: CountOptions, progress: Progress) -> list[np.ndarray]:
+def _reciprocal_ranks(
+    kb: KnowledgeBase,
+    rules: RuleSet,
+    length: Longs,
+    lengths: list[int],
+    facts: Facts,
+    valid: Facts,
+    options: CountOptions,
+    progress: Progress,
+) -> list[np.ndarray]:
     """1 / rank of every query with the lines of up to each of the `lengths`; nothing where no time is left.
 
     The longest come first: most ranks are the same without any long chain, and are not asked for again.

@@ -32,14 +32,26 @@ HINTS = 50
 def neural_options(config: LearnerConfig, stop: Stop) -> NeuralOptions:
     """The settings of the same names, and three that are named after their search."""
     values = {f.name: getattr(config, f.name) for f in fields(NeuralOptions) if hasattr(config, f.name)}
-    values |= {"samples": config.extract_samples, "candidates": config.neural_candidates,
-               "constants": config.neural_constants if config.constants else 0,
-               "device": resolve_device(config.device), "stop": stop}
+    values |= {
+        "samples": config.extract_samples,
+        "candidates": config.neural_candidates,
+        "constants": config.neural_constants if config.constants else 0,
+        "device": resolve_device(config.device),
+        "stop": stop,
+    }
     return NeuralOptions(**values)
 
 
-def search_neural(kb: KnowledgeBase, targets: Ids, config: LearnerConfig, splits: Splits | None,
-                  counted: RuleSet | None, progress: Progress, stop: Stop, checkpoint: Checkpoint | None) -> Found:
+def search_neural(
+    kb: KnowledgeBase,
+    targets: Ids,
+    config: LearnerConfig,
+    splits: Splits | None,
+    counted: RuleSet | None,
+    progress: Progress,
+    stop: Stop,
+    checkpoint: Checkpoint | None,
+) -> Found:
     """Train for the targets; after counting, only for those it leaves unexplained, starting from what it found."""
     hints = {}
     if counted is not None:
@@ -51,8 +63,17 @@ def search_neural(kb: KnowledgeBase, targets: Ids, config: LearnerConfig, splits
 
     allowed = allowed_predicates(kb, config) if config.body or config.not_body else None
     negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
-    found = neural_rules(kb, targets.tolist(), neural_options(config, stop), allowed, negatives,
-                         splits.valid if splits is not None else None, progress, checkpoint, hints)
+    found = neural_rules(
+        kb,
+        targets.tolist(),
+        neural_options(config, stop),
+        allowed,
+        negatives,
+        splits.valid if splits is not None else None,
+        progress,
+        checkpoint,
+        hints,
+    )
     if counted is None:
         found.rules = _preferred(found, targets, config.top_rules)
         if config.priors:
@@ -112,14 +133,16 @@ def _new(rules: RuleSet, counted: RuleSet) -> RuleSet:
     width = max(rules.steps.shape[1], counted.steps.shape[1])
 
     def keys(part: RuleSet, rows: np.ndarray) -> list[bytes]:
-        steps = np.pad(part.steps[rows].astype(np.int32), ((0, 0), (0, width - part.steps.shape[1])),
-                       constant_values=NO_STEP)
+        steps = np.pad(
+            part.steps[rows].astype(np.int32), ((0, 0), (0, width - part.steps.shape[1])), constant_values=NO_STEP
+        )
         columns = (part.head[rows], part.head_entity[rows], part.fixed[rows], part.end[rows], part.distinct[rows])
         table = np.concatenate([np.stack([c.astype(np.int32) for c in columns], 1), steps], 1)
         return [row.tobytes() for row in np.ascontiguousarray(table)]
 
-    near = np.flatnonzero(np.isin(counted.head[: counted.num_lines], np.unique(rules.head))
-                          & (counted.head_entity == FREE))
+    near = np.flatnonzero(
+        np.isin(counted.head[: counted.num_lines], np.unique(rules.head)) & (counted.head_entity == FREE)
+    )
     known = set(keys(counted, near))
     lines = np.arange(rules.num_lines)
     keep = np.array([key not in known for key in keys(rules, lines)], bool)

@@ -28,8 +28,14 @@ MAX_FACTS = 1_000_000
 """Facts of the largest base that is counted once more."""
 
 
-def missing_reasons(kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, partial: bool,
-                    options: CountOptions | None = None, body: KnowledgeBase | None = None) -> dict[str, str]:
+def missing_reasons(
+    kb: KnowledgeBase,
+    targets: Sequence[int],
+    config: LearnerConfig,
+    partial: bool,
+    options: CountOptions | None = None,
+    body: KnowledgeBase | None = None,
+) -> dict[str, str]:
     """The reason for each target without rules. `options` are those of the search, for a second look; None: no look.
 
     `body` holds the facts that bodies may use, as in `count_rules`.
@@ -41,8 +47,7 @@ def missing_reasons(kb: KnowledgeBase, targets: Sequence[int], config: LearnerCo
     return {str(kb.predicates[t]): reason(kb, t, config, partial, best.get(t)) for t in targets}
 
 
-def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool,
-           best: RuleStats | None = None) -> str:
+def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool, best: RuleStats | None = None) -> str:
     """Why `target` has no rule. `best`: the body that came nearest, support 0 where there is none; None: unknown."""
     if partial:
         return "the search was stopped before it was done; learn again with more time"
@@ -52,8 +57,10 @@ def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool,
         weight = f"all {light} of its facts have a weight below .5" if light else "it has no facts to learn from"
         return f"no support: {weight}; add facts, or leave it out with --target"
     if len(own) < config.min_support:
-        return (f"too few facts: {len(own)}, while a rule must explain {config.min_support}; add facts, or lower it "
-                f"with --set min_support={len(own)}")
+        return (
+            f"too few facts: {len(own)}, while a rule must explain {config.min_support}; add facts, or lower it "
+            f"with --set min_support={len(own)}"
+        )
     return _no_vocabulary(kb, target, own, config, best) or _pruned(len(own), config, best)
 
 
@@ -63,8 +70,9 @@ def allowed_predicates(kb: KnowledgeBase, config: LearnerConfig) -> set[int]:
     return allowed - {kb.predicate_id(kb.predicate(name)) for name in config.not_body}
 
 
-def best_bodies(kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, options: CountOptions,
-                body: KnowledgeBase | None) -> dict[int, RuleStats]:
+def best_bodies(
+    kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, options: CountOptions, body: KnowledgeBase | None
+) -> dict[int, RuleStats]:
     """The body that came nearest for each target, support 0 where there is none; nothing where that costs much."""
     if not 0 < len(targets) <= MAX_TARGETS or len(kb.facts) >= MAX_FACTS:
         return {}
@@ -88,8 +96,9 @@ def _nearest(rules: RuleSet, target: int, head_size: int, min_support: int) -> R
     return rules.stats(int(rows[np.lexsort((-rules.confidence[rows], -rules.support[rows]))[0]]))
 
 
-def _no_vocabulary(kb: KnowledgeBase, target: int, own: Facts, config: LearnerConfig,
-                   best: RuleStats | None) -> str | None:
+def _no_vocabulary(
+    kb: KnowledgeBase, target: int, own: Facts, config: LearnerConfig, best: RuleStats | None
+) -> str | None:
     allowed = np.fromiter(sorted(allowed_predicates(kb, config)), np.int32)
     facts = kb.crisp.facts
     usable = facts[np.isin(facts.predicate, allowed)]
@@ -103,26 +112,38 @@ def _no_vocabulary(kb: KnowledgeBase, target: int, own: Facts, config: LearnerCo
     if (touched[others.subject] | touched[others.object]).any():
         return None
     restricted = "; allow more predicates in body and not_body, or" if config.body or config.not_body else ";"
-    return (f"no vocabulary: no other fact that a body may use touches the entities of its {len(own)} "
-            f"facts{restricted} add facts about them")
+    return (
+        f"no vocabulary: no other fact that a body may use touches the entities of its {len(own)} "
+        f"facts{restricted} add facts about them"
+    )
 
 
 def _pruned(facts: int, config: LearnerConfig, best: RuleStats | None) -> str:
     if best is None:
-        return (f"no body explains {config.min_support} of its {facts} facts with confidence "
-                f"{config.min_confidence}; lower min_support or min_confidence, or raise max_length")
+        return (
+            f"no body explains {config.min_support} of its {facts} facts with confidence "
+            f"{config.min_confidence}; lower min_support or min_confidence, or raise max_length"
+        )
     if not best.support:
-        return (f"no body of up to {config.max_length} atoms explains any of its {facts} facts; raise it with "
-                f"--set max_length={config.max_length + 1}, or add facts about their entities")
+        return (
+            f"no body of up to {config.max_length} atoms explains any of its {facts} facts; raise it with "
+            f"--set max_length={config.max_length + 1}, or add facts about their entities"
+        )
     if best.support < config.min_support:
-        return (f"the best body explains {best.support} of its {facts} facts, below min_support {config.min_support}; "
-                f"lower it with --set min_support={best.support}")
+        return (
+            f"the best body explains {best.support} of its {facts} facts, below min_support {config.min_support}; "
+            f"lower it with --set min_support={best.support}"
+        )
     if best.confidence < config.min_confidence:
-        return (f"the best body explains {best.support} facts with confidence {_short(best.confidence)}, below "
-                f"min_confidence {_short(config.min_confidence)}; lower it with "
-                f"--set min_confidence={_short(_one_digit_below(best.confidence))}")
-    return (f"a body explains {best.support} facts with confidence {_short(best.confidence)}, but it was not among the "
-            f"sampled ones; raise samples or candidates, for example with --set candidates={2 * config.candidates}")
+        return (
+            f"the best body explains {best.support} facts with confidence {_short(best.confidence)}, below "
+            f"min_confidence {_short(config.min_confidence)}; lower it with "
+            f"--set min_confidence={_short(_one_digit_below(best.confidence))}"
+        )
+    return (
+        f"a body explains {best.support} facts with confidence {_short(best.confidence)}, but it was not among the "
+        f"sampled ones; raise samples or candidates, for example with --set candidates={2 * config.candidates}"
+    )
 
 
 def _one_digit_below(value: float) -> float:

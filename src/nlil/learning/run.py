@@ -117,14 +117,17 @@ def check_writable(path: Path, force: bool) -> None:
         raise RunError("a file of this name exists; choose another folder", path)
     if checkpoint.is_unfinished(path):
         if not force:
-            raise RunError("the run is unfinished; continue it with --resume, replace it with --force, or choose "
-                           "another folder", path)
+            raise RunError(
+                "the run is unfinished; continue it with --resume, replace it with --force, or choose another folder",
+                path,
+            )
         return
     if not (path / "run.json").is_file():
         raise RunError("the folder exists and is not a run folder, so it is left alone; choose another one", path)
     if not force:
-        raise RunError("the run exists; continue it with --resume, replace it with --force, or choose another folder",
-                       path)
+        raise RunError(
+            "the run exists; continue it with --resume, replace it with --force, or choose another folder", path
+        )
 
 
 def load_run(path: str | Path) -> Learned:
@@ -236,8 +239,9 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
         "seconds": learned.seconds,
         "versions": versions(),
     }
-    predicates = [{"name": p.name, "arity": p.arity, "label": rules.predicate_labels.get(p.name)}
-                  for p in rules.predicates]
+    predicates = [
+        {"name": p.name, "arity": p.arity, "label": rules.predicate_labels.get(p.name)} for p in rules.predicates
+    ]
     replace_json(folder / "config.json", learned.config.to_dict())
     replace_json(folder / "run.json", run)
     replace_json(folder / "predicates.json", predicates)
@@ -262,8 +266,11 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
     import pyarrow.parquet as pq
 
     labels = rules.entity_labels
-    label = pa.array([labels.get(n) for n in rules.entities], pa.string()) if labels else pa.nulls(
-        len(rules.entities), pa.string())
+    label = (
+        pa.array([labels.get(n) for n in rules.entities], pa.string())
+        if labels
+        else pa.nulls(len(rules.entities), pa.string())
+    )
     pq.write_table(pa.table({"name": rules.entities.array, "label": label}), path, compression="zstd")
 
 

@@ -35,5 +35,6 @@ def denied(denial: Denial) -> tuple[Predicate, Step]:
             known = all(term.is_variable for term in terms) and others in (terms, terms[::-1])
             if known and step != Step(target):
                 return target, step
-    raise Fault("a denial names two binary predicates of the same two variables, as in :- p(X, Y), q(X, Y)",
-                denial.offset)
+    raise Fault(
+        "a denial names two binary predicates of the same two variables, as in :- p(X, Y), q(X, Y)", denial.offset
+    )

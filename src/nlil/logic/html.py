@@ -12,8 +12,9 @@ def code_html(text: str) -> str:
     return f"<code>{escape(text)}</code>"
 
 
-def table_html(columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = "",
-               code: Sequence[str] = ()) -> str:
+def table_html(
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = "", code: Sequence[str] = ()
+) -> str:
     """A table with one line of headings; columns named in `code` are set in the type of programs.
 
     >>> table_html(["name", "n"], [("<b>", 1000)], caption="one")

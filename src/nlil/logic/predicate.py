@@ -57,6 +57,4 @@ class Fact:
 
     def __post_init__(self) -> None:
         if len(self.arguments) != self.predicate.arity:
-            raise RuleError(
-                f"{self.predicate} takes {self.predicate.arity} argument(s), got {len(self.arguments)}"
-            )
+            raise RuleError(f"{self.predicate} takes {self.predicate.arity} argument(s), got {len(self.arguments)}")

@@ -161,6 +161,8 @@ def rules_html(scored: Iterable[ScoredRule], read: Callable[[Rule], str] = str, 
     from .html import table_html
 
     columns = ("rule", "weight", "confidence", "PCA", "support", "body")
-    rows = [(read(s.rule), s.weight, s.stats.confidence, s.stats.pca_confidence, s.stats.support, s.stats.body_size)
-            for s in scored]
+    rows = [
+        (read(s.rule), s.weight, s.stats.confidence, s.stats.pca_confidence, s.stats.support, s.stats.body_size)
+        for s in scored
+    ]
     return table_html(columns, rows, caption, code=("rule",))

@@ -1,10 +1,10 @@
 """Tokens to a syntax tree: the grammar, before anything is given a meaning.
 
-    clause       head.    head :- disjunction.    (`<=` and `<-` also stand for `:-`)
-    denial       :- disjunction.    (only where a whole program is read)
-    disjunction  conjunction ; conjunction ; ...
-    conjunction  item, item, ...
-    item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction )
+clause       head.    head :- disjunction.    (`<=` and `<-` also stand for `:-`)
+denial       :- disjunction.    (only where a whole program is read)
+disjunction  conjunction ; conjunction ; ...
+conjunction  item, item, ...
+item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction )
 """
 
 from __future__ import annotations

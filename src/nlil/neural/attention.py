@@ -24,13 +24,13 @@ class Masks:
     monotone: Tensor | None = None  # bool (M,): members that say no net negation; None: nobody is bound to that
 
     @classmethod
-    def of(cls, spaces: Sequence[Space], shape: Shape, restarts: int = 1,
-           device: str | torch.device = "cpu") -> Masks:
+    def of(cls, spaces: Sequence[Space], shape: Shape, restarts: int = 1, device: str | torch.device = "cpu") -> Masks:
         """`spaces` are padded to the shape; each is repeated for its restarts.
 
         Where the target may occur in its own bodies every second restart is monotone: a rule that negates its
         own head fits one step ahead and derives nothing, and training must not see it only.
         """
+
         def stack(rows: list) -> Tensor:
             return torch.stack([torch.from_numpy(row) for row in rows]).repeat_interleave(restarts, 0).to(device)
 
@@ -38,8 +38,9 @@ class Masks:
             stack([s.operator_mask for s in spaces]),
             stack([s.predicate_mask for s in spaces]).repeat(1, shape.instances),
             stack([s.argument_mask(shape) for s in spaces]),
-            torch.tensor([bool(r % 2) and s.target in s.predicates for s in spaces for r in range(restarts)],
-                         device=device),
+            torch.tensor(
+                [bool(r % 2) and s.target in s.predicates for s in spaces for r in range(restarts)], device=device
+            ),
         )
 
     def factors(self, shape: Shape, level: int) -> Tensor:
@@ -66,8 +67,9 @@ class Masks:
         """bool (M, 2 * C_level): the positive and the negated formulas of a level that exist."""
         if level == 0:
             return torch.cat([self.statements, self.statements], 1)
-        return torch.ones(len(self.statements), 2 * shape.levels[level], dtype=torch.bool,
-                          device=self.statements.device)
+        return torch.ones(
+            len(self.statements), 2 * shape.levels[level], dtype=torch.bool, device=self.statements.device
+        )
 
 
 def monotone_signs(shape: Shape, level: int) -> Tensor:
@@ -121,14 +123,21 @@ class Attentions:
 
     def one_hot(self) -> Attentions:
         """Everything on the largest entry (the first of equals)."""
+
         def hard(t: Tensor) -> Tensor:
             return torch.zeros_like(t).scatter(-1, t.argmax(-1, keepdim=True), 1.0)
 
         def hard_argument(t: Tensor) -> Tensor:
             return hard(t.flatten(2)).reshape(t.shape)
 
-        return Attentions(hard(self.operators), hard_argument(self.left), hard_argument(self.right),
-                          tuple(map(hard, self.first)), tuple(map(hard, self.second)), hard(self.output))
+        return Attentions(
+            hard(self.operators),
+            hard_argument(self.left),
+            hard_argument(self.right),
+            tuple(map(hard, self.first)),
+            tuple(map(hard, self.second)),
+            hard(self.output),
+        )
 
     def entropy(self) -> Tensor:
         """(M,) mean entropy of the distributions, in nats: 0 once every choice is made."""
@@ -138,6 +147,7 @@ class Attentions:
 
 def softmax_attentions(logits: Attentions, masks: Masks, shape: Shape, temperature: float = 1.0) -> Attentions:
     """Distributions from scores of the same shapes; what the masks exclude gets 0."""
+
     def soft(scores: Tensor, mask: Tensor) -> Tensor:
         return torch.softmax((scores / temperature).masked_fill(~mask, -torch.inf), -1)
 

@@ -32,8 +32,15 @@ MOST_SUMS = 2**21
 NEVER = -torch.inf
 
 
-def best_chains(kb: KnowledgeBase, spaces: Sequence[Space], shape: Shape, attentions: Attentions, k: int,
-                longest: int = 2**31, positive: bool = False) -> list[dict[Chain, float]]:
+def best_chains(
+    kb: KnowledgeBase,
+    spaces: Sequence[Space],
+    shape: Shape,
+    attentions: Attentions,
+    k: int,
+    longest: int = 2**31,
+    positive: bool = False,
+) -> list[dict[Chain, float]]:
     """For each member its k most probable chains with their log-probabilities, best first.
 
     `spaces` are padded to the shape; each has as many members as the others. Ties go to the smaller index.
@@ -79,9 +86,12 @@ class _Tables:
         predicates[~binary[predicates]] = PADDING
         kinds = [[PADDING if start is None else int(start.kind) for start in space.starts] for space in spaces]
         operators = np.stack([space.operators for space in spaces]).astype(np.int64)
-        return cls(torch.from_numpy(operators).to(device),
-                   torch.from_numpy(predicates).repeat(1, shape.instances).to(device),
-                   torch.tensor(kinds, device=device), torch.from_numpy(np.repeat(~binary, 2)).to(device))
+        return cls(
+            torch.from_numpy(operators).to(device),
+            torch.from_numpy(predicates).repeat(1, shape.instances).to(device),
+            torch.tensor(kinds, device=device),
+            torch.from_numpy(np.repeat(~binary, 2)).to(device),
+        )
 
     def of_members(self, target: Tensor) -> _Tables:
         return _Tables(self.operators[target], self.predicates[target], self.starts[target], self.is_filter)
@@ -121,13 +131,19 @@ def _best_trees(tables: _Tables, shape: Shape, attentions: Attentions, k: int, l
     at, right_rank = best // k, best % k
     j, n, p, q, left_rank = (t.gather(1, at) for t in (j, n, p, q, i))
     codes = torch.cat([tables.operators, torch.full_like(tables.operators[:, :1], PADDING)], 1)
-    return _Trees(score, j // shape.statements, tables.predicates.gather(1, j % shape.statements),
-                  tables.starts.gather(1, n) == Kind.X, codes[row[..., None], steps[row, p, left_rank]],
-                  codes[row[..., None], steps[row, q, right_rank]])
+    return _Trees(
+        score,
+        j // shape.statements,
+        tables.predicates.gather(1, j % shape.statements),
+        tables.starts.gather(1, n) == Kind.X,
+        codes[row[..., None], steps[row, p, left_rank]],
+        codes[row[..., None], steps[row, q, right_rank]],
+    )
 
 
-def _beginnings(tables: _Tables, shape: Shape, output: Tensor, left: Tensor, right: Tensor, best_path: Tensor,
-                longest: int) -> Tensor:
+def _beginnings(
+    tables: _Tables, shape: Shape, output: Tensor, left: Tensor, right: Tensor, best_path: Tensor, longest: int
+) -> Tensor:
     """(B, signed statements, N, P, N, P): the best that can come of them; NEVER where no line leads from X to Y."""
     one, two = (side + best_path[:, None, None] for side in (left, right))
     both = one[..., None, None] + two[:, :, None, None]
@@ -177,6 +193,7 @@ def _different(trees: _Trees, is_filter: Tensor, k: int) -> list[dict[Chain, flo
 
 def _lines(trees: _Trees, is_filter: Tensor) -> Tensor:
     """(B, n, 2 + 2T): the chains, padded."""
+
     def filters(codes: Tensor) -> Tensor:
         return (codes != PADDING) & is_filter[codes]
 

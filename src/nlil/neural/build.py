@@ -15,8 +15,15 @@ from .sources import Limits, Queries, Rows, Sources, Tables, find_sources, reach
 from .space import Shape, Space
 
 
-def build_plan(kb: KnowledgeBase, roads: Roads, spaces: Sequence[Space], shape: Shape, queries: Queries,
-               limits: Limits | None = None, linked: bool = False) -> Plan:
+def build_plan(
+    kb: KnowledgeBase,
+    roads: Roads,
+    spaces: Sequence[Space],
+    shape: Shape,
+    queries: Queries,
+    limits: Limits | None = None,
+    linked: bool = False,
+) -> Plan:
     """The plan of a block: row g of `queries` belongs to `spaces[g]`.
 
     `linked`: only statements between X and Y count (with L = 0 no other can tell two answers apart).
@@ -49,8 +56,11 @@ def _assemble(shape: Shape, queries: Queries, roads: Roads, sources: Sources, ro
         keep = used[second]
         first, second, operator = number[first[keep]], number[second[keep]], operator[keep]
         choice = target[first] * shape.operators + operator
-        moves.append(_products(second, first, choice, None if weight is None else weight[keep],
-                               total, total, count * shape.operators))
+        moves.append(
+            _products(
+                second, first, choice, None if weight is None else weight[keep], total, total, count * shape.operators
+            )
+        )
     choices = count * shape.predicates * shape.starts
     k = shape.predicates
 
@@ -66,8 +76,15 @@ def _assemble(shape: Shape, queries: Queries, roads: Roads, sources: Sources, ro
     left_index = torch.zeros_like(entries.left)
     left_index[binary] = left_pair + 1  # 0 is the constant
     weight = entries.weight if bool((entries.weight != 1).any()) else None
-    meets = _products(entries.query * k + entries.predicate, left_index, right_pair, weight,
-                      count * block * k, len(left) + 1, len(right))
+    meets = _products(
+        entries.query * k + entries.predicate,
+        left_index,
+        right_pair,
+        weight,
+        count * block * k,
+        len(left) + 1,
+        len(right),
+    )
     real = torch.from_numpy(queries.real).to(roads.device)
     return Plan(shape, count, block, real, rows.start[used], tuple(moves), left, right, meets)
 
@@ -85,5 +102,6 @@ def _used(rows: Rows, entries: Entries) -> Tensor:
 
 def _products(segment: Tensor, left: Tensor, right: Tensor, weight: Tensor | None, *sizes: int) -> Products:
     order = torch.argsort(segment, stable=True)
-    return Products(segment[order].int(), left[order].int(), right[order].int(),
-                    None if weight is None else weight[order], *sizes)
+    return Products(
+        segment[order].int(), left[order].int(), right[order].int(), None if weight is None else weight[order], *sizes
+    )

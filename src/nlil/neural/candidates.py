@@ -135,7 +135,6 @@ class Judge:
             else:
                 return best
 
-
     def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
         """Join what other rules say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
         best = scored

@@ -51,8 +51,16 @@ def chain_codes(kb: KnowledgeBase, rule: Rule) -> tuple[int, ...] | None:
     return line.reversed().codes if (line.anchors[0], line.anchors[-1]) == (Y_NODE, X_NODE) else None
 
 
-def count_chains(kb: KnowledgeBase, proposed: Mapping[int, Sequence[tuple[int, ...]]], keep: int, min_support: int,
-                 min_confidence: float, threads: int, progress: Progress, stop: Stop | None) -> RuleSet:
+def count_chains(
+    kb: KnowledgeBase,
+    proposed: Mapping[int, Sequence[tuple[int, ...]]],
+    keep: int,
+    min_support: int,
+    min_confidence: float,
+    threads: int,
+    progress: Progress,
+    stop: Stop | None,
+) -> RuleSet:
     """Exact statistics of the proposed bodies, for every target that they serve.
 
     Of more than `keep` bodies of a target those with the best estimate, on sampled starts, are counted.
@@ -83,16 +91,26 @@ def count_chains(kb: KnowledgeBase, proposed: Mapping[int, Sequence[tuple[int, .
     return RuleSet.join(parts)
 
 
-def _promising(pool: Pool[ChainCounter], steps: Ids, mine: Mapping[int, list[tuple[int, ...]]],
-               row: Mapping[tuple[int, ...], int], keep: int, min_confidence: float, targets: Ids, progress: Progress,
-               stop: Stop | None) -> np.ndarray:
+def _promising(
+    pool: Pool[ChainCounter],
+    steps: Ids,
+    mine: Mapping[int, list[tuple[int, ...]]],
+    row: Mapping[tuple[int, ...], int],
+    keep: int,
+    min_confidence: float,
+    targets: Ids,
+    progress: Progress,
+    stop: Stop | None,
+) -> np.ndarray:
     blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
 
     def guess(counter: ChainCounter, block: Ids) -> np.ndarray:
         return np.array([estimate(counter, codes, min_confidence) for codes in block], np.float32)
 
-    guessed = np.concatenate(pool.map(guess, blocks, f"estimate chains of length {steps.shape[1]}", progress, stop)
-                             or [np.zeros((0, len(targets)), np.float32)])
+    guessed = np.concatenate(
+        pool.map(guess, blocks, f"estimate chains of length {steps.shape[1]}", progress, stop)
+        or [np.zeros((0, len(targets)), np.float32)]
+    )
     chosen = np.zeros(len(steps), bool)
     for position, target in enumerate(targets):
         rows = np.array([row[b] for b in mine[target]], np.int64)
@@ -105,5 +123,10 @@ def _promising(pool: Pool[ChainCounter], steps: Ids, mine: Mapping[int, list[tup
 def _without_itself(chains: Chains, targets: Ids) -> Chains:
     """p(X, Y) :- p(X, Y) has no support once the query's own fact is hidden."""
     other = chains.steps[:, 0] != 2 * targets[chains.target]
-    return Chains(chains.target[other], chains.steps[other], chains.support[other], chains.body_size[other],
-                  chains.pca_body[other])
+    return Chains(
+        chains.target[other],
+        chains.steps[other],
+        chains.support[other],
+        chains.body_size[other],
+        chains.pca_body[other],
+    )

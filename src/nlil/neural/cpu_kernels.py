@@ -17,12 +17,22 @@ def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
     return out
 
 
-def multiply_add_gradients(a: Tensor, b: Tensor, gradient: Tensor, entries: Products, want_a: bool, want_b: bool
-                           ) -> tuple[Tensor | None, Tensor | None]:
+def multiply_add_gradients(
+    a: Tensor, b: Tensor, gradient: Tensor, entries: Products, want_a: bool, want_b: bool
+) -> tuple[Tensor | None, Tensor | None]:
     grad_a, grad_b = torch.zeros_like(a), torch.zeros_like(b)
     segment, left, right = _lists(entries.segment, entries.left, entries.right)
-    _multiply_add_gradients(a.numpy(), b.numpy(), gradient.numpy(), segment, left, right, _weights(entries, a),
-                            grad_a.numpy(), grad_b.numpy())
+    _multiply_add_gradients(
+        a.numpy(),
+        b.numpy(),
+        gradient.numpy(),
+        segment,
+        left,
+        right,
+        _weights(entries, a),
+        grad_a.numpy(),
+        grad_b.numpy(),
+    )
     return (grad_a if want_a else None), (grad_b if want_b else None)
 
 
@@ -34,8 +44,14 @@ def project(value: Tensor, table: Tensor, pairs: Projections) -> Tensor:
 
 def project_gradients(value: Tensor, table: Tensor, gradient: Tensor, pairs: Projections) -> tuple[Tensor, Tensor]:
     grad_value, grad_table = torch.zeros_like(value), torch.zeros_like(table)
-    _project_gradients(value.numpy(), table.numpy(), gradient.numpy(), *_lists(pairs.row, pairs.choice),
-                       grad_value.numpy(), grad_table.numpy())
+    _project_gradients(
+        value.numpy(),
+        table.numpy(),
+        gradient.numpy(),
+        *_lists(pairs.row, pairs.choice),
+        grad_value.numpy(),
+        grad_table.numpy(),
+    )
     return grad_value, grad_table
 
 

@@ -48,13 +48,33 @@ class Reader:
     positive: bool = False  # a beam of statements leaves out negations, which hold for nearly all pairs
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, space: Space, shape: Shape, attentions: Attentions, member: int,
-           linked: bool = False, longest: int = 2**31, positive: bool = False) -> Reader:
+    def of(
+        cls,
+        kb: KnowledgeBase,
+        space: Space,
+        shape: Shape,
+        attentions: Attentions,
+        member: int,
+        linked: bool = False,
+        longest: int = 2**31,
+        positive: bool = False,
+    ) -> Reader:
         named = {name: t[member].detach().cpu().double().numpy() for name, t in attentions.tensors().items()}
         levels = range(1, len(shape.widths) + 1)
-        return cls(kb, space, shape, named["operators"], named["left"], named["right"],
-                   tuple(named[f"first.{i}"] for i in levels), tuple(named[f"second.{i}"] for i in levels),
-                   named["output"], linked, longest, positive)
+        return cls(
+            kb,
+            space,
+            shape,
+            named["operators"],
+            named["left"],
+            named["right"],
+            tuple(named[f"first.{i}"] for i in levels),
+            tuple(named[f"second.{i}"] for i in levels),
+            named["output"],
+            linked,
+            longest,
+            positive,
+        )
 
     @cached_property
     def head(self) -> Head:
@@ -71,6 +91,7 @@ class Reader:
 
     def samples(self, count: int, random: np.random.Generator) -> Iterator[Rule]:
         """Rules drawn from the attentions."""
+
         def draw(weights: np.ndarray) -> int:
             return int(random.choice(weights.size, p=weights.ravel() / weights.sum()))
 
@@ -119,8 +140,9 @@ class Reader:
         length, head = divmod(slot - 1, self.shape.heads)
         return tuple(heads[head][: length + 1])
 
-    def _statement(self, s: int, left: int, left_path: tuple[int, ...], right: int, right_path: tuple[int, ...]
-                   ) -> Formula:
+    def _statement(
+        self, s: int, left: int, left_path: tuple[int, ...], right: int, right_path: tuple[int, ...]
+    ) -> Formula:
         """P_k(left, right); what is no statement about the head counts as false, as in the plan."""
         predicate = self.kb.predicates[int(self.space.predicates[s % self.shape.predicates])]
         one, two = self.space.starts[left], self.space.starts[right]
@@ -133,8 +155,9 @@ class Reader:
         heads = {start.kind for start in (one, two) if start.kind <= Kind.Y}
         if not heads or (self.linked and len(heads) < 2):
             return FALSE
-        return Statement.meet(one.path(self.kb, self._steps(left_path)).then(Step(predicate)),
-                              two.path(self.kb, self._steps(right_path)))
+        return Statement.meet(
+            one.path(self.kb, self._steps(left_path)).then(Step(predicate)), two.path(self.kb, self._steps(right_path))
+        )
 
     def _steps(self, operators: tuple[int, ...]) -> tuple[Step, ...]:
         return tuple(self.kb.step(int(self.space.operators[o])) for o in operators)
@@ -152,8 +175,9 @@ class Reader:
             levels.append([_best_products(signed, _log(first[c]), _log(second[c]), k) for c in range(len(first))])
         output = _log(self.output)
         every = [trees for level in levels for trees in (*level, *map(_negated, level))]
-        pool = sorted(((output[j] + p, tree) for j, trees in enumerate(every) for p, tree in trees),
-                      key=lambda item: -item[0])
+        pool = sorted(
+            ((output[j] + p, tree) for j, trees in enumerate(every) for p, tree in trees), key=lambda item: -item[0]
+        )
         return self._built(pool, k)
 
     def _best_of_statements(self, paths: list[list[tuple[float, tuple[int, ...]]]], k: int) -> Scored:
@@ -197,8 +221,18 @@ class Reader:
         slots: list[list[tuple[float, tuple[int, ...]]]] = [[(0.0, ())]]
         previous = [slots[0]] * self.shape.heads
         for t in range(self.shape.steps):
-            previous = [_largest([(p + log[h, t, o], (*codes, o)) for p, codes in previous[h] for o in best[h][t]
-                                  if self.space.operators[o] >= 0], k) for h in range(self.shape.heads)]
+            previous = [
+                _largest(
+                    [
+                        (p + log[h, t, o], (*codes, o))
+                        for p, codes in previous[h]
+                        for o in best[h][t]
+                        if self.space.operators[o] >= 0
+                    ],
+                    k,
+                )
+                for h in range(self.shape.heads)
+            ]
             slots += previous
         return slots
 
@@ -210,8 +244,9 @@ class Reader:
         sides = []
         for side in (self.left, self.right):
             log = _log(side[s])
-            options = [(log[n, slot] + p, n, codes) for n, slot in zip(*np.nonzero(side[s]))
-                       for p, codes in paths[slot][:most]]
+            options = [
+                (log[n, slot] + p, n, codes) for n, slot in zip(*np.nonzero(side[s])) for p, codes in paths[slot][:most]
+            ]
             sides.append(_largest(options, most))
         one, two = ([o[0] for o in side] for side in sides)
         trees: dict[Tree, float] = {}
@@ -239,8 +274,9 @@ def _negated(trees: Scored) -> Scored:
 def _best_products(signed: list[Scored], first: np.ndarray, second: np.ndarray, k: int) -> Scored:
     sides = []
     for log in (first, second):
-        options = [(log[j] + p, tree) for j in np.argsort(-log, kind="stable")[: 2 * k].tolist()
-                   for p, tree in signed[j][:k]]
+        options = [
+            (log[j] + p, tree) for j in np.argsort(-log, kind="stable")[: 2 * k].tolist() for p, tree in signed[j][:k]
+        ]
         sides.append(_largest(options, 2 * k))
     pairs = _best_pairs([o[0] for o in sides[0]], [o[0] for o in sides[1]], 2 * k)
     return [(p, ("and", sides[0][i][1], sides[1][j][1])) for p, i, j in pairs]

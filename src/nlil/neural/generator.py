@@ -30,8 +30,11 @@ class Generator(nn.Module):
     def __init__(self, shape: Shape, seeds: Sequence[int], dim: int = 32, layers: int = 3, heads: int = 4) -> None:
         super().__init__()
         if dim % heads:
-            raise ConfigError(f"generator: expected dim to be a multiple of heads, got dim {dim} and heads {heads}; "
-                              "change one of them", "heads")
+            raise ConfigError(
+                f"generator: expected dim to be a multiple of heads, got dim {dim} and heads {heads}; "
+                "change one of them",
+                "heads",
+            )
         self.shape = shape
 
         def embedding(name: str, *sizes: int, deviation: float = 1.0) -> nn.Parameter:
@@ -64,7 +67,8 @@ class Generator(nn.Module):
         self.signs = embedding("signs", 2, 1)  # e_+, e_neg
         if shape.widths:
             self.formula_queries = nn.ParameterList(  # Q_f,l and Q'_f,l
-                embedding(f"formula_queries.{level}", 2, width) for level, width in enumerate(shape.widths, start=1))
+                embedding(f"formula_queries.{level}", 2, width) for level, width in enumerate(shape.widths, start=1)
+            )
             self.combine = attention("combine", copies=2)
             self.conclude = linear("conclude")  # fc of V_f,l
         self.output_query = embedding("output_query", 1, 1, 1)  # q_o
@@ -100,8 +104,9 @@ class Generator(nn.Module):
             bias = operators
             called.append(values)
         # No choice depends on another, so that all heads and steps choose at once.
-        chosen, scores = self.select(self.operator_queries.view(M, 1, H * T, 1, dim),
-                                     torch.stack(called, 3).flatten(2, 3), operators)
+        chosen, scores = self.select(
+            self.operator_queries.view(M, 1, H * T, 1, dim), torch.stack(called, 3).flatten(2, 3), operators
+        )
         return scores.view(M, H, T, -1), chosen.view(M, H, T, dim).transpose(1, 2).flatten(1, 2)
 
     def _search_statements(self, altered: Tensor, paths: Tensor, arguments: Tensor) -> tuple[Tensor, Tensor]:

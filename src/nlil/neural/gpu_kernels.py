@@ -45,8 +45,9 @@ def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
     return _add_products(a, b, _kept(entries, "segment", lists), a.shape[1])
 
 
-def multiply_add_gradients(a: Tensor, b: Tensor, gradient: Tensor, entries: Products, want_a: bool, want_b: bool
-                           ) -> tuple[Tensor | None, Tensor | None]:
+def multiply_add_gradients(
+    a: Tensor, b: Tensor, gradient: Tensor, entries: Products, want_a: bool, want_b: bool
+) -> tuple[Tensor | None, Tensor | None]:
     def by_left() -> Lists:
         return _reordered(entries.by_left, entries.segment, entries.right, entries.weight)
 
@@ -75,6 +76,7 @@ def project(value: Tensor, table: Tensor, pairs: Projections) -> Tensor:
 
 def project_gradients(value: Tensor, table: Tensor, gradient: Tensor, pairs: Projections) -> tuple[Tensor, Tensor]:
     """grad_value[row] sums over its pairs and the instances, grad_table[choice] over its pairs."""
+
     def by_row() -> Lists:
         order, pointer = pairs.by_row
         return Lists(order, pairs.choice.index_select(0, order), None, Rounds.of(pointer))
@@ -84,10 +86,12 @@ def project_gradients(value: Tensor, table: Tensor, gradient: Tensor, pairs: Pro
         return Lists(order, pairs.row.index_select(0, order), None, Rounds.of(pointer))
 
     _, restarts, instances, slots = table.shape
-    grad_value = _add_products(gradient, table, _kept(pairs, "row", by_row), restarts * slots,
-                               terms=instances, slots=slots)
-    grad_table = _add_products(gradient, value, _kept(pairs, "choice", by_choice), restarts * instances * slots,
-                               inner=instances, slots=slots)
+    grad_value = _add_products(
+        gradient, table, _kept(pairs, "row", by_row), restarts * slots, terms=instances, slots=slots
+    )
+    grad_table = _add_products(
+        gradient, value, _kept(pairs, "choice", by_choice), restarts * instances * slots, inner=instances, slots=slots
+    )
     return grad_value.reshape(value.shape), grad_table.reshape(table.shape)
 
 
@@ -101,12 +105,17 @@ def _kept(owner: Products | Projections, name: str, make: Callable[[], Lists]) -
 def _reordered(by: tuple[Tensor, Tensor], first: Tensor, second: Tensor, weight: Tensor | None) -> Lists:
     """Copies in the order of the sums: read through the permutation, each entry would cost a memory access more."""
     order, pointer = by
-    return Lists(first.index_select(0, order), second.index_select(0, order),
-                 None if weight is None else weight.index_select(0, order), Rounds.of(pointer))
+    return Lists(
+        first.index_select(0, order),
+        second.index_select(0, order),
+        None if weight is None else weight.index_select(0, order),
+        Rounds.of(pointer),
+    )
 
 
-def _add_products(a: Tensor, b: Tensor, lists: Lists, columns: int, terms: int = 1, inner: int = 1, slots: int = 1
-                  ) -> Tensor:
+def _add_products(
+    a: Tensor, b: Tensor, lists: Lists, columns: int, terms: int = 1, inner: int = 1, slots: int = 1
+) -> Tensor:
     """(segments, columns): the sum of weight * a[first] * b[second]; the kernel says which columns meet."""
     sums = lists.sums
     out = torch.empty(sums.num_rows, columns, dtype=a.dtype, device=a.device)

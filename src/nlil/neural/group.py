@@ -57,8 +57,9 @@ class Group:
         self.shape = common_shape(self.spaces, options)
         self.spaces = [space.padded(self.shape) for space in self.spaces]
         self.linked = is_linked(self.spaces[0].arity, options)
-        self.readings, self.beams = ({max(1, round(part * options.epochs)) for part in parts}
-                                     for parts in (READINGS, BEAMS))
+        self.readings, self.beams = (
+            {max(1, round(part * options.epochs)) for part in parts} for parts in (READINGS, BEAMS)
+        )
 
     @property
     def targets(self) -> list[int]:
@@ -70,13 +71,22 @@ class Group:
         pools = [sampler.pools(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, options.restarts, self.roads.device)
         seeds = [_member_seed(options.seed, space.target, r) for space in self.spaces for r in range(options.restarts)]
-        stack = make_stack(options.generator, masks, self.shape, seeds, self.roads.device, options.dim, options.layers,
-                           options.attention_heads)
+        stack = make_stack(
+            options.generator,
+            masks,
+            self.shape,
+            seeds,
+            self.roads.device,
+            options.dim,
+            options.layers,
+            options.attention_heads,
+        )
         if self.hints:
             prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(options.restarts, 0)
             stack.prior = prior[:, None, None, :].to(self.roads.device)
-        return Trainer(stack, self._blocks([p[0] for p in pools]), self._blocks([p[1] for p in pools]), options,
-                       self._makes_a_rule)
+        return Trainer(
+            stack, self._blocks([p[0] for p in pools]), self._blocks([p[1] for p in pools]), options, self._makes_a_rule
+        )
 
     def _makes_a_rule(self, trainer: Trainer, member: int) -> bool:
         with torch.no_grad():
@@ -87,9 +97,13 @@ class Group:
 
     def _blocks(self, pools: list[Pool]) -> list[Block]:
         limits = Limits(self.options.step_edges, self.options.meet_edges)
-        return [Block(build_plan(self.kb, self.roads, self.spaces, self.shape, queries, limits, self.linked),
-                      torch.from_numpy(queries.label).to(self.roads.device))
-                for queries in blocks(pools, self.options.batch)]
+        return [
+            Block(
+                build_plan(self.kb, self.roads, self.spaces, self.shape, queries, limits, self.linked),
+                torch.from_numpy(queries.label).to(self.roads.device),
+            )
+            for queries in blocks(pools, self.options.batch)
+        ]
 
     def read(self, trainer: Trainer) -> None:
         """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
@@ -98,8 +112,11 @@ class Group:
         large = self.spaces[0].arity == 2 and self.kb.num_entities**2 > MOST_PAIRS
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
-            chains = best_chains(self.kb, self.spaces, self.shape, attentions, options.beam, self.longest,
-                                 large) if wide and self.linked else None
+            chains = (
+                best_chains(self.kb, self.spaces, self.shape, attentions, options.beam, self.longest, large)
+                if wide and self.linked
+                else None
+            )
             attentions = attentions.map(lambda t: t.cpu())
         for g, space in enumerate(self.spaces):
             for restart in range(options.restarts):
@@ -137,17 +154,29 @@ class Group:
         rows = []
         for g, target in enumerate(self.targets):
             m = self.best_member(trainer, g)
-            rows += [{"target": str(self.kb.predicates[target]), "epoch": row.epoch, "loss": float(row.loss[m]),
-                      "valid_loss": float(row.valid_loss[m]), "valid_f1": float(row.valid_f1[m]),
-                      "entropy": float(row.entropy[m]), "temperature": row.temperature} for row in trainer.history]
+            rows += [
+                {
+                    "target": str(self.kb.predicates[target]),
+                    "epoch": row.epoch,
+                    "loss": float(row.loss[m]),
+                    "valid_loss": float(row.valid_loss[m]),
+                    "valid_f1": float(row.valid_f1[m]),
+                    "entropy": float(row.entropy[m]),
+                    "temperature": row.temperature,
+                }
+                for row in trainer.history
+            ]
         return rows
 
     def attentions(self, trainer: Trainer) -> dict[str, np.ndarray]:
         """The best restart of each target, by names such as `uncle/2|operators`."""
         with torch.no_grad():
             tensors = trainer.stack.attentions(trainer.temperature(trainer.epoch)).tensors()
-        return {f"{self.kb.predicates[t]}|{name}": tensor[self.best_member(trainer, g)].cpu().numpy()
-                for g, t in enumerate(self.targets) for name, tensor in tensors.items()}
+        return {
+            f"{self.kb.predicates[t]}|{name}": tensor[self.best_member(trainer, g)].cpu().numpy()
+            for g, t in enumerate(self.targets)
+            for name, tensor in tensors.items()
+        }
 
     # what a checkpoint keeps beside the trainer -------------------------------------------------------
 

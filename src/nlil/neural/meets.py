@@ -43,8 +43,16 @@ def last_of_unary(num_graphs: int) -> Kind:
 class Meeting:
     """Finds the entries of one block."""
 
-    def __init__(self, roads: Roads, tables: Tables, sources: Sources, rows: Rows, hidden: tuple[Tensor, Tensor],
-                 limits: Limits, linked: bool) -> None:
+    def __init__(
+        self,
+        roads: Roads,
+        tables: Tables,
+        sources: Sources,
+        rows: Rows,
+        hidden: tuple[Tensor, Tensor],
+        limits: Limits,
+        linked: bool,
+    ) -> None:
         self.roads, self.tables, self.sources, self.rows, self.limits = roads, tables, sources, rows, limits
         self.hidden_x, self.hidden_y = (h.flatten() for h in hidden)
         self.linked = linked
@@ -73,8 +81,14 @@ class Meeting:
             for right in range(starts):
                 query = self._asked(of_query, target, left, right)
                 if len(query):
-                    parts += self._pair(query, target[query], of_query[query, left], of_query[query, right],
-                                        self.tables.kind[target[query], left], self.tables.kind[target[query], right])
+                    parts += self._pair(
+                        query,
+                        target[query],
+                        of_query[query, left],
+                        of_query[query, right],
+                        self.tables.kind[target[query], left],
+                        self.tables.kind[target[query], right],
+                    )
         for right in range(0 if self.linked else starts):
             about = self.tables.kind[target, right] <= last_of_unary(self.roads.num_graphs)
             query = ((of_query[:, right] != NOBODY) & about).nonzero().squeeze(1)
@@ -90,8 +104,9 @@ class Meeting:
         wanted = (head_a & head_b & (a != b)) if self.linked else (head_a | head_b)
         return (exists & wanted).nonzero().squeeze(1)
 
-    def _pair(self, query: Tensor, target: Tensor, left: Tensor, right: Tensor, kind_left: Tensor,
-              kind_right: Tensor) -> list[Entries]:
+    def _pair(
+        self, query: Tensor, target: Tensor, left: Tensor, right: Tensor, kind_left: Tensor, kind_right: Tensor
+    ) -> list[Entries]:
         parts = []
         for forward, side, other, kind in ((True, left, right, kind_right), (False, right, left, kind_left)):
             some = (kind == Kind.ANY).nonzero().squeeze(1)
@@ -106,8 +121,9 @@ class Meeting:
                 parts.append(self._linked(query[some], target[some], side[some], other[some], forward))
         return parts
 
-    def _edges(self, query: Tensor, target: Tensor, source: Tensor, unary: bool, forward: bool = True
-               ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def _edges(
+        self, query: Tensor, target: Tensor, source: Tensor, unary: bool, forward: bool = True
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """(position in query, row, predicate, neighbour, weight) of the statement edges of each query's source.
 
         `forward`: edges P_k(row, neighbour); otherwise P_k(neighbour, row).
@@ -116,16 +132,19 @@ class Meeting:
         which, row = rows_of(self.low, self.high, source)
         fits = (self.rows.depth[row] <= self.reach[source[which]]) & (self.degree[row] > 0)
         which, row = which[fits], row[fits]
-        parts = [self._statement_edges(query, target, which[piece], row[piece], unary, forward)
-                 for piece in roads.pieces(self.degree[row])]
+        parts = [
+            self._statement_edges(query, target, which[piece], row[piece], unary, forward)
+            for piece in roads.pieces(self.degree[row])
+        ]
         if not parts:
             none = torch.zeros(0, dtype=torch.int64, device=roads.device)
             return none, none, none, none, none.float()
         columns = [torch.cat(column) for column in zip(*parts)]
         return columns[0], columns[1], columns[2], columns[3], columns[4]
 
-    def _statement_edges(self, query: Tensor, target: Tensor, which: Tensor, row: Tensor, unary: bool, forward: bool
-                         ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def _statement_edges(
+        self, query: Tensor, target: Tensor, which: Tensor, row: Tensor, unary: bool, forward: bool
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         roads, tables = self.roads, self.tables
         node = self.rows.key[row] % self.width
         index, position = roads.edges(node)
@@ -135,8 +154,9 @@ class Meeting:
         index, position, code, predicate = index[ok], position[ok], code[ok], predicate[ok]
         which, row, node = which[index], row[index], node[index]
         neighbour = roads.neighbour[position]
-        own = is_hidden(tables, target[which], code, node, neighbour, self.hidden_x[query[which]],
-                        self.hidden_y[query[which]])
+        own = is_hidden(
+            tables, target[which], code, node, neighbour, self.hidden_x[query[which]], self.hidden_y[query[which]]
+        )
         seen = (~own).nonzero().squeeze(1)
         weight = torch.ones(len(seen), device=roads.device) if roads.weight is None else roads.weight[position[seen]]
         return which[seen], row[seen], predicate[seen], neighbour[seen], weight
@@ -156,7 +176,8 @@ class Meeting:
         unique, inverse = torch.unique_consecutive(key, return_inverse=True)
         total = segment_sum(weight, torch.bincount(inverse, minlength=len(unique)))
         first = torch.zeros(len(unique), dtype=torch.int64, device=key.device).scatter_(
-            0, inverse.flip(0), torch.arange(len(key) - 1, -1, -1, device=key.device))
+            0, inverse.flip(0), torch.arange(len(key) - 1, -1, -1, device=key.device)
+        )
         which, row, predicate = which[first], row[first], predicate[first]
         far = self.low[anything[which]]
         left, right = (row, far) if forward else (far, row)
@@ -176,5 +197,3 @@ class Meeting:
         count.view(-1).index_add_(0, entries.query * deepest + depth, torch.ones_like(depth))
         fits = count.cumsum(1) <= self.limits.meet_edges
         return entries.take(fits[entries.query, depth].nonzero().squeeze(1))
-
-

@@ -27,10 +27,16 @@ class Parts:
     def of(cls, kb: KnowledgeBase, space: Space) -> Parts:
         """The vocabulary of a target; ends are its constants, and anything."""
         steps = sorted({kb.step(int(code)) for code in space.operators if code >= 0})
-        ends = [Constant(kb.entities.name(start.id)) for start in space.starts
-                if start is not None and start.kind == Kind.CONSTANT]
-        return cls(tuple(step for step in steps if not step.is_filter), tuple(step for step in steps if step.is_filter),
-                   (ANY, *ends))
+        ends = [
+            Constant(kb.entities.name(start.id))
+            for start in space.starts
+            if start is not None and start.kind == Kind.CONSTANT
+        ]
+        return cls(
+            tuple(step for step in steps if not step.is_filter),
+            tuple(step for step in steps if step.is_filter),
+            (ANY, *ends),
+        )
 
     def without(self, predicate: Predicate) -> Parts:
         moves, filters = (tuple(s for s in steps if s.predicate != predicate) for steps in (self.moves, self.filters))

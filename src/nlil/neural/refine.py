@@ -174,8 +174,11 @@ class Refiner:
             now, wrong = self._f1(best), self._wrong(best)
             options = []
             for score, still_wrong, formula in self._changes(best, pool, rows):
-                pays = (self._pays(score, still_wrong, now, wrong) if length(formula) > length(best)
-                        else score > now + SLIGHTLY)
+                pays = (
+                    self._pays(score, still_wrong, now, wrong)
+                    if length(formula) > length(best)
+                    else score > now + SLIGHTLY
+                )
                 if pays and as_candidate(Rule(self.head, formula)) is not None:
                     options.append((-round(score, 9), length(formula), formula_key(formula), formula))
             if not options:
@@ -183,8 +186,9 @@ class Refiner:
             best = min(options, key=lambda option: option[:3])[3]
         return best
 
-    def _changes(self, body: Formula, pool: Sequence[Statement], rows: np.ndarray
-                 ) -> Iterator[tuple[float, int, Formula]]:
+    def _changes(
+        self, body: Formula, pool: Sequence[Statement], rows: np.ndarray
+    ) -> Iterator[tuple[float, int, Formula]]:
         """(F1, wrong answers, formula): for every part and every way to change it the best statement of either sign."""
         facts = int(self.label.sum())
         for part, build in places(body):
@@ -224,6 +228,7 @@ def places(formula: Formula, build: Build = lambda whole: whole) -> Iterator[tup
     if isinstance(formula, (And, Or)):
         kind, arguments = type(formula), formula.arguments
         for i, argument in enumerate(arguments):
+
             def inner(new: Formula, i: int = i) -> Formula:
                 return build(kind(*arguments[:i], new, *arguments[i + 1 :]))
 

@@ -92,5 +92,6 @@ class Roads:
     def members(self, predicate: Tensor, graph: Tensor) -> tuple[Tensor, Tensor]:
         """(row, position in member_key): the entities of each unary predicate in each graph."""
         low = (predicate * self.num_graphs + graph) * self.num_entities
-        return ranges(torch.searchsorted(self.member_key, low),
-                      torch.searchsorted(self.member_key, low + self.num_entities))
+        return ranges(
+            torch.searchsorted(self.member_key, low), torch.searchsorted(self.member_key, low + self.num_entities)
+        )

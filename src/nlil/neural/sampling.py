@@ -35,8 +35,9 @@ class Pool:
 class Sampler:
     """Draws pools; `known` are the facts that are no negatives (all that are known to be true)."""
 
-    def __init__(self, kb: KnowledgeBase, options: NeuralOptions, negatives: Facts | None = None,
-                 valid: Facts | None = None) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, options: NeuralOptions, negatives: Facts | None = None, valid: Facts | None = None
+    ) -> None:
         self.kb, self.options = kb, options
         self.given = negatives if negatives is not None else Facts.empty()
         # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
@@ -90,8 +91,9 @@ class Sampler:
         keep = ~np.isin(self._keys(x, y), true)
         return x[keep], y[keep]
 
-    def _binary_negatives(self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
-                          ) -> tuple[Longs, Longs]:
+    def _binary_negatives(
+        self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
+    ) -> tuple[Longs, Longs]:
         n = self.kb.num_entities
         if len(x) == 0 or n == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -99,8 +101,9 @@ class Sampler:
             return self._near_negatives(x, y, facts, 2 * wanted, random)
         return random.integers(0, n, 2 * wanted), random.integers(0, n, 2 * wanted)
 
-    def _near_negatives(self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
-                        ) -> tuple[Longs, Longs]:
+    def _near_negatives(
+        self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
+    ) -> tuple[Longs, Longs]:
         """By thirds: where a random walk from x ends, another object of the target, another subject of it."""
         rows = random.integers(0, len(x), wanted)
         kind = np.arange(wanted) % 3
@@ -141,6 +144,12 @@ def blocks(pools: list[Pool], batch: int) -> list[Queries]:
             rows = [np.concatenate([getattr(p, name), np.full(width - len(p), empty)]) for p in parts]
             return np.stack(rows).astype(dtype)
 
-        result.append(Queries(grid("x", NOBODY, np.int64), grid("y", NOBODY, np.int64), grid("label", 0, np.float32),
-                              grid("hide", 0, bool)))
+        result.append(
+            Queries(
+                grid("x", NOBODY, np.int64),
+                grid("y", NOBODY, np.int64),
+                grid("label", 0, np.float32),
+                grid("hide", 0, bool),
+            )
+        )
     return result

@@ -47,9 +47,17 @@ class Store(Protocol):
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None: ...
 
 
-def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, allowed: set[int] | None = None,
-                 negatives: Facts | None = None, valid: Facts | None = None, progress: Progress = silent,
-                 store: Store | None = None, hints: Hints | None = None) -> Found:
+def neural_rules(
+    kb: KnowledgeBase,
+    targets: Sequence[int],
+    options: NeuralOptions,
+    allowed: set[int] | None = None,
+    negatives: Facts | None = None,
+    valid: Facts | None = None,
+    progress: Progress = silent,
+    store: Store | None = None,
+    hints: Hints | None = None,
+) -> Found:
     """Rules for the target predicate ids; bodies use the `allowed` predicates, those of the `hints` first."""
     found = Found(RuleSet.empty(kb))
     with one_torch_thread():
@@ -74,8 +82,9 @@ def neural_rules(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptio
     return found
 
 
-def _groups(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, surroundings: Surroundings
-            ) -> list[Group]:
+def _groups(
+    kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, surroundings: Surroundings
+) -> list[Group]:
     """Targets of one arity side by side; those without anything to make a rule of are left out."""
     roads = Roads.of(kb, options.device)
     longest = longest_chain(kb)
@@ -84,13 +93,16 @@ def _groups(kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, s
     for arity in (1, 2):
         spaces = [surroundings.space(t, options) for t in targets if kb.predicates[t].arity == arity]
         spaces = [s for s in spaces if len(s.predicates) and len(kb.facts.of(s.target))]
-        groups += [Group(kb, roads, spaces[i : i + size], options, surroundings.hints, longest)
-                   for i in range(0, len(spaces), size)]
+        groups += [
+            Group(kb, roads, spaces[i : i + size], options, surroundings.hints, longest)
+            for i in range(0, len(spaces), size)
+        ]
     return groups
 
 
-def _train(group: Group, sampler: Sampler, options: NeuralOptions, progress: Progress, store: Store | None,
-           key: str) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+def _train(
+    group: Group, sampler: Sampler, options: NeuralOptions, progress: Progress, store: Store | None, key: str
+) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
     """Attentions and history of the group, whose rules are then in `group.found`.
 
     What is kept of a finished group is just that; of one under way, the state of its trainer.
@@ -141,8 +153,14 @@ def _note(group: Group, trainer: Trainer) -> str:
     return "  ".join([loss, *map(str, rules[:1])])
 
 
-def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], parts: Mapping[int, Parts], options: NeuralOptions,
-             negatives: Facts | None, progress: Progress) -> tuple[RuleSet, dict[int, ScoredRule]]:
+def _counted(
+    kb: KnowledgeBase,
+    proposed: Mapping[int, list[Rule]],
+    parts: Mapping[int, Parts],
+    options: NeuralOptions,
+    negatives: Facts | None,
+    progress: Progress,
+) -> tuple[RuleSet, dict[int, ScoredRule]]:
     """Exact statistics of what was proposed: chains by compiled loops, every other rule by the engine."""
     judge = Judge(Evaluator(kb, memory=options.memory), negatives)
     longest = longest_chain(kb)
@@ -159,15 +177,31 @@ def _counted(kb: KnowledgeBase, proposed: Mapping[int, list[Rule]], parts: Mappi
                 others.setdefault(target, []).append(rule)
     sets = [RuleSet.empty(kb)]
     if chains:
-        sets.append(count_chains(kb, chains, options.candidates, options.min_support, options.min_confidence,
-                                  options.threads, progress, options.stop))
+        sets.append(
+            count_chains(
+                kb,
+                chains,
+                options.candidates,
+                options.min_support,
+                options.min_confidence,
+                options.threads,
+                progress,
+                options.stop,
+            )
+        )
     best: dict[int, ScoredRule] = {}
     kept: list[ScoredRule] = []
     for done, (target, rules) in enumerate(sorted(others.items()), start=1):
         if options.stop is not None and options.stop():
             break
-        mine = select(kb, judge, judge.scored(rules[: options.candidates]), options.min_support, options.min_confidence,
-                      parts.get(target))
+        mine = select(
+            kb,
+            judge,
+            judge.scored(rules[: options.candidates]),
+            options.min_support,
+            options.min_confidence,
+            parts.get(target),
+        )
         progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
         if mine:
             best[target] = mine[0]

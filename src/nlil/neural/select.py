@@ -26,8 +26,14 @@ CONFIDENT = 0.95
 """... if these hold with this confidence."""
 
 
-def select(kb: KnowledgeBase, judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float,
-           parts: Parts | None = None) -> list[ScoredRule]:
+def select(
+    kb: KnowledgeBase,
+    judge: Judge,
+    scored: list[ScoredRule],
+    min_support: int,
+    min_confidence: float,
+    parts: Parts | None = None,
+) -> list[ScoredRule]:
     """The rules worth keeping, the best single explanation first, then by confidence.
 
     A recursive rule explains as much as its least fixpoint derives when no fact of the target is given.
@@ -75,8 +81,11 @@ def _with_base_cases(kb: KnowledgeBase, judge: Judge, by_f1: list[ScoredRule]) -
     recursive = [s for s in by_f1 if is_recursive([s.rule], target)][:RECURSIVE]
     if target.arity != 1 or not recursive or by_f1[0] not in recursive:
         return []
-    heads = [Rule(by_f1[0].rule.head, Statement(X, (Step(p),))) for p, count in zip(kb.predicates, kb.predicate_counts)
-             if p.arity == 1 and p != target and count]
+    heads = [
+        Rule(by_f1[0].rule.head, Statement(X, (Step(p),)))
+        for p, count in zip(kb.predicates, kb.predicate_counts)
+        if p.arity == 1 and p != target and count
+    ]
     bases = [s for s in judge.scored(heads[:JOINED]) if s.stats.support and s.stats.confidence >= CONFIDENT]
     rules = [as_candidate(Rule(s.rule.head, Or(s.rule.body, base.rule.body))) for s in recursive for base in bases]
     return judge.scored(dict.fromkeys(rule for rule in rules if rule is not None))

@@ -1,9 +1,9 @@
 """Soft evaluation: the value of every formula of a stack of attentions, for the queries of a plan.   [paper §3]
 
-    paths        v^(t) = sum over operators k of s_phi,t[k] * M_k^T v^(t-1): one sparse product per step
-    statements   psi_k = squash( (s_psi,k . v_left) M_k (s_psi',k . v_right) )
-    formulas     f_l = (s_f . f_hat_(l-1)) * (s_f' . f_hat_(l-1)),  f_hat = both signs
-    score        s_o . f_hat over all levels
+paths        v^(t) = sum over operators k of s_phi,t[k] * M_k^T v^(t-1): one sparse product per step
+statements   psi_k = squash( (s_psi,k . v_left) M_k (s_psi',k . v_right) )
+formulas     f_l = (s_f . f_hat_(l-1)) * (s_f' . f_hat_(l-1)),  f_hat = both signs
+score        s_o . f_hat over all levels
 """
 
 from __future__ import annotations

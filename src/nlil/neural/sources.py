@@ -69,16 +69,24 @@ class Tables:
             own = kb.classes if space.target in kb.classes else {space.target}
             for p in own:
                 hidden[g, 2 * p : 2 * p + 2] = True
-        starts = [[(int(s.kind), s.id, s.walks) if s else (PADDING, PADDING, 0) for s in space.starts]
-                  for space in spaces]
+        starts = [
+            [(int(s.kind), s.id, s.walks) if s else (PADDING, PADDING, 0) for s in space.starts] for space in spaces
+        ]
         pairs = np.array(starts, np.int64)
         unary = np.repeat([p.arity == 1 for p in kb.predicates], 2)
 
         def tensor(array: np.ndarray) -> Tensor:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-        return cls(tensor(operator), tensor(statement), tensor(hidden), tensor(pairs[..., 0]), tensor(pairs[..., 1]),
-                   tensor(pairs[..., 2] > 0), tensor(unary))
+        return cls(
+            tensor(operator),
+            tensor(statement),
+            tensor(hidden),
+            tensor(pairs[..., 0]),
+            tensor(pairs[..., 1]),
+            tensor(pairs[..., 2] > 0),
+            tensor(unary),
+        )
 
     def can_hide(self) -> Tensor:
         """bool (G,): whether some code of the own fact is in the vocabulary at all."""
@@ -135,13 +143,20 @@ def find_sources(roads: Roads, tables: Tables, queries: Queries) -> tuple[Source
     of_query[exists] = inverse
     hidden = pairs[unique % len(pairs)]
     rest = unique // len(pairs)
-    sources = Sources(rest // size // starts, rest // size % starts, rest % size,
-                      hidden // (roads.num_entities + 1) - 1, hidden % (roads.num_entities + 1) - 1, of_query)
+    sources = Sources(
+        rest // size // starts,
+        rest // size % starts,
+        rest % size,
+        hidden // (roads.num_entities + 1) - 1,
+        hidden % (roads.num_entities + 1) - 1,
+        of_query,
+    )
     return sources, hidden_x, hidden_y
 
 
-def is_hidden(tables: Tables, target: Tensor, code: Tensor, node: Tensor, neighbour: Tensor, hidden_x: Tensor,
-              hidden_y: Tensor) -> Tensor:
+def is_hidden(
+    tables: Tables, target: Tensor, code: Tensor, node: Tensor, neighbour: Tensor, hidden_x: Tensor, hidden_y: Tensor
+) -> Tensor:
     """Whether an edge is the query's own fact, walked either way. (An unary fact has hidden_y = hidden_x.)"""
     forward = code % 2 == 0
     begin, end = torch.where(forward, hidden_x, hidden_y), torch.where(forward, hidden_y, hidden_x)
@@ -200,14 +215,16 @@ def _start_rows(roads: Roads, tables: Tables, sources: Sources) -> tuple[Tensor,
     member = roads.member_key[position] % max(roads.num_entities, 1)
     owner = some[row]
     own = tables.hidden[sources.target[owner], 2 * id[owner]] & (member == sources.hidden_x[owner])
-    weight = torch.ones(len(member), device=roads.device) if roads.member_weight is None else (
-        roads.member_weight[position])
+    weight = (
+        torch.ones(len(member), device=roads.device) if roads.member_weight is None else (roads.member_weight[position])
+    )
     key = torch.cat([single * width + node, (owner * width + member)[~own]])
     return key, torch.cat([torch.ones(len(single), device=roads.device), weight[~own]])
 
 
-def _expand(roads: Roads, tables: Tables, sources: Sources, frontier: Tensor, limits: Limits
-            ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+def _expand(
+    roads: Roads, tables: Tables, sources: Sources, frontier: Tensor, limits: Limits
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Edges (key, key, operator, weight) from the frontier, of the sources whose step fits the limit."""
     width = roads.num_entities + 1
     source, node = frontier // width, frontier % width
@@ -216,8 +233,10 @@ def _expand(roads: Roads, tables: Tables, sources: Sources, frontier: Tensor, li
     raw = torch.zeros(len(sources), dtype=torch.int64, device=roads.device).index_add_(0, source, degree)
     keep = inside & (raw[source] <= limits.raw * limits.step_edges)
     frontier, source, node = frontier[keep], source[keep], node[keep]
-    kept = [_usable(roads, tables, sources, source[piece], node[piece], piece.start)
-            for piece in roads.pieces(roads.degree(node))]
+    kept = [
+        _usable(roads, tables, sources, source[piece], node[piece], piece.start)
+        for piece in roads.pieces(roads.degree(node))
+    ]
     if not kept:
         none = torch.zeros(0, dtype=torch.int64, device=roads.device)
         return none, none, none, None if roads.weight is None else none.float()
@@ -229,16 +248,18 @@ def _expand(roads: Roads, tables: Tables, sources: Sources, frontier: Tensor, li
     return frontier[row], owner * width + roads.neighbour[position], operator, weight
 
 
-def _usable(roads: Roads, tables: Tables, sources: Sources, source: Tensor, node: Tensor, offset: int
-            ) -> tuple[Tensor, Tensor, Tensor]:
+def _usable(
+    roads: Roads, tables: Tables, sources: Sources, source: Tensor, node: Tensor, offset: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """(row, position, operator) of the edges that the vocabulary has and that are not hidden; rows from `offset` on."""
     row, position = roads.edges(node)
     owner = source[row]
     target = sources.target[owner]
     code = roads.code[position]
     operator = tables.operator[target, code]
-    own = is_hidden(tables, target, code, node[row], roads.neighbour[position], sources.hidden_x[owner],
-                    sources.hidden_y[owner])
+    own = is_hidden(
+        tables, target, code, node[row], roads.neighbour[position], sources.hidden_x[owner], sources.hidden_y[owner]
+    )
     ok = ((operator >= 0) & ~own).nonzero().squeeze(1)
     return row[ok] + offset, position[ok], operator[ok]
 

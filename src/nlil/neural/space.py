@@ -124,12 +124,18 @@ class Space:
 
     def padded(self, shape: Shape) -> Space:
         """The same space with the sizes of `shape`."""
+
         def pad(ids: Ids, size: int) -> Ids:
             return np.concatenate([ids, np.full(size - len(ids), PADDING, np.int32)]).astype(np.int32)
 
         starts = self.starts + (None,) * (shape.starts - len(self.starts))
-        return Space(self.target, self.arity, pad(self.operators, shape.operators),
-                     pad(self.predicates, shape.predicates), starts)
+        return Space(
+            self.target,
+            self.arity,
+            pad(self.operators, shape.operators),
+            pad(self.predicates, shape.predicates),
+            starts,
+        )
 
 
 def operators_of(kb: KnowledgeBase, predicates: Ids) -> Ids:

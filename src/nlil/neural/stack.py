@@ -29,8 +29,9 @@ class AnyStack(ABC):
         self.masks, self.shape = masks, shape
         self.prior: Tensor | None = None  # (M, 1, 1, O), added to the operators' scores: a warm start
         self.device = masks.operators.device
-        self._named = {name: value.detach().to(self.device).contiguous().requires_grad_()
-                       for name, value in values.items()}
+        self._named = {
+            name: value.detach().to(self.device).contiguous().requires_grad_() for name, value in values.items()
+        }
 
     def __len__(self) -> int:
         return len(self.masks.operators)
@@ -66,8 +67,10 @@ class AnyStack(ABC):
         given = {name: tuple(value.shape) for name, value in state.items()}
         for name in sorted(wanted.keys() | given.keys()):
             if wanted.get(name) != given.get(name):
-                raise RunError(f"state of a stack: expected {name!r} of shape {wanted.get(name, 'none')}, "
-                               f"got {given.get(name, 'none')}; use the settings that the state was saved with")
+                raise RunError(
+                    f"state of a stack: expected {name!r} of shape {wanted.get(name, 'none')}, "
+                    f"got {given.get(name, 'none')}; use the settings that the state was saved with"
+                )
         with torch.no_grad():
             for name, value in self._named.items():
                 value.copy_(state[name])
@@ -76,8 +79,16 @@ class AnyStack(ABC):
 class Stack(AnyStack):
     """Generators of one shape, run by one pass; `chunk` members at a time where memory matters."""
 
-    def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int], dim: int = 32, layers: int = 3,
-                 heads: int = 4, chunk: int | None = None) -> None:
+    def __init__(
+        self,
+        masks: Masks,
+        shape: Shape,
+        seeds: Sequence[int],
+        dim: int = 32,
+        layers: int = 3,
+        heads: int = 4,
+        chunk: int | None = None,
+    ) -> None:
         expect_a_seed_for_each(masks, seeds)
         generator = Generator(shape, seeds, dim, layers, heads)
         super().__init__(masks, shape, dict(generator.named_parameters()))
@@ -128,8 +139,11 @@ def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:
     def over_statements(name: str, rows: int) -> Tensor:
         return scores(name, shape.predicates, 2, shape.instances, rows).permute(3, 1, 2, 0).flatten(1)
 
-    named = {"operators": scores("operators", shape.operators, shape.heads, shape.steps).permute(1, 2, 0),
-             "left": argument("left"), "right": argument("right")}
+    named = {
+        "operators": scores("operators", shape.operators, shape.heads, shape.steps).permute(1, 2, 0),
+        "left": argument("left"),
+        "right": argument("right"),
+    }
     for level, width in enumerate(shape.widths, start=1):
         for side in ("first", "second"):
             name = f"{side}.{level}"
@@ -142,16 +156,31 @@ def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:
 
 def expect_a_seed_for_each(masks: Masks, seeds: Sequence[int]) -> None:
     if len(seeds) != len(masks.operators):
-        raise ConfigError(f"stack: expected a seed for each of {len(masks.operators)} members, got {len(seeds)}; "
-                          "give every target and restart one", "seeds")
+        raise ConfigError(
+            f"stack: expected a seed for each of {len(masks.operators)} members, got {len(seeds)}; "
+            "give every target and restart one",
+            "seeds",
+        )
 
 
-def make_stack(kind: str, masks: Masks, shape: Shape, seeds: Sequence[int],
-               device: str | torch.device = "cpu", dim: int = 32, layers: int = 3, heads: int = 4,
-               chunk: int | None = None) -> AnyStack:
+def make_stack(
+    kind: str,
+    masks: Masks,
+    shape: Shape,
+    seeds: Sequence[int],
+    device: str | torch.device = "cpu",
+    dim: int = 32,
+    layers: int = 3,
+    heads: int = 4,
+    chunk: int | None = None,
+) -> AnyStack:
     """A stack on the device, one member for each row of the masks."""
-    here = Masks(masks.operators.to(device), masks.statements.to(device), masks.arguments.to(device),
-                 None if masks.monotone is None else masks.monotone.to(device))
+    here = Masks(
+        masks.operators.to(device),
+        masks.statements.to(device),
+        masks.arguments.to(device),
+        None if masks.monotone is None else masks.monotone.to(device),
+    )
     match kind:
         case "transformer":
             return Stack(here, shape, seeds, dim, layers, heads, chunk)

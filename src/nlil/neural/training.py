@@ -73,8 +73,14 @@ class Row:
 class Trainer:
     """Trains all members of a stack at once; they share nothing, so each ends as if it were alone."""
 
-    def __init__(self, stack: AnyStack, blocks: list[Block], valid: list[Block], options: NeuralOptions,
-                 accepts: Callable[[Trainer, int], bool] = lambda trainer, member: True) -> None:
+    def __init__(
+        self,
+        stack: AnyStack,
+        blocks: list[Block],
+        valid: list[Block],
+        options: NeuralOptions,
+        accepts: Callable[[Trainer, int], bool] = lambda trainer, member: True,
+    ) -> None:
         """`accepts` says whether the rule of a member's largest choices is one that may be kept."""
         self.stack, self.blocks, self.valid, self.options = stack, blocks, valid, options
         groups = [{"params": stack.weights(), "lr": options.rate}, {"params": stack.scores(), "lr": options.score_rate}]
@@ -103,8 +109,9 @@ class Trainer:
         """All epochs; or every target is solved; or at the last temperature no member has improved for a while."""
         if self.solved:
             return True
-        settled = self.temperature(self.epoch) <= self.options.temperature and (
-            self.waited >= self.options.patience).all()
+        settled = (
+            self.temperature(self.epoch) <= self.options.temperature and (self.waited >= self.options.patience).all()
+        )
         return self.epoch >= self.options.epochs or bool(settled)
 
     def run(self, each: Callable[[Trainer], None], stop: Stop | None = None) -> None:
@@ -143,8 +150,9 @@ class Trainer:
             valid += soft.flatten() / len(self.valid)
             says = (scores(block.plan, hard, clamp) > 0) & block.plan.real[..., None]
             true = block.label[..., None] >= 0.5
-            counts += torch.stack([(says & true).sum(1), says.sum(1), true.sum(1).expand(says.shape[0], says.shape[2])]
-                                  ).reshape(3, -1)
+            counts += torch.stack(
+                [(says & true).sum(1), says.sum(1), true.sum(1).expand(says.shape[0], says.shape[2])]
+            ).reshape(3, -1)
         f1 = 2 * counts[0] / (counts[1] + counts[2]).clamp(min=1)
         now = valid.cpu().numpy()
         better = now < self.best - 1e-4
@@ -156,7 +164,8 @@ class Trainer:
         ready = ((row.loss < SOLVED) & (row.valid_f1 > 1 - SOLVED)).reshape(-1, self.options.restarts)
         self.solved = bool(ready.any(1).all()) and all(
             any(self.accepts(self, g * self.options.restarts + int(r)) for r in np.flatnonzero(mine))
-            for g, mine in enumerate(ready))
+            for g, mine in enumerate(ready)
+        )
 
     # what a checkpoint keeps ------------------------------------------------------------------------
 
@@ -186,5 +195,7 @@ class Trainer:
         self.best, self.waited = arrays["best"].copy(), arrays["waited"].copy()
         self.epoch, self.solved = int(values["epoch"]), bool(values["solved"])
         columns = [arrays[f"h.{name}"] for name in ("loss", "valid_loss", "valid_f1", "entropy")]
-        self.history = [Row(int(epoch), float(temperature), *rows) for (epoch, temperature), *rows in zip(
-            values["history"], *columns)]
+        self.history = [
+            Row(int(epoch), float(temperature), *rows)
+            for (epoch, temperature), *rows in zip(values["history"], *columns)
+        ]

@@ -46,8 +46,9 @@ class Layer(nn.Module):
     With `scores_only` it ends at the scores and has no more weights than they need.
     """
 
-    def __init__(self, seeds: Sequence[int], name: str, copies: int, dim: int, heads: int, quiet: float,
-                 scores_only: bool) -> None:
+    def __init__(
+        self, seeds: Sequence[int], name: str, copies: int, dim: int, heads: int, quiet: float, scores_only: bool
+    ) -> None:
         super().__init__()
         self.heads, self.scale = heads, math.sqrt(heads / dim)
 
@@ -66,8 +67,9 @@ class Layer(nn.Module):
         query = torch.bmm(normal(x), self.query.flatten(0, 1))
         excluded = bias.expand(-1, -1, heads, -1).reshape(-1, 1, bias.shape[-1])
         # q . k / sqrt(size of a head)
-        scores = torch.baddbmm(excluded, split(query, batches, heads), split(key, batches, heads).transpose(1, 2),
-                               alpha=self.scale)
+        scores = torch.baddbmm(
+            excluded, split(query, batches, heads), split(key, batches, heads).transpose(1, 2), alpha=self.scale
+        )
         if value is None:
             return x, scores
         mixed = torch.bmm(torch.softmax(scores, -1), split(value, batches, heads))
@@ -83,18 +85,21 @@ class Attention(nn.Module):
     All layers but the last have several heads. With `scores_only` O does not exist.
     """
 
-    def __init__(self, seeds: Sequence[int], name: str, copies: int, dim: int, layers: int, heads: int,
-                 scores_only: bool = False) -> None:
+    def __init__(
+        self, seeds: Sequence[int], name: str, copies: int, dim: int, layers: int, heads: int, scores_only: bool = False
+    ) -> None:
         super().__init__()
         # A layer adds to the residual stream less the more layers there are, so that queries stay recognisable.
         quiet = 1 / math.sqrt(2 * layers)
         last = layers - 1
         self.layers = nn.ModuleList(
             Layer(seeds, f"{name}.{n}", copies, dim, 1 if n == last else heads, quiet, scores_only and n == last)
-            for n in range(layers))
+            for n in range(layers)
+        )
         # To the key and the value of every layer, by one product.
-        self.look = parameter(seeds, f"{name}.look", copies, dim, (2 * layers - scores_only) * dim,
-                              deviation=1 / math.sqrt(dim))
+        self.look = parameter(
+            seeds, f"{name}.look", copies, dim, (2 * layers - scores_only) * dim, deviation=1 / math.sqrt(dim)
+        )
 
     def forward(self, queries: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         """queries (M, c, b, q, d), values (M, c or 1, b, v, d), bias (M, v) -> O like queries, S (M, c, b, q, v)."""

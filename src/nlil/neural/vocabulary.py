@@ -36,8 +36,11 @@ class Surroundings:
         predicates = self._predicates(target, near, options)
         starts = [Start(Kind.X), *([Start(Kind.Y)] if arity == 2 else [])]
         if not is_linked(arity, options):
-            starts += [Start(Kind.UNARY, int(p), kb.graph_of is not None) for p in predicates
-                       if kb.predicates[p].arity == 1 and 0 < self.in_graph[p] <= MOST_STARTS]
+            starts += [
+                Start(Kind.UNARY, int(p), kb.graph_of is not None)
+                for p in predicates
+                if kb.predicates[p].arity == 1 and 0 < self.in_graph[p] <= MOST_STARTS
+            ]
             if kb.graph_of is None:
                 starts += [Start(Kind.CONSTANT, c, False) for c in self._constants(near, predicates, options.constants)]
             starts.append(Start(Kind.ANY))
@@ -56,8 +59,11 @@ class Surroundings:
         kb = self.kb
         if options.domain:
             return self._domain(target, options)
-        usable = [p for p in range(kb.num_predicates)
-                  if p in self.allowed and kb.predicate_counts[p] and (options.recursive or p != target)]
+        usable = [
+            p
+            for p in range(kb.num_predicates)
+            if p in self.allowed and kb.predicate_counts[p] and (options.recursive or p != target)
+        ]
         around = near.copy()
         around[self.edge_neighbour[near[self.edge_node]]] = True
         count = np.zeros(kb.num_predicates)
@@ -72,6 +78,7 @@ class Surroundings:
 
     def _domain(self, target: int, options: NeuralOptions) -> Ids:
         """The paper's choice for FB15k-237: /film/... rules are made of /film/... predicates."""
+
         def root(p: int) -> str:
             return self.kb.predicates[p].name.strip("/").split("/")[0]
 
@@ -98,8 +105,9 @@ def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
     """For each unary predicate the most entities it has in one graph."""
     unary = kb.unary
     graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
-    keys, counts = np.unique(unary.predicate.astype(np.int64) * kb.num_graphs + graph[unary.subject],
-                             return_counts=True)
+    keys, counts = np.unique(
+        unary.predicate.astype(np.int64) * kb.num_graphs + graph[unary.subject], return_counts=True
+    )
     most = np.zeros(kb.num_predicates, np.int64)
     np.maximum.at(most, keys // kb.num_graphs, counts)
     return most

@@ -37,8 +37,9 @@ ALIKE = 2
 """Shown of one predicted class, so that the list tells of several."""
 
 
-def class_surprises(explainer: Explainer, dataset: Dataset, count: int, threads: int = 0,
-                    memory: int = 2**30) -> tuple[ClassSurprise, ...]:
+def class_surprises(
+    explainer: Explainer, dataset: Dataset, count: int, threads: int = 0, memory: int = 2**30
+) -> tuple[ClassSurprise, ...]:
     """The `count` most surprising ones, equals by name; none where the rules are about no object classes."""
     kb, rules = explainer.kb, explainer.rules
     classes = np.asarray(sorted(kb.classes.intersection(np.unique(rules.head).tolist())), np.int32)
@@ -47,8 +48,11 @@ def class_surprises(explainer: Explainer, dataset: Dataset, count: int, threads:
         return ()
     scorer = MemberScorer(rules, kb, classes, threads, memory)
     block = max(1, memory // (64 * len(classes)))
-    found = [c for begin in range(0, len(asked), block)
-             for c in _candidates(scorer, kb, asked[slice(begin, begin + block)], rules)]
+    found = [
+        c
+        for begin in range(0, len(asked), block)
+        for c in _candidates(scorer, kb, asked[slice(begin, begin + block)], rules)
+    ]
     found.sort(key=lambda c: (-round(c.surprise, 9), kb.entities.name(c.entity), c.given))
     return tuple(_explained(explainer, c, len(classes), is_held_out) for c in islice(_varied(found), count))
 
@@ -95,8 +99,14 @@ def _candidates(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, rules: Ru
     best = others.argmax(axis=1)
     low = (rank > min(LOW_RANK, len(scorer.targets) // 2)) & (others[rows, best] >= LEAST)
     for i in np.flatnonzero(low & (others[rows, best] > chances[rows, given])).tolist():
-        yield Candidate(int(facts.subject[i]), int(scorer.targets[best[i]]), float(others[i, best[i]]),
-                        int(facts.predicate[i]), float(chances[i, given[i]]), float(rank[i]))
+        yield Candidate(
+            int(facts.subject[i]),
+            int(scorer.targets[best[i]]),
+            float(others[i, best[i]]),
+            int(facts.predicate[i]),
+            float(chances[i, given[i]]),
+            float(rank[i]),
+        )
 
 
 def _chances(evidence: Longs, unit: float) -> Doubles:
@@ -118,7 +128,15 @@ def _held(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts) -> np.ndarray:
 def _explained(explainer: Explainer, candidate: Candidate, num_classes: int, is_held_out: bool) -> ClassSurprise:
     kb = explainer.kb
     fact = kb.fact(candidate.best, candidate.entity)
-    return ClassSurprise(fact, candidate.chance, kb.fact(candidate.given, candidate.entity), candidate.given_chance,
-                         candidate.rank, num_classes, kb.image_of(candidate.entity), is_held_out,
-                         bool(explainer.rules.aggregation.unit),
-                         explainer.explain(fact, top=3, groundings=1, misses=0))
+    return ClassSurprise(
+        fact,
+        candidate.chance,
+        kb.fact(candidate.given, candidate.entity),
+        candidate.given_chance,
+        candidate.rank,
+        num_classes,
+        kb.image_of(candidate.entity),
+        is_held_out,
+        bool(explainer.rules.aggregation.unit),
+        explainer.explain(fact, top=3, groundings=1, misses=0),
+    )

@@ -38,19 +38,34 @@ MACHINE = ("device", "threads", "memory")
 """Settings of the machine, not of the rules."""
 
 
-def make_report(learned: Learned, dataset: Dataset, *, figures: Mapping[str, Mapping[str, Any]] | None = None,
-                versions: Mapping[str, str] | None = None, limits: Limits | None = None, threads: int = 0,
-                memory: int = 2**30, progress: Progress = silent) -> Report:
-    """What `learned` found in `dataset`; `figures` are those of `evaluate` by split. The same values, the same report.
-    """
+def make_report(
+    learned: Learned,
+    dataset: Dataset,
+    *,
+    figures: Mapping[str, Mapping[str, Any]] | None = None,
+    versions: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> Report:
+    """What `learned` found in `dataset`; `figures` are those of `evaluate` by split. Same values, same report."""
     limits = limits or Limits()
     # Thousands of small questions: threads of torch cost more than they bring.
     with one_torch_thread():
         return _report(learned, dataset, figures or {}, versions or {}, limits, threads, memory, progress)
 
 
-def _report(learned: Learned, dataset: Dataset, figures: Mapping[str, Mapping[str, Any]], versions: Mapping[str, str],
-            limits: Limits, threads: int, memory: int, progress: Progress) -> Report:
+def _report(
+    learned: Learned,
+    dataset: Dataset,
+    figures: Mapping[str, Mapping[str, Any]],
+    versions: Mapping[str, str],
+    limits: Limits,
+    threads: int,
+    memory: int,
+    progress: Progress,
+) -> Report:
     kb, base = dataset.kb, whole_base(dataset)
     rules = bind(learned.rules, kb).rules
     cards = RuleCards(rules, kb, dataset.splits.all(), dataset.splits.negatives.get("train"), memory)
@@ -100,9 +115,15 @@ def changed_settings(config: LearnerConfig) -> dict[str, Any]:
     return {key: value for key, value in config.to_dict().items() if key not in MACHINE and value != default.get(key)}
 
 
-def target_entries(rules: RuleSet, kb: KnowledgeBase, cards: RuleCards, targets: Sequence[Predicate],
-                   measured: Mapping[str, Mapping[str, float]], limits: Limits,
-                   progress: Progress) -> Iterator[TargetEntry]:
+def target_entries(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    cards: RuleCards,
+    targets: Sequence[Predicate],
+    measured: Mapping[str, Mapping[str, float]],
+    limits: Limits,
+    progress: Progress,
+) -> Iterator[TargetEntry]:
     """The targets that have rules, those with the most facts first."""
     counts = {p: int(kb.predicate_counts[kb.predicate_id(p)]) for p in targets if p in kb.predicates}
     with_rules = set(np.unique(rules.head).tolist())
@@ -112,8 +133,17 @@ def target_entries(rules: RuleSet, kb: KnowledgeBase, cards: RuleCards, targets:
         entries = tuple(rule_entry(scored, cards, limits) for scored in chosen_rules(mine, limits))
         label = cards.labels.predicates.get(target.name, target.name)
         names = tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions[:SHOWN_EXCLUSIONS])
-        yield TargetEntry(target, label, f"target-{place}", counts[target], len(mine), entries,
-                          measured.get(str(target), {}), names, len(mine.exclusions))
+        yield TargetEntry(
+            target,
+            label,
+            f"target-{place}",
+            counts[target],
+            len(mine),
+            entries,
+            measured.get(str(target), {}),
+            names,
+            len(mine.exclusions),
+        )
         progress("rules", place, min(len(named), limits.targets))
 
 
@@ -136,8 +166,9 @@ def rule_entry(scored: ScoredRule, cards: RuleCards, limits: Limits) -> RuleEntr
 
 def object_names(kb: KnowledgeBase, targets: Sequence[TargetEntry]) -> dict[str, str]:
     """The classes of the objects that examples and counterexamples name."""
-    instances = [i for target in targets for entry in target.rules
-                 for i in (*entry.card.examples, *entry.card.counterexamples)]
+    instances = [
+        i for target in targets for entry in target.rules for i in (*entry.card.examples, *entry.card.counterexamples)
+    ]
     named = {name for i in instances for name in i.fact.arguments}
     named |= {name for i in instances if i.grounding is not None for _, name in i.grounding.bindings}
     ids = np.asarray(sorted(kb.entities.id(name) for name in named), np.int64)

@@ -74,5 +74,6 @@ class _Axes:
 
     def key(self, label: str, position: int) -> str:
         x, y = LEFT + 140.0 * position, HEIGHT - 14.0
-        return (element("line", x1=x, x2=x + 22, y1=y, y2=y, class_=f"mean series{position}")
-                + text(x + 28, y + 4, label))
+        return element("line", x1=x, x2=x + 22, y1=y, y2=y, class_=f"mean series{position}") + text(
+            x + 28, y + 4, label
+        )

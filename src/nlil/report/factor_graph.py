@@ -28,8 +28,10 @@ class _Drawing:
         self.end = self.begin + max((lane.width for lane in plan.lanes), default=0.0)
         self.margin = margin
         self.width = self.end + margin + (GAP + 2 * RADIUS if plan.right else 0) + OUTER
-        self.sides = {"left": (OUTER + RADIUS, self._height("left")),
-                      "right": (self.width - OUTER - RADIUS, self._height("right"))}
+        self.sides = {
+            "left": (OUTER + RADIUS, self._height("left")),
+            "right": (self.width - OUTER - RADIUS, self._height("right")),
+        }
 
     def _height(self, side: str) -> float:
         """A head variable stands in the middle of the lanes that lead to it."""
@@ -43,15 +45,19 @@ class _Drawing:
         for lane in self.plan.lanes:
             inside = sum(top < lane.y < bottom for top, bottom in negated)
             lanes += element("g", self._lane(lane), class_="denied") if inside % 2 else self._lane(lane)
-        heads = "".join(self._circle(self.sides[side], name, "head")
-                        for side, name in (("left", self.plan.left), ("right", self.plan.right)) if name)
+        heads = "".join(
+            self._circle(self.sides[side], name, "head")
+            for side, name in (("left", self.plan.left), ("right", self.plan.right))
+            if name
+        )
         return picture(self.width, self.plan.height, title, frames + lanes + heads, "factors")
 
     def _frame(self, frame: Frame) -> str:
         inset = self.margin - frame.depth * INSET
         x, width = self.begin - inset, self.end - self.begin + 2 * inset
-        box = element("rect", x=x, y=frame.top, width=width, height=frame.bottom - frame.top, rx=6.0,
-                      class_=f"frame {frame.kind}")
+        box = element(
+            "rect", x=x, y=frame.top, width=width, height=frame.bottom - frame.top, rx=6.0, class_=f"frame {frame.kind}"
+        )
         return box + text(x + 6, frame.top + SIZE + 1, frame.word, class_="word")
 
     def _lane(self, lane: Lane) -> str:
@@ -107,8 +113,14 @@ class _Drawing:
         body = self._pill(at, part) if part.is_constant else self._circle(at, part.text, "variable")
         for position, (name, whole) in enumerate(part.filters, start=1):
             over = (at[0], at[1] - HANGING * position - 2)
-            stem = element("line", x1=at[0], y1=over[1] + SQUARE / 2, x2=at[0],
-                           y2=at[1] - RADIUS if position == 1 else over[1] + HANGING - SQUARE / 2, class_="edge")
+            stem = element(
+                "line",
+                x1=at[0],
+                y1=over[1] + SQUARE / 2,
+                x2=at[0],
+                y2=at[1] - RADIUS if position == 1 else over[1] + HANGING - SQUARE / 2,
+                class_="edge",
+            )
             beside = text(at[0] + SQUARE / 2 + 4, over[1] + 4, name)
             body += titled(whole, stem + self._square(over) + beside)
         return body
@@ -117,13 +129,15 @@ class _Drawing:
         return element("rect", x=at[0] - SQUARE / 2, y=at[1] - SQUARE / 2, width=SQUARE, height=SQUARE, class_="factor")
 
     def _circle(self, at: Point, name: str, kind: str) -> str:
-        return (element("circle", cx=at[0], cy=at[1], r=RADIUS, class_=kind)
-                + text(at[0], at[1] + 4, name, text_anchor="middle", class_=f"{kind}-name"))
+        return element("circle", cx=at[0], cy=at[1], r=RADIUS, class_=kind) + text(
+            at[0], at[1] + 4, name, text_anchor="middle", class_=f"{kind}-name"
+        )
 
     def _pill(self, at: Point, node: Node) -> str:
         width = _own_width(node)
-        shape = element("rect", x=at[0] - width / 2, y=at[1] - RADIUS, width=width, height=2 * RADIUS, rx=RADIUS,
-                        class_="constant")
+        shape = element(
+            "rect", x=at[0] - width / 2, y=at[1] - RADIUS, width=width, height=2 * RADIUS, rx=RADIUS, class_="constant"
+        )
         return titled(node.title, shape + text(at[0], at[1] + 4, node.text, text_anchor="middle"))
 
 

@@ -22,8 +22,21 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = Path(__file__).parent
-RANKING = ("mrr", "hits@1", "hits@3", "hits@10", "r@1", "r@5", "precision", "recall", "f1", "fixpoint_f1", "auc",
-           "accuracy", "num_queries")
+RANKING = (
+    "mrr",
+    "hits@1",
+    "hits@3",
+    "hits@10",
+    "r@1",
+    "r@5",
+    "precision",
+    "recall",
+    "f1",
+    "fixpoint_f1",
+    "auc",
+    "accuracy",
+    "num_queries",
+)
 """Figures of a predicate, in the order of their columns."""
 HEAD_VARIABLES = ("X", "Y")
 NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
@@ -34,16 +47,20 @@ def render(report: Report) -> str:
     overall = _overall(report)
     # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text = _environment().get_template("page.html").render(
-        report=report,
-        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
-        script=script,
-        script_digest=digest,
-        overall=overall,
-        columns=_columns(report),
-        rows=_rows(report),
-        top_predicates=top_predicates(report),
-        figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            report=report,
+            style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+            script=script,
+            script_digest=digest,
+            overall=overall,
+            columns=_columns(report),
+            rows=_rows(report),
+            top_predicates=top_predicates(report),
+            figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
+        )
     )
     return FORBIDDEN.sub("\ufffd", text)  # control characters and the like have no place in a page, escaped or not
 
@@ -61,8 +78,13 @@ def _environment() -> Environment:
     require("jinja2", "report", "the report")
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
-                              trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"figure": figure, "count": lambda value: f"{value:,}", "short": short}
     environment.globals |= {"bar": bar, "because": because, "class_text": class_text, "tuple_text": tuple_text}
     return environment
@@ -95,8 +117,11 @@ def because(instance: Instance, report: Report) -> str:
     """What the variables of the body stand for, and what the data says instead."""
     parts = []
     if instance.grounding is not None:
-        found = [f"{name} = {entity_text(entity, report)}" for name, entity in instance.grounding.bindings
-                 if name not in HEAD_VARIABLES]
+        found = [
+            f"{name} = {entity_text(entity, report)}"
+            for name, entity in instance.grounding.bindings
+            if name not in HEAD_VARIABLES
+        ]
         parts += [f"with {', '.join(found)}"] if found else []
     if instance.known:
         others = ", ".join(entity_text(name, report) for name in instance.known)
@@ -109,14 +134,18 @@ def top_predicates(report: Report) -> list[tuple[str, int]]:
     """The most frequent predicates by label; the arity is said where a name has two."""
     names = [shown.rpartition("/")[0] for shown, _ in report.summary.top_predicates]
     labels = report.labels.predicates
-    return [(shown if names.count(name) > 1 else labels.get(name, name), count)
-            for name, (shown, count) in zip(names, report.summary.top_predicates)]
+    return [
+        (shown if names.count(name) > 1 else labels.get(name, name), count)
+        for name, (shown, count) in zip(names, report.summary.top_predicates)
+    ]
 
 
 def _overall(report: Report) -> dict[str, dict[str, Any]]:
     """By split, without what belongs to the machine."""
-    return {split: {key: value for key, value in figures.items() if key not in NOT_FIGURES}
-            for split, figures in sorted(report.figures.items())}
+    return {
+        split: {key: value for key, value in figures.items() if key not in NOT_FIGURES}
+        for split, figures in sorted(report.figures.items())
+    }
 
 
 def _columns(report: Report) -> list[str]:

@@ -24,8 +24,9 @@ LEAST_RELATIONS = 2
 """A picture of an object alone shows little."""
 
 
-def object_pictures(rules: RuleSet, explainer: Explainer, dataset: Dataset, disputes: Sequence[Dispute], count: int,
-                    memory: int) -> tuple[ObjectPicture, ...]:
+def object_pictures(
+    rules: RuleSet, explainer: Explainer, dataset: Dataset, disputes: Sequence[Dispute], count: int, memory: int
+) -> tuple[ObjectPicture, ...]:
     """At most `count`; none where the data has no scenes, or the rules no classes."""
     kb = explainer.kb
     if not dataset.is_scene or not kb.classes.intersection(np.unique(rules.head).tolist()):
@@ -38,8 +39,15 @@ def _picture(rules: RuleSet, explainer: Explainer, name: str, memory: int) -> Ob
     classes = object_classes(rules, explainer.kb, name, memory)
     explanation = explainer.explain(classes.fact, top=4, groundings=2, misses=1)
     best, value = classes.ranked[0]
-    return ObjectPicture(name, explainer.kb.image_of(explainer.kb.entities.id(name)), best.name, value,
-                         tuple(p.name for p in classes.true), as_svg(draw(explanation, explainer.kb)), explanation)
+    return ObjectPicture(
+        name,
+        explainer.kb.image_of(explainer.kb.entities.id(name)),
+        best.name,
+        value,
+        tuple(p.name for p in classes.true),
+        as_svg(draw(explanation, explainer.kb)),
+        explanation,
+    )
 
 
 def _convincing(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memory: int) -> Iterator[str]:

@@ -28,8 +28,9 @@ ALIKE = 2
 LEAST_SCORE = 0.5
 
 
-def surprises(explainer: Explainer, cards: RuleCards, targets: Sequence[Predicate], count: int,
-              progress: Progress = silent) -> tuple[Surprise, ...]:
+def surprises(
+    explainer: Explainer, cards: RuleCards, targets: Sequence[Predicate], count: int, progress: Progress = silent
+) -> tuple[Surprise, ...]:
     """The `count` most surprising ones; equals by name; for classes of scenes see class_surprises."""
     kb = explainer.kb
     asked = [p for p in targets if p in kb.predicates and kb.predicate_id(p) not in kb.classes]
@@ -39,8 +40,10 @@ def surprises(explainer: Explainer, cards: RuleCards, targets: Sequence[Predicat
         found += _of_target(explainer, cards, kb.predicate_id(target), share)
         progress("predictions", done, len(asked))
     chosen = sorted(found, key=lambda candidate: (-candidate.surprise, candidate.fact))[:count]
-    return tuple(Surprise(c.fact, c.score, c.num_answers, explainer.explain(c.fact, top=3, groundings=1, misses=0))
-                 for c in chosen)
+    return tuple(
+        Surprise(c.fact, c.score, c.num_answers, explainer.explain(c.fact, top=3, groundings=1, misses=0))
+        for c in chosen
+    )
 
 
 class Candidate(NamedTuple):

@@ -33,8 +33,10 @@ def titled(title: str, body: str, **attributes: str | float) -> str:
 
 
 def picture(width: float, height: float, title: str, body: str, kind: str) -> str:
-    return (f'<svg class="{kind}" role="img" width="{number(width)}" height="{number(height)}" '
-            f'viewBox="0 0 {number(width)} {number(height)}"><title>{escape(title)}</title>{body}</svg>')
+    return (
+        f'<svg class="{kind}" role="img" width="{number(width)}" height="{number(height)}" '
+        f'viewBox="0 0 {number(width)} {number(height)}"><title>{escape(title)}</title>{body}</svg>'
+    )
 
 
 def path(points: list[tuple[float, float]]) -> str:

@@ -56,5 +56,6 @@ def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
         steps=mapped.astype(step_dtype(kb.num_codes)),
         exclusions=exclusions,
     )
-    return Bound(renamed.take(~(lost | foreign)), int(foreign.sum()), int(lost.sum()),
-                 len(rules.exclusions) - len(exclusions))
+    return Bound(
+        renamed.take(~(lost | foreign)), int(foreign.sum()), int(lost.sum()), len(rules.exclusions) - len(exclusions)
+    )

@@ -49,8 +49,13 @@ class Exclusion:
         return self.target in predicates and self.step.predicate in predicates
 
     def to_dict(self) -> dict[str, Any]:
-        return {"exclusion": str(self), "target": self.target.name, "expected": self.expected,
-                "num_facts": self.num_facts, "together": self.together}
+        return {
+            "exclusion": str(self),
+            "target": self.target.name,
+            "expected": self.expected,
+            "num_facts": self.num_facts,
+            "together": self.together,
+        }
 
 
 def by_code(exclusions: Iterable[Exclusion], kb: KnowledgeBase) -> dict[int, dict[int, Exclusion]]:

@@ -26,8 +26,9 @@ def rows_of_rule(rules: RuleSet, rule: Rule) -> Longs:
     if len(row.steps) > rules.steps.shape[1]:
         return np.zeros(0, np.int64)
     lines = slice(0, rules.num_lines)
-    same = np.flatnonzero((rules.head[lines] == row.head) & (rules.head_entity == row.head_entity)
-                          & (rules.end == row.end))
+    same = np.flatnonzero(
+        (rules.head[lines] == row.head) & (rules.head_entity == row.head_entity) & (rules.end == row.end)
+    )
     steps = np.full(rules.steps.shape[1], NO_STEP)
     steps[: len(row.steps)] = row.steps
     fits = (rules.fixed[same] == row.fixed) & (rules.distinct[same] == row.distinct)

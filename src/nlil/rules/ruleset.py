@@ -31,8 +31,16 @@ SHOWN = 20
 COLUMNS = ("head", "head_entity", "fixed", "end", "distinct", "support", "body_size", "head_size", "pca_body")
 
 
-KINDS = ("one-step chain", "longer chain", "answer constant", "answer constant, any", "query constant",
-         "query constant, any", "other", "prior")
+KINDS = (
+    "one-step chain",
+    "longer chain",
+    "answer constant",
+    "answer constant, any",
+    "query constant",
+    "query constant, any",
+    "other",
+    "prior",
+)
 """Kinds of rules for a query p(a, ?): chains; p(X, c) and p(c, Y), whose constant is the answer or the query's own,
 with a body that names an entity or any; every other body; p(X, c) :- true."""
 
@@ -59,14 +67,21 @@ class Aggregation:
     def __post_init__(self) -> None:
         try:
             numbers = tuple((float(f), float(d)) for f, d in self.weighing)
-            fits = not numbers or (len(numbers) == len(KINDS) and self.kind == "noisy-or" and self.top > 0
-                                   and all(0 <= f <= 1 and 0 <= d <= 1 for f, d in numbers))
+            fits = not numbers or (
+                len(numbers) == len(KINDS)
+                and self.kind == "noisy-or"
+                and self.top > 0
+                and all(0 <= f <= 1 and 0 <= d <= 1 for f, d in numbers)
+            )
         except (TypeError, ValueError):
             fits = False
         if not fits:
-            raise ConfigError(f"weighing: expected noisy-or of some rules of each kind, with a factor and "
-                              f"a discount of 0 to 1 for each of {', '.join(KINDS)}, "
-                              f"got {self.weighing}", "weighing")
+            raise ConfigError(
+                f"weighing: expected noisy-or of some rules of each kind, with a factor and "
+                f"a discount of 0 to 1 for each of {', '.join(KINDS)}, "
+                f"got {self.weighing}",
+                "weighing",
+            )
         object.__setattr__(self, "weighing", numbers)
         if not 0 <= self.unit < float("inf"):
             raise ConfigError(f"unit: expected a number of 0 or more, got {self.unit!r}", "unit")
@@ -104,8 +119,27 @@ class RuleSet:
     def empty(cls, kb: KnowledgeBase, aggregation: Aggregation | None = None) -> RuleSet:
         none, small = np.zeros(0, np.int32), np.zeros(0, np.int8)
         steps: np.ndarray = np.zeros((0, 1), step_dtype(kb.num_codes))
-        return cls(kb.predicates, kb.entities, none, none, small, steps, none, np.zeros(0, bool), none, none, none,
-                   none, None, (), aggregation or Aggregation(), (), (), kb.entity_labels, kb.predicate_labels)
+        return cls(
+            kb.predicates,
+            kb.entities,
+            none,
+            none,
+            small,
+            steps,
+            none,
+            np.zeros(0, bool),
+            none,
+            none,
+            none,
+            none,
+            None,
+            (),
+            aggregation or Aggregation(),
+            (),
+            (),
+            kb.entity_labels,
+            kb.predicate_labels,
+        )
 
     @classmethod
     def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
@@ -157,8 +191,9 @@ class RuleSet:
             parts = [replace(p, weight=p.weights.astype(np.float32)) for p in parts]
             weights = tail_last("weight")
         joined: dict[str, Any] = {name: tail_last(name) for name in COLUMNS}
-        steps = np.concatenate([np.pad(p.steps, ((0, 0), (0, width - p.steps.shape[1])), constant_values=NO_STEP)
-                                for p in parts])
+        steps = np.concatenate(
+            [np.pad(p.steps, ((0, 0), (0, width - p.steps.shape[1])), constant_values=NO_STEP) for p in parts]
+        )
         general = tuple(rule for p in parts for rule in p.general)
         exclusions = tuple(dict.fromkeys(e for p in parts for e in p.exclusions))
         return replace(parts[0], steps=steps, weight=weights, general=general, exclusions=exclusions, **joined)
@@ -192,15 +227,22 @@ class RuleSet:
         if row >= self.num_lines:
             return self.general[row - self.num_lines]
         steps = tuple(int(c) for c in self.steps[row] if c != NO_STEP)
-        line = Row(int(self.head[row]), int(self.head_entity[row]), int(self.fixed[row]), steps, int(self.end[row]),
-                   bool(self.distinct[row]))
+        line = Row(
+            int(self.head[row]),
+            int(self.head_entity[row]),
+            int(self.fixed[row]),
+            steps,
+            int(self.end[row]),
+            bool(self.distinct[row]),
+        )
         constants = [i for i in (line.head_entity, line.end) if i >= 0]
         return decode(line, self.predicates, {i: self.entities.name(i) for i in constants})
 
     def stats(self, row: int) -> RuleStats:
         pca = int(self.pca_body[row])
-        return RuleStats(int(self.support[row]), int(self.body_size[row]), int(self.head_size[row]),
-                         None if pca == UNKNOWN else pca)
+        return RuleStats(
+            int(self.support[row]), int(self.body_size[row]), int(self.head_size[row]), None if pca == UNKNOWN else pca
+        )
 
     def __getitem__(self, row: int) -> ScoredRule:
         if not -len(self) <= row < len(self):
@@ -220,8 +262,11 @@ class RuleSet:
 
     def _readable(self, rule: Rule) -> str:
         entities, predicates = self.entity_labels, self.predicate_labels
-        return readable_text(rule, lambda name: entities.get(name) or atom_text(name),
-                             lambda name: predicates.get(name) or atom_text(name))
+        return readable_text(
+            rule,
+            lambda name: entities.get(name) or atom_text(name),
+            lambda name: predicates.get(name) or atom_text(name),
+        )
 
     # choosing -------------------------------------------------------------------------------------
 

@@ -82,10 +82,13 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
 def _exclusion_rows(rules: RuleSet) -> list[list[float]]:
     """[target id, step code, expected, facts, together] of each."""
     place = {p: i for i, p in enumerate(rules.predicates)}
-    return [[place[e.target], 2 * place[e.step.predicate] + e.step.inverse, e.expected, e.num_facts, e.together]
-            for e in rules.exclusions]
+    return [
+        [place[e.target], 2 * place[e.step.predicate] + e.step.inverse, e.expected, e.num_facts, e.together]
+        for e in rules.exclusions
+    ]
 
 
-def _exclusion(predicates: tuple[Predicate, ...], target: int, code: int, expected: float, num_facts: int,
-               together: int) -> Exclusion:
+def _exclusion(
+    predicates: tuple[Predicate, ...], target: int, code: int, expected: float, num_facts: int, together: int
+) -> Exclusion:
     return Exclusion(predicates[target], Step(predicates[code >> 1], bool(code & 1)), expected, num_facts, together)

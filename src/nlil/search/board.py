@@ -75,8 +75,9 @@ class Board:
     others: np.ndarray
 
     @classmethod
-    def of_chains(cls, kb: KnowledgeBase, target: int, filters: Filters, relations: Relations,
-                  steps: np.ndarray) -> Board:
+    def of_chains(
+        cls, kb: KnowledgeBase, target: int, filters: Filters, relations: Relations, steps: np.ndarray
+    ) -> Board:
         """Of the given chains, best first, as many as fit."""
         n, mine = kb.num_entities, kb.facts.of(target)
         x, y = mine.subject.astype(np.int64), mine.object.astype(np.int64)
@@ -112,9 +113,19 @@ class Board:
                 holds = self.filters.holds(row, self.kb.num_entities)
                 others.append(holds[(self.other_x, self.other_y)[side]][:, None])
                 facts.append(self.holds_of_facts(row, side)[:, None])
-        return Board(self.kb, self.target, self.filters, self.x, self.y, self.other_x, self.other_y, self.steps,
-                     (on_x, on_y), np.concatenate(facts, axis=1, dtype=np.uint8),
-                     np.concatenate(others, axis=1, dtype=np.uint8))
+        return Board(
+            self.kb,
+            self.target,
+            self.filters,
+            self.x,
+            self.y,
+            self.other_x,
+            self.other_y,
+            self.steps,
+            (on_x, on_y),
+            np.concatenate(facts, axis=1, dtype=np.uint8),
+            np.concatenate(others, axis=1, dtype=np.uint8),
+        )
 
     def holds_of_facts(self, row: int, side: int) -> Mask:
         """For which facts a filter on X (side 0) or on Y (side 1) holds, each fact hidden from itself."""
@@ -166,4 +177,3 @@ def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndar
         rows = slice(begin, begin + block)
         result += left[rows].T.astype(np.float32) @ right[rows].astype(np.float32)
     return result
-

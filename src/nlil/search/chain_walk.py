@@ -30,8 +30,13 @@ class ChainEdges(NamedTuple):
 def chain_edges(edges: EdgeIndex, length: int, cheap: int = CHEAP) -> ChainEdges:
     most = int(np.diff(edges.code_pointer).max(initial=0))
     shape = (length, edges.num_entities, 2)
-    return ChainEdges(np.zeros(shape, np.int32), np.zeros((length, most), np.int32), np.zeros(shape, np.int32),
-                      np.zeros(1, np.int64), cheap)
+    return ChainEdges(
+        np.zeros(shape, np.int32),
+        np.zeros((length, most), np.int32),
+        np.zeros(shape, np.int32),
+        np.zeros(1, np.int64),
+        cheap,
+    )
 
 
 @compiled

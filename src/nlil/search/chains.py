@@ -128,8 +128,9 @@ def _two_steps(edges, facts, first, epoch, table, mark, support, pca, body):
     return epoch
 
 
-def chains_from(edges: EdgeIndex, facts: TargetFacts, first: int, work: Workspace, min_support: int,
-                min_confidence: float) -> Chains:
+def chains_from(
+    edges: EdgeIndex, facts: TargetFacts, first: int, work: Workspace, min_support: int, min_confidence: float
+) -> Chains:
     """All chains of length 2 that begin with the step code `first`."""
     work.support[:] = 0
     work.pca[:] = 0
@@ -138,8 +139,9 @@ def chains_from(edges: EdgeIndex, facts: TargetFacts, first: int, work: Workspac
     enough = work.support >= np.maximum(min_support, min_confidence * work.body)
     target, second = np.nonzero(enough & (work.support > 0))
     steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
-    return Chains(target.astype(np.int32), steps, work.support[target, second], work.body[second],
-                  work.pca[target, second])
+    return Chains(
+        target.astype(np.int32), steps, work.support[target, second], work.body[second], work.pca[target, second]
+    )
 
 
 @compiled
@@ -162,8 +164,9 @@ def _one_step(edges, facts, target_code, mark, support, pca, body):
                     f += 1
 
 
-def one_step_chains(edges: EdgeIndex, facts: TargetFacts, targets: Ids, min_support: int,
-                    min_confidence: float) -> Chains:
+def one_step_chains(
+    edges: EdgeIndex, facts: TargetFacts, targets: Ids, min_support: int, min_confidence: float
+) -> Chains:
     """p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct."""
     shape = (len(targets), edges.num_codes)
     support, pca = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -172,5 +175,6 @@ def one_step_chains(edges: EdgeIndex, facts: TargetFacts, targets: Ids, min_supp
     _one_step(edges, facts, 2 * targets.astype(np.int64), mark, support, pca, body)
     enough = (support > 0) & (support >= np.maximum(min_support, min_confidence * body))
     target, step = np.nonzero(enough)
-    return Chains(target.astype(np.int32), step[:, None].astype(np.int32), support[target, step], body[step],
-                  pca[target, step])
+    return Chains(
+        target.astype(np.int32), step[:, None].astype(np.int32), support[target, step], body[step], pca[target, step]
+    )

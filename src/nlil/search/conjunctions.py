@@ -126,8 +126,9 @@ class Conjunctions:
         worth[:, chains:][:, self._is_class(board)] = 0  # typed chains say this already
         left, right = np.nonzero(worth)
         columns = np.stack((left, right, np.full_like(left, -1)), axis=1)
-        return Candidates(columns, support[left, right].astype(np.int64), others[left, right].astype(np.int64),
-                          worth[left, right]).best(PAIRS)
+        return Candidates(
+            columns, support[left, right].astype(np.int64), others[left, right].astype(np.int64), worth[left, right]
+        ).best(PAIRS)
 
     def _is_class(self, board: Board) -> np.ndarray:
         codes = [self.filters.code[row] for rows in board.filter_rows for row in rows]
@@ -145,8 +146,12 @@ class Conjunctions:
         _, first = np.unique(columns, axis=0, return_index=True)
         worth = worth + pairs.worth[:, None]
         pair, third = pair[first], third[first]
-        return Candidates(columns[first], support[pair, third].astype(np.int64),
-                          others[pair, third].astype(np.int64), worth[pair, third])
+        return Candidates(
+            columns[first],
+            support[pair, third].astype(np.int64),
+            others[pair, third].astype(np.int64),
+            worth[pair, third],
+        )
 
     def _scored(self, board: Board, found: Candidates, row: int) -> ScoredRule:
         columns = [int(c) for c in found.columns[row] if c >= 0]
@@ -154,15 +159,18 @@ class Conjunctions:
         rule = Rule(Head.of(self.kb.predicates[board.target]), And(*parts), distinct=True)
         with_fact = np.bitwise_and.reduce([board.others[:, c] for c in columns])[board.has_fact]
         support = int(found.support[row])
-        stats = RuleStats(support, support + int(found.others[row]), len(board.x),
-                          support + int(with_fact.sum(dtype=np.int64)))
+        stats = RuleStats(
+            support, support + int(found.others[row]), len(board.x), support + int(with_fact.sum(dtype=np.int64))
+        )
         return ScoredRule(rule, stats, stats.smoothed)
 
 
 def chosen(board: Board, found: Candidates, known: Doubles, count: int) -> Iterator[int]:
     """Best first: what raises the known confidence of the facts most; then what is known has been raised."""
-    holds = np.stack([np.bitwise_and.reduce([board.facts[:, c] for c in row if c >= 0]) for row in found.columns]
-                     or [np.zeros(len(known), np.uint8)]).astype(bool)
+    holds = np.stack(
+        [np.bitwise_and.reduce([board.facts[:, c] for c in row if c >= 0]) for row in found.columns]
+        or [np.zeros(len(known), np.uint8)]
+    ).astype(bool)
     level = np.log(smoothed(found.support, found.others))
     before = np.log(np.maximum(known, 1e-3))
     left = np.ones(len(level), bool)

@@ -40,8 +40,13 @@ class Counted:
     notes: tuple[str, ...] = ()
 
 
-def count_rules(kb: KnowledgeBase, targets: Ids, options: CountOptions, body: KnowledgeBase | None = None,
-                progress: Progress = silent) -> Counted:
+def count_rules(
+    kb: KnowledgeBase,
+    targets: Ids,
+    options: CountOptions,
+    body: KnowledgeBase | None = None,
+    progress: Progress = silent,
+) -> Counted:
     """Rules for the target predicate ids; bodies use the facts of `body` (default: of kb)."""
     kb = kb.crisp
     edges = edge_index(kb if body is None else body)
@@ -65,8 +70,10 @@ def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, lis
     longest = max(options.max_length, options.tried_length)
     for length, paths in enumerate(num_paths(edges, longest), start=1):
         if length > 2 and 0 < options.max_paths < paths:
-            note = (f"chains of length {length} left out: the graph has {paths:.1e} such paths, "
-                    f"more than max_paths = {options.max_paths:.0e}")
+            note = (
+                f"chains of length {length} left out: the graph has {paths:.1e} such paths, "
+                f"more than max_paths = {options.max_paths:.0e}"
+            )
             return replace(options, chain_length=length - 1), [note]
         if length > options.max_length and paths > MOST_WAYS * edges.num_entities:
             return replace(options, chain_length=length - 1), []  # only tried: too many ways from each entity to rank
@@ -80,8 +87,14 @@ def _late(options: CountOptions) -> bool:
     return options.stop is not None and options.stop()
 
 
-def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions, body: KnowledgeBase | None,
-            progress: Progress) -> list[RuleSet]:
+def _binary(
+    kb: KnowledgeBase,
+    edges: EdgeIndex,
+    targets: Ids,
+    options: CountOptions,
+    body: KnowledgeBase | None,
+    progress: Progress,
+) -> list[RuleSet]:
     facts = target_facts(kb, targets)
     tensors = _tensors(edges, facts, targets, options)
     found = _short(edges, facts, targets, options, tensors, progress)
@@ -98,8 +111,16 @@ def _binary(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOpt
     return [*(chain_part(kb, targets, facts, c) for c in found), *constants]
 
 
-def _constants(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions,
-               tensors: TensorCounter | None, body: KnowledgeBase | None, progress: Progress) -> list[RuleSet]:
+def _constants(
+    kb: KnowledgeBase,
+    edges: EdgeIndex,
+    facts: TargetFacts,
+    targets: Ids,
+    options: CountOptions,
+    tensors: TensorCounter | None,
+    body: KnowledgeBase | None,
+    progress: Progress,
+) -> list[RuleSet]:
     """Anchored, half-anchored rules and priors, where they are asked for."""
     if not options.constants or kb.graph_of is not None:
         return []
@@ -119,8 +140,14 @@ def _tensors(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountO
     return TensorCounter(edges, facts, targets, options.device, options.memory)
 
 
-def _short(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions, tensors: TensorCounter | None,
-           progress: Progress) -> list[Chains]:
+def _short(
+    edges: EdgeIndex,
+    facts: TargetFacts,
+    targets: Ids,
+    options: CountOptions,
+    tensors: TensorCounter | None,
+    progress: Progress,
+) -> list[Chains]:
     """Chains of length 1 and 2."""
     least = (options.min_support, options.min_confidence)
     if tensors is not None:
@@ -136,8 +163,14 @@ def _short(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOpt
     return found
 
 
-def _by_code(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
-             tensors: TensorCounter | None, progress: Progress) -> list[RuleSet]:
+def _by_code(
+    kb: KnowledgeBase,
+    edges: EdgeIndex,
+    targets: Ids,
+    options: CountOptions,
+    tensors: TensorCounter | None,
+    progress: Progress,
+) -> list[RuleSet]:
     codes = [int(code) for t in targets for code in (2 * t, 2 * t + 1)]
     least = (options.min_support, options.min_confidence)
 
@@ -168,8 +201,9 @@ def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
     return rules.take((step == NO_STEP) | (body.predicate_counts[step >> 1] > 0))
 
 
-def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions,
-            progress: Progress) -> Chains:
+def _longer(
+    edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions, progress: Progress
+) -> Chains:
     """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
     twin = twin_of(edges)
     pool = Pool(lambda: longer.ChainCounter(edges, facts, num_targets, length, twin), options.threads)
@@ -180,8 +214,15 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     def propose(counter: longer.ChainCounter, target: int) -> np.ndarray:
         mine = facts.target == target
         random = np.random.default_rng((options.seed, length, target))
-        return longer.proposals(counter, (subject[mine], facts.object[mine]), length, options.samples,
-                                longer.ESTIMATED * most[target], random, min(options.min_support, 2))
+        return longer.proposals(
+            counter,
+            (subject[mine], facts.object[mine]),
+            length,
+            options.samples,
+            longer.ESTIMATED * most[target],
+            random,
+            min(options.min_support, 2),
+        )
 
     # A stage that took all the time would leave nothing counted.
     begin = None if options.stop is None else options.stop.part(1 / 3)
@@ -194,8 +235,12 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
         return np.array([longer.estimate(counter, row, options.min_confidence) for row in block], np.float32)
 
     middle = None if options.stop is None else options.stop.part(1 / 2)
-    guessed = np.concatenate([np.zeros((0, num_targets), np.float32),
-                              *pool.map(guess, blocks, f"length {length}: estimate", progress, middle)])
+    guessed = np.concatenate(
+        [
+            np.zeros((0, num_targets), np.float32),
+            *pool.map(guess, blocks, f"length {length}: estimate", progress, middle),
+        ]
+    )
     chosen = np.zeros(len(guessed), bool)
     for target in range(num_targets):
         mine = guessed[:, target]
@@ -213,8 +258,14 @@ def _longer(edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int,
     return Chains.join([chains for _, chains in sorted(counted, key=lambda pair: pair[0])], length)
 
 
-def _typed(kb: KnowledgeBase, edges: EdgeIndex, facts: TargetFacts, short: list[Chains], options: CountOptions,
-           progress: Progress) -> list[Chains]:
+def _typed(
+    kb: KnowledgeBase,
+    edges: EdgeIndex,
+    facts: TargetFacts,
+    short: list[Chains],
+    options: CountOptions,
+    progress: Progress,
+) -> list[Chains]:
     pool = Pool(lambda: typed.TypedCounter(edges, kb.num_predicates), options.threads)
     found = []
     for c in short:
@@ -247,15 +298,28 @@ def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
     parts = [RuleSet.empty(kb)]
     for t in targets:
         if kb.predicates[t].arity == 2 and kb.graph_of is None:
-            parts += [_anchored_part(kb, edges, code, anchored.priors(edges, code, min_support))
-                      for code in (2 * int(t), 2 * int(t) + 1)]
+            parts += [
+                _anchored_part(kb, edges, code, anchored.priors(edges, code, min_support))
+                for code in (2 * int(t), 2 * int(t) + 1)
+            ]
     unary = np.array([t for t in targets if kb.predicates[t].arity == 1], np.int32)
     return RuleSet.join([*parts, _unary_priors(kb, unary)])
 
 
 def chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -> RuleSet:
-    return _part(kb, c.steps, head=targets[c.target], head_entity=FREE, fixed=0, end=OTHER, distinct=True,
-                 support=c.support, body_size=c.body_size, head_size=facts.size[c.target], pca_body=c.pca_body)
+    return _part(
+        kb,
+        c.steps,
+        head=targets[c.target],
+        head_entity=FREE,
+        fixed=0,
+        end=OTHER,
+        distinct=True,
+        support=c.support,
+        body_size=c.body_size,
+        head_size=facts.size[c.target],
+        pca_body=c.pca_body,
+    )
 
 
 def _anchored_part(kb: KnowledgeBase, edges: EdgeIndex, code: int, rows: anchored.Anchored) -> RuleSet:
@@ -278,13 +342,34 @@ def _unary_part(kb: KnowledgeBase, targets: Ids, found: UnaryRules) -> list[Rule
     is_move = np.array([p.arity == 2 for p in kb.predicates] + [False], bool)
     for column in found.steps.T:
         moves += (column != NO_STEP) & is_move[column >> 1]
-    rules = _part(kb, found.steps, head=found.target, head_entity=FREE, fixed=0, end=found.end,
-                  distinct=(moves > 1) | ((moves == 1) & (found.end == FREE)), support=found.support,
-                  body_size=found.body_size, head_size=size[found.target], pca_body=UNKNOWN)
+    rules = _part(
+        kb,
+        found.steps,
+        head=found.target,
+        head_entity=FREE,
+        fixed=0,
+        end=found.end,
+        distinct=(moves > 1) | ((moves == 1) & (found.end == FREE)),
+        support=found.support,
+        body_size=found.body_size,
+        head_size=size[found.target],
+        pca_body=UNKNOWN,
+    )
     return [rules, _unary_priors(kb, targets)]
 
 
 def _unary_priors(kb: KnowledgeBase, targets: Ids) -> RuleSet:
     size, everyone = kb.predicate_counts, int(kb.domain.sum())
-    return _part(kb, np.full((len(targets), 1), NO_STEP), head=targets, head_entity=FREE, fixed=0, end=FREE,
-                 distinct=False, support=size[targets], body_size=everyone, head_size=size[targets], pca_body=UNKNOWN)
+    return _part(
+        kb,
+        np.full((len(targets), 1), NO_STEP),
+        head=targets,
+        head_entity=FREE,
+        fixed=0,
+        end=FREE,
+        distinct=False,
+        support=size[targets],
+        body_size=everyone,
+        head_size=size[targets],
+        pca_body=UNKNOWN,
+    )

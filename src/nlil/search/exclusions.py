@@ -24,8 +24,13 @@ from ..logic.predicate import Predicate, Step
 from ..rules.exclusion import Exclusion
 
 
-def find_exclusions(kb: KnowledgeBase, targets: Iterable[int], valid: Facts | None = None, least_expected: float = 1.0,
-                    allowed: Container[int] | None = None) -> tuple[Exclusion, ...]:
+def find_exclusions(
+    kb: KnowledgeBase,
+    targets: Iterable[int],
+    valid: Facts | None = None,
+    least_expected: float = 1.0,
+    allowed: Container[int] | None = None,
+) -> tuple[Exclusion, ...]:
     """The exclusions of the target predicate ids: target by target, those that chance speaks most against first.
 
     `valid` facts veto, `allowed` predicate ids are those whose facts may exclude (default: all).
@@ -88,8 +93,18 @@ class _Meetings:
 
 
 @compiled
-def _pair_up(pointer: Longs, code: Ids, neighbour: Ids, subjects: Ids, target_code: int, in_degree: Longs,
-             last_seen: Longs, clock: int, together: Longs, chance: Longs) -> None:
+def _pair_up(
+    pointer: Longs,
+    code: Ids,
+    neighbour: Ids,
+    subjects: Ids,
+    target_code: int,
+    in_degree: Longs,
+    last_seen: Longs,
+    clock: int,
+    together: Longs,
+    chance: Longs,
+) -> None:
     for i in range(len(subjects)):
         begin, end = pointer[subjects[i]], pointer[subjects[i] + 1]
         out_degree = 0

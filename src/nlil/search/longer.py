@@ -35,8 +35,9 @@ ESTIMATED = 5
 class ChainCounter:
     """Counts bodies for all targets at once; the scratch arrays of one thread."""
 
-    def __init__(self, edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, twin: Ids | None = None
-                 ) -> None:
+    def __init__(
+        self, edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, twin: Ids | None = None
+    ) -> None:
         self.edges, self.facts, self.num_targets = edges, facts, num_targets
         self.twin = np.arange(edges.num_codes, dtype=np.int32) if twin is None else twin
         self.space: WalkSpace = walk_space(edges.num_entities, length)
@@ -50,8 +51,9 @@ class ChainCounter:
         With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
         """
         support, pca = np.zeros(self.num_targets, np.int64), np.zeros(self.num_targets, np.int64)
-        body = count_chain(self.edges, self.facts, steps, stride, most_pairs, self.space, self.path,
-                           self.mark, support, pca)
+        body = count_chain(
+            self.edges, self.facts, steps, stride, most_pairs, self.space, self.path, self.mark, support, pca
+        )
         return support, body, pca
 
     def bodies(self, subject: Ids, object: Ids, length: int) -> Longs:
@@ -59,8 +61,9 @@ class ChainCounter:
         one: each once for every fact, one fact after the other until MOST_LOOKED edges were looked at."""
         out, used, looked, fact = np.zeros(2**14, np.int64), 0, 0, 0
         while True:
-            fact, used, looked, more = _bodies_of_facts(self.edges, subject, object, fact, length, self.twin,
-                                                        self.space, self.buffer, out, used, looked)
+            fact, used, looked, more = _bodies_of_facts(
+                self.edges, subject, object, fact, length, self.twin, self.space, self.buffer, out, used, looked
+            )
             if not more:
                 return out[:used]
             if more > len(self.buffer):
@@ -153,8 +156,15 @@ def most_candidates(facts: Longs, most: int) -> Longs:
     return np.rint(most * np.clip(facts / FULL, LEAST_SHARE, 1)).astype(np.int64)
 
 
-def proposals(counter: ChainCounter, facts: tuple[Ids, Ids], length: int, samples: int, keep: int,
-              random: np.random.Generator, least: int = 2) -> Longs:
+def proposals(
+    counter: ChainCounter,
+    facts: tuple[Ids, Ids],
+    length: int,
+    samples: int,
+    keep: int,
+    random: np.random.Generator,
+    least: int = 2,
+) -> Longs:
     """The bodies that most of the sampled facts (subjects, objects) of one target have, at least `least` of them."""
     subject, object = facts
     if len(subject) > samples:
@@ -187,8 +197,13 @@ def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence:
     """The exact statistics of one body for every target that it supports well enough."""
     support, body, pca = counter.count(steps)
     target = np.flatnonzero((support > 0) & (support >= np.maximum(min_support, min_confidence * body)))
-    return Chains(target.astype(np.int32), np.repeat(steps[None, :], len(target), axis=0), support[target],
-                  np.full(len(target), body, np.int64), pca[target])
+    return Chains(
+        target.astype(np.int32),
+        np.repeat(steps[None, :], len(target), axis=0),
+        support[target],
+        np.full(len(target), body, np.int64),
+        pca[target],
+    )
 
 
 def by_effort(edges: EdgeIndex, steps: Ids) -> Longs:

@@ -49,8 +49,9 @@ class TensorCounter:
         self.degree = self.edges.pointer.diff()
         self.target_code = 2 * tensor(targets)
         subject = torch.repeat_interleave(torch.arange(edges.num_entities, device=device), self.facts.pointer.diff())
-        self.pair, self.pair_count = torch.unique_consecutive(subject * self.num_entities + self.facts.object,
-                                                              return_counts=True)
+        self.pair, self.pair_count = torch.unique_consecutive(
+            subject * self.num_entities + self.facts.object, return_counts=True
+        )
         self.pair_start = self.pair_count.cumsum(0) - self.pair_count
 
     def _blocks(self, work: Tensor) -> Iterator[tuple[int, int]]:
@@ -69,8 +70,9 @@ class TensorCounter:
         """All chains of length 1 and of length 2."""
         edges = self.edges
         apart = edges.neighbour != self.node
-        one = self._count(iter([(self.node[apart], edges.code[apart], edges.neighbour[apart])]), 1, min_support,
-                          min_confidence)
+        one = self._count(
+            iter([(self.node[apart], edges.code[apart], edges.neighbour[apart])]), 1, min_support, min_confidence
+        )
         two = self._count(self._two_steps(), 2, min_support, min_confidence)
         return [one, two]
 
@@ -89,8 +91,9 @@ class TensorCounter:
             body = edges.code[first] * self.num_codes + edges.code[second]
             yield start[keep], body[keep], last[keep]
 
-    def _count(self, paths: Iterator[tuple[Tensor, Tensor, Tensor]], length: int, min_support: int,
-               min_confidence: float) -> Chains:
+    def _count(
+        self, paths: Iterator[tuple[Tensor, Tensor, Tensor]], length: int, min_support: int, min_confidence: float
+    ) -> Chains:
         num_bodies = self.num_codes**length
         body_size = torch.zeros(num_bodies, dtype=torch.int64, device=self.device)
         supported: list[Tensor] = []
@@ -187,8 +190,9 @@ class TensorCounter:
         for low, high in self._blocks(self.degree[owner]):
             many = self.degree[owner[low:high]]
             item = edges.item_of_edge[ranges(edges.pointer[owner[low:high]], many)]
-            key, number = torch.unique(torch.repeat_interleave(code[low:high], many) * len(self.size) + item,
-                                       return_counts=True)
+            key, number = torch.unique(
+                torch.repeat_interleave(code[low:high], many) * len(self.size) + item, return_counts=True
+            )
             keys.append(key)
             counts.append(number)
         every = torch.cat(keys) if keys else torch.zeros(0, dtype=torch.int64, device=self.device)

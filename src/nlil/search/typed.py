@@ -90,15 +90,17 @@ def _count_typed(edges, facts, steps, target, epoch, table, mark, counts):
     return epoch
 
 
-def typed_variants(edges: EdgeIndex, facts: TargetFacts, chains: Chains, row: int, counter: TypedCounter,
-                   options: CountOptions) -> Chains:
+def typed_variants(
+    edges: EdgeIndex, facts: TargetFacts, chains: Chains, row: int, counter: TypedCounter, options: CountOptions
+) -> Chains:
     """The best filtered variants of one chain; their steps are one longer, filters included."""
     steps, target = chains.steps[row], int(chains.target[row])
     steps = steps[steps != NO_STEP]
     while True:
         counter.counts[:] = 0
-        counter.epoch = _count_typed(edges, facts, steps, target, counter.epoch, counter.table, counter.mark,
-                                     counter.counts)
+        counter.epoch = _count_typed(
+            edges, facts, steps, target, counter.epoch, counter.table, counter.mark, counter.counts
+        )
         if counter.epoch >= 0:
             break
         counter.epoch = -counter.epoch

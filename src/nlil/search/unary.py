@@ -136,16 +136,18 @@ def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, cons
     return index
 
 
-def list_bodies(edges: EdgeIndex, entities: Ids, bodies: Bodies, moves: int, constants: bool = False,
-                size: int = 2**20) -> Iterator[tuple[int, Longs, Longs]]:
+def list_bodies(
+    edges: EdgeIndex, entities: Ids, bodies: Bodies, moves: int, constants: bool = False, size: int = 2**20
+) -> Iterator[tuple[int, Longs, Longs]]:
     """(first entity's place, pointer, bodies) of block after block of entities; those of one are sorted, once each."""
     out = np.zeros(size, np.int64)
     pointer = np.zeros(len(entities) + 1, np.int64)
     begin = 0
     while begin < len(entities):
         pointer[begin] = 0
-        end = _list_bodies(edges, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants,
-                           out, pointer)
+        end = _list_bodies(
+            edges, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants, out, pointer
+        )
         if end == begin:
             out = np.zeros(2 * len(out), np.int64)
             continue
@@ -159,8 +161,9 @@ def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple
     return both, total.astype(np.int64)
 
 
-def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions,
-                progress: Progress = silent) -> UnaryRules:
+def unary_rules(
+    kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions, progress: Progress = silent
+) -> UnaryRules:
     """All rules for the unary `targets` (predicate ids) with enough support and confidence."""
     kb = kb.crisp
     bodies = Bodies(edges, kb.num_predicates, max(options.max_length - 1, 0))
@@ -191,8 +194,9 @@ def unary_rules(kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: Coun
     return _select(kb, bodies, targets[target] if len(targets) else target, body, pair_counts, sizes, options)
 
 
-def _select(kb: KnowledgeBase, bodies: Bodies, target: Ids, body: Longs, support: Longs, size: Longs,
-            options: CountOptions) -> UnaryRules:
+def _select(
+    kb: KnowledgeBase, bodies: Bodies, target: Ids, body: Longs, support: Longs, size: Longs, options: CountOptions
+) -> UnaryRules:
     keep = (support >= options.min_support) & (support >= options.min_confidence * size)
     # u(X) for the target itself, or class for class, is the query's own fact.
     own = (body < bodies.ends) & (body > 0)

@@ -62,8 +62,12 @@ def application(desk: Desk, guard: Guard) -> FastAPI:
         if guard.knows_host(request.headers.get("host", "")):
             response = await call_next(request)
         else:
-            response = show.error(request, 400, "this viewer does not answer to the host name of this address; open it "
-                                                "as localhost, or start it with --host and that name")
+            response = show.error(
+                request,
+                400,
+                "this viewer does not answer to the host name of this address; open it "
+                "as localhost, or start it with --host and that name",
+            )
         response.headers.update(HEADERS)
         return response
 
@@ -90,11 +94,19 @@ class Showing:
 
     def __init__(self, desk: Desk, guard: Guard) -> None:
         self.desk, self.guard = desk, guard
-        self.templates = Environment(loader=FileSystemLoader(FOLDER / "templates"), autoescape=True,
-                                     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        self.templates = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
         self.templates.filters |= {"number": number, "count": lambda value: f"{value:,}"}
-        self.templates.globals |= {"version": __version__, "run_name": desk.run.path.name,
-                                   "data_name": desk.run.dataset.name}
+        self.templates.globals |= {
+            "version": __version__,
+            "run_name": desk.run.path.name,
+            "data_name": desk.run.dataset.name,
+        }
 
     def endpoint(self, make: Callable[[Ask], Page], path: str, as_json: bool) -> Callable[..., Response]:
         def show(request: Request) -> Response:
@@ -113,17 +125,25 @@ class Showing:
         # JSON has the same address; of the first page it is /.json
         query = f"?{request.url.query}" if request.url.query else ""
         text = self.templates.get_template(page.template).render(
-            page.document, document=page.document, title=page.title, wanted=wanted, token=self.guard.token,
+            page.document,
+            document=page.document,
+            title=page.title,
+            wanted=wanted,
+            token=self.guard.token,
             drawings={name: Markup(svg) for name, svg in page.drawings.items()},
-            json_address=request.url.path + ".json" + query)
+            json_address=request.url.path + ".json" + query,
+        )
         return HTMLResponse(text, page.status)
 
     def error(self, request: Request, status: int, sentence: str) -> Response:
         if request.url.path.endswith(".json"):
             return as_document({"error": sentence}, status)
         text = self.templates.get_template("error.html").render(
-            title="Not found" if status == 404 else "This does not work", sentence=sentence, wanted=Wanted({}),
-            json_address=None)
+            title="Not found" if status == 404 else "This does not work",
+            sentence=sentence,
+            wanted=Wanted({}),
+            json_address=None,
+        )
         return HTMLResponse(text, status)
 
     async def verdict(self, request: Request) -> Response:
@@ -136,8 +156,12 @@ class Showing:
         form = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if not self.guard.is_own_form(host, origin, form.get("token", "")):
-            return self.error(request, 403, "the form does not come from a page of this viewer, or the viewer was "
-                                            "started again since; open the rule's page and send it from there")
+            return self.error(
+                request,
+                403,
+                "the form does not come from a page of this viewer, or the viewer was "
+                "started again since; open the rule's page and send it from there",
+            )
         row = path_number(request.path_params["number"])
         await run_in_threadpool(self._judge, row, form)
         return RedirectResponse(f"/rule/{row}#verdict", 303)

@@ -29,8 +29,12 @@ def constructs(rules: RuleSet) -> np.ndarray:
     is_filter = np.zeros(lines, bool)
     for step in rules.steps.T:
         is_filter |= (step != NO_STEP) & is_unary[step >> 1]
-    for construct, mask in (("chain", rules.end == OTHER), ("type", is_filter), ("prior", length == 0),
-                            ("constant", (rules.end >= 0) | (rules.head_entity != FREE))):
+    for construct, mask in (
+        ("chain", rules.end == OTHER),
+        ("type", is_filter),
+        ("prior", length == 0),
+        ("constant", (rules.end >= 0) | (rules.head_entity != FREE)),
+    ):
         found[:lines][mask] |= bit(construct)
     for row, rule in enumerate(rules.general, start=lines):
         found[row] = sum(bit(construct) for construct in set(parts(rule)))

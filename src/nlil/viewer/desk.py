@@ -181,8 +181,9 @@ class Desk:
         self._predictor.table = self.class_table
         return self.shelf(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
 
-    def explainer(self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
-                  ) -> tuple[Explainer, Longs]:
+    def explainer(
+        self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
+    ) -> tuple[Explainer, Longs]:
         """For facts of the predicate about these entities; and the rows of the rules it knows.
 
         `only_firing`: rules that can hold for none of the facts may be left out, so misses are not to be asked for.

@@ -50,8 +50,9 @@ def ask_page(ask: Ask) -> Page:
     side = SIDES[1 if open_place == 0 and len(query.arguments) == 2 else 0]
     predicate = predicate_of(query)
     facts = [fact_of(predicate, query, answer) for answer in shown]
-    explainer, rows = desk.explainer(predicate, [*query.arguments, *(answer.entity for answer in shown)],
-                                     only_firing=True)
+    explainer, rows = desk.explainer(
+        predicate, [*query.arguments, *(answer.entity for answer in shown)], only_firing=True
+    )
     answers = [answer_document(desk, explainer, rows, fact, answer, side) for fact, answer in zip(facts, shown)]
     for rank, document in enumerate(answers, start=begin + 1):
         document["rank"] = rank
@@ -63,10 +64,15 @@ def ask_page(ask: Ask) -> Page:
         waterfall = {**answers[place], **waterfall_document(desk, explanation, explainer, rows)}
     known = next((name for name in query.arguments if name is not None), None)
     document = {
-        "query": str(query), "label": desk.labels.query(query), "side": side,
+        "query": str(query),
+        "label": desk.labels.query(query),
+        "side": side,
         "predicate": predicate_document(desk, desk.kb.predicate_id(predicate)),
         "about": None if known is None else entity_document(desk, desk.kb.entities.id(known)),
-        **part, "first": begin, "answers": answers, "waterfall": waterfall,
+        **part,
+        "first": begin,
+        "answers": answers,
+        "waterfall": waterfall,
     }
     return Page("ask.html", str(document["label"]), document)
 
@@ -77,8 +83,9 @@ def asked_query(ask: Ask) -> Query:
         return desk.resolved(parse_query(wanted.text("q")))
     text, entity = wanted.text("predicate"), wanted.text("entity")
     if not entity:
-        raise ConfigError("entity: expected the name of an entity, got nothing; type a part of it and choose one",
-                          "entity")
+        raise ConfigError(
+            "entity: expected the name of an entity, got nothing; type a part of it and choose one", "entity"
+        )
     ids = [id for id, name in enumerate(desk.predicates.names) if name == text] or desk.predicates.called(text)
     predicate = desk.kb.predicates[ids[0]] if len(ids) == 1 else desk.kb.predicate(text)
     place = ("subject", "object").index(wanted.choice("place", ("subject", "object"), "subject"))
@@ -93,12 +100,19 @@ def answer_document(desk: Desk, explainer: Explainer, rows: Longs, fact: Fact, a
     """An answer with the shares of its strongest rules; `other_share` is what all others add."""
     fired = explainer.fired(*explainer.ids(fact), side)
     shares = share_out(fired, explainer.rules.aggregation)
-    strips = [{"row": int(rows[fired.rows[position]]), "share": float(share)}
-              for position, share in zip(shares.order[:STRIPS], shares.share[:STRIPS])]
+    strips = [
+        {"row": int(rows[fired.rows[position]]), "share": float(share)}
+        for position, share in zip(shares.order[:STRIPS], shares.share[:STRIPS])
+    ]
     return {
-        "entity": entity_document(desk, desk.kb.entities.id(answer.entity)), "fact": fact_text(fact),
-        "score": answer.score, "probability": desk.probability(fact, answer.score), "known": answer.known,
-        "shares": strips, "other_share": float(shares.share[STRIPS:].sum()), "num_counted": len(shares.order),
+        "entity": entity_document(desk, desk.kb.entities.id(answer.entity)),
+        "fact": fact_text(fact),
+        "score": answer.score,
+        "probability": desk.probability(fact, answer.score),
+        "known": answer.known,
+        "shares": strips,
+        "other_share": float(shares.share[STRIPS:].sum()),
+        "num_counted": len(shares.order),
     }
 
 
@@ -107,8 +121,16 @@ def waterfall_document(desk: Desk, explanation: Explanation, explainer: Explaine
     steps, begin = [], 0.0
     for support in explanation.supports:
         row = desk.row_of(support.rule, explainer, rows)
-        steps.append({"row": row, "address": f"/rule/{row}", "rule": str(support.rule),
-                      "short": short(desk, support.rule), "share": support.share, "begin": begin})
+        steps.append(
+            {
+                "row": row,
+                "address": f"/rule/{row}",
+                "rule": str(support.rule),
+                "short": short(desk, support.rule),
+                "share": support.share,
+                "begin": begin,
+            }
+        )
         begin += support.share
     unshown = explanation.num_counted - len(explanation.supports)
     return {"steps": steps, "other_share": explanation.other_share, "num_others": unshown, "score": explanation.score}
@@ -126,11 +148,15 @@ def explain_page(ask: Ask) -> Page:
     fact, side = asked_fact(ask)
     explainer, rows = desk.explainer(fact.predicate, fact.arguments)
     explanation = explainer.explain(fact, top=SUPPORTS, groundings=3, misses=MISSES, side=side)
-    document = {**explanation.to_dict(), "side": side, "links": fact_document(desk, fact),
-                "query_label": desk.labels.query(explanation.query),
-                "probability": desk.probability(fact, explanation.score),
-                "waterfall": waterfall_document(desk, explanation, explainer, rows),
-                "image": desk.kb.image_of(desk.kb.entities.id(fact.arguments[0]))}
+    document = {
+        **explanation.to_dict(),
+        "side": side,
+        "links": fact_document(desk, fact),
+        "query_label": desk.labels.query(explanation.query),
+        "probability": desk.probability(fact, explanation.score),
+        "waterfall": waterfall_document(desk, explanation, explainer, rows),
+        "image": desk.kb.image_of(desk.kb.entities.id(fact.arguments[0])),
+    }
     for listed, support in zip(document["supports"], explanation.supports):
         listed |= linked_rule(desk, desk.row_of(support.rule, explainer, rows))
         for way, grounding in zip(listed["groundings"], support.groundings):

@@ -30,8 +30,9 @@ def home_page(ask: Ask) -> Page:
     part = page_of(ask.wanted.whole("page", 1, 1), len(targets), TARGETS, "predicates")
     begin = (part["page"] - 1) * TARGETS
     counts = desk.kb.predicate_counts
-    shown = [{**predicate_document(desk, int(id)), "num_facts": int(counts[id])}
-             for id in targets[begin : begin + TARGETS]]
+    shown = [
+        {**predicate_document(desk, int(id)), "num_facts": int(counts[id])} for id in targets[begin : begin + TARGETS]
+    ]
     example = example_query(desk, targets)
     verdicts = [verdict.verdict for verdict in desk.feedback.values()]
     document = {
@@ -74,10 +75,14 @@ def search_page(ask: Ask) -> Page:
     entities = [] if kind == "predicate" else desk.entities.find(typed, limit)
     room = max(limit - len(predicates[: limit // 2]), limit - len(entities)) if not kind else limit
     found = [*predicates[: limit - min(len(entities), limit // 2)], *entities[:room]][:limit]
-    suggestions = [{**predicate_document(desk, n.id), **n.to_dict()} if n.kind == "predicate" else n.to_dict()
-                   for n in found]
-    return Page("search.html", f"Search: {typed}" if typed else "Search",
-                {"query": typed, "limit": limit, "suggestions": suggestions})
+    suggestions = [
+        {**predicate_document(desk, n.id), **n.to_dict()} if n.kind == "predicate" else n.to_dict() for n in found
+    ]
+    return Page(
+        "search.html",
+        f"Search: {typed}" if typed else "Search",
+        {"query": typed, "limit": limit, "suggestions": suggestions},
+    )
 
 
 def entity_page(ask: Ask) -> Page:
@@ -93,20 +98,26 @@ def entity_page(ask: Ask) -> Page:
     document: Document = {
         "entity": entity_document(desk, ask.number),
         "image": desk.kb.image_of(ask.number),
-        "unary": [{**predicate_document(desk, p), "fact": fact_text(Fact(desk.kb.predicates[p], (name,)))}
-                  for p in unary],
+        "unary": [
+            {**predicate_document(desk, p), "fact": fact_text(Fact(desk.kb.predicates[p], (name,)))} for p in unary
+        ],
         **part,
         "first": begin - low,
-        "facts": [edge_document(desk, ask.number, code, other)
-                  for code, other in zip(edges.code[some].tolist(), edges.neighbour[some].tolist())],
+        "facts": [
+            edge_document(desk, ask.number, code, other)
+            for code, other in zip(edges.code[some].tolist(), edges.neighbour[some].tolist())
+        ],
         "questions": questions(desk, ask.number, edges.code[low:high]),
     }
     classes = desk.object_classes(ask.number)
     if classes is not None:
         document["object"] = {
             **(told := classes.to_dict(CANDIDATES)),
-            "candidates": [{**candidate, "fact": fact_text(Fact(p, (name,))), "is_true": p in classes.true}
-                           for (p, _), candidate in zip(classes.ranked, told["candidates"])]}
+            "candidates": [
+                {**candidate, "fact": fact_text(Fact(p, (name,))), "is_true": p in classes.true}
+                for (p, _), candidate in zip(classes.ranked, told["candidates"])
+            ],
+        }
     return Page("entity.html", str(document["entity"]["label"]), document)
 
 

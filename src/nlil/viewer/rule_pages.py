@@ -28,9 +28,13 @@ def predicate_page(ask: Ask) -> Page:
     sort = wanted.choice("sort", SORTS, "weight")
     is_rising = wanted.choice("order", ("rising", "falling"), "rising" if sort == "length" else "falling") == "rising"
     chosen = Filter(
-        wanted.whole("min_support", 0), wanted.share("min_confidence"), wanted.whole("min_length", 0),
-        wanted.whole("max_length", 10**6, 0, 10**6), wanted.choice("construct", table.present),
-        wanted.choice("verdict", BY_VERDICT))
+        wanted.whole("min_support", 0),
+        wanted.share("min_confidence"),
+        wanted.whole("min_length", 0),
+        wanted.whole("max_length", 10**6, 0, 10**6),
+        wanted.choice("construct", table.present),
+        wanted.choice("verdict", BY_VERDICT),
+    )
     positions = table.matching(chosen, desk.verdicts[table.rows])
     part = page_of(wanted.whole("page", 1, 1), len(positions), ROWS, "rules")
     begin = (part["page"] - 1) * ROWS
@@ -57,15 +61,20 @@ def rule_page(ask: Ask) -> Page:
     examples, against = wanted.whole("examples", 1, 1), wanted.whole("counterexamples", 1, 1)
     scored = desk.rules[ask.number]
     stats = scored.stats
-    parts = {"examples": page_of(examples, stats.support, INSTANCES, "examples"),
-             "counterexamples": page_of(against, stats.body_size - stats.support, INSTANCES, "counterexamples")}
+    parts = {
+        "examples": page_of(examples, stats.support, INSTANCES, "examples"),
+        "counterexamples": page_of(against, stats.body_size - stats.support, INSTANCES, "counterexamples"),
+    }
     first = desk.cards.card(ask.number, examples=INSTANCES, counterexamples=0, offset=(examples - 1) * INSTANCES)
     second = desk.cards.card(ask.number, examples=0, counterexamples=INSTANCES, offset=(against - 1) * INSTANCES)
     card = first.to_dict()
     said = second.to_dict()
     card["predictions"], card["counterexamples"] = said["predictions"], said["counterexamples"]
-    for name, instances in (("examples", first.examples), ("counterexamples", second.counterexamples),
-                            ("predictions", second.predictions)):
+    for name, instances in (
+        ("examples", first.examples),
+        ("counterexamples", second.counterexamples),
+        ("predictions", second.predictions),
+    ):
         for listed, instance in zip(card[name], instances):
             listed["links"] = fact_document(desk, instance.fact)
             ways = () if instance.grounding is None else instance.grounding.facts

@@ -29,10 +29,14 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:
-            raise ConfigError(f"--port {port}: another program listens there; choose another one, or 0 for any free "
-                              "port", "port") from error
-        raise ConfigError(f"--host {host} --port {port}: cannot listen there ({error.strerror}); choose an address of "
-                          "this machine and a port from 1024 on", "port") from error
+            raise ConfigError(
+                f"--port {port}: another program listens there; choose another one, or 0 for any free port", "port"
+            ) from error
+        raise ConfigError(
+            f"--host {host} --port {port}: cannot listen there ({error.strerror}); choose an address of "
+            "this machine and a port from 1024 on",
+            "port",
+        ) from error
     return found
 
 

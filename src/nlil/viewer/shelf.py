@@ -88,8 +88,7 @@ class Shelf:
         return self._answers[key]
 
     def _can_answer(self, query: Query) -> Mask:
-        """The rules that can say something about p(a, ?) or p(?, a): their constant is a, or their body begins there.
-        """
+        """Rules that can say something about p(a, ?) or p(?, a): their constant is a, or their body begins there."""
         rules = self.active
         ids = entity_ids(self.kb, query.arguments)
         if len(query.arguments) == 1 or len(ids) != 1:
@@ -102,8 +101,7 @@ class Shelf:
         can[lines] |= (rules.fixed == asked) & begins_at(rules, self.kb, ids)
         return can
 
-    def explainer(self, entities: Sequence[int], base: Explainer, only_firing: bool = False
-                  ) -> tuple[Explainer, Longs]:
+    def explainer(self, entities: Sequence[int], base: Explainer, only_firing: bool = False) -> tuple[Explainer, Longs]:
         """Explains facts about these entities; and the rows, in the run, of the rules it works with."""
         rules = self.active
         is_one = np.zeros(self.kb.num_entities + 1, bool)
@@ -127,8 +125,11 @@ def taken(rules: RuleSet, rows: Longs) -> RuleSet:
     if len(begins) * RUN >= len(rows) or len(lines) < len(rows):
         return rules.take(rows)
     spans = [slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, begins[1:])]
-    columns = {name: np.concatenate([column[span] for span in spans]) for name, column in vars(rules).items()
-               if isinstance(column, np.ndarray)}
+    columns = {
+        name: np.concatenate([column[span] for span in spans])
+        for name, column in vars(rules).items()
+        if isinstance(column, np.ndarray)
+    }
     return replace(rules, **columns)  # type: ignore[arg-type]
 
 

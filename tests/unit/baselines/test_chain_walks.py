@@ -60,8 +60,9 @@ def without_own_fact(kb: KnowledgeBase, code: int, known: int, answer: int) -> K
     return kb.with_facts(facts[~((facts.predicate == p) & (facts.subject == subject) & (facts.object == object))])
 
 
-def dense_values(kb: KnowledgeBase, operators: np.ndarray, query: tuple[int, int], a: Tensor, b: list[Tensor]
-                 ) -> Tensor:
+def dense_values(
+    kb: KnowledgeBase, operators: np.ndarray, query: tuple[int, int], a: Tensor, b: list[Tensor]
+) -> Tensor:
     """(entities, rank): the recurrence with full matrices, for one query. a (R, T, O), b_t (R, t)."""
     known, answer = query
     n = kb.num_entities
@@ -112,16 +113,25 @@ def test_values_and_gradients_are_those_of_dense_matrices(name: str, steps: int)
     for i in range(len(queries)):
         code, known, answer = int(queries.code[i]), int(queries.known[i]), int(queries.answer[i])
         c = int(np.searchsorted(walks.codes, code))
-        dense.append(dense_values(without_own_fact(kb, code, known, answer), chain_map.operators, (known, answer),
-                                  attentions.operators[c], [b[c] for b in attentions.memories]))
+        dense.append(
+            dense_values(
+                without_own_fact(kb, code, known, answer),
+                chain_map.operators,
+                (known, answer),
+                attentions.operators[c],
+                [b[c] for b in attentions.memories],
+            )
+        )
     sparse = [spread(walks, values, i, kb.num_entities) for i in range(len(queries))]
     torch.testing.assert_close(torch.stack(sparse), torch.stack(dense))
     reached = (walks.answer >= 0).tolist()
     assert [bool((d[a] > 0).any()) for d, a in zip(dense, queries.answer)] == [
-        ok and bool((values[row] > 0).any()) for ok, row in zip(reached, walks.answer)]
+        ok and bool((values[row] > 0).any()) for ok, row in zip(reached, walks.answer)
+    ]
     mix = torch.randn(torch.stack(dense).shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    ours, theirs = (torch.autograd.grad((torch.stack(v) * mix).sum(), logits, retain_graph=True)
-                    for v in (sparse, dense))
+    ours, theirs = (
+        torch.autograd.grad((torch.stack(v) * mix).sum(), logits, retain_graph=True) for v in (sparse, dense)
+    )
     for one, other in zip(ours, theirs):
         torch.testing.assert_close(one, other)
 

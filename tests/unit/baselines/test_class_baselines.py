@@ -21,8 +21,15 @@ from nlil.data.dataset import Dataset
 from nlil.errors import ConfigError, DataError
 from nlil.progress import silent
 
-HATS = ("a:man b:hat ; a wearing b", "a:man b:hat ; a wearing b", "a:woman b:hat ; a wearing b", "a:dog", "a:dog",
-        "a:dog", "a:dog")
+HATS = (
+    "a:man b:hat ; a wearing b",
+    "a:man b:hat ; a wearing b",
+    "a:woman b:hat ; a wearing b",
+    "a:dog",
+    "a:dog",
+    "a:dog",
+    "a:dog",
+)
 
 
 def scores(model: Frequency, dataset: Dataset, name: str) -> dict[str, float]:
@@ -94,8 +101,12 @@ def test_patterns_of_an_object() -> None:
     one = PatternParts(patterns=1, bare=False, context=False)
     assert names_of(data, one, "0/b") == {"wearing^ man", "wearing^ tall", "near^ dog", "near^ small"}
     two = names_of(data, PatternParts(patterns=2, bare=False, context=False), "0/b")
-    assert two - names_of(data, one, "0/b") == {"wearing^ near^ dog", "wearing^ near^ small", "near^ near man",
-                                                "near^ near tall"}  # never back to the hat
+    assert two - names_of(data, one, "0/b") == {
+        "wearing^ near^ dog",
+        "wearing^ near^ small",
+        "near^ near man",
+        "near^ near tall",
+    }  # never back to the hat
     bare = names_of(data, PatternParts(patterns=1, context=False), "0/b")
     assert bare - names_of(data, one, "0/b") == {"wearing^ any", "near^ any"}
     assert names_of(data, PatternParts(patterns=0, context=False), "0/a") == {"tall"}  # not: man
@@ -162,12 +173,15 @@ def test_other_targets_are_refused(name: str) -> None:
         make_baseline(name).fit(load_dataset("kin"))
 
 
-@pytest.mark.parametrize(("name", "setting", "expected"), [
-    ("logistic", "patterns=3", "expected 0, 1 or 2 steps, got 3"),
-    ("logistic", "bare=perhaps", "expected on or off, got 'perhaps'"),
-    ("freq", "votes=all", "expected count or share"),
-    ("mlp", "dropout=1", "below 1"),
-])
+@pytest.mark.parametrize(
+    ("name", "setting", "expected"),
+    [
+        ("logistic", "patterns=3", "expected 0, 1 or 2 steps, got 3"),
+        ("logistic", "bare=perhaps", "expected on or off, got 'perhaps'"),
+        ("freq", "votes=all", "expected count or share"),
+        ("mlp", "dropout=1", "below 1"),
+    ],
+)
 def test_wrong_settings(name: str, setting: str, expected: str) -> None:
     with pytest.raises(ConfigError, match=expected):
         make_baseline(name, [setting])

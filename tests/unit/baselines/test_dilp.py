@@ -38,7 +38,8 @@ def test_the_clauses_of_the_task_are_there_and_no_nonsense() -> None:
     assert not any("even(X)" in rule.split(":-")[1] for rule in recursive)
     assert all("X" in rule.split(":-")[1] for rule in recursive)
     assert "succ2(X, Y) :- succ(X, Z1), succ(Z1, Y)." in {
-        str(c.rule) for c in clauses(SUCC2.predicate, Template(1), (ZERO, SUCC), (EVEN, SUCC2.predicate))}
+        str(c.rule) for c in clauses(SUCC2.predicate, Template(1), (ZERO, SUCC), (EVEN, SUCC2.predicate))
+    }
 
 
 def test_only_an_intensional_template_sees_what_is_learned() -> None:
@@ -64,6 +65,7 @@ def test_names_that_need_quotes() -> None:
 
 def soft_by_hand(program: Program, value: dict, weights: list[np.ndarray], steps: int) -> dict:
     """The equations of the paper, atom by atom, in plain Python."""
+
     def body(clause: Clause, arguments: tuple[int, ...]) -> float:
         free = 1 + max(v for atom in clause.body for v in atom.variables)
         best = 0.0
@@ -80,8 +82,9 @@ def soft_by_hand(program: Program, value: dict, weights: list[np.ndarray], steps
             after[d.predicate] = {}
             for arguments, before in value[d.predicate].items():
                 bodies = [[body(c, arguments) for c in found] for found in sets]
-                follows = sum(weight[i] * max(b[j] for b, j in zip(bodies, i))
-                              for i in product(*(range(len(b)) for b in bodies)))
+                follows = sum(
+                    weight[i] * max(b[j] for b, j in zip(bodies, i)) for i in product(*(range(len(b)) for b in bodies))
+                )
                 after[d.predicate][arguments] = before + follows - before * follows
         value.update(after)
     return {d.predicate: value[d.predicate] for d in program.definitions}
@@ -90,8 +93,10 @@ def soft_by_hand(program: Program, value: dict, weights: list[np.ndarray], steps
 def base(seed: int, size: int = 3) -> tuple[Program, dict[Predicate, Tensor], list[Tensor]]:
     """Random truth values of zero and succ over three entities, and random scores for two programs."""
     random = torch.Generator().manual_seed(seed)
-    given = {ZERO: torch.rand(1, size, generator=random, dtype=torch.float64),
-             SUCC: torch.rand(1, size, size, generator=random, dtype=torch.float64)}
+    given = {
+        ZERO: torch.rand(1, size, generator=random, dtype=torch.float64),
+        SUCC: torch.rand(1, size, size, generator=random, dtype=torch.float64),
+    }
     program = Program.of(TASK, (ZERO, SUCC), size)
     scores = [torch.randn(2, *shape, generator=random, dtype=torch.float64) for shape in program.weight_shapes]
     return program, given, scores
@@ -234,11 +239,14 @@ def many(entities: int, predicates: int = 1) -> Dataset:
     return make_dataset("many", kb, Splits(kb.facts), (Predicate("q", 2),))
 
 
-@pytest.mark.parametrize(("data", "settings", "expected"), [
-    (many(2000), (), "make 12,000,000 ground atoms, expected at most 2,000,000"),
-    (many(90), ("memory=1MiB",), "GiB (16,200 ground atoms"),
-    (many(60, predicates=40), (), "clause bodies over"),
-])
+@pytest.mark.parametrize(
+    ("data", "settings", "expected"),
+    [
+        (many(2000), (), "make 12,000,000 ground atoms, expected at most 2,000,000"),
+        (many(90), ("memory=1MiB",), "GiB (16,200 ground atoms"),
+        (many(60, predicates=40), (), "clause bodies over"),
+    ],
+)
 def test_large_sets_are_refused_in_one_sentence(data: Dataset, settings: tuple[str, ...], expected: str) -> None:
     with pytest.raises(LimitError) as caught:
         make_baseline("dilp", settings).fit(data)

@@ -10,9 +10,10 @@ import torch
 from nlil.baselines.embedding_training import LAST_RATE, EmbeddingTrainer
 from nlil.baselines.embeddings import Embedding, EmbeddingSettings, RotatE, TransE
 
-pytestmark = pytest.mark.skipif(find_spec("pykeen") is None,
-                                reason="PyKEEN is not installed: the training of TransE and RotatE is NOT tested; pip "
-                                       "install 'nlil[kge]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("pykeen") is None,
+    reason="PyKEEN is not installed: the training of TransE and RotatE is NOT tested; pip install 'nlil[kge]'",
+)
 ENTITIES = 6
 TRIPLES = torch.tensor([[0, 0, 1], [1, 0, 2], [2, 1, 3], [3, 1, 4], [4, 0, 5], [5, 1, 0], [0, 1, 2]])
 

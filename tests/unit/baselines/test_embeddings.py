@@ -16,9 +16,10 @@ from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, MissingExtra, NlilError
 
-needs_pykeen = pytest.mark.skipif(find_spec("pykeen") is None,
-                                  reason="PyKEEN is not installed: TransE and RotatE are NOT tested; pip install "
-                                         "'nlil[kge]'")
+needs_pykeen = pytest.mark.skipif(
+    find_spec("pykeen") is None,
+    reason="PyKEEN is not installed: TransE and RotatE are NOT tested; pip install 'nlil[kge]'",
+)
 FEW = EmbeddingSettings(dim=16, negatives=8, batch=32, lr=0.05, margin=3.0, epochs=20, check_every=10, threads=1)
 
 

@@ -27,16 +27,26 @@ def dataset(*triples: str, test: int) -> Dataset:
     everything = KnowledgeBase.from_facts([tuple(t.split()) for t in triples])
 
     def facts(rows: slice) -> Facts:
-        ids = [(everything.predicate_id(everything.predicate(p)), everything.entities.id(s), everything.entities.id(o))
-               for s, p, o in (t.split() for t in triples[rows])]
+        ids = [
+            (everything.predicate_id(everything.predicate(p)), everything.entities.id(s), everything.entities.id(o))
+            for s, p, o in (t.split() for t in triples[rows])
+        ]
         return Facts(*np.array(ids, np.int32).reshape(-1, 3).T)
 
     train, valid, held = facts(slice(0, -test - 1)), facts(slice(-test - 1, -test)), facts(slice(-test, None))
     return make_dataset("made by hand", everything.with_facts(train), Splits(train, valid, held))
 
 
-LIKES = ("ann likes tea", "bob likes tea", "cy likes tea", "ann likes milk", "bob likes milk", "dan likes juice",
-         "cy likes juice", "dan likes tea")
+LIKES = (
+    "ann likes tea",
+    "bob likes tea",
+    "cy likes tea",
+    "ann likes milk",
+    "bob likes milk",
+    "dan likes juice",
+    "cy likes juice",
+    "dan likes tea",
+)
 """In training tea has 3, milk 2, juice 1, in validation juice 1; the test fact is the last."""
 
 
@@ -67,15 +77,18 @@ def test_settings_by_name() -> None:
     assert make_baseline("popularity", options={"device": "cpu", "threads": 1}).settings == Popularity().settings
 
 
-@pytest.mark.parametrize(("name", "setting", "expected"), [
-    ("transe", "dims=3", "did you mean 'dim'"),
-    ("transe", "dim=many", "expected int, got 'many'"),
-    ("transe", "dim", "expected key=value"),
-    ("rotate", "dim=0", "expected at least 1, got 0"),
-    ("neural-lp", "seed=3", "unknown key 'seed'"),
-    ("neural-lp", "epochs=-1", "at least 0"),
-    ("dilp", "target=3", "unknown key 'target'"),
-])
+@pytest.mark.parametrize(
+    ("name", "setting", "expected"),
+    [
+        ("transe", "dims=3", "did you mean 'dim'"),
+        ("transe", "dim=many", "expected int, got 'many'"),
+        ("transe", "dim", "expected key=value"),
+        ("rotate", "dim=0", "expected at least 1, got 0"),
+        ("neural-lp", "seed=3", "unknown key 'seed'"),
+        ("neural-lp", "epochs=-1", "at least 0"),
+        ("dilp", "target=3", "unknown key 'target'"),
+    ],
+)
 def test_wrong_settings(name: str, setting: str, expected: str) -> None:
     with pytest.raises(ConfigError, match=expected):
         make_baseline(name, [setting])
@@ -129,7 +142,8 @@ def test_the_scores_of_rules_get_the_figures_of_evaluate(kin: Dataset, batch_mem
         assert theirs[name] == pytest.approx(ours[name], abs=1e-12)
     assert theirs.num_queries == ours.num_queries
     assert {n: f["mrr"] for n, f in theirs.per_predicate.items()} == pytest.approx(
-        {n: f["mrr"] for n, f in ours.per_predicate.items() if "mrr" in f})
+        {n: f["mrr"] for n, f in ours.per_predicate.items() if "mrr" in f}
+    )
 
 
 def test_scores_that_are_no_numbers_are_refused_not_ranked_first() -> None:

@@ -137,9 +137,13 @@ def test_ranks_are_those_of_dense_scores(learned: tuple[NeuralLPModel, Knowledge
 
 
 def test_unary_targets_start_from_everything() -> None:
-    kb = knowledge_base("\n".join(f"e{i} {c}" for i in range(30) for c in ["red"] * (i % 3 == 0) + ["odd"] * (i % 2))
-                        + "\n" + "\n".join(f"e{i} near e{(i * 7 + 1) % 30}" for i in range(30))
-                        + "\n" + "\n".join(f"e{(i * 7 + 1) % 30} hot" for i in range(0, 30, 3)))
+    kb = knowledge_base(
+        "\n".join(f"e{i} {c}" for i in range(30) for c in ["red"] * (i % 3 == 0) + ["odd"] * (i % 2))
+        + "\n"
+        + "\n".join(f"e{i} near e{(i * 7 + 1) % 30}" for i in range(30))
+        + "\n"
+        + "\n".join(f"e{(i * 7 + 1) % 30} hot" for i in range(0, 30, 3))
+    )
     target = kb.predicate("hot")
     facts = kb.facts.of(kb.predicate_id(target))
     model = NeuralLP(hidden=16, lr=0.02, batch=4, epochs=50, seed=2).fit(kb, [target])

@@ -130,8 +130,17 @@ def test_a_folder_without_the_programs(tmp_path: Path) -> None:
 
 
 def ours(limit: int, mrr: float, learn: float, partial: bool = True) -> dict:
-    return {"data": "umls", "model": curve.OURS, "limit": limit, "quick": False, "partial": partial, "num_rules": 1200,
-            "metrics": {"mrr": mrr}, "seconds": {"learn": learn}, "machine": {"device": "cpu", "cores": 2}}
+    return {
+        "data": "umls",
+        "model": curve.OURS,
+        "limit": limit,
+        "quick": False,
+        "partial": partial,
+        "num_rules": 1200,
+        "metrics": {"mrr": mrr},
+        "seconds": {"learn": learn},
+        "machine": {"device": "cpu", "cores": 2},
+    }
 
 
 def theirs(limit: int, noisy: float, own: float, maxplus: float) -> dict:
@@ -140,8 +149,17 @@ def theirs(limit: int, noisy: float, own: float, maxplus: float) -> dict:
         return {"mrr": mrr, "mrr_own_order": order, "num_queries": 4, **hits}
 
     rankings = {"noisy-or 5": figures(noisy, own), "maxplus": figures(maxplus, maxplus)}
-    return {"data": "umls", "model": PEER, "limit": limit, "quick": False, "rankings": rankings, "num_rules": 3,
-            "metrics": best(rankings), "seconds": {"learn": float(limit)}, "machine": {"device": "cpu", "cores": 2}}
+    return {
+        "data": "umls",
+        "model": PEER,
+        "limit": limit,
+        "quick": False,
+        "rankings": rankings,
+        "num_rules": 3,
+        "metrics": best(rankings),
+        "seconds": {"learn": float(limit)},
+        "machine": {"device": "cpu", "cores": 2},
+    }
 
 
 def entries(*rows: dict) -> dict:

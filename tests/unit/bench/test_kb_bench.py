@@ -22,10 +22,19 @@ MACHINE = {"device": "cpu", "cores": 2}
 
 
 def entry(model: str, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
-    return {"data": "wn18", "model": model, "quick": False, "num_rules": 0, "partial": False, "seed": seed,
-            "peak_memory_mb": 500.0 + seed, "metrics": {"mrr": mrr, "hits@1": 0.2, "hits@10": 0.4, "num_queries": 10,
-                                                         "notes": ["said"]},
-            "seconds": {"load": 1.0, "learn": 2.0 + seed, "evaluate": 3.0}, "machine": MACHINE, **more}
+    return {
+        "data": "wn18",
+        "model": model,
+        "quick": False,
+        "num_rules": 0,
+        "partial": False,
+        "seed": seed,
+        "peak_memory_mb": 500.0 + seed,
+        "metrics": {"mrr": mrr, "hits@1": 0.2, "hits@10": 0.4, "num_queries": 10, "notes": ["said"]},
+        "seconds": {"load": 1.0, "learn": 2.0 + seed, "evaluate": 3.0},
+        "machine": MACHINE,
+        **more,
+    }
 
 
 def test_seeds_give_mean_and_standard_deviation() -> None:
@@ -46,14 +55,18 @@ def test_calibration_is_recorded_and_shown_for_each_split() -> None:
     worse = {name: 3 * value for name, value in figures.items()}
     both = kb.combined([entry("nlil", 0.2, calibration=figures), entry("nlil", 0.3, 1, calibration=worse)])
     assert both["calibration"] == pytest.approx({name: 2 * value for name, value in figures.items()})
-    table = calibration_table({
-        "wn18 cpu seeds=2": both,
-        "wn18 cpu split=valid": entry("nlil", 0.2, split="valid", calibration=figures),
-        "wn18 cpu weigh=off": entry("nlil", 0.2, calibration=worse),  # not the default
-        "wn18 cpu model=transe": entry("transe", 0.2),
-    })
-    assert table.splitlines()[2:] == ["| wn18 | test | .400 | .020 | .600 | .040 |",
-                                      "| wn18 | valid | .200 | .010 | .300 | .020 |"]
+    table = calibration_table(
+        {
+            "wn18 cpu seeds=2": both,
+            "wn18 cpu split=valid": entry("nlil", 0.2, split="valid", calibration=figures),
+            "wn18 cpu weigh=off": entry("nlil", 0.2, calibration=worse),  # not the default
+            "wn18 cpu model=transe": entry("transe", 0.2),
+        }
+    )
+    assert table.splitlines()[2:] == [
+        "| wn18 | test | .400 | .020 | .600 | .040 |",
+        "| wn18 | valid | .200 | .010 | .300 | .020 |",
+    ]
 
 
 def test_every_seed_sees_the_same_data() -> None:
@@ -83,8 +96,9 @@ def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> N
     assert (tmp_path / "kb.json").is_file()
 
 
-def test_validation_facts_are_asked_about_too(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-                                              ) -> None:
+def test_validation_facts_are_asked_about_too(
+    nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(apart, "measure_apart", kb.measure)  # starting processes takes longer than measuring
     keys = []
     for split in ("test", "valid"):
@@ -99,13 +113,17 @@ def test_validation_facts_are_asked_about_too(nlil_command: Nlil, tmp_path: Path
         kb.measure(kb.job("even:10", (), {}, False, "popularity", split="valid"), silent)
 
 
-@pytest.mark.parametrize(("given", "settings"), [
-    ((), []), (("--model", "count"), ["search=count"]), (("--model", "both", "--set", "weigh=off"),
-                                                         ["weigh=off", "search=both"]),
-])
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ((), []),
+        (("--model", "count"), ["search=count"]),
+        (("--model", "both", "--set", "weigh=off"), ["weigh=off", "search=both"]),
+    ],
+)
 def test_a_row_without_a_model_is_learn_without_options(
-        given: tuple[str, ...], settings: list[str], nlil_command: Nlil, tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch) -> None:
+    given: tuple[str, ...], settings: list[str], nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A search is named where the user named it; else the row is that of `nlil learn DATA --out RUN`."""
     told: list[Any] = []
 
@@ -131,28 +149,33 @@ def test_other_baselines_are_measured(model: str) -> None:
     assert found["config"][few[0].split("=")[0]] == 8
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    (("kb", "--model", "tranze"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
-    (("kb", "--model", "transe", "--set", "dims=3"), "did you mean 'dim'?"),
-    (("kb", "--model", "transe", "--set", "max_length=3"), "unknown key 'max_length'"),
-    (("kb", "--model", "popularity", "--device", "tpu"), "device: expected auto, cpu or cuda"),
-    (("es", "--model", "transe"), "choose one of neural, both, neural-lp, dilp"),
-    (("es", "--model", "dilp", "--data", "even:1000"), "expected some of even:10, even:50"),
-    (("stats", "--model", "count"), "it is for bench kb, scene, fewshot and es"),
-    (("es", "--seeds", "3"), "it is for bench kb"),
-    (("es", "--split", "valid"), "it is for bench kb"),
-    (("kb", "--split", "train"), "choose one of test, valid"),
-    (("kb", "--check"), "they are for bench tables"),
-])
-def test_wrong_models(arguments: tuple[str, ...], expected: str, nlil_command: Nlil, tmp_path: Path,
-                      monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("kb", "--model", "tranze"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
+        (("kb", "--model", "transe", "--set", "dims=3"), "did you mean 'dim'?"),
+        (("kb", "--model", "transe", "--set", "max_length=3"), "unknown key 'max_length'"),
+        (("kb", "--model", "popularity", "--device", "tpu"), "device: expected auto, cpu or cuda"),
+        (("es", "--model", "transe"), "choose one of neural, both, neural-lp, dilp"),
+        (("es", "--model", "dilp", "--data", "even:1000"), "expected some of even:10, even:50"),
+        (("stats", "--model", "count"), "it is for bench kb, scene, fewshot and es"),
+        (("es", "--seeds", "3"), "it is for bench kb"),
+        (("es", "--split", "valid"), "it is for bench kb"),
+        (("kb", "--split", "train"), "choose one of test, valid"),
+        (("kb", "--check"), "they are for bench tables"),
+    ],
+)
+def test_wrong_models(
+    arguments: tuple[str, ...], expected: str, nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert expected in nlil_command("bench", *arguments).complaint
     assert not any(tmp_path.iterdir())
 
 
 def test_a_set_that_is_too_large_is_an_error_when_named_and_skipped_otherwise(
-        nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(LimitError, match="kb on even:1000: dilp: 1,001 entities"):
         measure_apart(kb.job("even:1000", (), {}, True, "dilp"))
     monkeypatch.setattr(kb, "QUICK_DATA", ("even:1000",))

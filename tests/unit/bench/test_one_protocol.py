@@ -19,8 +19,12 @@ from nlil.data.kb import KnowledgeBase
 from nlil.logic.predicate import Predicate
 
 NAMES = [name for name in ALL_NAMES if name not in CLASS_NAMES]
-FEW = {"neural-lp": ("epochs=2", "hidden=8"), "dilp": ("updates=5", "starts=2"), "transe": ("epochs=2", "dim=4"),
-       "rotate": ("epochs=2", "dim=4")}
+FEW = {
+    "neural-lp": ("epochs=2", "hidden=8"),
+    "dilp": ("updates=5", "starts=2"),
+    "transe": ("epochs=2", "dim=4"),
+    "rotate": ("epochs=2", "dim=4"),
+}
 
 
 def people() -> Dataset:
@@ -56,8 +60,11 @@ def plain_figures(scores: Callable[[int, int, int], np.ndarray], data: Dataset) 
     for p, s, o in zip(data.splits.test.predicate, data.splits.test.subject, data.splits.test.object):
         for side, (given, answer) in enumerate(((s, o), (o, s))):
             score = scores(int(p), int(given), side)
-            rivals = [e for e in range(data.kb.num_entities) if e != answer
-                      and ((p, given, e) if side == 0 else (p, e, given)) not in known]
+            rivals = [
+                e
+                for e in range(data.kb.num_entities)
+                if e != answer and ((p, given, e) if side == 0 else (p, e, given)) not in known
+            ]
             tied = np.isclose(score[rivals], score[answer], rtol=1e-7, atol=0)
             ranks.append(1 + ((score[rivals] > score[answer]) & ~tied).sum() + tied.sum() / 2)
     found = np.array(ranks)

@@ -21,14 +21,33 @@ from nlil.errors import DataError
 from nlil.progress import silent
 
 
-def entry(model: str = "nlil", first: float = 0.5, share: float = 1.0, settings: tuple[str, ...] = (), **more: Any
-          ) -> dict[str, Any]:
-    figures = {"r@1": first, "r@5": 0.75, "r@1_related": 0.6, "r@5_related": 0.8, "r@1_unrelated": 0.1,
-               "r@5_unrelated": 0.2}
-    return {"data": "vrd", "model": model, "settings": list(settings), "share": share, "quick": False,
-            "metrics": figures, "num_rules": 250, "num_classes": 100, "num_graphs": round(4000 * share), "seed": 0,
-            "peak_memory_mb": 700.0,
-            "seconds": {"load": 1.0, "learn": 20.0, "evaluate": 3.0}, "machine": {"device": "cpu", "cores": 2}, **more}
+def entry(
+    model: str = "nlil", first: float = 0.5, share: float = 1.0, settings: tuple[str, ...] = (), **more: Any
+) -> dict[str, Any]:
+    figures = {
+        "r@1": first,
+        "r@5": 0.75,
+        "r@1_related": 0.6,
+        "r@5_related": 0.8,
+        "r@1_unrelated": 0.1,
+        "r@5_unrelated": 0.2,
+    }
+    return {
+        "data": "vrd",
+        "model": model,
+        "settings": list(settings),
+        "share": share,
+        "quick": False,
+        "metrics": figures,
+        "num_rules": 250,
+        "num_classes": 100,
+        "num_graphs": round(4000 * share),
+        "seed": 0,
+        "peak_memory_mb": 700.0,
+        "seconds": {"load": 1.0, "learn": 20.0, "evaluate": 3.0},
+        "machine": {"device": "cpu", "cores": 2},
+        **more,
+    }
 
 
 def cells(table: str) -> list[list[str]]:
@@ -100,18 +119,24 @@ def test_quick_benches(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.M
     assert len(found["entries"]) == len(told)
     told.clear()
     nlil_command("bench", "fewshot", "--quick", "--set", "max_length=2", "--out", tmp_path)
-    assert told == [(model, ["max_length=2"] if model == "nlil" else [], share)
-                    for share in fewshot.QUICK_SHARES for model in ("nlil", "freq", "mlp")]
+    assert told == [
+        (model, ["max_length=2"] if model == "nlil" else [], share)
+        for share in fewshot.QUICK_SHARES
+        for model in ("nlil", "freq", "mlp")
+    ]
     assert {path.name for path in tmp_path.iterdir()} == {"scene.json", "fewshot.json", "fewshot_quick.png"}
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    (("scene", "--model", "transe"), "choose one of nlil, freq, logistic, mlp"),
-    (("fewshot", "--model", "mlp", "--set", "hiden=3"), "did you mean 'hidden'?"),
-    (("scene", "--set", "top_rulez=3"), "did you mean 'top_rules'?"),
-    (("kb", "--model", "freq"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
-    (("scene", "--seeds", "2"), "it is for bench kb"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("scene", "--model", "transe"), "choose one of nlil, freq, logistic, mlp"),
+        (("fewshot", "--model", "mlp", "--set", "hiden=3"), "did you mean 'hidden'?"),
+        (("scene", "--set", "top_rulez=3"), "did you mean 'top_rules'?"),
+        (("kb", "--model", "freq"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
+        (("scene", "--seeds", "2"), "it is for bench kb"),
+    ],
+)
 def test_what_is_wrong_is_told(arguments: tuple[str, ...], expected: str, nlil_command: Nlil) -> None:
     assert expected in nlil_command("bench", *arguments).complaint
 
@@ -120,18 +145,41 @@ def test_what_is_wrong_is_told(arguments: tuple[str, ...], expected: str, nlil_c
 
 
 def test_the_table_has_ours_then_baselines_then_goals_then_the_paper() -> None:
-    table = scene_table({
-        "a": entry("mlp"), "b": entry("freq", settings=("prior=on",)), "c": entry("freq"),
-        "d": entry(settings=("top_rules=5",)), "e": entry(settings=("max_length=2",)), "f": entry(),
-        "g": entry(settings=(LABELS_ONLY,)), "h": entry(quick=True, settings=("seen=never",)),
-        "i": entry(data="street"),
-    })
+    table = scene_table(
+        {
+            "a": entry("mlp"),
+            "b": entry("freq", settings=("prior=on",)),
+            "c": entry("freq"),
+            "d": entry(settings=("top_rules=5",)),
+            "e": entry(settings=("max_length=2",)),
+            "f": entry(),
+            "g": entry(settings=(LABELS_ONLY,)),
+            "h": entry(quick=True, settings=("seen=never",)),
+            "i": entry(data="street"),
+        }
+    )
     found = cells(table)
     assert [row[2] for row in found[:4]] == [LABELS_ONLY, "default", "top_rules=5", "max_length=2"]
-    assert found[1] == ["vrd", "**nlil**", "default", ".500", ".750", ".600", ".800", ".100", ".200", "2.5", "23 s",
-                        "0.7 GB", "2 cores"]
+    assert found[1] == [
+        "vrd",
+        "**nlil**",
+        "default",
+        ".500",
+        ".750",
+        ".600",
+        ".800",
+        ".100",
+        ".200",
+        "2.5",
+        "23 s",
+        "0.7 GB",
+        "2 cores",
+    ]
     assert [(row[1], row[2], row[9]) for row in found[4:7]] == [
-        ("Freq, our code", "default", ""), ("Freq, our code", "prior=on", ""), ("MLP", "default", "")]
+        ("Freq, our code", "default", ""),
+        ("Freq, our code", "prior=on", ""),
+        ("MLP", "default", ""),
+    ]
     assert found[7][:5] == ["vrd", "asked for", "labels and relations only", ".460", ".750"]
     assert [row[0] for row in found[9:]] == ["street", *["Visual Genome"] * 3]
     assert found[10][1:5] == ["NLIL, the paper, published", "", ".510", ".520"]
@@ -145,16 +193,22 @@ def test_a_figure_without_queries_is_left_empty() -> None:
 
 
 def some_shares() -> dict[str, dict[str, Any]]:
-    every = [entry(model, 0.4 + share / 10 + (model == "mlp") / 10, share) for share in (1.0, 0.003)
-             for model in ("nlil", "freq", "mlp")]
+    every = [
+        entry(model, 0.4 + share / 10 + (model == "mlp") / 10, share)
+        for share in (1.0, 0.003)
+        for model in ("nlil", "freq", "mlp")
+    ]
     return {str(i): e for i, e in enumerate([*every[:-1], entry(data="hico-det", first=0.8)])}
 
 
 def test_the_table_of_shares() -> None:
     lines = fewshot_table(some_shares()).splitlines()
     assert lines[0] == "| data | training graphs | graphs | **nlil** | Freq, our code | MLP |"
-    assert lines[2:5] == ["| vrd | 100 % | 4,000 | .500 | .500 | .600 |", "| vrd | 0.3 % | 12 | .400 | .400 |  |",
-                          "| hico-det | 100 % | 4,000 | .800 |  |  |"]
+    assert lines[2:5] == [
+        "| vrd | 100 % | 4,000 | .500 | .500 | .600 |",
+        "| vrd | 0.3 % | 12 | .400 | .400 |  |",
+        "| hico-det | 100 % | 4,000 | .800 |  |  |",
+    ]
 
 
 def test_the_picture_of_shares(tmp_path: Path) -> None:

@@ -57,8 +57,10 @@ def test_noisy_labels_are_to_learn_from_not_to_judge_by() -> None:
     noisy = recovery.spoilt("inverse", 0, recovery.NOISES["labels"])
     clean = planted("inverse", 0)
     target = clean.kb.predicate_id(clean.target)
-    given, true = ({tuple(row) for row in zip(f.subject.tolist(), f.object.tolist())}
-                   for f in (noisy.facts.of(target), clean.clean.of(target)))
+    given, true = (
+        {tuple(row) for row in zip(f.subject.tolist(), f.object.tolist())}
+        for f in (noisy.facts.of(target), clean.clean.of(target))
+    )
     assert len(given) == len(true)
     assert len(true - given) == round(0.1 * len(true))
 
@@ -86,8 +88,13 @@ def test_every_construct_is_tried_with_and_without_noise() -> None:
     assert recovery.cases(quick=True) == [(construct, "none") for construct in CONSTRUCTS if construct not in slow]
     assert recovery.cases(quick=True, names=["long"]) == [("long", "none")]
     assert recovery.cases(quick=False, names=["long", "chain"]) == [
-        ("chain", "none"), ("long", "none"), ("chain", "labels"), ("long", "labels"), ("chain", "facts"),
-        ("chain", "soft")]
+        ("chain", "none"),
+        ("long", "none"),
+        ("chain", "labels"),
+        ("long", "labels"),
+        ("chain", "facts"),
+        ("chain", "soft"),
+    ]
     full = recovery.cases(quick=False)
     assert len(full) == len(set(full)) == 2 * len(CONSTRUCTS) + 2
 
@@ -95,16 +102,25 @@ def test_every_construct_is_tried_with_and_without_noise() -> None:
 def recovery_entry(noise: str, found: Sequence[tuple[float, float]], construct: str = "chain") -> dict[str, Any]:
     least = recovery.NOISES[noise].least
     seeds = [{"precision": p, "recall": r, "seconds": 2.0, "passed": min(p, r) >= least} for p, r in found]
-    return {"construct": construct, "noise": noise, "quick": False, "least": least, "seeds": seeds,
-            "passed": sum(s["passed"] for s in seeds), "machine": MACHINE}
+    return {
+        "construct": construct,
+        "noise": noise,
+        "quick": False,
+        "least": least,
+        "seeds": seeds,
+        "passed": sum(s["passed"] for s in seeds),
+        "machine": MACHINE,
+    }
 
 
 def test_recovery_table() -> None:
-    lines = recovery_table({
-        "chain labels cpu": recovery_entry("labels", [(1.0, 0.89), (0.96, 0.91)]),
-        "tree none cpu epochs=7": recovery_entry("none", [(1.0, 1.0)], "tree"),
-        "chain none cpu": recovery_entry("none", [(1.0, 1.0)]),
-    }).splitlines()
+    lines = recovery_table(
+        {
+            "chain labels cpu": recovery_entry("labels", [(1.0, 0.89), (0.96, 0.91)]),
+            "tree none cpu epochs=7": recovery_entry("none", [(1.0, 1.0)], "tree"),
+            "chain none cpu": recovery_entry("none", [(1.0, 1.0)]),
+        }
+    ).splitlines()
     assert lines[2] == "| chain | none | .990 | 1 of 1 | 1.000 | 1.000 | 2.0 s | 2 cores |"
     assert lines[3].startswith("| tree, epochs=7 | none |")
     assert lines[4] == "| chain | 10 % of the labels wrong | .900 | 1 of 2 | .980 | .900 | 2.0 s | 2 cores |"
@@ -113,16 +129,20 @@ def test_recovery_table() -> None:
 # even and successor --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("texts", "solved", "derived"), [
-    ((BASE, STEP), True, 6),
-    ((STEP,), False, 0),
-    ((BASE,), False, 1),
-    ((BASE, STEP, "even(X) :- succ(Z1, X), zero(Z1)."), False, 11),
-    ((*(f"even(X) :- succ(X, '{n}')." for n in (1, 3, 5, 7, 9)), "even(X) :- succ('9', X)."), False, 6),
-    ((BASE, STEP, "even(X) :- succ(X, '1')."), True, 6),
-])
-def test_solved_means_exactly_the_even_numbers_and_not_a_list_of_them(texts: tuple[str, ...], solved: bool,
-                                                                      derived: int) -> None:
+@pytest.mark.parametrize(
+    ("texts", "solved", "derived"),
+    [
+        ((BASE, STEP), True, 6),
+        ((STEP,), False, 0),
+        ((BASE,), False, 1),
+        ((BASE, STEP, "even(X) :- succ(Z1, X), zero(Z1)."), False, 11),
+        ((*(f"even(X) :- succ(X, '{n}')." for n in (1, 3, 5, 7, 9)), "even(X) :- succ('9', X)."), False, 6),
+        ((BASE, STEP, "even(X) :- succ(X, '1')."), True, 6),
+    ],
+)
+def test_solved_means_exactly_the_even_numbers_and_not_a_list_of_them(
+    texts: tuple[str, ...], solved: bool, derived: int
+) -> None:
     verdict = es.judged(load_dataset("even:10"), rules(*texts))
     assert (verdict["solved"], verdict["derived"], verdict["even"]) == (solved, derived, 6)
 
@@ -163,10 +183,14 @@ def test_the_paper_sizes_are_all_there() -> None:
 
 def length_entries(epochs: dict[int, float]) -> dict[str, dict[str, Any]]:
     common = {"data": "wn18", "quick": False, "queries": 1000, "measured": 10}
-    ours = {f"o{n}": {**common, "model": "nlil", "levels": n, "seconds": {"once": 50.0, "epoch": 10.0 + n}}
-            for n in range(5)}
-    chains = {f"c{n}": {**common, "model": "chain", "length": n, "seconds": {"epoch": seconds}}
-              for n, seconds in epochs.items()}
+    ours = {
+        f"o{n}": {**common, "model": "nlil", "levels": n, "seconds": {"once": 50.0, "epoch": 10.0 + n}}
+        for n in range(5)
+    }
+    chains = {
+        f"c{n}": {**common, "model": "chain", "length": n, "seconds": {"epoch": seconds}}
+        for n, seconds in epochs.items()
+    }
     return {**ours, **chains}
 
 

@@ -18,9 +18,20 @@ PLACE = "before\n<!-- bench:kb -->\nold\n<!-- /bench:kb -->\nafter\n"
 
 
 def entry(model: str = "nlil", mrr: float = 0.9461, seed: int = 0, **more: Any) -> dict[str, Any]:
-    return {"data": "wn18", "model": model, "split": "test", "quick": False, "num_rules": 1200, "partial": False,
-            "seed": seed, "peak_memory_mb": 512.0, "metrics": {"mrr": mrr, "hits@1": 0.94, "hits@10": 0.952},
-            "seconds": {"load": 1.0, "learn": 8.2, "evaluate": 3.1}, "machine": {"device": "cpu", "cores": 2}, **more}
+    return {
+        "data": "wn18",
+        "model": model,
+        "split": "test",
+        "quick": False,
+        "num_rules": 1200,
+        "partial": False,
+        "seed": seed,
+        "peak_memory_mb": 512.0,
+        "metrics": {"mrr": mrr, "hits@1": 0.94, "hits@10": 0.952},
+        "seconds": {"load": 1.0, "learn": 8.2, "evaluate": 3.1},
+        "machine": {"device": "cpu", "cores": 2},
+        **more,
+    }
 
 
 def over_seeds(model: str, *mrr: float, **more: Any) -> dict[str, Any]:
@@ -33,8 +44,9 @@ def cells(table: str) -> list[list[str]]:
 
 def test_a_row_names_model_settings_seeds_and_device() -> None:
     lines = kb_table({"wn18 cpu weigh=off": entry()}).splitlines()
-    assert lines[0] == ("| data | model | settings | MRR | Hits@1 | Hits@10 | seeds | time | peak memory | rules "
-                        "| device |")
+    assert lines[0] == (
+        "| data | model | settings | MRR | Hits@1 | Hits@10 | seeds | time | peak memory | rules | device |"
+    )
     assert lines[2] == "| wn18 | **nlil** | weigh=off | .946 | .940 | .952 | 1 | 11 s | 0.5 GB | 1,200 | 2 cores |"
     assert lines[3] == "| wn18 | NLIL, the paper, published |  | .950 |  | .946 |  | 12 min |  |  |  |"
     assert lines[4].startswith("| wn18 | Neural-LP, published | ties: optimistic; .74 under fair ties | .940 |")
@@ -43,17 +55,27 @@ def test_a_row_names_model_settings_seeds_and_device() -> None:
 
 def test_ours_then_every_baseline_then_the_paper() -> None:
     older = {name: value for name, value in entry().items() if name not in ("model", "split")}
-    rows = cells(kb_table({
-        "wn18 cpu model=rotate": entry("rotate"),
-        "wn18 cpu model=transe seeds=2 dim=5": over_seeds("transe", 0.2, 0.3),
-        "wn18 cpu model=neural-lp": entry("neural-lp"),
-        "wn18 cpu model=dilp": entry("dilp"),
-        "wn18 cpu model=popularity": entry("popularity"),
-        "wn18 cuda": older,
-        "kin cpu": entry(data="kin"),
-    }))
-    assert [row[1] for row in rows[:6]] == ["**nlil**", "popularity", "Neural-LP, our code", "dILP, our code",
-                                            "TransE, PyKEEN", "RotatE, PyKEEN"]
+    rows = cells(
+        kb_table(
+            {
+                "wn18 cpu model=rotate": entry("rotate"),
+                "wn18 cpu model=transe seeds=2 dim=5": over_seeds("transe", 0.2, 0.3),
+                "wn18 cpu model=neural-lp": entry("neural-lp"),
+                "wn18 cpu model=dilp": entry("dilp"),
+                "wn18 cpu model=popularity": entry("popularity"),
+                "wn18 cuda": older,
+                "kin cpu": entry(data="kin"),
+            }
+        )
+    )
+    assert [row[1] for row in rows[:6]] == [
+        "**nlil**",
+        "popularity",
+        "Neural-LP, our code",
+        "dILP, our code",
+        "TransE, PyKEEN",
+        "RotatE, PyKEEN",
+    ]
     assert rows[4][2:7] == ["dim=5", ".250 ± .071", ".940 ± .000", ".952 ± .000", "2"]
     assert rows[4][9] == ""  # no rules
     assert all(row[1].endswith(", published") for row in rows[6:-1])
@@ -80,13 +102,17 @@ def test_quick_figures_and_validation_facts_stay_out() -> None:
 
 
 def test_steps_stand_beside_what_was_asked_for() -> None:
-    rows = cells(steps_table({
-        "wn18 cpu": entry(),
-        "wn18 cpu weigh=off tried_length=0 conjunctions=0": entry(mrr=0.7),
-        "umls cpu weigh=off tried_length=0 conjunctions=0": entry(mrr=0.6, data="umls"),
-        "wn18 cpu model=popularity": entry("popularity", 0.1),
-        "wn18 cpu top_rules=1 search=neural": entry(mrr=0.2),
-    }))
+    rows = cells(
+        steps_table(
+            {
+                "wn18 cpu": entry(),
+                "wn18 cpu weigh=off tried_length=0 conjunctions=0": entry(mrr=0.7),
+                "umls cpu weigh=off tried_length=0 conjunctions=0": entry(mrr=0.6, data="umls"),
+                "wn18 cpu model=popularity": entry("popularity", 0.1),
+                "wn18 cpu top_rules=1 search=neural": entry(mrr=0.2),
+            }
+        )
+    )
     assert [row[1] for row in rows] == ["`conjunctions=0 tried_length=0 weigh=off`", "default", ""]
     assert rows[0][2:] == ["", ".700 / .952", "", "", ".600 / .952"]
     assert rows[1][3] == ".946 / .952"
@@ -100,18 +126,28 @@ def test_the_cpu_speaks_where_both_were_measured() -> None:
 
 
 def test_validation_rows_have_the_steps_first_and_then_what_was_tried() -> None:
-    rows = cells(valid_table({
-        "wn18 cpu split=valid max_paths=0": entry(split="valid"),
-        "wn18 cpu split=valid weigh=off": entry(split="valid"),
-        "wn18 cpu split=valid conjunctions=0 weigh=off": entry(split="valid"),
-    }))
+    rows = cells(
+        valid_table(
+            {
+                "wn18 cpu split=valid max_paths=0": entry(split="valid"),
+                "wn18 cpu split=valid weigh=off": entry(split="valid"),
+                "wn18 cpu split=valid conjunctions=0 weigh=off": entry(split="valid"),
+            }
+        )
+    )
     assert [row[1] for row in rows] == ["`conjunctions=0 weigh=off`", "`weigh=off`", "`max_paths=0`"]
 
 
 def test_counts_of_a_set_stand_beside_the_paper() -> None:
     counts = {"num_facts": 17, "num_entities": 11, "num_predicates": 3}
-    assert cells(stats_table({"even:10 any": {"data": "even:10", **counts}}))[0][:6] == ["even:10", "17", "11", "3",
-                                                                                     "ES-10", "17"]
+    assert cells(stats_table({"even:10 any": {"data": "even:10", **counts}}))[0][:6] == [
+        "even:10",
+        "17",
+        "11",
+        "3",
+        "ES-10",
+        "17",
+    ]
 
 
 def test_quick_figures_have_keys_of_their_own() -> None:
@@ -161,12 +197,15 @@ def test_a_figure_that_was_altered_is_stale(project: Path) -> None:
     assert stale(readme, project) == ["kb"]
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("<!-- bench:nothing -->\n<!-- /bench:nothing -->", "unknown place bench:nothing, expected one of kb, "),
-    ("<!-- bench:kb -->\n.950\n", "<!-- bench:kb --> stands alone"),
-    ("<!-- bench:kb -->\n<!-- /bench:es -->", "<!-- bench:kb --> stands alone"),
-    (".950\n<!-- /bench:kb -->", "<!-- /bench:kb --> stands alone"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<!-- bench:nothing -->\n<!-- /bench:nothing -->", "unknown place bench:nothing, expected one of kb, "),
+        ("<!-- bench:kb -->\n.950\n", "<!-- bench:kb --> stands alone"),
+        ("<!-- bench:kb -->\n<!-- /bench:es -->", "<!-- bench:kb --> stands alone"),
+        (".950\n<!-- /bench:kb -->", "<!-- /bench:kb --> stands alone"),
+    ],
+)
 def test_wrong_places_are_told_with_the_file(text: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=expected):
         filled(text, tmp_path)

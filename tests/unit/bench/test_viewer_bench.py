@@ -77,9 +77,20 @@ def entry(**more: Any) -> dict[str, Any]:
     times = {"median_ms": 12.4, "max_ms": 99.6}
     page = {"count": 20, "first": times, "again": times, "json": times, "slowest": "/rule/1"}
     empty = {"count": 0, "first": {}, "again": {}, "json": {}, "slowest": ""}
-    return {"data": "kin", "seed": 0, "quick": False, "pages": {"rule": page, "none": empty}, "num_rules": 1234,
-            "most_rules": 99, "seconds": {"start": 4.2, "warm": 5.1, "report": 6.3}, "report_mb": 0.41,
-            "peak_memory_mb": 512.0, "load_average": 1.0, "machine": {"device": "cpu", "cores": 2}, **more}
+    return {
+        "data": "kin",
+        "seed": 0,
+        "quick": False,
+        "pages": {"rule": page, "none": empty},
+        "num_rules": 1234,
+        "most_rules": 99,
+        "seconds": {"start": 4.2, "warm": 5.1, "report": 6.3},
+        "report_mb": 0.41,
+        "peak_memory_mb": 512.0,
+        "load_average": 1.0,
+        "machine": {"device": "cpu", "cores": 2},
+        **more,
+    }
 
 
 def test_the_table_has_a_row_for_each_kind_of_page() -> None:

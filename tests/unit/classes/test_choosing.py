@@ -56,4 +56,4 @@ def test_priors_are_listed_last_where_all_rules_count() -> None:
     rules = nlil.Learner(config).fit(data.kb, data.targets, data.splits).rules
     lengths = [rules[int(row)].rule.length for row in rules.order()]
     assert 0 in lengths
-    assert all(length == 0 for length in lengths[lengths.index(0):])
+    assert all(length == 0 for length in lengths[lengths.index(0) :])

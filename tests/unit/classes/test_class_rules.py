@@ -111,8 +111,10 @@ def test_targets_that_are_not_all_classes(street: Dataset) -> None:
     attribute = next(p.name for i, p in enumerate(street.kb.predicates) if p.arity == 1 and i not in street.kb.classes)
     with pytest.raises(ConfigError) as raised:
         learned(street, "person", attribute)
-    assert str(raised.value) == (f"joint: expected targets that are all object classes, got {attribute!r} among them; "
-                                 "name the targets with --target, or use --set joint=off")
+    assert str(raised.value) == (
+        f"joint: expected targets that are all object classes, got {attribute!r} among them; "
+        "name the targets with --target, or use --set joint=off"
+    )
     assert learned(street, "person", attribute, joint=False, search="count").rules.aggregation.top == 5
 
 
@@ -135,8 +137,9 @@ def test_only_what_a_body_may_use(street: Dataset, rules: RuleSet) -> None:
 
 
 @pytest.mark.parametrize(("not_body", "max_length", "min_support"), [(("person", "of"), 3, 2), ((), 1, 10)])
-def test_counts_are_those_of_the_engine(street: Dataset, not_body: tuple[str, ...], max_length: int,
-                                        min_support: int) -> None:
+def test_counts_are_those_of_the_engine(
+    street: Dataset, not_body: tuple[str, ...], max_length: int, min_support: int
+) -> None:
     """Also where bodies may not use every fact, and up to the asked lengths."""
     kb = street.kb
     found = learned(street, top_rules=3, not_body=not_body, max_length=max_length, min_support=min_support).rules
@@ -187,8 +190,11 @@ def test_an_objects_own_class_never_counts(street: Dataset, rules: RuleSet) -> N
 
 def test_without_any_box_or_relation() -> None:
     """Objects that stand alone: only what else is in their picture speaks about them."""
-    facts = [(f"{i}{n}", name) for i in range(12) for n, name in
-             ((("a", "wave"), ("b", "board")) if i % 2 else (("a", "car"), ("b", "road")))]
+    facts = [
+        (f"{i}{n}", name)
+        for i in range(12)
+        for n, name in ((("a", "wave"), ("b", "board")) if i % 2 else (("a", "car"), ("b", "road")))
+    ]
     kb = nlil.KnowledgeBase.from_facts(facts)
     graph_of = np.array([int(name[:-1]) for name in kb.entities], np.int32)
     kb = replace(kb, graph_of=graph_of, classes=frozenset(range(kb.num_predicates)))
@@ -196,7 +202,8 @@ def test_without_any_box_or_relation() -> None:
     assert "board(X) :- wave(Z1)." in {str(s.rule) for s in found}
     evidence = MemberScorer(found, kb, np.arange(4, dtype=np.int32)).evidence(np.arange(24, dtype=np.int32))
     assert [kb.predicates[i].name for i in evidence.argmax(axis=1)] == [
-        kb.predicates[int(kb.unary.predicate[kb.unary.subject == i][0])].name for i in range(24)]
+        kb.predicates[int(kb.unary.predicate[kb.unary.subject == i][0])].name for i in range(24)
+    ]
 
 
 def test_probabilities_of_classes(street: Dataset, rules: RuleSet, tmp_path: Path) -> None:

@@ -84,8 +84,11 @@ def test_fitted_weights_are_a_minimum() -> None:
     assert least < penalised(some_model())
     random = np.random.default_rng(0)
     for _ in range(20):
-        moved = replace(found, weight=found.weight + random.normal(size=len(found)) * 0.05,
-                        bias=found.bias + random.normal(size=NUM_CLASSES) * 0.05)
+        moved = replace(
+            found,
+            weight=found.weight + random.normal(size=len(found)) * 0.05,
+            bias=found.bias + random.normal(size=NUM_CLASSES) * 0.05,
+        )
         assert penalised(moved) > least - 1e-6
     assert found.weight[found.pattern == NUM_PATTERNS - 1] == pytest.approx(0, abs=1e-3), "it holds for no object"
 
@@ -96,8 +99,15 @@ def test_slopes_of_every_pair() -> None:
     middle, step = likelihood(model, data), 1e-3
     for p in range(NUM_PATTERNS):
         for c in range(NUM_CLASSES):
-            up, down = (likelihood(Model.of(np.append(model.pattern, p), np.append(model.target, c),
-                                            np.append(model.weight, w), model.bias), data) for w in (step, -step))
+            up, down = (
+                likelihood(
+                    Model.of(
+                        np.append(model.pattern, p), np.append(model.target, c), np.append(model.weight, w), model.bias
+                    ),
+                    data,
+                )
+                for w in (step, -step)
+            )
             assert gradient[p, c] == pytest.approx((up - down) / (2 * step), abs=1e-4), (p, c)
             assert curvature[p, c] == pytest.approx(-(up - 2 * middle + down) / step**2, abs=1e-4), (p, c)
 
@@ -171,8 +181,10 @@ def test_a_part_of_the_objects() -> None:
     part = data.part(chosen)
     assert part.label.tolist() == data.label[chosen].tolist()
     for i, row in enumerate(chosen):
-        assert (part.column[part.pointer[i] : part.pointer[i + 1]].tolist()
-                == data.column[data.pointer[row] : data.pointer[row + 1]].tolist())
+        assert (
+            part.column[part.pointer[i] : part.pointer[i + 1]].tolist()
+            == data.column[data.pointer[row] : data.pointer[row + 1]].tolist()
+        )
 
 
 def test_sparse_matrices_give_the_same_loss_and_slopes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,8 @@ def test_a_pair_holds_where_both_hold() -> None:
         both = set(row[pointer[i] : pointer[i + 1]].tolist()) & set(row[pointer[j] : pointer[j + 1]].tolist())
         assert set(mine.tolist()) == both, (str(patterns.body[i]), str(patterns.body[j]))
     # Red things are cats two times of three, wet ones too, and what is both always is.
-    clear = {tuple(sorted(str(patterns.body[p].steps[0].predicate) for p in found.pairs[pair])): int(target)
-             for pair, target in zip(found.clear_pair, found.clear_class, strict=True)}
+    clear = {
+        tuple(sorted(str(patterns.body[p].steps[0].predicate) for p in found.pairs[pair])): int(target)
+        for pair, target in zip(found.clear_pair, found.clear_class, strict=True)
+    }
     assert kb.predicates[targets[clear["red/1", "wet/1"]]].name == "cat"

@@ -44,8 +44,10 @@ def test_a_plain_line_now_and_then(clock: Clock, capsys: pytest.CaptureFixture[s
     bar.close()
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == ("chains: 15 of 1,000, 0:15 so far, about 16:25 left (7 rules)\n"
-                            "chains: 30 of 1,000, 0:30 so far, about 16:10 left (7 rules)\n")
+    assert captured.err == (
+        "chains: 15 of 1,000, 0:15 so far, about 16:25 left (7 rules)\n"
+        "chains: 30 of 1,000, 0:30 so far, about 16:10 left (7 rules)\n"
+    )
 
 
 def test_the_estimate_counts_from_where_a_resumed_stage_began(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,18 +24,30 @@ def ending(error: BaseException) -> int:
     return guarded(Session(), work)
 
 
-@pytest.mark.parametrize(("error", "code", "said"), [
-    (UnknownName("predicate", "mothr", ["mother"]), 2, "nlil: unknown predicate 'mothr'; closest: 'mother'\n"),
-    (NlilError("two\nlines   here"), 2, "nlil: two lines here\n"),
-    (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.pl"), 2,
-     "nlil: a.pl: no such file or directory\n"),
-    (OSError(errno.ENOSPC, "No space left on device", "run/x"), 2,
-     "nlil: run/x: no space left on the device; free some space or write elsewhere\n"),
-    (OSError(errno.ENOSPC, "No space left on device"), 2,
-     "nlil: no space left on the device; free some space or write elsewhere\n"),
-    (MemoryError(), 2, "nlil: not enough memory; give a smaller budget with --memory, for example --memory 1GiB\n"),
-    (KeyboardInterrupt(), 130, "nlil: interrupted\n"),
-])
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UnknownName("predicate", "mothr", ["mother"]), 2, "nlil: unknown predicate 'mothr'; closest: 'mother'\n"),
+        (NlilError("two\nlines   here"), 2, "nlil: two lines here\n"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a.pl"),
+            2,
+            "nlil: a.pl: no such file or directory\n",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "run/x"),
+            2,
+            "nlil: run/x: no space left on the device; free some space or write elsewhere\n",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            2,
+            "nlil: no space left on the device; free some space or write elsewhere\n",
+        ),
+        (MemoryError(), 2, "nlil: not enough memory; give a smaller budget with --memory, for example --memory 1GiB\n"),
+        (KeyboardInterrupt(), 130, "nlil: interrupted\n"),
+    ],
+)
 def test_endings(error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ending(error) == code
     captured = capsys.readouterr()
@@ -82,8 +94,10 @@ def test_common_options_reach_the_session() -> None:
 
     app = typer.Typer()
     app.command()(command(probe))
-    app(["--json", "--seed", "7", "--device", "cpu", "--threads", "2", "--memory", "2GiB", "--quiet"],
-        standalone_mode=False)
+    app(
+        ["--json", "--seed", "7", "--device", "cpu", "--threads", "2", "--memory", "2GiB", "--quiet"],
+        standalone_mode=False,
+    )
     assert seen == [Session(True, 7, "cpu", 2, "2GiB", True, False)]
 
 
@@ -96,15 +110,18 @@ def test_given_options_win_over_the_configuration() -> None:
     assert (changed.seed, changed.threads, changed.memory) == (5, 4, 2**30)
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    (("learn",), "Missing argument 'DATA'; see: nlil learn --help"),
-    (("learn", "kin"), "Missing option '--out'; see: nlil learn --help"),
-    (("lern", "kin"), "No such command 'lern'"),
-    (("inspect", "kin", "--sed", "1"), "No such option: --sed"),
-    (("inspect", "kin", "--seed", "x"), "Invalid value for '--seed'"),
-    (("inspect", "kin", "--seed", "-1"), "Invalid value for '--seed'"),
-    (("predict", "run", "q", "--top", "0"), "Invalid value for '--top'"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("learn",), "Missing argument 'DATA'; see: nlil learn --help"),
+        (("learn", "kin"), "Missing option '--out'; see: nlil learn --help"),
+        (("lern", "kin"), "No such command 'lern'"),
+        (("inspect", "kin", "--sed", "1"), "No such option: --sed"),
+        (("inspect", "kin", "--seed", "x"), "Invalid value for '--seed'"),
+        (("inspect", "kin", "--seed", "-1"), "Invalid value for '--seed'"),
+        (("predict", "run", "q", "--top", "0"), "Invalid value for '--top'"),
+    ],
+)
 def test_usage_errors_are_one_sentence(arguments: tuple[str, ...], expected: str, nlil_command: Nlil) -> None:
     complaint = nlil_command(*arguments).complaint
     assert expected in complaint
@@ -128,7 +145,12 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     """`nlil datasets | head -0`: no traceback, no complaint."""
     read_end, write_end = os.pipe()
     os.close(read_end)
-    done = subprocess.run([sys.executable, "-m", "nlil", "inspect", "even:10"], stdout=write_end,
-                          stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "nlil", "inspect", "even:10"],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     os.close(write_end)
     assert (done.returncode, done.stderr) == (0, "")

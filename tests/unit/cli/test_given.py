@@ -19,7 +19,9 @@ def test_prolog_with_comments(tmp_path: Path) -> None:
     path = tmp_path / "rules.pl"
     path.write_text(f"% by hand\n{RULE}\n\naunt(A, B) :- sister(A, P), parent(P, B).\n")
     assert [(str(rule), place) for rule, place in read_rules(path).rules] == [
-        (RULE, f"{path}:2"), ("aunt(X, Y) :- sister(X, Z1), parent(Z1, Y).", f"{path}:4")]
+        (RULE, f"{path}:2"),
+        ("aunt(X, Y) :- sister(X, Z1), parent(Z1, Y).", f"{path}:4"),
+    ]
 
 
 @pytest.mark.parametrize("document", [[RULE], {"rules": [RULE]}, {"rules": [{"rule": RULE, "support": 3}]}])
@@ -34,11 +36,14 @@ def test_json(document: object, tmp_path: Path) -> None:
 DENIAL = ":- uncle(X, Y), parent(Y, X)."
 
 
-@pytest.mark.parametrize(("name", "text"), [
-    ("rules.pl", f"{RULE}\n{DENIAL}\n"),
-    ("rules.json", json.dumps({"rules": [RULE], "exclusions": [DENIAL]})),
-    ("rules.json", json.dumps({"rules": [RULE], "exclusions": [{"exclusion": DENIAL, "expected": 3.5}]})),
-])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rules.pl", f"{RULE}\n{DENIAL}\n"),
+        ("rules.json", json.dumps({"rules": [RULE], "exclusions": [DENIAL]})),
+        ("rules.json", json.dumps({"rules": [RULE], "exclusions": [{"exclusion": DENIAL, "expected": 3.5}]})),
+    ],
+)
 def test_exclusions(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text)
@@ -47,20 +52,23 @@ def test_exclusions(name: str, text: str, tmp_path: Path) -> None:
     assert [denial_text(*denial) for denial, _ in given.denials] == [DENIAL]
 
 
-@pytest.mark.parametrize(("name", "text", "expected"), [
-    ("a.pl", "", "no rules"),
-    ("a.pl", "uncle(X, Y) :- brother(X.\n", "column 25"),
-    ("a.json", "{", "expected a JSON list"),
-    ("a.json", '{"rule": 1}', "expected a JSON list"),
-    ("a.json", '["p(X :- q"]', "rule 1: column"),
-    ("a.json", '{"rules": "p(X) :- q(X)."}', "expected a JSON list"),
-    ("a.json", '{"rules": [{"rule": 5}]}', "rule 1 is no text: 5"),
-    ("a.pl", ":- p(X, Y), q(X, Y).", "no rules"),
-    ("a.pl", "p(X) :- q(X).\n:- p(X, Y).", "a denial names two binary predicates"),
-    ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": ["p(X) :- q(X)."]}', "exclusion 1: expected one denial"),
-    ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": [":- p(X)."]}', "exclusion 1: column"),
-    ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": 5}', "expected a JSON list"),
-])
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.pl", "", "no rules"),
+        ("a.pl", "uncle(X, Y) :- brother(X.\n", "column 25"),
+        ("a.json", "{", "expected a JSON list"),
+        ("a.json", '{"rule": 1}', "expected a JSON list"),
+        ("a.json", '["p(X :- q"]', "rule 1: column"),
+        ("a.json", '{"rules": "p(X) :- q(X)."}', "expected a JSON list"),
+        ("a.json", '{"rules": [{"rule": 5}]}', "rule 1 is no text: 5"),
+        ("a.pl", ":- p(X, Y), q(X, Y).", "no rules"),
+        ("a.pl", "p(X) :- q(X).\n:- p(X, Y).", "a denial names two binary predicates"),
+        ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": ["p(X) :- q(X)."]}', "exclusion 1: expected one denial"),
+        ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": [":- p(X)."]}', "exclusion 1: column"),
+        ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": 5}', "expected a JSON list"),
+    ],
+)
 def test_what_is_wrong_is_said(name: str, text: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text)
@@ -85,12 +93,16 @@ def test_rules_of_another_system_that_cannot_be_taken_are_counted(tmp_path: Path
     given = read_rules(path)
     assert given.left_out_sentence() == (
         f"2 of 6 rules are left out: 1 with one variable twice in the head (first at {path}:2); "
-        f"1 with a variable that three binary atoms share (first at {path}:3)")
+        f"1 with a variable that three binary atoms share (first at {path}:3)"
+    )
     left = known_to(given, path, load_dataset("kin"))
     assert [place for _, place in left.rules] == [f"{path}:1"]
     assert left.num_left_out == {
-        "with a predicate that kin:160 does not have": 2, "with one variable twice in the head": 1,
-        "with a variable that three binary atoms share": 1, "with an entity that kin:160 does not have": 1}
+        "with a predicate that kin:160 does not have": 2,
+        "with one variable twice in the head": 1,
+        "with a variable that three binary atoms share": 1,
+        "with an entity that kin:160 does not have": 1,
+    }
     assert f"with a predicate that kin:160 does not have (first at {path}:4)" in left.left_out_sentence()
 
 
@@ -100,10 +112,13 @@ def test_one_rule_is_left_out(tmp_path: Path) -> None:
     assert read_rules(path).left_out_sentence().startswith("1 of 2 rules is left out: 1 with one variable twice")
 
 
-@pytest.mark.parametrize(("lines", "expected"), [
-    (slice(1, 3), "expected rules that nlil can apply, got none: 2 of 2 rules are left out: 1 with one"),
-    (slice(3, 5), "expected rules that nlil can apply, got none: 2 of 2 rules are left out: 2 with a predicate"),
-])
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (slice(1, 3), "expected rules that nlil can apply, got none: 2 of 2 rules are left out: 1 with one"),
+        (slice(3, 5), "expected rules that nlil can apply, got none: 2 of 2 rules are left out: 2 with a predicate"),
+    ],
+)
 def test_no_rule_is_left(lines: slice, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "anyburl.txt"
     path.write_text("".join(ANYBURL.splitlines(keepends=True)[lines]))
@@ -128,6 +143,7 @@ def test_what_people_write_is_taken_whole(tmp_path: Path) -> None:
 def test_amie_is_known_by_its_columns(tmp_path: Path) -> None:
     """The first rule may begin with a constant."""
     path = tmp_path / "amie.txt"
-    path.write_text("Rule\tHead Coverage\tStd Confidence\tPCA Confidence\n"
-                    "<london>  <home_of>  ?a   => ?a  <p>  <c>\t1\t1\t1\n")
+    path.write_text(
+        "Rule\tHead Coverage\tStd Confidence\tPCA Confidence\n<london>  <home_of>  ?a   => ?a  <p>  <c>\t1\t1\t1\n"
+    )
     assert [str(rule) for rule, _ in read_rules(path).rules] == ["p(X, c) :- home_of(london, X)."]

@@ -35,8 +35,9 @@ def derived(kb: KnowledgeBase, rule: Rule) -> set[tuple[int, ...]]:
     statement = rule.body
     assert isinstance(statement, Statement)
     next_of = defaultdict(set)
-    for p, s, o in zip(*(column.tolist() for column in (kb.facts.predicate, kb.facts.subject, kb.facts.object)),
-                       strict=True):
+    for p, s, o in zip(
+        *(column.tolist() for column in (kb.facts.predicate, kb.facts.subject, kb.facts.object)), strict=True
+    ):
         next_of[2 * p, s].add(s if o == NO_OBJECT else o)
         if o != NO_OBJECT:
             next_of[2 * p + 1, o].add(s)

@@ -60,8 +60,10 @@ def test_kin_is_consistent():
     kb = dataset.complete()
     assert kb.num_entities == 160
     facts = rows(kb)
-    of = {relation: {(r[0], r[2]) for r in facts if len(r) == 3 and r[1] == relation} for relation in
-          ("father", "mother", "husband", "wife", "son", "daughter", "uncle", "aunt", "nephew", "niece")}
+    of = {
+        relation: {(r[0], r[2]) for r in facts if len(r) == 3 and r[1] == relation}
+        for relation in ("father", "mother", "husband", "wife", "son", "daughter", "uncle", "aunt", "nephew", "niece")
+    }
     male = {r[0] for r in facts if r[1:] == ("male",)}
     assert of["father"]
     assert all(parent in male for parent, _ in of["father"])

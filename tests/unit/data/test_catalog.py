@@ -116,8 +116,10 @@ def test_members_of_archives_by_bare_name(site, tmp_path):
     write(folder / "zip" / "set.zip", buffer.getvalue())
     good = RemoteFile("https://example.org/set.zip", None, None, {"train.txt": sha(b"a\tp\tb\n")})
     assert (download("zip", address, catalog=entry("zip", good), cache=tmp_path / "cache") / "train.txt").is_file()
-    for members, said in (({"train.txt": "0" * 64}, "member train.txt: expected SHA-256 000"),
-                          ({"train.txt": None, "no.txt": None}, "missing no.txt")):
+    for members, said in (
+        ({"train.txt": "0" * 64}, "member train.txt: expected SHA-256 000"),
+        ({"train.txt": None, "no.txt": None}, "missing no.txt"),
+    ):
         bad = RemoteFile("https://example.org/set.zip", None, None, members)
         with pytest.raises(DataError, match=said):
             download("zip", address, catalog=entry("zip", bad), cache=tmp_path / "other")

@@ -80,8 +80,13 @@ def test_a_missing_package_names_its_extra(monkeypatch):
 
 
 ODD = [
-    ("a b", "to the left of", 'q"uote'), ("it's", "/film/genre", "http://x.org/é"), ("_:b1", "p", "1.5"),
-    ("comma,name", "p", "back\\slash"), ("urn:nlil:x", "true", "100%"), ("A", "U"), ("_:b1", "http://x.org/T"),
+    ("a b", "to the left of", 'q"uote'),
+    ("it's", "/film/genre", "http://x.org/é"),
+    ("_:b1", "p", "1.5"),
+    ("comma,name", "p", "back\\slash"),
+    ("urn:nlil:x", "true", "100%"),
+    ("A", "U"),
+    ("_:b1", "http://x.org/T"),
 ]
 
 

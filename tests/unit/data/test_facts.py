@@ -32,8 +32,10 @@ def test_any_rows_become_ids_and_back(facts, batch):
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(-1, 5)), max_size=60),
-       st.sampled_from([0, 2**31 - 10]))
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(-1, 5)), max_size=60),
+    st.sampled_from([0, 2**31 - 10]),
+)
 def test_unique_packed_equals_unique_by_columns(triples, shift):
     columns = np.array(triples, np.int64).reshape(-1, 3)
     p, s, o = (columns + np.array([shift, shift, 0])).T.astype(np.int32)  # large ids do not fit one key
@@ -46,9 +48,17 @@ def test_unique_packed_equals_unique_by_columns(triples, shift):
     assert len(plain) == len({tuple(row) for row in columns.tolist()})
 
 
-@pytest.mark.parametrize("row", [
-    ("a",), ("a", "p", "b", 0.5, 1), ("", "p"), ("a", ""), (1, "p"), ("a", "p", "b", "much"),
-])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("a",),
+        ("a", "p", "b", 0.5, 1),
+        ("", "p"),
+        ("a", ""),
+        (1, "p"),
+        ("a", "p", "b", "much"),
+    ],
+)
 def test_bad_rows(row):
     with pytest.raises(DataError, match="expected"):
         KnowledgeBase.from_facts([row])

@@ -19,8 +19,16 @@ from nlil.data.scene import SceneCollector
 from nlil.errors import DataError
 
 WIDTH, HEIGHT = 200, 100
-CAT_ON_MAT = {"im1": {"width": 100, "height": 100, "objects": {
-    "a": {"name": "cat", "x": 10, "y": 10, "w": 5, "h": 5}, "b": {"name": "mat", "x": 0, "y": 0, "w": 90, "h": 90}}}}
+CAT_ON_MAT = {
+    "im1": {
+        "width": 100,
+        "height": 100,
+        "objects": {
+            "a": {"name": "cat", "x": 10, "y": 10, "w": 5, "h": 5},
+            "b": {"name": "mat", "x": 0, "y": 0, "w": 90, "h": 90},
+        },
+    }
+}
 NUMBER = r"(-?[\d.]+)"
 box = st.tuples(st.integers(0, 150), st.integers(0, 80), st.integers(0, 50), st.integers(0, 20))
 
@@ -31,8 +39,11 @@ def scene(*images, size=(WIDTH, HEIGHT), names=("thing",), relation="near", attr
     for i, boxes in enumerate((*images, *test)):
         objects = {}
         for values in boxes:
-            thing = {"name": names[number % len(names)], "attributes": list(attributes),
-                     "relations": [{"name": relation, "object": str(number)}]}
+            thing = {
+                "name": names[number % len(names)],
+                "attributes": list(attributes),
+                "relations": [{"name": relation, "object": str(number)}],
+            }
             objects[str(number)] = thing | dict(zip("xywh", values or (), strict=False))
             number += 1
         graph = {"width": size[0], "height": size[1], "objects": objects}
@@ -57,9 +68,16 @@ def meanings(dataset):
 
 def expected_numbers(x, y, w, h):
     x, y, w, h = map(Fraction, (x, y, w, h))
-    return {"size": w * h / (WIDTH * HEIGHT), "width": w / WIDTH, "height": h / HEIGHT, "aspect": w / h,
-            "middle_x": (x + w / 2) / WIDTH, "middle_y": (y + h / 2) / HEIGHT,
-            "top": y / HEIGHT, "bottom": (y + h) / HEIGHT}
+    return {
+        "size": w * h / (WIDTH * HEIGHT),
+        "width": w / WIDTH,
+        "height": h / HEIGHT,
+        "aspect": w / h,
+        "middle_x": (x + w / 2) / WIDTH,
+        "middle_y": (y + h / 2) / HEIGHT,
+        "top": y / HEIGHT,
+        "bottom": (y + h) / HEIGHT,
+    }
 
 
 def says(name, numbers):
@@ -88,15 +106,19 @@ def test_names_tell_the_truth(images, cuts):
         predicate = kb.predicates[i]
         if predicate.arity == 1:
             numeric = meaning.get(predicate.name, predicate.name)
-            expected = [e for e, (x, y, w, h) in enumerate(boxes)
-                        if w and h and says(numeric, expected_numbers(x, y, w, h))]
+            expected = [
+                e for e, (x, y, w, h) in enumerate(boxes) if w and h and says(numeric, expected_numbers(x, y, w, h))
+            ]
             assert everything.members(i).tolist() == expected, predicate.name
 
 
 def test_exact_percents_are_not_over():
     made = geometric(scene([(0, 0, 20, 70), (0, 0, 10, 10), (0, 0, 100, 100), (0, 0, 20, 70)]), cuts=4)
-    members = {made.kb.predicates[i].name: set(made.kb.members(i).tolist()) for i in made.kb.geometry
-               if made.kb.predicates[i].arity == 1}
+    members = {
+        made.kb.predicates[i].name: set(made.kb.members(i).tolist())
+        for i in made.kb.geometry
+        if made.kb.predicates[i].arity == 1
+    }
     assert members["size_0.5_to_7pct"] == {0, 3}  # 7 percent to the last digit: .07 * 100 would be over 7
     assert members["large"] == {2}
     assert meanings(made)["large"] == "size_over_7pct"
@@ -106,8 +128,18 @@ def test_plain_names_stand_for_the_outermost_conditions():
     boxes = [(x, y, w, h) for x in (0, 60, 120) for y in (0, 40) for w, h in ((4, 4), (60, 10), (8, 50))]
     made = geometric(scene(boxes), cuts=3)
     meaning = meanings(made)
-    assert set(meaning) == {"small", "large", "narrow", "wide", "short", "tall", "at_left", "at_right", "at_top",
-                            "at_bottom"}
+    assert set(meaning) == {
+        "small",
+        "large",
+        "narrow",
+        "wide",
+        "short",
+        "tall",
+        "at_left",
+        "at_right",
+        "at_top",
+        "at_bottom",
+    }
     for plain, start in (("small", "size_up_to"), ("large", "size_over"), ("narrow", "aspect_up_to"),
                          ("wide", "aspect_over"), ("short", "height_up_to"), ("tall", "height_over"),
                          ("at_left", "middle_x_up_to"), ("at_right", "middle_x_over"),
@@ -193,8 +225,10 @@ def test_cuts_come_from_training_objects():
     train = [(0, 0, 10, 10), (0, 0, 20, 20), (50, 50, 40, 30)]
     little = geometric(scene(train, test=([(0, 0, 1, 1), (0, 0, 2, 2)],)))
     much = geometric(scene(train, test=([(0, 0, 200, 100), (0, 0, 190, 90)],)))
-    unary = [{p for i, p in enumerate(made.kb.predicates) if i in made.kb.geometry and p.arity == 1}
-             for made in (little, much)]
+    unary = [
+        {p for i, p in enumerate(made.kb.predicates) if i in made.kb.geometry and p.arity == 1}
+        for made in (little, much)
+    ]
     assert unary[0] == unary[1]
     assert meanings(little) == meanings(much)
 
@@ -216,8 +250,13 @@ def brute_pairs(boxes, graph_of):
                 continue
             shared = max(0, min(x + w, u + s) - max(x, u)) * max(0, min(y + h, v + t) - max(y, v))
             inside = [10 * shared >= 9 * area for area in (w * h, s * t)]
-            holds = {"inside": inside[0], "overlaps": shared > 0 and not any(inside), "above": 2 * (y + h) <= 2 * v + t,
-                     "left_of": 2 * (x + w) <= 2 * u + s, "larger_than": w * h > 2 * s * t}
+            holds = {
+                "inside": inside[0],
+                "overlaps": shared > 0 and not any(inside),
+                "above": 2 * (y + h) <= 2 * v + t,
+                "left_of": 2 * (x + w) <= 2 * u + s,
+                "larger_than": w * h > 2 * s * t,
+            }
             found |= {(name, i, j) for name, true in holds.items() if true}
     return found
 
@@ -229,7 +268,8 @@ def test_pairs_agree_with_a_double_loop(objects):
     boxes = np.asarray([values for _, values in objects], np.float64).reshape(-1, 4)
     found, notes = pair_facts(boxes, graph_of)
     assert {(name, *row) for name, pairs in found.items() for row in pairs.tolist()} == brute_pairs(
-        [values for _, values in objects], graph_of)
+        [values for _, values in objects], graph_of
+    )
     assert notes == ()
 
 
@@ -271,8 +311,10 @@ def test_numbers_and_boxes_together(tmp_path):
         load_dataset(tmp_path)
 
 
-@pytest.mark.parametrize(("num_objects", "wanted", "bins"), [(1_000, 10, 10), (150_000, 10, 10), (1_400_000, 10, 2),
-                                                             (500_000, 20, 8), (10**8, 10, 2), (0, 5, 5)])
+@pytest.mark.parametrize(
+    ("num_objects", "wanted", "bins"),
+    [(1_000, 10, 10), (150_000, 10, 10), (1_400_000, 10, 2), (500_000, 20, 8), (10**8, 10, 2), (0, 5, 5)],
+)
 def test_many_boxes_get_fewer_bins(num_objects: int, wanted: int, bins: int) -> None:
     from nlil.data.geometry import MOST_FACTS, NUMBERS, _affordable_bins
 

@@ -27,8 +27,9 @@ def test_other_data_is_cut_where_the_rules_were_learned():
             numeric = meaning.get(like.kb.predicates[i].name, like.kb.predicates[i].name)
             if like.kb.predicates[i].arity == 1:
                 boxes = [tuple(map(int, box)) for box in other.kb.boxes]
-                assert like.kb.members(i).tolist() == [n for n, box in enumerate(boxes)
-                                                       if says(numeric, expected_numbers(*box))], numeric
+                assert like.kb.members(i).tolist() == [
+                    n for n, box in enumerate(boxes) if says(numeric, expected_numbers(*box))
+                ], numeric
     assert geometric(grid(5), cuts=4).checksum == with_geometry(grid(5), DataOptions(), learned.kb.predicates).checksum
 
 

@@ -19,8 +19,9 @@ from nlil.logic.predicate import Predicate
 
 FAMILY = "ann\tmother\tbob\nbob\tfather\tcarl\ncarl\tmale\ndora\tmother\tann\n"
 SCENES = {
-    "train": {"im1": {"objects": {"1": {"name": "man", "relations": [{"name": "on", "object": "2"}]},
-                                  "2": {"name": "zebra"}}}},
+    "train": {
+        "im1": {"objects": {"1": {"name": "man", "relations": [{"name": "on", "object": "2"}]}, "2": {"name": "zebra"}}}
+    },
     "test": {"im2": {"objects": {"3": {"name": "man", "attributes": ["old"]}, "4": {"name": "zebra"}}}},
 }
 NUMBER = r"(-?[\d.]+)"
@@ -29,8 +30,11 @@ values_of_any_size = st.floats(-1e6, 1e6) | st.integers(-5, 5).map(float) | st.j
 
 def holds(predicate: str, value: float) -> bool:
     """What the name of a predicate says."""
-    for pattern, test in ((f"n_over_{NUMBER}", lambda c: value > c), (f"n_up_to_{NUMBER}", lambda c: value <= c),
-                          (f"n_{NUMBER}_to_{NUMBER}", lambda low, high: low < value <= high)):
+    for pattern, test in (
+        (f"n_over_{NUMBER}", lambda c: value > c),
+        (f"n_up_to_{NUMBER}", lambda c: value <= c),
+        (f"n_{NUMBER}_to_{NUMBER}", lambda low, high: low < value <= high),
+    ):
         match = re.fullmatch(pattern, predicate)
         if match:
             return bool(test(*map(float, match.groups())))
@@ -103,8 +107,11 @@ def test_given_cuts_stay_as_they_are():
     values = np.asarray([17.0, 18, 18.5, 60, 61, np.nan, np.inf])
     found = dict(number_facts("age", values, np.zeros(7, bool), [60, 18.25, -0.0]))
     assert {name: members.tolist() for name, members in found.items()} == {
-        "age_0_to_18.25": [0, 1], "age_18.25_to_60": [2, 3],
-        "age_over_0": [0, 1, 2, 3, 4, 6], "age_over_18.25": [2, 3, 4, 6], "age_over_60": [4, 6],
+        "age_0_to_18.25": [0, 1],
+        "age_18.25_to_60": [2, 3],
+        "age_over_0": [0, 1, 2, 3, 4, 6],
+        "age_over_18.25": [2, 3, 4, 6],
+        "age_over_60": [4, 6],
     }
     with pytest.raises(ConfigError, match="cuts of age: expected finite numbers"):
         number_facts("age", values, np.ones(7, bool), [float("nan")])
@@ -127,15 +134,18 @@ def test_a_scene_gets_the_facts_where_its_graphs_are(tmp_path):
     assert rows(kb) == rows(dataset.kb) | {("1", "age_up_to_10"), ("2", "age_over_10")}
     assert rows(kb, splits.train) == rows(kb) == rows(kb, splits.context["train"])
     assert rows(kb, splits.context["test"]) == (
-        rows(dataset.kb, dataset.splits.context["test"]) | {("3", "age_up_to_10")})
+        rows(dataset.kb, dataset.splits.context["test"]) | {("3", "age_up_to_10")}
+    )
     assert rows(kb, splits.test) == rows(dataset.kb, dataset.splits.test) == {("3", "man"), ("4", "zebra")}
     assert splits.test.context is splits.context["test"]
 
 
 def test_every_id_is_renumbered(tmp_path):
     dataset = load_dataset(scenes(tmp_path))
-    new = with_predicates(dataset, {Predicate("aaa", 1): np.asarray([1], np.int32),
-                                    Predicate("nnn", 2): np.asarray([[1, 0], [2, 3]], np.int32)})
+    new = with_predicates(
+        dataset,
+        {Predicate("aaa", 1): np.asarray([1], np.int32), Predicate("nnn", 2): np.asarray([[1, 0], [2, 3]], np.int32)},
+    )
     kb = new.kb
     assert kb.predicates == tuple(sorted((*dataset.kb.predicates, Predicate("aaa", 1), Predicate("nnn", 2))))
     assert {kb.predicates[i].name for i in kb.classes} == {"man", "zebra"}
@@ -221,7 +231,13 @@ def test_cuts_by_column(tmp_path):
     table = {"entity": ["ann", "bob", "carl"], "age": [41, 12, 3], "kg": [60, 30, 9]}
     kb = with_numbers(dataset, table, {"age": [18]}).kb
     assert {kb.predicates[i].name for i in kb.geometry} == {
-        "age_up_to_18", "age_over_18", "kg_up_to_9", "kg_9_to_30", "kg_over_9", "kg_over_30"}
+        "age_up_to_18",
+        "age_over_18",
+        "kg_up_to_9",
+        "kg_9_to_30",
+        "kg_over_9",
+        "kg_over_30",
+    }
     with pytest.raises(UnknownName, match="unknown column of numbers 'agee'; closest: 'age'"):
         with_numbers(dataset, table, {"agee": 3})
 

@@ -21,8 +21,13 @@ def thing(name, attributes=(), **relations):
 
 
 TRAIN = {
-    "im1": {"objects": {"1": thing("man", ["tall", "cars"], next_to="2", left_of="2"), "2": thing("car"),
-                        "3": thing("woman", near="2")}},
+    "im1": {
+        "objects": {
+            "1": thing("man", ["tall", "cars"], next_to="2", left_of="2"),
+            "2": thing("car"),
+            "3": thing("woman", near="2"),
+        }
+    },
     "im2": {"objects": {"4": thing("man", left_of="5"), "5": thing("boat", ["tall"])}},
 }
 TEST = {"im3": {"objects": {"6": thing("boat", near="7"), "7": thing("car", beside="6")}}}
@@ -47,8 +52,9 @@ def names(dataset):
 
 def test_defaults_are_those_of_the_learner():
     config = LearnerConfig()
-    assert {f.name: f.default for f in fields(DataOptions)} == {f.name: getattr(config, f.name)
-                                                                for f in fields(DataOptions)}
+    assert {f.name: f.default for f in fields(DataOptions)} == {
+        f.name: getattr(config, f.name) for f in fields(DataOptions)
+    }
     assert config.data_options() == DataOptions()
     chosen = LearnerConfig().with_settings(["geometry=off", "drop=left of,right of", "min_count=3", "cuts=4"])
     assert chosen.data_options() == DataOptions(geometry=False, drop=("left of", "right of"), min_count=3, cuts=4)
@@ -64,16 +70,32 @@ def test_bad_values(key, value, least):
 def test_names_are_merged_and_no_attribute_tells_a_class(scenes, merges):
     dataset = load_dataset(scenes, options=DataOptions(merge=str(merges)))
     kb = dataset.kb
-    assert rows(kb) == {("1", "person"), ("1", "tall"), ("2", "car"), ("3", "person"), ("4", "person"), ("5", "boat"),
-                        ("5", "tall"), ("1", "near", "2"), ("3", "near", "2"), ("1", "left of", "2"),
-                        ("4", "left of", "5")}
+    assert rows(kb) == {
+        ("1", "person"),
+        ("1", "tall"),
+        ("2", "car"),
+        ("3", "person"),
+        ("4", "person"),
+        ("5", "boat"),
+        ("5", "tall"),
+        ("1", "near", "2"),
+        ("3", "near", "2"),
+        ("1", "left of", "2"),
+        ("4", "left of", "5"),
+    }
     assert {kb.predicates[i].name for i in kb.classes} == {"person", "car", "boat"}
     assert [p.name for p in dataset.targets] == ["person", "boat", "car"]
-    assert rows(kb, dataset.splits.context["test"]) == {("6", "boat"), ("7", "car"), ("6", "near", "7"),
-                                                        ("7", "beside", "6")}
+    assert rows(kb, dataset.splits.context["test"]) == {
+        ("6", "boat"),
+        ("7", "car"),
+        ("6", "near", "7"),
+        ("7", "beside", "6"),
+    }
     assert dataset.splits.test.context is dataset.splits.context["test"]
-    assert dataset.notes == ("1 attribute fact(s) left out because a merged class has their name: cars",
-                             "3 of 10 predicates were merged into others")
+    assert dataset.notes == (
+        "1 attribute fact(s) left out because a merged class has their name: cars",
+        "3 of 10 predicates were merged into others",
+    )
 
 
 def test_one_file_of_merges(tmp_path, merges):
@@ -82,12 +104,15 @@ def test_one_file_of_merges(tmp_path, merges):
     assert both == {(name, arity): "near" for name in ("next to", "beside") for arity in (1, 2)}
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("near next to\n", r"mine\.txt:1: expected 'name: name,name,\.\.\.', got 'near next to'"),
-    ("near: next to,\n", "mine.txt:1: expected 'name: name"),
-    ("a: b\nc: b\n", r"mine\.txt:2: expected 'b' to be merged once, got it into 'a' and 'c'"),
-    ("a: b\nc: a\n", "expected names that stay, but 'b' is merged into 'a' and that into 'c'"),
-])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("near next to\n", r"mine\.txt:1: expected 'name: name,name,\.\.\.', got 'near next to'"),
+        ("near: next to,\n", "mine.txt:1: expected 'name: name"),
+        ("a: b\nc: b\n", r"mine\.txt:2: expected 'b' to be merged once, got it into 'a' and 'c'"),
+        ("a: b\nc: a\n", "expected names that stay, but 'b' is merged into 'a' and that into 'c'"),
+    ],
+)
 def test_bad_merges(tmp_path, text, said):
     with pytest.raises(DataError, match=said):
         read_merges(write(tmp_path / "mine.txt", text))
@@ -114,8 +139,14 @@ def test_rare_predicates_go_and_their_objects_stay(scenes):
     dataset = load_dataset(scenes, options=DataOptions(min_count=2))
     kb = dataset.kb
     assert names(dataset) == {"man", "tall", "left of"}
-    assert rows(kb) == {("1", "man"), ("4", "man"), ("1", "tall"), ("5", "tall"), ("1", "left of", "2"),
-                        ("4", "left of", "5")}
+    assert rows(kb) == {
+        ("1", "man"),
+        ("4", "man"),
+        ("1", "tall"),
+        ("5", "tall"),
+        ("1", "left of", "2"),
+        ("4", "left of", "5"),
+    }
     assert list(kb.entities) == ["1", "2", "3", "4", "5", "6", "7"]
     assert len(dataset.splits.test) == 0  # no test object has a class that is left
     assert "3 training objects lost their class by it" in dataset.notes[-1]
@@ -154,8 +185,9 @@ def test_options_that_change_nothing_change_no_checksum(scenes):
     assert load_dataset(scenes, options=DataOptions(drop=("near",))).checksum != load_dataset(scenes).checksum
 
 
-@pytest.mark.parametrize(("box", "geometry", "is_asked"), [(True, True, True), (True, False, False),
-                                                           (False, True, False)])
+@pytest.mark.parametrize(
+    ("box", "geometry", "is_asked"), [(True, True, True), (True, False, False), (False, True, False)]
+)
 def test_geometry_is_asked_for_where_there_are_boxes(tmp_path, monkeypatch, box, geometry, is_asked):
     asked = []
     loading = import_module("nlil.data.load")  # as an attribute of nlil.data it is the function

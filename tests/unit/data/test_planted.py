@@ -248,8 +248,20 @@ def test_bases_by_name():
 
 
 def test_the_constructs():
-    assert CONSTRUCTS == ("chain", "inverse", "tree", "unary-start", "conjunction", "disjunction", "negation",
-                          "negated-conjunction", "constant", "recursion", "two-levels", "long")
+    assert CONSTRUCTS == (
+        "chain",
+        "inverse",
+        "tree",
+        "unary-start",
+        "conjunction",
+        "disjunction",
+        "negation",
+        "negated-conjunction",
+        "constant",
+        "recursion",
+        "two-levels",
+        "long",
+    )
     assert isinstance(clean_base("negated-conjunction").rule.body, Not)
     assert isinstance(clean_base("negated-conjunction").rule.body.argument, And)
     assert [type(part) for part in clean_base("two-levels").rule.body.arguments] == [Or, Or]

@@ -25,8 +25,12 @@ def test_turtle(tmp_path):
     found = rows(kb)
     blank = next(row[2] for row in found if row[-1].startswith("_:"))
     assert found == {
-        (x + "ann", x + "Person"), (x + "ann", x + "knows", x + "bob"), (x + "ann", x + "knows", blank),
-        (x + "ann", x + "age", "41"), (x + "ann", x + "name", "Ann"), (x + "bob", x + "kind", x + "Person"),
+        (x + "ann", x + "Person"),
+        (x + "ann", x + "knows", x + "bob"),
+        (x + "ann", x + "knows", blank),
+        (x + "ann", x + "age", "41"),
+        (x + "ann", x + "name", "Ann"),
+        (x + "bob", x + "kind", x + "Person"),
     }
     assert kb.label(x + "ann") == "Ann"  # no language, then English, then the rest
     assert kb.predicate_labels == {x + "knows": "is acquainted with"}
@@ -47,8 +51,12 @@ def parquet(path, **columns):
 
 def test_parquet_by_name_in_any_order_with_weights_and_categories(tmp_path):
     path = parquet(
-        tmp_path / "f.parquet", tail=["b", None, "c"], relation=pa.array(["p", "u", "p"]).dictionary_encode(),
-        head=["a", "a", "b"], weight=[1.0, 0.5, 0.25], colour=["x", "y", "z"],
+        tmp_path / "f.parquet",
+        tail=["b", None, "c"],
+        relation=pa.array(["p", "u", "p"]).dictionary_encode(),
+        head=["a", "a", "b"],
+        weight=[1.0, 0.5, 0.25],
+        colour=["x", "y", "z"],
     )
     dataset = load_dataset(path)
     assert rows(dataset.kb) == {("a", "p", "b"), ("a", "u"), ("b", "p", "c")}
@@ -58,20 +66,25 @@ def test_parquet_by_name_in_any_order_with_weights_and_categories(tmp_path):
 
 def test_parquet_by_position_and_unary(tmp_path):
     assert rows(load_dataset(parquet(tmp_path / "f.parquet", x=[1, 2], y=["p", "p"], z=[2, 3])).kb) == {
-        ("1", "p", "2"), ("2", "p", "3")}
+        ("1", "p", "2"),
+        ("2", "p", "3"),
+    }
     path = parquet(tmp_path / "g.parquet", entity=["a"], predicate=["u"], weight=[0.5])
     kb = load_dataset(path).kb
     assert rows(kb) == {("a", "u")}
     assert kb.facts.weight.tolist() == [0.5]
 
 
-@pytest.mark.parametrize(("columns", "said"), [
-    ({"a": ["x"]}, r"expected the columns .* got \['a'\]"),
-    ({"head": ["a", None], "relation": ["p", "p"], "tail": ["b", "b"]}, "row 2: expected the name of a subject"),
-    ({"head": ["a", "b"], "relation": ["p", ""], "tail": ["b", "b"]}, "row 2: expected the name of a predicate"),
-    ({"head": ["a"], "relation": ["p"], "tail": ["b"], "weight": [2.0]}, "row 1: expected a weight .* got 2"),
-    ({"head": [0.5], "relation": ["p"], "tail": ["b"]}, "got a column of double"),
-])
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"a": ["x"]}, r"expected the columns .* got \['a'\]"),
+        ({"head": ["a", None], "relation": ["p", "p"], "tail": ["b", "b"]}, "row 2: expected the name of a subject"),
+        ({"head": ["a", "b"], "relation": ["p", ""], "tail": ["b", "b"]}, "row 2: expected the name of a predicate"),
+        ({"head": ["a"], "relation": ["p"], "tail": ["b"], "weight": [2.0]}, "row 1: expected a weight .* got 2"),
+        ({"head": [0.5], "relation": ["p"], "tail": ["b"]}, "got a column of double"),
+    ],
+)
 def test_bad_parquet(tmp_path, columns, said):
     with pytest.raises(DataError, match=said):
         load_dataset(parquet(tmp_path / "f.parquet", **columns))

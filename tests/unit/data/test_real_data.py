@@ -65,8 +65,12 @@ def test_genuine_gqa():
 
 SCENES = {
     "vrd": (5_000, {"train": 3_778, "test": 955}, {"train": 26_430, "test": 6_735}, {"train": 29_778, "test": 7_452}),
-    "hico-det": (47_776, {"train": 33_447, "test": 8_488}, {"train": 125_972, "test": 33_051},
-                 {"train": 102_138, "test": 29_022}),
+    "hico-det": (
+        47_776,
+        {"train": 33_447, "test": 8_488},
+        {"train": 125_972, "test": 33_051},
+        {"train": 102_138, "test": 29_022},
+    ),
 }
 
 
@@ -103,8 +107,13 @@ def test_the_papers_preprocessing():
 
 
 def test_merged_and_dropped_gqa():
-    options = DataOptions(geometry=False, drop=("to the left of", "to the right of"), min_count=5, num_classes=10,
-                          merge=str(Path(os.environ.get("NLIL_DATA", ".")) / "gqa-sample" / "vocab"))
+    options = DataOptions(
+        geometry=False,
+        drop=("to the left of", "to the right of"),
+        min_count=5,
+        num_classes=10,
+        merge=str(Path(os.environ.get("NLIL_DATA", ".")) / "gqa-sample" / "vocab"),
+    )
     dataset = real("gqa-sample", options=options)
     names = {p.name for p in dataset.kb.predicates}
     assert {"near", "person"} <= names

@@ -12,16 +12,22 @@ from nlil.errors import DataError
 LABELS = DataOptions(geometry=False)
 
 TRAIN = {
-    "im1": {"objects": {
-        "1": {"name": "man", "attributes": ["tall", "glass"], "relations": [{"name": "holding", "object": "2"}]},
-        "2": {"name": "glass", "attributes": ["tall"], "relations": []},
-    }},
+    "im1": {
+        "objects": {
+            "1": {"name": "man", "attributes": ["tall", "glass"], "relations": [{"name": "holding", "object": "2"}]},
+            "2": {"name": "glass", "attributes": ["tall"], "relations": []},
+        }
+    },
     "im2": {"objects": {"3": {"name": "man"}}},
 }
-TEST = {"im3": {"objects": {
-    "4": {"name": "dog", "attributes": ["small"], "relations": [{"name": "near", "object": "5"}]},
-    "5": {"name": "man", "attributes": [], "relations": []},
-}}}
+TEST = {
+    "im3": {
+        "objects": {
+            "4": {"name": "dog", "attributes": ["small"], "relations": [{"name": "near", "object": "5"}]},
+            "5": {"name": "man", "attributes": [], "relations": []},
+        }
+    }
+}
 
 
 def folder(tmp_path, **splits):
@@ -45,9 +51,14 @@ def test_classes_attributes_relations_and_graphs(tmp_path):
 
 
 def test_boxes_and_sizes(tmp_path):
-    graphs = {"im1": {"width": 64, "height": None, "objects": {"1": {"name": "cat", "x": 1, "y": 2.5, "w": 3, "h": 4},
-                                                               "2": {"name": "dog", "x": None}}},
-              "im2": {"objects": {}}}
+    graphs = {
+        "im1": {
+            "width": 64,
+            "height": None,
+            "objects": {"1": {"name": "cat", "x": 1, "y": 2.5, "w": 3, "h": 4}, "2": {"name": "dog", "x": None}},
+        },
+        "im2": {"objects": {}},
+    }
     dataset = load_dataset(folder(tmp_path, train=graphs), options=LABELS)
     kb = dataset.kb
     assert kb.boxes.tolist()[0] == [1, 2.5, 3, 4]
@@ -92,19 +103,27 @@ def test_at_most_150_targets(tmp_path):
     assert {f"c{i}" for i in range(50)} <= {p.name for p in targets}
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ('{"im": {"objects": {"1": {"relations": []}}}}', "image 'im', object '1': expected text under 'name', got None"),
-    ('{"im": {"objects": {"1": {"name": "a", "relations": [{"name": "on", "object": "9"}]}}}}',
-     "expected a relation to an object of the same image, got '9'"),
-    ('{"im": {"objects": {"1": {"name": "a", "attributes": "red"}}}}', "expected a list under 'attributes'"),
-    ('{"im": [1]}', "image 'im': expected"),
-    ('{"im": {"objects": {"1": {"name": "a", "x": "left"}}}}', "expected a number under 'x', got 'left'"),
-    ('{"im": {"objects": {"1": {"name": "a", "x": 1e300}}}}', "expected a number under 'x', got 1e+300"),
-    ('{"im": {"width": true, "objects": {}}}', "image 'im': expected a number under 'width', got True"),
-    ('{"im": {"objects": {}', "expected JSON"),
-    ('{}', "expected at least one object"),
-    ('{"im": {"objects": {}}, "im": {"objects": {}}}', "expected each image once"),
-])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '{"im": {"objects": {"1": {"relations": []}}}}',
+            "image 'im', object '1': expected text under 'name', got None",
+        ),
+        (
+            '{"im": {"objects": {"1": {"name": "a", "relations": [{"name": "on", "object": "9"}]}}}}',
+            "expected a relation to an object of the same image, got '9'",
+        ),
+        ('{"im": {"objects": {"1": {"name": "a", "attributes": "red"}}}}', "expected a list under 'attributes'"),
+        ('{"im": [1]}', "image 'im': expected"),
+        ('{"im": {"objects": {"1": {"name": "a", "x": "left"}}}}', "expected a number under 'x', got 'left'"),
+        ('{"im": {"objects": {"1": {"name": "a", "x": 1e300}}}}', "expected a number under 'x', got 1e+300"),
+        ('{"im": {"width": true, "objects": {}}}', "image 'im': expected a number under 'width', got True"),
+        ('{"im": {"objects": {}', "expected JSON"),
+        ("{}", "expected at least one object"),
+        ('{"im": {"objects": {}}, "im": {"objects": {}}}', "expected each image once"),
+    ],
+)
 def test_bad_scene_graphs(tmp_path, text, said):
     path = write(tmp_path / "train_sceneGraphs.json", text)
     with pytest.raises(DataError) as caught:

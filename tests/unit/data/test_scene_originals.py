@@ -14,31 +14,62 @@ from nlil.errors import DataError
 
 VRD = {
     "a.jpg": [
-        {"predicate": 0, "subject": {"category": 0, "bbox": [10, 50, 20, 40]},
-         "object": {"category": 1, "bbox": [1, 2, 3, 4]}},
-        {"predicate": 0, "subject": {"category": 0, "bbox": [10, 50, 20, 40]},
-         "object": {"category": 1, "bbox": [1, 2, 3, 4]}},
-        {"predicate": 1, "subject": {"category": 1, "bbox": [1, 2, 3, 4]},
-         "object": {"category": 1, "bbox": [1, 2, 3, 4]}},
-        {"predicate": 1, "subject": {"category": 0, "bbox": [1, 2, 3, 4]},
-         "object": {"category": 1, "bbox": [1, 2, 3, 4]}},
+        {
+            "predicate": 0,
+            "subject": {"category": 0, "bbox": [10, 50, 20, 40]},
+            "object": {"category": 1, "bbox": [1, 2, 3, 4]},
+        },
+        {
+            "predicate": 0,
+            "subject": {"category": 0, "bbox": [10, 50, 20, 40]},
+            "object": {"category": 1, "bbox": [1, 2, 3, 4]},
+        },
+        {
+            "predicate": 1,
+            "subject": {"category": 1, "bbox": [1, 2, 3, 4]},
+            "object": {"category": 1, "bbox": [1, 2, 3, 4]},
+        },
+        {
+            "predicate": 1,
+            "subject": {"category": 0, "bbox": [1, 2, 3, 4]},
+            "object": {"category": 1, "bbox": [1, 2, 3, 4]},
+        },
     ],
     "empty.jpg": [],
 }
 VG = [
-    {"image_id": 7, "width": 800, "height": 600,
-     "objects": [{"object_id": 1, "x": 1, "y": 2, "w": 3, "h": 4, "names": ["man", "person"]},
-                 {"object_id": 2, "x": 5, "y": 6, "w": 7, "h": 8, "names": ["street"]}],
-     "attributes": [{"object_id": 1, "names": ["man"], "attributes": ["Tall", "tall "]},
-                    {"object_id": 2, "names": ["street"], "attributes": None}],
-     "relationships": [{"predicate": "ON", "subject": {"object_id": 1, "names": ["man"]},
-                        "object": {"object_id": 2, "names": ["street"]}},
-                       {"predicate": "on", "subject_id": 1, "object_id": 2},
-                       {"predicate": "", "subject_id": 1, "object_id": 2}]},
-    {"relationships": [{"predicate": "on a", "subject": {"object_id": 3, "name": "cup"},
-                        "object": {"object_id": 4, "names": ["table"]}},
-                       {"predicate": "near", "subject": {"object_id": 3, "name": "cup"},
-                        "object": {"object_id": 5, "names": []}}]},
+    {
+        "image_id": 7,
+        "width": 800,
+        "height": 600,
+        "objects": [
+            {"object_id": 1, "x": 1, "y": 2, "w": 3, "h": 4, "names": ["man", "person"]},
+            {"object_id": 2, "x": 5, "y": 6, "w": 7, "h": 8, "names": ["street"]},
+        ],
+        "attributes": [
+            {"object_id": 1, "names": ["man"], "attributes": ["Tall", "tall "]},
+            {"object_id": 2, "names": ["street"], "attributes": None},
+        ],
+        "relationships": [
+            {
+                "predicate": "ON",
+                "subject": {"object_id": 1, "names": ["man"]},
+                "object": {"object_id": 2, "names": ["street"]},
+            },
+            {"predicate": "on", "subject_id": 1, "object_id": 2},
+            {"predicate": "", "subject_id": 1, "object_id": 2},
+        ],
+    },
+    {
+        "relationships": [
+            {
+                "predicate": "on a",
+                "subject": {"object_id": 3, "name": "cup"},
+                "object": {"object_id": 4, "names": ["table"]},
+            },
+            {"predicate": "near", "subject": {"object_id": 3, "name": "cup"}, "object": {"object_id": 5, "names": []}},
+        ]
+    },
 ]
 HOI_LIST = "001  bicycle  ride\n002  bicycle  hold\n003  bicycle  no_interaction\n004  person  hug\n"
 
@@ -50,18 +81,29 @@ def label(hoi, human, other):
 RIDER, SAME_RIDER, OTHER = [0, 0, 10, 20], [0, 0, 10, 19], [30, 0, 40, 20]
 BICYCLE = [0, 10, 20, 30]
 HICO = {
-    "one.jpg": {"dataset": "hico-det", "labels": [
-        label(1, RIDER, BICYCLE), label(2, SAME_RIDER, BICYCLE),  # drawn anew: one rider
-        label(3, OTHER, BICYCLE), label(4, RIDER, OTHER), label(4, RIDER, SAME_RIDER),
-    ]},
+    "one.jpg": {
+        "dataset": "hico-det",
+        "labels": [
+            label(1, RIDER, BICYCLE),
+            label(2, SAME_RIDER, BICYCLE),  # drawn anew: one rider
+            label(3, OTHER, BICYCLE),
+            label(4, RIDER, OTHER),
+            label(4, RIDER, SAME_RIDER),
+        ],
+    },
     "two.jpg": {"dataset": "hico-det", "labels": [label(1, RIDER, BICYCLE), label(1, SAME_RIDER, BICYCLE)]},
     "three.jpg": {"dataset": "hico-det", "labels": []},
 }
 PARALLEL = {
-    "annotation": [{"boxes_h": [RIDER, OTHER], "boxes_o": [BICYCLE, BICYCLE], "hoi": [0, 1]},
-                   {"boxes_h": [], "boxes_o": [], "hoi": []}],
-    "filenames": ["four.jpg", "five.jpg"], "objects": ["bicycle"], "verbs": ["hold", "ride"],
-    "correspondence": [[0, 0, 1], [1, 0, 0]], "size": [[64, 48], [10, 10]],
+    "annotation": [
+        {"boxes_h": [RIDER, OTHER], "boxes_o": [BICYCLE, BICYCLE], "hoi": [0, 1]},
+        {"boxes_h": [], "boxes_o": [], "hoi": []},
+    ],
+    "filenames": ["four.jpg", "five.jpg"],
+    "objects": ["bicycle"],
+    "verbs": ["hold", "ride"],
+    "correspondence": [[0, 0, 1], [1, 0, 0]],
+    "size": [[64, 48], [10, 10]],
 }
 
 
@@ -89,8 +131,10 @@ def test_vrd(tmp_path):
     assert list(kb.graph_names) == ["a.jpg", "empty.jpg", "b.jpg"]
     assert (kb.image_of(0), kb.image_of(3)) == ("a.jpg", "b.jpg")
     assert rows(kb, dataset.splits.test) == {("4", "person"), ("5", "cup")}
-    assert dataset.notes[:2] == ("1 repeated relation(s) passed over",
-                                 "1 relation(s) of an object to itself passed over")
+    assert dataset.notes[:2] == (
+        "1 repeated relation(s) passed over",
+        "1 relation(s) of an object to itself passed over",
+    )
 
 
 def test_visual_genome(tmp_path):
@@ -98,17 +142,27 @@ def test_visual_genome(tmp_path):
     write(tmp_path / "relationships.json", json.dumps(VG))
     dataset = load_dataset(tmp_path)
     kb = dataset.kb.without(sorted(dataset.kb.geometry))
-    assert rows(kb) == {("1", "man"), ("1", "tall"), ("2", "street"), ("1", "on", "2"), ("3", "cup"), ("4", "table"),
-                        ("3", "on a", "4")}
+    assert rows(kb) == {
+        ("1", "man"),
+        ("1", "tall"),
+        ("2", "street"),
+        ("1", "on", "2"),
+        ("3", "cup"),
+        ("4", "table"),
+        ("3", "on a", "4"),
+    }
     assert [kb.image_of(i) for i in range(4)] == ["7", "7", "image_2", "image_2"]
     assert kb.boxes[0].tolist() == [1, 2, 3, 4]
     assert np.isnan(kb.boxes[2:]).all()
     assert set(dataset.notes) >= {
-        "3 name(s) put in lower case with single spaces", "1 repeated relation(s) passed over",
+        "3 name(s) put in lower case with single spaces",
+        "1 repeated relation(s) passed over",
         "1 object(s) with several names, of which the first is the class",
-        "1 relation(s) without a predicate passed over", "1 object(s) without a name passed over",
+        "1 relation(s) without a predicate passed over",
+        "1 object(s) without a name passed over",
         "1 relation(s) of an object without a name passed over",
-        "1 image(s) without image_id, named by their place in the file", "files not read: relationships.json",
+        "1 image(s) without image_id, named by their place in the file",
+        "files not read: relationships.json",
     }
     assert load_dataset(tmp_path / "relationships.json").kb.num_entities == 4
 
@@ -117,11 +171,22 @@ def test_hico_boxes_drawn_anew_are_one_object(tmp_path):
     dataset = load_dataset(hico(tmp_path))
     kb = dataset.kb.without(sorted(dataset.kb.geometry))
     assert rows(kb) == {
-        ("1", "person"), ("2", "bicycle"), ("3", "person"), ("1", "ride", "2"), ("1", "hold", "2"), ("1", "hug", "3"),
-        ("4", "person"), ("5", "bicycle"), ("6", "person"), ("4", "ride", "5"), ("6", "ride", "5"),  # seen at once
+        ("1", "person"),
+        ("2", "bicycle"),
+        ("3", "person"),
+        ("1", "ride", "2"),
+        ("1", "hold", "2"),
+        ("1", "hug", "3"),
+        ("4", "person"),
+        ("5", "bicycle"),
+        ("6", "person"),
+        ("4", "ride", "5"),
+        ("6", "ride", "5"),  # seen at once
     }
-    assert dataset.notes[:2] == ("1 no_interaction pair(s) that give objects but no relation",
-                                 "1 person-person pair(s) whose boxes are one person, passed over")
+    assert dataset.notes[:2] == (
+        "1 no_interaction pair(s) that give objects but no relation",
+        "1 person-person pair(s) whose boxes are one person, passed over",
+    )
     assert kb.boxes[1].tolist() == [0, 10, 20, 20]
     assert kb.graph_sizes[0].tolist() == [64, 48]
 
@@ -173,13 +238,16 @@ def one(relation):
     return {"a.jpg": [relation]}
 
 
-@pytest.mark.parametrize(("annotations", "said"), [
-    (one({"predicate": 9}), "image 'a.jpg': expected a number from 0 to 1 under 'predicate', got 9"),
-    (one({"predicate": 0, "subject": 1}), "expected {'category', 'bbox'} under 'subject', got 1"),
-    (one({"predicate": 0, "subject": {"category": 0, "bbox": [1, 2]}}), "expected four numbers under 'bbox'"),
-    ({"a.jpg": [], "b.jpg": 3}, "image 'b.jpg': expected a list under 'relations', got 3"),
-    (one("near"), "expected {'predicate', 'subject', 'object'}, got 'near'"),
-])
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        (one({"predicate": 9}), "image 'a.jpg': expected a number from 0 to 1 under 'predicate', got 9"),
+        (one({"predicate": 0, "subject": 1}), "expected {'category', 'bbox'} under 'subject', got 1"),
+        (one({"predicate": 0, "subject": {"category": 0, "bbox": [1, 2]}}), "expected four numbers under 'bbox'"),
+        ({"a.jpg": [], "b.jpg": 3}, "image 'b.jpg': expected a list under 'relations', got 3"),
+        (one("near"), "expected {'predicate', 'subject', 'object'}, got 'near'"),
+    ],
+)
 def test_bad_vrd(tmp_path, annotations, said):
     refuses(vrd(tmp_path, annotations), said)
 
@@ -193,31 +261,40 @@ def test_vrd_needs_its_names(tmp_path):
         load_dataset(path)
 
 
-@pytest.mark.parametrize(("image", "said"), [
-    ("[1]", "image 1 of the list: expected"),
-    ('[{"image_id": 1, "objects": {}}]', "image '1': expected a list under 'objects'"),
-    ('[{"image_id": 1, "objects": [{"names": ["a"]}]}]', "expected an object with 'object_id'"),
-    ('[{"image_id": 1, "objects": [{"object_id": 1, "names": "a"}]}]', "expected text under 'name' or a list"),
-    ('[{"image_id": 1, "relationships": [{"predicate": 1}]}]', "expected a relation with text under 'predicate'"),
-    ('[{"image_id": 1, "relationships": [{"predicate": "on", "subject_id": 4, "object_id": 5}]}]', "got subject_id 4"),
-    ('[{"image_id": 1}, {"image_id": 1}]', "expected each image once"),
-    ('[{"image_id": 1}', "expected JSON"),
-])
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        ("[1]", "image 1 of the list: expected"),
+        ('[{"image_id": 1, "objects": {}}]', "image '1': expected a list under 'objects'"),
+        ('[{"image_id": 1, "objects": [{"names": ["a"]}]}]', "expected an object with 'object_id'"),
+        ('[{"image_id": 1, "objects": [{"object_id": 1, "names": "a"}]}]', "expected text under 'name' or a list"),
+        ('[{"image_id": 1, "relationships": [{"predicate": 1}]}]', "expected a relation with text under 'predicate'"),
+        (
+            '[{"image_id": 1, "relationships": [{"predicate": "on", "subject_id": 4, "object_id": 5}]}]',
+            "got subject_id 4",
+        ),
+        ('[{"image_id": 1}, {"image_id": 1}]', "expected each image once"),
+        ('[{"image_id": 1}', "expected JSON"),
+    ],
+)
 def test_bad_visual_genome(tmp_path, image, said):
     refuses(write(tmp_path / "scene_graphs.json", image), said)
 
 
-@pytest.mark.parametrize(("annotations", "said"), [
-    ({"a": {"labels": [label(9, RIDER, OTHER)]}}, "image 'a': expected a label with a hoi_id of hico_hoi_list.txt"),
-    ({"a": {"labels": [label(1, RIDER, [1, 2, 3, "x"])]}}, "expected a number under 'object_bbox', got 'x'"),
-    (PARALLEL | {"filenames": ["four.jpg"]}, "expected as many annotations as filenames and sizes"),
-    (PARALLEL | {"annotation": [{"boxes_h": [], "boxes_o": [RIDER], "hoi": []}]}, "expected as many boxes_h and"),
-    (PARALLEL | {"annotation": [[], []]}, "image 'four.jpg': expected a list under 'boxes_h', got []"),
-    (PARALLEL | {"size": [3, 4]}, "image 'four.jpg': expected [width, height] under 'size', got 3"),
-    ({"a": {"labels": [label([1], RIDER, OTHER)]}}, "expected a label with a hoi_id"),
-    ({"a": {"labels": 4}}, "image 'a': expected a list under 'labels', got 4"),
-    (PARALLEL | {"correspondence": [[0, 5, 1]]}, "expected a number from 0 to 0 under 'correspondence', got 5"),
-])
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({"a": {"labels": [label(9, RIDER, OTHER)]}}, "image 'a': expected a label with a hoi_id of hico_hoi_list.txt"),
+        ({"a": {"labels": [label(1, RIDER, [1, 2, 3, "x"])]}}, "expected a number under 'object_bbox', got 'x'"),
+        (PARALLEL | {"filenames": ["four.jpg"]}, "expected as many annotations as filenames and sizes"),
+        (PARALLEL | {"annotation": [{"boxes_h": [], "boxes_o": [RIDER], "hoi": []}]}, "expected as many boxes_h and"),
+        (PARALLEL | {"annotation": [[], []]}, "image 'four.jpg': expected a list under 'boxes_h', got []"),
+        (PARALLEL | {"size": [3, 4]}, "image 'four.jpg': expected [width, height] under 'size', got 3"),
+        ({"a": {"labels": [label([1], RIDER, OTHER)]}}, "expected a label with a hoi_id"),
+        ({"a": {"labels": 4}}, "image 'a': expected a list under 'labels', got 4"),
+        (PARALLEL | {"correspondence": [[0, 5, 1]]}, "expected a number from 0 to 0 under 'correspondence', got 5"),
+    ],
+)
 def test_bad_hico(tmp_path, annotations, said):
     refuses(hico(tmp_path, annotations), said)
 

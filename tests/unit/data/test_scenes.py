@@ -117,7 +117,7 @@ def test_with_another_class_in_its_body_a_rule_does_not_hold(small, evaluator):
     swapped = []
     for number, rule in enumerate(by_shape(small, "step", 5) + by_shape(small, "back", 5)):
         move = next(step for step in rule.body.steps if not step.is_filter)
-        end = next(c for c in classes[number % 5:] if c.predicate not in {*rule.predicates, rule.target})
+        end = next(c for c in classes[number % 5 :] if c.predicate not in {*rule.predicates, rule.target})
         swapped.append(replace(rule, body=Statement(rule.body.start, (move, end))))
     support, body = pooled(evaluator, swapped)
     assert body > 200
@@ -136,8 +136,12 @@ def test_half_a_conjunction_is_not_enough(small, evaluator):
 def test_without_its_attribute_a_rule_holds_half_the_time(small, evaluator):
     rules = by_shape(small, "attribute", 8)
     attributes = {p for p in small.kb.predicates if p.arity == 1} - set(small.targets)
-    bare = [replace(rule, body=Statement(rule.body.start, tuple(s for s in rule.body.steps if s.predicate not in
-                                                              attributes))) for rule in rules]
+    bare = [
+        replace(
+            rule, body=Statement(rule.body.start, tuple(s for s in rule.body.steps if s.predicate not in attributes))
+        )
+        for rule in rules
+    ]
     support, body = pooled(evaluator, rules)
     assert support / body > 0.85
     support, body = pooled(evaluator, bare)
@@ -218,11 +222,14 @@ def test_real_names_where_they_are_found(tmp_path, monkeypatch):
     assert names.origin == real_names(folder).origin
 
 
-@pytest.mark.parametrize(("file", "text", "message"), [
-    ("obj_freq.txt", "total obj 1\ncar many\n", "line 2: expected a name and a count, got 'car many'"),
-    ("obj_freq.txt", "total obj 1\ncar 3\n", "expected at least 150 names, got 1"),
-    ("rel_merge.txt", "near,by\n", "expected `name: one,two`, got 'near,by'"),
-])
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("obj_freq.txt", "total obj 1\ncar many\n", "line 2: expected a name and a count, got 'car many'"),
+        ("obj_freq.txt", "total obj 1\ncar 3\n", "expected at least 150 names, got 1"),
+        ("rel_merge.txt", "near,by\n", "expected `name: one,two`, got 'near,by'"),
+    ],
+)
 def test_a_bad_vocabulary_is_named(tmp_path, file, text, message):
     folder = vocabulary(tmp_path / "vocab")
     (folder / file).write_text(text)

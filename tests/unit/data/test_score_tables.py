@@ -20,8 +20,9 @@ def small_kb() -> KnowledgeBase:
 
 def test_scores_are_divided_by_their_sum_and_the_larger_of_two_rows_counts() -> None:
     kb = small_kb()
-    scores = target_scores({"entity": ["b", "a", "a", "a"], "class": ["blue", "red", "blue", "blue"],
-                            "score": [0.5, 0.2, 0.3, 0.6]}, kb)
+    scores = target_scores(
+        {"entity": ["b", "a", "a", "a"], "class": ["blue", "red", "blue", "blue"], "score": [0.5, 0.2, 0.3, 0.6]}, kb
+    )
     assert kb.entities.names(scores.entities) == ["a", "b"]
     assert [kb.predicates[c].name for c in scores.classes] == ["blue", "red"]
     assert np.allclose(scores.dense(), [[0.75, 0.25], [1.0, 0.0]])
@@ -58,19 +59,32 @@ def test_every_format_says_the_same(tmp_path: Path) -> None:
         assert np.array_equal(found.dense(), wanted.dense()), file.name
 
 
-@pytest.mark.parametrize(("columns", "complaint"), [
-    ({"entity": ["a", "x", "y"], "class": ["red"] * 3, "score": [1.0] * 3},
-     "expected entities that the data has, such as 'a', got 2 unknown ones of 3, 'x' among them"),
-    ({"entity": ["a", "b"], "class": ["red", "pink"], "score": [1.0] * 2},
-     "expected classes that the data has, such as 'blue', got 1 unknown ones of 2, 'pink' among them"),
-    ({"entity": ["a"], "class": ["near"], "score": [1.0]}, "got 1 unknown ones of 1, 'near' among them"),
-    ({"entity": ["a", "b"], "class": ["red"] * 2, "score": [0.5, 1.5]}, r"row 2: expected a score in \[0, 1\], got 1"),
-    ({"entity": ["a"], "class": ["red"], "score": [None]}, r"row 1: expected a score in \[0, 1\], got nan"),
-    ({"entity": ["a", "b"], "class": ["red"] * 2, "score": [0.0, 1.0]}, "got none for 1, 'a' among them"),
-    ({"entity": ["a", None], "class": ["red"] * 2, "score": [1.0, 1.0]}, "row 2: expected a name in the column entity"),
-    ({"entity": ["a"], "class": ["red"]}, "expected a table of entity, class, score, got the columns"),
-    ({"entity": [], "class": [], "score": []}, "got no rows"),
-])
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        (
+            {"entity": ["a", "x", "y"], "class": ["red"] * 3, "score": [1.0] * 3},
+            "expected entities that the data has, such as 'a', got 2 unknown ones of 3, 'x' among them",
+        ),
+        (
+            {"entity": ["a", "b"], "class": ["red", "pink"], "score": [1.0] * 2},
+            "expected classes that the data has, such as 'blue', got 1 unknown ones of 2, 'pink' among them",
+        ),
+        ({"entity": ["a"], "class": ["near"], "score": [1.0]}, "got 1 unknown ones of 1, 'near' among them"),
+        (
+            {"entity": ["a", "b"], "class": ["red"] * 2, "score": [0.5, 1.5]},
+            r"row 2: expected a score in \[0, 1\], got 1",
+        ),
+        ({"entity": ["a"], "class": ["red"], "score": [None]}, r"row 1: expected a score in \[0, 1\], got nan"),
+        ({"entity": ["a", "b"], "class": ["red"] * 2, "score": [0.0, 1.0]}, "got none for 1, 'a' among them"),
+        (
+            {"entity": ["a", None], "class": ["red"] * 2, "score": [1.0, 1.0]},
+            "row 2: expected a name in the column entity",
+        ),
+        ({"entity": ["a"], "class": ["red"]}, "expected a table of entity, class, score, got the columns"),
+        ({"entity": [], "class": [], "score": []}, "got no rows"),
+    ],
+)
 def test_what_is_no_score_is_refused(columns: dict[str, list[Any]], complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         target_scores(columns, small_kb())

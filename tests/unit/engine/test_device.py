@@ -23,8 +23,10 @@ from nlil.progress import Stop
 from nlil.rules import RuleSet
 
 
-@pytest.mark.parametrize(("asked", "is_there", "found"), [
-    ("auto", True, "cuda"), ("auto", False, "cpu"), ("cuda", True, "cuda"), ("cpu", True, "cpu")])
+@pytest.mark.parametrize(
+    ("asked", "is_there", "found"),
+    [("auto", True, "cuda"), ("auto", False, "cpu"), ("cuda", True, "cuda"), ("cpu", True, "cpu")],
+)
 def test_what_is_asked_for_and_there(asked: str, is_there: bool, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_has_gpu", lambda: is_there)
     assert resolve_device(asked) == found
@@ -48,22 +50,29 @@ def test_a_build_without_gpus_is_not_imported(monkeypatch: pytest.MonkeyPatch) -
 def test_a_small_base_is_counted_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nlil.learning.learner.resolve_device", lambda name: "cuda")
     kb = KnowledgeBase.from_facts([("a", "p", "b")])
-    used = {name: Learner(LearnerConfig(device=name))._count_options(kb, Stop(), False).device
-            for name in ("auto", "cuda")}
+    used = {
+        name: Learner(LearnerConfig(device=name))._count_options(kb, Stop(), False).device for name in ("auto", "cuda")
+    }
     assert used == {"auto": "cpu", "cuda": "cuda"}
     monkeypatch.setattr("nlil.learning.learner.MOST_PATHS", 0.0)
     assert Learner(LearnerConfig(device="auto"))._count_options(kb, Stop(), False).device == "cuda"
 
 
 @pytest.mark.parametrize(("num_long", "is_used"), [(MOST_WALKED, True), (MOST_WALKED + 1, False)])
-def test_where_the_cpu_must_walk_most_it_ranks_all(num_long: int, is_used: bool, monkeypatch: pytest.MonkeyPatch
-                                                   ) -> None:
+def test_where_the_cpu_must_walk_most_it_ranks_all(
+    num_long: int, is_used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ranking, "resolve_device", lambda name: "cuda")
     kb = KnowledgeBase.from_facts([("a", name, "b") for name in "pqrs"])
     moves = [Step(Predicate(name, 2), back) for name in "pqrs" for back in (False, True)]
     bodies = [(one, two, moves[0]) for one in moves for two in moves][:num_long] + [(one, one) for one in moves]
-    rules = RuleSet.of(kb, [ScoredRule(Rule(Head.of(Predicate("p", 2)), Statement(X, body, Y), True),
-                                       RuleStats(1, 2, 3, 2), 0.5) for body in bodies])
+    rules = RuleSet.of(
+        kb,
+        [
+            ScoredRule(Rule(Head.of(Predicate("p", 2)), Statement(X, body, Y), True), RuleStats(1, 2, 3, 2), 0.5)
+            for body in bodies
+        ],
+    )
     facts = kb.facts[np.flatnonzero(kb.facts.predicate == kb.predicate_id(Predicate("p", 2)))]
     assert Ranker(rules, kb, device="auto")._uses_device(facts) is is_used
     assert not Ranker(rules, kb, device="cpu")._uses_device(facts)

@@ -18,7 +18,10 @@ def test_a_grounding_reads_like_the_rule():
     (grounding,) = ask(groundings, kbs.family(), rule, "tom", "max")
     assert grounding.bindings == (("X", "tom"), ("Y", "max"), ("Z1", "ann"), ("Z2", "bea"))
     assert [fact_text(f) for f in grounding.facts] == [
-        "male(tom)", "mother(ann, tom)", "mother(ann, bea)", "mother(bea, max)"
+        "male(tom)",
+        "mother(ann, tom)",
+        "mother(ann, bea)",
+        "mother(bea, max)",
     ]
     assert grounding.weight == 1.0
     assert grounding.absent == ()
@@ -45,7 +48,9 @@ def test_a_conjunction_combines_and_a_disjunction_lists():
     either = "p(X) :- mother(X, Z1) ; married(X, Z2) ; father(X, Z3)."
     found = ask(groundings, kb, either, "ann")
     assert [dict(g.bindings) for g in found] == [
-        {"X": "ann", "Z1": "bea"}, {"X": "ann", "Z1": "tom"}, {"X": "ann", "Z2": "sam"}
+        {"X": "ann", "Z1": "bea"},
+        {"X": "ann", "Z1": "tom"},
+        {"X": "ann", "Z2": "sam"},
     ]
     assert ask(count_groundings, kb, either, "ann") == 3
 

@@ -60,8 +60,16 @@ def test_confidence_is_the_best_of_rule_times_weakest_fact():
     assert derive(kb, chain)[0] == {"t(a, c)": 0.25}
     # A better derivation that needs one round more replaces the first and what was built on it.
     better = [(1.0, "q(X, Y) :- s(X, Y)."), (1.0, "t(X, Y) :- q(X, Y)."), (0.5, "u(X) :- t(X, Z1).")]
-    kb = kb.from_facts([("a", "r", "b", 0.5), ("b", "r", "c"), ("a", "s", "c", 0.875), ("z", "t", "z", 0.25),
-                        ("z", "q", "z", 0.25), ("z", "u")])
+    kb = kb.from_facts(
+        [
+            ("a", "r", "b", 0.5),
+            ("b", "r", "c"),
+            ("a", "s", "c", 0.875),
+            ("z", "t", "z", 0.25),
+            ("z", "q", "z", 0.25),
+            ("z", "u"),
+        ]
+    )
     found, derived = derive(kb, chain, *better)
     assert found == {"t(a, c)": 0.875, "q(a, c)": 0.875, "u(a)": 0.4375}
     assert derived.rounds == 3
@@ -112,13 +120,16 @@ FACTS = [("a", "p", "b"), ("b", "p", "c"), ("c", "r", "a"), ("z", "q", "z"), ("z
 PROGRAM = ((1.0, "q(X, Y) :- p(X, Y)."), (1.0, "q(X, Y) :- q(X, Z1), q(Z1, Y)."), (1.0, "t(X, Y) :- q(X, Y)."))
 
 
-@pytest.mark.parametrize(("exclusion", "gone"), [
-    (Exclusion(Q, Step(R, inverse=True), 1.0), {"q(a, c)", "t(a, c)"}),  # t would have followed from q
-    (Exclusion(T, Step(R, inverse=True), 1.0), {"t(a, c)"}),
-    (Exclusion(Q, Step(R), 1.0), set()),
-    (Exclusion(T, Step(P), 1.0), {"t(a, b)", "t(b, c)"}),
-    (Exclusion(T, Step(Q), 1.0), set()),  # q is derived, and derived facts exclude nothing
-])
+@pytest.mark.parametrize(
+    ("exclusion", "gone"),
+    [
+        (Exclusion(Q, Step(R, inverse=True), 1.0), {"q(a, c)", "t(a, c)"}),  # t would have followed from q
+        (Exclusion(T, Step(R, inverse=True), 1.0), {"t(a, c)"}),
+        (Exclusion(Q, Step(R), 1.0), set()),
+        (Exclusion(T, Step(P), 1.0), {"t(a, b)", "t(b, c)"}),
+        (Exclusion(T, Step(Q), 1.0), set()),  # q is derived, and derived facts exclude nothing
+    ],
+)
 def test_what_an_exclusion_rules_out_is_not_derived(exclusion, gone):
     kb = KnowledgeBase.from_facts(FACTS)
     everything, plain = derive(kb, *PROGRAM)
@@ -130,8 +141,9 @@ def test_what_an_exclusion_rules_out_is_not_derived(exclusion, gone):
 
 
 def test_facts_that_do_not_count_and_facts_of_the_base():
-    kb = KnowledgeBase.from_facts([("a", "p", "b", 0.4), ("b", "p", "a", 0.5), ("b", "q", "a"), ("c", "q", "c"),
-                                   ("c", "r", "d"), ("d", "r", "c")])
+    kb = KnowledgeBase.from_facts(
+        [("a", "p", "b", 0.4), ("b", "p", "a", 0.5), ("b", "q", "a"), ("c", "q", "c"), ("c", "r", "d"), ("d", "r", "c")]
+    )
     rules = ((1.0, "q(X, Y) :- r(X, Y)."), (1.0, "q(X, Y) :- p(X, Y)."))
     found, derived = derive(kb, *rules, exclusions=(Exclusion(Q, Step(P), 1.0), Exclusion(Q, Step(R), 1.0)))
     # p(a, b) of weight .4 excludes nothing, and q(b, a) stays in the base although p(b, a) is there.

@@ -87,8 +87,12 @@ def test_after_stop_only_what_was_begun_comes_back() -> None:
 
 def test_progress_reaches_the_number_of_tasks() -> None:
     told = []
-    Pool(lambda: None, 3).map(lambda _, task: time.sleep(0.005) or task, range(40), "stage",
-                              lambda stage, done, total, note="": told.append((stage, done, total)))
+    Pool(lambda: None, 3).map(
+        lambda _, task: time.sleep(0.005) or task,
+        range(40),
+        "stage",
+        lambda stage, done, total, note="": told.append((stage, done, total)),
+    )
     assert told[-1] == ("stage", 40, 40)
     assert told == sorted(set(told))
 

@@ -14,8 +14,9 @@ def ends(facts: list[tuple[str, str, str]], start: str, *steps: str) -> set[str]
     codes = np.array([2 * kb.predicate_id(kb.predicate(step)) for step in steps], np.int64)
     nothing = np.zeros(kb.num_predicates + 1, bool)
     space = walk_space(kb.num_entities, len(steps))
-    found = reach(edge_index(kb), space, codes, len(codes), nothing, kb.entities.id(start), True, -1, -1, nothing,
-                  NO_LIMIT)
+    found = reach(
+        edge_index(kb), space, codes, len(codes), nothing, kb.entities.id(start), True, -1, -1, nothing, NO_LIMIT
+    )
     return set(kb.entities.names(space.ends[:found]))
 
 

@@ -105,8 +105,14 @@ def test_an_arity_without_a_map_keeps_its_scores() -> None:
     said = cross_fitted(found, fitted)
     assert np.array_equal(said[:30], found.score[:30])
     assert (said[30:] != found.score[30:]).all()
-    assert len(cross_fitted(replace(found, **{n: getattr(found, n)[:0] for n in ("score", "is_true", "arity", "fact")}),
-                            fitted)) == 0
+    assert (
+        len(
+            cross_fitted(
+                replace(found, **{n: getattr(found, n)[:0] for n in ("score", "is_true", "arity", "fact")}), fitted
+            )
+        )
+        == 0
+    )
 
 
 def test_as_json_and_back() -> None:
@@ -124,16 +130,27 @@ def test_best_reached_keeps_the_first_of_equals() -> None:
     assert best_reached(evidence, 10).tolist() == [1, 2, 3, 4]
 
 
-NAMED = [("a", "q", "b"), ("a", "q", "c"), ("a", "q", "d"), ("a", "q", "e"), ("z", "q", "y"), ("a", "p", "b"),
-         ("m", "r"), ("n", "r"), ("o", "r")]
+NAMED = [
+    ("a", "q", "b"),
+    ("a", "q", "c"),
+    ("a", "q", "d"),
+    ("a", "q", "e"),
+    ("z", "q", "y"),
+    ("a", "p", "b"),
+    ("m", "r"),
+    ("n", "r"),
+    ("o", "r"),
+]
 
 
 def base() -> tuple[KnowledgeBase, RuleSet]:
     # f has no q: no rule reaches it. m, n, o have r, which speaks for s; p and s are the targets.
     kb = KnowledgeBase.from_facts([*NAMED, ("f", "s"), ("m", "s")])
     stats = RuleStats(1, 2, 1, 1)
-    scored = [ScoredRule(parse_rule(text), stats, weight)
-              for text, weight in (("p(X, Y) :- q(X, Y).", 0.5), ("s(X) :- r(X).", 0.25))]
+    scored = [
+        ScoredRule(parse_rule(text), stats, weight)
+        for text, weight in (("p(X, Y) :- q(X, Y).", 0.5), ("s(X) :- r(X).", 0.25))
+    ]
     return kb, RuleSet.of(kb, scored)
 
 
@@ -165,8 +182,10 @@ def test_which_candidates_count() -> None:
 def test_a_test_fact_is_never_a_label_of_validation() -> None:
     kb, rules = base()
     valid, test = facts(kb, ("p", "a", "c")), facts(kb, ("p", "a", "d"), ("p", "z", "y"))
-    true = {split: scored_candidates(rules, kb, Splits(kb.facts, valid, test), split).is_true.sum()
-            for split in ("valid", "test")}
+    true = {
+        split: scored_candidates(rules, kb, Splits(kb.facts, valid, test), split).is_true.sum()
+        for split in ("valid", "test")
+    }
     assert true == {"valid": 2, "test": 4}
 
 

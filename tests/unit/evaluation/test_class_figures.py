@@ -14,27 +14,50 @@ from nlil.evaluation.protocol import class_figures, has_relation
 
 def scene() -> KnowledgeBase:
     """a rides b; c is above d, which boxes say; e has nothing."""
-    kb = KnowledgeBase.from_facts([("a", "man"), ("b", "horse"), ("c", "sky"), ("d", "sky"), ("e", "dog"),
-                                   ("a", "rides", "b"), ("c", "above", "d")])
+    kb = KnowledgeBase.from_facts(
+        [
+            ("a", "man"),
+            ("b", "horse"),
+            ("c", "sky"),
+            ("d", "sky"),
+            ("e", "dog"),
+            ("a", "rides", "b"),
+            ("c", "above", "d"),
+        ]
+    )
     classes = frozenset(i for i, p in enumerate(kb.predicates) if p.arity == 1)
     return replace(kb, classes=classes, geometry=frozenset({kb.predicate_id(kb.predicate("above"))}))
 
 
 def test_what_boxes_say_is_no_relation() -> None:
     kb = scene()
-    assert dict(zip(kb.entities, has_relation(kb).tolist())) == {"a": True, "b": True, "c": False, "d": False,
-                                                                 "e": False}
+    assert dict(zip(kb.entities, has_relation(kb).tolist())) == {
+        "a": True,
+        "b": True,
+        "c": False,
+        "d": False,
+        "e": False,
+    }
     assert has_relation(replace(kb, geometry=frozenset())).sum() == 4
 
 
 def test_figures_of_objects_with_and_without_relations() -> None:
     kb = scene()
     facts = kb.unary
-    rank = np.array([{"a": 1.0, "b": 6.0, "c": 1.0, "d": 5.0, "e": 9.0}[kb.entities.name(int(e))]
-                     for e in facts.subject])
+    rank = np.array(
+        [{"a": 1.0, "b": 6.0, "c": 1.0, "d": 5.0, "e": 9.0}[kb.entities.name(int(e))] for e in facts.subject]
+    )
     values, per_predicate, count = class_figures(rank, facts, kb)
-    assert values == pytest.approx({"r@1": 2 / 5, "r@5": 3 / 5, "r@1_related": 1 / 2, "r@5_related": 1 / 2,
-                                    "r@1_unrelated": 1 / 3, "r@5_unrelated": 2 / 3})
+    assert values == pytest.approx(
+        {
+            "r@1": 2 / 5,
+            "r@5": 3 / 5,
+            "r@1_related": 1 / 2,
+            "r@5_related": 1 / 2,
+            "r@1_unrelated": 1 / 3,
+            "r@5_unrelated": 2 / 3,
+        }
+    )
     assert per_predicate["sky/1"] == {"r@1": 0.5, "r@5": 1.0, "num_queries": 2}
     assert count == 5
     mine = kb.unary[kb.unary.subject == kb.entities.id("a")]

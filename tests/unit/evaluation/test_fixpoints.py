@@ -129,8 +129,9 @@ def test_exclusions_hold_in_a_fixpoint_too() -> None:
     """Nobody is q of e, and of d and c this can be known."""
     q, p, never = (Predicate(name, 2) for name in ("q", "p", "n"))
     kb = KnowledgeBase.from_facts(["apb", "bpc", "cpd", "aqb", "bqc", "cqd", "aqc", "bqd", "aqd", "dpe", "dne", "cne"])
-    plain = replace(rule_set(kb, *CLOSURE), weight=None, support=np.full(2, 99, np.int32),
-                    body_size=np.full(2, 100, np.int32))
+    plain = replace(
+        rule_set(kb, *CLOSURE), weight=None, support=np.full(2, 99, np.int32), body_size=np.full(2, 100, np.int32)
+    )
     wrong = figures(evaluate(plain, kb, kb.facts), *KEYS)
     assert wrong == pytest.approx((6 / 10, 1, 0.75))  # d, c, b and a are all said to be q of e
     excluding = replace(plain, exclusions=(Exclusion(q, Step(never), 2.0),))

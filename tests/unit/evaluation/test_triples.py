@@ -19,8 +19,11 @@ def base(weights: tuple[float, float]) -> tuple[KnowledgeBase, RuleSet]:
     named: list[tuple[str, ...]] = [("x0", "p", "y7"), ("x7", "t")]
     named += [(f"x{i}", "strong" if i < 4 else "weak", f"y{i}") for i in range(8)]
     kb = KnowledgeBase.from_facts(named)
-    texts = (("p(X, Y) :- strong(X, Y).", weights[0]), ("p(X, Y) :- weak(X, Y).", weights[1]),
-             ("t(X) :- strong(X, Z1).", 0.5))
+    texts = (
+        ("p(X, Y) :- strong(X, Y).", weights[0]),
+        ("p(X, Y) :- weak(X, Y).", weights[1]),
+        ("t(X) :- strong(X, Z1).", 0.5),
+    )
     return kb, RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(1, 2, 1, 1), w) for text, w in texts])
 
 
@@ -42,12 +45,15 @@ def test_area_by_hand() -> None:
     assert area_under_roc(np.zeros(6), np.arange(6) < 2) == 0.5
 
 
-@pytest.mark.parametrize(("score", "is_true", "cut"), [
-    ([0.2, 0.8], [False, True], 0.5),
-    ([0.2, 0.8], [True, True], -0.8),
-    ([0.2, 0.8], [False, False], 1.8),
-    ([0.1, 0.3, 0.5, 0.5, 0.5], [False, True, True, True, False], 0.2),
-])
+@pytest.mark.parametrize(
+    ("score", "is_true", "cut"),
+    [
+        ([0.2, 0.8], [False, True], 0.5),
+        ([0.2, 0.8], [True, True], -0.8),
+        ([0.2, 0.8], [False, False], 1.8),
+        ([0.1, 0.3, 0.5, 0.5, 0.5], [False, True, True, True, False], 0.2),
+    ],
+)
 def test_best_cut(score: list[float], is_true: list[bool], cut: float) -> None:
     assert best_cut(np.array(score), np.array(is_true)) == pytest.approx(cut)
 

@@ -101,8 +101,7 @@ def test_gathering_leaves_no_trace() -> None:
     assert all(np.array_equal(getattr(once, n), getattr(again, n)) for n in vars(once))
     part = once.part(once.fact < 20)
     assert len(part.fact) == 40
-    assert part.mrr(np.array(EVEN)) == pytest.approx(
-        gather(ranker, valid[:20], kb.facts + valid).mrr(np.array(EVEN)))
+    assert part.mrr(np.array(EVEN)) == pytest.approx(gather(ranker, valid[:20], kb.facts + valid).mrr(np.array(EVEN)))
 
 
 @pytest.mark.parametrize("early", [True, False])
@@ -197,8 +196,9 @@ def test_few_facts_weigh_nothing() -> None:
     assert fit[1].weighing
     # Facts that no rule is about, and unary ones, do not count.
     other = Facts(np.full(50, kb.predicate_id(kb.predicate("one")), np.int32), valid.subject[:50], valid.object[:50])
-    unary = Facts(np.full(50, kb.predicate_id(kb.predicate("u")), np.int32), valid.subject[:50],
-                  np.full(50, -1, np.int32))
+    unary = Facts(
+        np.full(50, kb.predicate_id(kb.predicate("u")), np.int32), valid.subject[:50], np.full(50, -1, np.int32)
+    )
     assert fitted(rules, kb, valid[: LEAST_FACTS - 1] + other + unary, kb.facts, seed=0) is rules.aggregation
 
 
@@ -235,8 +235,13 @@ def test_where_every_kind_misleads_some_rules_still_count() -> None:
 
 
 def test_an_empty_sample_has_no_rank() -> None:
-    none = Sample(np.zeros((0, 1, len(KINDS) - 1, 3), np.float32), np.zeros((0, 1)), np.zeros((0, 1), bool),
-                  np.zeros(0, np.int64), np.zeros(0, np.int64))
+    none = Sample(
+        np.zeros((0, 1, len(KINDS) - 1, 3), np.float32),
+        np.zeros((0, 1)),
+        np.zeros((0, 1), bool),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+    )
     assert none.mrr(np.array(EVEN)) == 0.0
 
 
@@ -247,20 +252,23 @@ def test_a_weighing_is_kept_as_tuples_of_numbers() -> None:
     assert all(type(number) is float for pair in aggregation.weighing for number in pair)
 
 
-@pytest.mark.parametrize(("kind", "top", "weighing"), [
-    ("max", 5, EVEN),
-    ("noisy-or", 0, EVEN),
-    ("noisy-or", 5, EVEN[1:]),
-    ("noisy-or", 5, (*EVEN, (1.0, 1.0))),
-    ("noisy-or", 5, ((1.1, 1.0), *EVEN[1:])),
-    ("noisy-or", 5, ((-0.1, 1.0), *EVEN[1:])),
-    ("noisy-or", 5, ((1.0, 1.1), *EVEN[1:])),
-    ("noisy-or", 5, ((float("nan"), 1.0), *EVEN[1:])),
-    ("noisy-or", 5, ((1.0,), *EVEN[1:])),
-    ("noisy-or", 5, (("much", 1.0), *EVEN[1:])),
-    ("noisy-or", 5, (1.0,) * len(KINDS)),
-    ("noisy-or", 5, 1.0),
-])
+@pytest.mark.parametrize(
+    ("kind", "top", "weighing"),
+    [
+        ("max", 5, EVEN),
+        ("noisy-or", 0, EVEN),
+        ("noisy-or", 5, EVEN[1:]),
+        ("noisy-or", 5, (*EVEN, (1.0, 1.0))),
+        ("noisy-or", 5, ((1.1, 1.0), *EVEN[1:])),
+        ("noisy-or", 5, ((-0.1, 1.0), *EVEN[1:])),
+        ("noisy-or", 5, ((1.0, 1.1), *EVEN[1:])),
+        ("noisy-or", 5, ((float("nan"), 1.0), *EVEN[1:])),
+        ("noisy-or", 5, ((1.0,), *EVEN[1:])),
+        ("noisy-or", 5, (("much", 1.0), *EVEN[1:])),
+        ("noisy-or", 5, (1.0,) * len(KINDS)),
+        ("noisy-or", 5, 1.0),
+    ],
+)
 def test_a_wrong_weighing_is_refused_in_one_sentence(kind: str, top: int, weighing: object) -> None:
     with pytest.raises(ConfigError, match=r"weighing: expected .* got ") as caught:
         Aggregation(kind, top, weighing)  # type: ignore[arg-type]

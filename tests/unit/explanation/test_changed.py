@@ -12,8 +12,13 @@ from nlil.logic.query import parse_fact
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.rules import RuleSet
 
-RULES = ("aunt(X, Y) :- mother(X, Z1), mother(Z1, Y).", "aunt(X, Y) :- mother(X, Y), \\+ (father(X, Y)).",
-         "aunt(X, Y) :- married(X, Y).", "female(X) :- mother(Z1, X).", "female(X) :- \\+ (male(X)).")
+RULES = (
+    "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y).",
+    "aunt(X, Y) :- mother(X, Y), \\+ (father(X, Y)).",
+    "aunt(X, Y) :- married(X, Y).",
+    "female(X) :- mother(Z1, X).",
+    "female(X) :- \\+ (male(X)).",
+)
 QUESTIONS = ("aunt(bea, dora)", "aunt(bea, cleo)", "aunt(cleo, dora)", "female(cleo)", "female(max)")
 
 
@@ -21,8 +26,10 @@ QUESTIONS = ("aunt(bea, dora)", "aunt(bea, cleo)", "aunt(cleo, dora)", "female(c
 @pytest.mark.parametrize("first", QUESTIONS)
 def test_another_question_after_a_change(first: str, added: str) -> None:
     kb = kbs.family()
-    rules = RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(i + 2, 2 * i + 4, 20), 0.1 + 0.1 * i) for i, text
-                            in enumerate(RULES)])
+    rules = RuleSet.of(
+        kb,
+        [ScoredRule(parse_rule(text), RuleStats(i + 2, 2 * i + 4, 20), 0.1 + 0.1 * i) for i, text in enumerate(RULES)],
+    )
     explainer, fact = Explainer(rules, kb), parse_fact(added)
     explainer.score(parse_fact(first))
     after, fresh = explainer.changed(add=[fact]), Explainer(rules, changed(kb, add=[fact]))

@@ -22,8 +22,12 @@ def countries(*facts: tuple[str, ...]) -> KnowledgeBase:
     """Ten countries: each one's capital lies in it and is its seat, but c0 is said to have the capital of c1."""
     rows = []
     for i in range(10):
-        rows += [(f"c{i}", "capital", f"t{1 if i == 0 else i}"), (f"t{i}", "lies_in", f"c{i}"),
-                 (f"c{i}", "seat", f"t{i}"), (f"v{i}", "lies_in", f"c{i}")]
+        rows += [
+            (f"c{i}", "capital", f"t{1 if i == 0 else i}"),
+            (f"t{i}", "lies_in", f"c{i}"),
+            (f"c{i}", "seat", f"t{i}"),
+            (f"v{i}", "lies_in", f"c{i}"),
+        ]
     return KnowledgeBase.from_facts([*rows, *facts])
 
 

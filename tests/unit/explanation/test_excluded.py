@@ -23,11 +23,14 @@ def explained(kb: KnowledgeBase, fact: str, *exclusions: Exclusion) -> Explanati
     return explain(replace(RuleSet.of(kb, scored), exclusions=exclusions), kb, fact)
 
 
-@pytest.mark.parametrize(("fact", "step", "by"), [
-    ("aunt(bea, cleo)", Step(MOTHER), "mother(bea, cleo)"),
-    ("aunt(cleo, bea)", Step(MOTHER, inverse=True), "mother(bea, cleo)"),
-    ("aunt(dora, bea)", Step(AUNT, inverse=True), "aunt(bea, dora)"),
-])
+@pytest.mark.parametrize(
+    ("fact", "step", "by"),
+    [
+        ("aunt(bea, cleo)", Step(MOTHER), "mother(bea, cleo)"),
+        ("aunt(cleo, bea)", Step(MOTHER, inverse=True), "mother(bea, cleo)"),
+        ("aunt(dora, bea)", Step(AUNT, inverse=True), "aunt(bea, dora)"),
+    ],
+)
 def test_the_fact_that_excludes_is_named(fact: str, step: Step, by: str) -> None:
     kb = kbs.family()
     assert explained(kb, fact).score > 0
@@ -43,7 +46,8 @@ def test_the_fact_that_excludes_is_named(fact: str, step: Step, by: str) -> None
 
 
 def test_a_fact_does_not_exclude_itself() -> None:
-    kb = KnowledgeBase.from_facts([*[tuple(line.split()) for line in kbs.FAMILY.split("\n") if line],
-                                   ("ann", "aunt", "ann")])
+    kb = KnowledgeBase.from_facts(
+        [*[tuple(line.split()) for line in kbs.FAMILY.split("\n") if line], ("ann", "aunt", "ann")]
+    )
     exclusion = Exclusion(AUNT, Step(AUNT, inverse=True), 2.0, 2)
     assert explained(kb, "aunt(ann, ann)", exclusion).excluded is None

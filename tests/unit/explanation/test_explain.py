@@ -22,8 +22,10 @@ from nlil.logic.text import fact_text
 from nlil.rules import RuleSet
 from nlil.rules.ruleset import Aggregation
 
-BROTHER = "uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y), Z1 \\= X, Z2 \\= X, Y \\= X, Z2 \\= Z1, " \
-          "Y \\= Z1, Y \\= Z2."
+BROTHER = (
+    "uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y), Z1 \\= X, Z2 \\= X, Y \\= X, Z2 \\= Z1, "
+    "Y \\= Z1, Y \\= Z2."
+)
 TO_MAX = "uncle(X, max) :- father(X, dora)."
 SPOUSE = "uncle(X, Y) :- married(X, Z1), mother(Z1, Y)."
 PRIOR = "uncle(X, max) :- true."
@@ -52,7 +54,9 @@ def test_the_rules_that_fire_share_the_score():
     assert first + second + prior == pytest.approx(got.score)
     assert (got.num_fired, got.num_counted, got.other_share) == (3, 3, 0.0)
     assert [fact_text(f) for f in got.supports[0].groundings[0].facts] == [
-        "mother(ann, tom)", "mother(ann, bea)", "mother(bea, max)"
+        "mother(ann, tom)",
+        "mother(ann, bea)",
+        "mother(bea, max)",
     ]
     assert got.supports[2].groundings[0].facts == ()
 
@@ -141,8 +145,14 @@ def test_the_fact_itself_is_hidden():
 def test_another_fact_can_be_hidden_instead():
     """A rival of uncle(tom, cleo) must not be supported by uncle(tom, cleo)."""
     kb = kbs.family()
-    rules = rule_set(kb, {"uncle(X, Y) :- uncle(X, cleo), female(Y).": 0.9, "uncle(X, dora) :- uncle(X, cleo).": 0.9,
-                          "uncle(X, Y) :- uncle(X, Z1), aunt(Z2, Y).": 0.5})
+    rules = rule_set(
+        kb,
+        {
+            "uncle(X, Y) :- uncle(X, cleo), female(Y).": 0.9,
+            "uncle(X, dora) :- uncle(X, cleo).": 0.9,
+            "uncle(X, Y) :- uncle(X, Z1), aunt(Z2, Y).": 0.5,
+        },
+    )
     target = kb.predicate_id(Predicate("uncle", 2))
     tom, dora, cleo = (kb.entities.id(name) for name in ("tom", "dora", "cleo"))
     firing = Firing(rules, kb)
@@ -152,8 +162,15 @@ def test_another_fact_can_be_hidden_instead():
 
 def test_classes_of_an_object_are_hidden_together():
     kb = kbs.street()
-    rules = rule_set(kb, {"person(X) :- wearing(X, Z1), shirt(Z1).": 0.7, "person(X) :- person(X).": 0.9,
-                          "car(X) :- \\+ person(X).": 0.9, "person(X) :- true.": 0.1})
+    rules = rule_set(
+        kb,
+        {
+            "person(X) :- wearing(X, Z1), shirt(Z1).": 0.7,
+            "person(X) :- person(X).": 0.9,
+            "car(X) :- \\+ person(X).": 0.9,
+            "person(X) :- true.": 0.1,
+        },
+    )
     got = explain(rules, kb, "person(a1)")
     assert got.score == pytest.approx(1 - 0.3 * 0.9)
     assert [fact_text(f) for f in got.supports[0].groundings[0].facts] == ["wearing(a1, a2)", "shirt(a2)"]
@@ -171,8 +188,16 @@ def test_soft_facts_hold_to_a_degree():
 
 def test_priors_count_beside_the_strongest_rules_with_soft_facts_too():
     kb = KnowledgeBase.from_facts([("a", "near", "b", 0.5), ("a", "likes", "b", 1.0), ("a", "big", "", 0.5)])
-    rules = rule_set(kb, {"likes(X, Y) :- near(X, Y).": 0.8, "likes(a, Y) :- true.": 0.5, "big(X) :- near(X, b).": 0.8,
-                          "big(X) :- true.": 0.5}, top=1)
+    rules = rule_set(
+        kb,
+        {
+            "likes(X, Y) :- near(X, Y).": 0.8,
+            "likes(a, Y) :- true.": 0.5,
+            "big(X) :- near(X, b).": 0.8,
+            "big(X) :- true.": 0.5,
+        },
+        top=1,
+    )
     for fact in ("likes(a, b)", "big(a)"):
         assert explain(rules, kb, fact).score == predict(rules, kb, fact)[0].score == pytest.approx(1 - 0.6 * 0.5)
 
@@ -191,10 +216,12 @@ def test_rules_without_weight_are_no_misses():
 
 def test_rules_of_another_vocabulary_are_bound():
     kb = kbs.family()
-    other = KnowledgeBase.from_facts([("zoe", "mother", "yan"), ("zoe", "mother", "wim"), ("wim", "mother", "una"),
-                                      ("yan", "uncle", "una")])
-    assert explain(rule_set(kb, {BROTHER: 0.5, "uncle(X, max) :- father(X, dora).": 0.5}), other,
-                   "uncle(yan, una)").score == pytest.approx(0.5)
+    other = KnowledgeBase.from_facts(
+        [("zoe", "mother", "yan"), ("zoe", "mother", "wim"), ("wim", "mother", "una"), ("yan", "uncle", "una")]
+    )
+    assert explain(
+        rule_set(kb, {BROTHER: 0.5, "uncle(X, max) :- father(X, dora).": 0.5}), other, "uncle(yan, una)"
+    ).score == pytest.approx(0.5)
 
 
 def test_bad_questions_are_refused_in_one_sentence():
@@ -243,8 +270,9 @@ def test_the_terminal_shows_names_that_look_like_markup():
     console = Console(file=io.StringIO(), width=200)
     console.print(explain(rule_set(kb, FAMILY_RULES), kb, "uncle(tom, max)"))
     shown = console.file.getvalue()
-    assert ("uncle(Tom <b>[red], max)  score .775   answers uncle(Tom <b>[red], ?); in the data, hidden here; "
-            "3 rules fire") in shown
+    assert (
+        "uncle(Tom <b>[red], max)  score .775   answers uncle(Tom <b>[red], ?); in the data, hidden here; 3 rules fire"
+    ) in shown
     assert "is mother of(ann, Tom <b>[red]), is mother of(ann, bea), is mother of(bea, max)" in shown
 
 

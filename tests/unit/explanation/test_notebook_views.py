@@ -41,8 +41,15 @@ def nasty() -> tuple:
 
 def test_every_view_is_escaped_and_closed() -> None:
     kb, rules = nasty()
-    views = [rules, rules[0], rules[0].rule, evaluate(rules, kb, kb.facts), predict(rules, kb, "uncle(tom, ?)"),
-             explain(rules, kb, "uncle(tom, max)"), *check(rules, kb)]
+    views = [
+        rules,
+        rules[0],
+        rules[0].rule,
+        evaluate(rules, kb, kb.facts),
+        predict(rules, kb, "uncle(tom, ?)"),
+        explain(rules, kb, "uncle(tom, max)"),
+        *check(rules, kb),
+    ]
     for view in views:
         page = view._repr_html_()
         Balance(page)
@@ -53,8 +60,10 @@ def test_every_view_is_escaped_and_closed() -> None:
 
 def test_a_rule_set_shows_its_best_rules_and_how_many_there_are() -> None:
     kb = kbs.family()
-    scored = [ScoredRule(parse_rule(f"uncle(X, {name}) :- true."), RuleStats(i, 10, 20, 9), i / 10)
-              for i, name in enumerate(("ann", "bea", "cleo"))]
+    scored = [
+        ScoredRule(parse_rule(f"uncle(X, {name}) :- true."), RuleStats(i, 10, 20, 9), i / 10)
+        for i, name in enumerate(("ann", "bea", "cleo"))
+    ]
     page = RuleSet.of(kb, scored)._repr_html_()
     assert "3 rules" in page
     assert page.index("cleo") < page.index("bea") < page.index("ann")

@@ -189,10 +189,19 @@ def test_labels_do_not_cover_each_other():
     kb = KnowledgeBase.from_facts(facts)
     boxes = np.array([[400 + i % 3, 300 + i % 2, 60, 40] for i in range(kb.num_entities)], np.float32)
     classes = frozenset(i for i, p in enumerate(kb.predicates) if p.arity == 1)
-    kb = replace(kb, graph_of=np.zeros(kb.num_entities, np.int32), classes=classes, boxes=boxes,
-                 graph_sizes=np.array([[1000, 700]], np.float32))
-    explanation = explain(RuleSet.of(kb, [ScoredRule(parse_rule("person(X) :- wearing(X, Z1), shirt(Z1)."),
-                                                     RuleStats(1, 2, 3, 2), 0.5)]), kb, "person(q)", groundings=20)
+    kb = replace(
+        kb,
+        graph_of=np.zeros(kb.num_entities, np.int32),
+        classes=classes,
+        boxes=boxes,
+        graph_sizes=np.array([[1000, 700]], np.float32),
+    )
+    explanation = explain(
+        RuleSet.of(kb, [ScoredRule(parse_rule("person(X) :- wearing(X, Z1), shirt(Z1)."), RuleStats(1, 2, 3, 2), 0.5)]),
+        kb,
+        "person(q)",
+        groundings=20,
+    )
     canvas = draw(explanation, kb)
     assert covering(canvas) == []
     assert sum("used" in s.kind for s in canvas.shapes if isinstance(s, Tag) and s.kind.startswith("label")) == 20
@@ -252,9 +261,11 @@ def test_the_picture_in_words():
     kb = boxed(kbs.street())
     found = surroundings(scene_of(explained(kb, "person(a1)"), kb))
     assert [(n.name, n.what, n.place, n.relations, n.is_used) for n in found] == [
-        ("a1", "person", "left", (), False), ("a2", "shirt", "left", ("X wearing it",), True),
+        ("a1", "person", "left", (), False),
+        ("a2", "shirt", "left", ("X wearing it",), True),
         ("a3", "car", "middle", ("X inside it",), False),
-        ("a4", "wheel", "bottom", (), False)]
+        ("a4", "wheel", "bottom", (), False),
+    ]
     assert place_in_words((0, 0, 95, 95), (100, 100)) == "all over"
     assert place_in_words((-50, -50, 10, 10), (100, 100)) == "top left"
     assert place_in_words((90, 90, 30, 30), (100, 100)) == "bottom right"

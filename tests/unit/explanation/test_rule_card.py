@@ -35,7 +35,10 @@ def test_examples_and_counterexamples_with_their_facts():
     assert (card.stats.support, card.stats.body_size) == (2, 4)
     assert card.interval == wilson_interval(2, 4)
     assert [fact_text(f) for f in card.examples[0].grounding.facts] == [
-        "mother(ann, tom)", "mother(ann, bea)", "mother(bea, cleo)"]
+        "mother(ann, tom)",
+        "mother(ann, bea)",
+        "mother(bea, cleo)",
+    ]
     text = str(card)
     assert "confidence .500 (.150 to .850), 2 of 4" in text
     assert "counterexamples: predictions, not in the data" in text
@@ -46,8 +49,16 @@ def test_examples_and_counterexamples_with_their_facts():
 
 
 def test_known_answers_beside_a_counterexample():
-    kb = KnowledgeBase.from_facts([("c0", "capital", "t1"), ("c1", "capital", "t1"), ("c2", "seat", "t2"),
-                                   ("t0", "in", "c0"), ("t1", "in", "c1"), ("t2", "in", "c2")])
+    kb = KnowledgeBase.from_facts(
+        [
+            ("c0", "capital", "t1"),
+            ("c1", "capital", "t1"),
+            ("c2", "seat", "t2"),
+            ("t0", "in", "c0"),
+            ("t1", "in", "c1"),
+            ("t2", "in", "c2"),
+        ]
+    )
     card = rule_card(None, kb, "capital(X, Y) :- in(Y, X).")
     assert card.is_functional
     against = {fact_text(i.fact): (i.known, i.num_known) for i in card.counterexamples}
@@ -73,8 +84,12 @@ def test_given_negatives_are_the_counterexamples():
 
 def test_facts_held_out_are_marked():
     kb = kbs.family()
-    known = kb.facts + Facts(*(np.asarray([i], np.int32) for i in (
-        kb.predicate_id(kb.predicate("uncle")), kb.entities.id("bea"), kb.entities.id("cleo"))))
+    known = kb.facts + Facts(
+        *(
+            np.asarray([i], np.int32)
+            for i in (kb.predicate_id(kb.predicate("uncle")), kb.entities.id("bea"), kb.entities.id("cleo"))
+        )
+    )
     card = rule_card(None, kb, COUSINS, known=known)
     assert [i.is_held_out for i in card.counterexamples] == [True, False]
     assert "a fact held out" in str(card)
@@ -86,8 +101,10 @@ def test_pages_follow_each_other_and_end():
     cards = RuleCards(rules, kb, splits.all())
     row = int(np.argmax(np.minimum(rules.support, rules.body_size - rules.support)))
     whole = cards.card(row, examples=10**6)
-    assert (len(whole.examples), len(whole.counterexamples)) == (whole.stats.support,
-                                                                 whole.stats.body_size - whole.stats.support)
+    assert (len(whole.examples), len(whole.counterexamples)) == (
+        whole.stats.support,
+        whole.stats.body_size - whole.stats.support,
+    )
     pages = [cards.card(row, examples=7, offset=offset) for offset in range(0, 10**4, 7)]
     for part in ("examples", "counterexamples"):
         assert tuple(i for page in pages for i in getattr(page, part)) == getattr(whole, part)
@@ -100,8 +117,15 @@ def test_pages_follow_each_other_and_end():
 def test_statistics_of_another_base_do_not_end_the_search():
     """A rule without counterexamples where it was learned may have some elsewhere."""
     rule = parse_rule(COUSINS)
-    learned = KnowledgeBase.from_facts([("ann", "mother", "tom"), ("ann", "mother", "bea"), ("bea", "mother", "max"),
-                                        ("tom", "uncle", "max"), ("bea", "uncle", "max")])
+    learned = KnowledgeBase.from_facts(
+        [
+            ("ann", "mother", "tom"),
+            ("ann", "mother", "bea"),
+            ("bea", "mother", "max"),
+            ("tom", "uncle", "max"),
+            ("bea", "uncle", "max"),
+        ]
+    )
     stats = rule_stats(Evaluator(learned), rule)
     assert stats.support == stats.body_size == 2
     other = kbs.family()

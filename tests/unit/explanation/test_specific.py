@@ -10,8 +10,16 @@ from nlil.logic.rule import RuleStats
 from nlil.logic.text import fact_text
 
 HUB = [(f"o{i}", "likes", "hub") for i in range(20)]
-WAYS = [("a", "knows", "hub"), ("hub", "knows", "b"), ("a", "knows", "zed"), ("zed", "knows", "b"),
-        ("a", "knows", "mid"), ("mid", "knows", "b"), ("mid", "likes", "b"), ("a", "near", "b")]
+WAYS = [
+    ("a", "knows", "hub"),
+    ("hub", "knows", "b"),
+    ("a", "knows", "zed"),
+    ("zed", "knows", "b"),
+    ("a", "knows", "mid"),
+    ("mid", "knows", "b"),
+    ("mid", "likes", "b"),
+    ("a", "near", "b"),
+]
 
 
 def support(text: str, groundings: int = 3) -> Support:
@@ -28,8 +36,10 @@ def facts(found: Support) -> list[list[str]]:
 
 
 def test_what_a_hub_says_comes_last() -> None:
-    for text in ("near(X, Y) :- knows(X, Z1), knows(Z1, Y).",
-                 "near(X, Y) :- knows(X, Z1), knows(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1."):
+    for text in (
+        "near(X, Y) :- knows(X, Z1), knows(Z1, Y).",
+        "near(X, Y) :- knows(X, Z1), knows(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.",
+    ):
         found = support(text)
         assert [dict(way.bindings)["Z1"] for way in found.groundings] == ["zed", "mid", "hub"]
         one = support(text, groundings=1)

@@ -19,13 +19,17 @@ from nlil.rules import Exclusion, RuleSet
 from nlil.rules.ruleset import Aggregation
 
 SPOUSE = "uncle(X, Y) :- married(X, Z1), mother(Z1, Y)."
-BROTHER = "uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y), Z1 \\= X, Z2 \\= X, Y \\= X, Z2 \\= Z1, " \
-          "Y \\= Z1, Y \\= Z2."
+BROTHER = (
+    "uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y), Z1 \\= X, Z2 \\= X, Y \\= X, Z2 \\= Z1, "
+    "Y \\= Z1, Y \\= Z2."
+)
 
 
 def rule_set(kb: KnowledgeBase, weights: dict[str, float], **aggregation: object) -> RuleSet:
-    scored = [ScoredRule(rule := parse_rule(text), RuleStats(1, 2, 3, 2 if rule.target.arity == 2 else None), weight)
-              for text, weight in weights.items()]
+    scored = [
+        ScoredRule(rule := parse_rule(text), RuleStats(1, 2, 3, 2 if rule.target.arity == 2 else None), weight)
+        for text, weight in weights.items()
+    ]
     return RuleSet.of(kb, scored, Aggregation(**aggregation))
 
 
@@ -46,7 +50,8 @@ def test_the_fact_that_completes_the_strongest_rule():
     assert "no single fact was found that would make it fire" in str(got)
     document = json.loads(json.dumps(got.to_dict()))
     assert document["rules"][0]["remedies"] == [
-        {"action": "add", "fact": "mother(ann, dora)", "label": "mother(ann, dora)", "score": got.best.score}]
+        {"action": "add", "fact": "mother(ann, dora)", "label": "mother(ann, dora)", "score": got.best.score}
+    ]
 
 
 def test_a_missing_filter_and_a_missing_first_step():
@@ -59,11 +64,26 @@ def test_a_missing_filter_and_a_missing_first_step():
 
 def test_likely_facts_come_first():
     """q is said of m and n, and of v; nobody says it of u."""
-    kb = KnowledgeBase.from_facts([("x", "p", "m"), ("x", "p", "n"), ("u", "r", "y"), ("v", "r", "y"), ("m", "q", "c"),
-                                   ("m", "q", "d"), ("n", "q", "c"), ("e", "q", "v"), ("x", "s", "x")])
+    kb = KnowledgeBase.from_facts(
+        [
+            ("x", "p", "m"),
+            ("x", "p", "n"),
+            ("u", "r", "y"),
+            ("v", "r", "y"),
+            ("m", "q", "c"),
+            ("m", "q", "d"),
+            ("n", "q", "c"),
+            ("e", "q", "v"),
+            ("x", "s", "x"),
+        ]
+    )
     rules = rule_set(kb, {"s(X, Y) :- p(X, Z1), q(Z1, Z2), r(Z2, Y).": 0.9})
     assert [text for _, text in remedies(why_not(rules, kb, "s(x, y)", facts=9)) if text.startswith("q")] == [
-        "q(m, v)", "q(n, v)", "q(m, u)", "q(n, u)"]
+        "q(m, v)",
+        "q(n, v)",
+        "q(m, u)",
+        "q(n, u)",
+    ]
 
 
 def test_a_denied_statement_needs_a_fact_less():
@@ -92,8 +112,10 @@ def test_a_remedy_stays_in_the_scene():
 
 def test_what_is_excluded_needs_the_other_fact_away():
     kb = kbs.family()
-    rules = replace(rule_set(kb, {"aunt(X, Y) :- female(X), female(Y).": 0.5}),
-                    exclusions=(Exclusion(Predicate("aunt", 2), Step(Predicate("mother", 2)), 41.0, 812),))
+    rules = replace(
+        rule_set(kb, {"aunt(X, Y) :- female(X), female(Y).": 0.5}),
+        exclusions=(Exclusion(Predicate("aunt", 2), Step(Predicate("mother", 2)), 41.0, 812),),
+    )
     got = why_not(rules, kb, "aunt(bea, cleo)")
     assert got.score == 0
     assert got.rules == ()
@@ -126,13 +148,16 @@ def test_what_if_says_which_rules_go_and_come():
     assert explain(rules, kb, "uncle(tom, max)").score == pytest.approx(0.5)  # the base itself is as it was
 
 
-@pytest.mark.parametrize(("changes", "error", "message"), [
-    ({"without": ["mother(bea, tom)"]}, ConfigError, r"without mother\(bea, tom\): the data has no such fact"),
-    ({"add": ["mother(bea, max)"]}, ConfigError, r"add mother\(bea, max\): the data has this fact already"),
-    ({"add": ["mother(bea, zoe)"]}, UnknownName, "entity 'zoe'"),
-    ({"without": ["mothr(bea, max)"]}, UnknownName, "predicate 'mothr'; closest: 'mother'"),
-    ({"without": ["mother(bea, ?)"]}, RuleSyntaxError, "expected a fact without"),
-])
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"without": ["mother(bea, tom)"]}, ConfigError, r"without mother\(bea, tom\): the data has no such fact"),
+        ({"add": ["mother(bea, max)"]}, ConfigError, r"add mother\(bea, max\): the data has this fact already"),
+        ({"add": ["mother(bea, zoe)"]}, UnknownName, "entity 'zoe'"),
+        ({"without": ["mothr(bea, max)"]}, UnknownName, "predicate 'mothr'; closest: 'mother'"),
+        ({"without": ["mother(bea, ?)"]}, RuleSyntaxError, "expected a fact without"),
+    ],
+)
 def test_changes_that_are_none_are_refused(changes, error, message):
     kb = kbs.family()
     with pytest.raises(error, match=message):
@@ -141,11 +166,18 @@ def test_changes_that_are_none_are_refused(changes, error, message):
 
 def test_necessary_facts_by_how_much_the_score_falls():
     kb = kbs.family()
-    rules = rule_set(kb, {BROTHER: 0.5, "uncle(X, max) :- father(X, dora).": 0.2,
-                          "uncle(X, Y) :- male(X), male(Y).": 0.1})
+    rules = rule_set(
+        kb, {BROTHER: 0.5, "uncle(X, max) :- father(X, dora).": 0.2, "uncle(X, Y) :- male(X), male(Y).": 0.1}
+    )
     got = necessary_facts(rules, kb, "uncle(tom, max)")
-    assert [fact_text(n.fact) for n in got.facts] == ["mother(ann, bea)", "mother(ann, tom)", "mother(bea, max)",
-                                                      "father(tom, dora)", "male(max)", "male(tom)"]
+    assert [fact_text(n.fact) for n in got.facts] == [
+        "mother(ann, bea)",
+        "mother(ann, tom)",
+        "mother(bea, max)",
+        "father(tom, dora)",
+        "male(max)",
+        "male(tom)",
+    ]
     assert [n.fall for n in got.facts] == sorted((n.fall for n in got.facts), reverse=True)
     assert got.num_tested == 6
     assert "-.360  mother(ann, bea)   score .280 without it" in str(got)
@@ -163,8 +195,11 @@ def test_a_fact_of_one_way_among_several_is_not_necessary():
 def test_html_is_escaped():
     kb = replace(kbs.family(), entity_labels={"dora": "<b>Dora"})
     rules = rule_set(kb, {SPOUSE: 0.9})
-    shown = [why_not(rules, kb, "uncle(sam, dora)"), necessary_facts(rules, kb, "uncle(sam, dora)"),
-             what_if(rules, kb, "uncle(sam, dora)", add=["mother(ann, dora)"])]
+    shown = [
+        why_not(rules, kb, "uncle(sam, dora)"),
+        necessary_facts(rules, kb, "uncle(sam, dora)"),
+        what_if(rules, kb, "uncle(sam, dora)", add=["mother(ann, dora)"]),
+    ]
     for value in shown:
         assert "&lt;b&gt;Dora" in value.to_html() == value._repr_html_()
         assert "<b>Dora" not in value.to_html()

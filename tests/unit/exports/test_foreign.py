@@ -29,23 +29,26 @@ def test_written_and_read_back(golden) -> None:
     assert [rule for rule, _ in anyburl.read_rules(text, "rules")] == rules
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("person(X) :- inside(X, Z1), Z1 \\= X.", "no unary predicates, the head"),
-    ("p(X, Y) :- q(X, Z1), big(Z1), r(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.", "no unary predicates, the body"),
-    ("p(X, Y) :- q(X, Z1), r(Z1, Y).", "keeps all variables apart"),
-    ("p(X, Y) :- q(X, Y), r(X, Y), Y \\= X.", "a body is one path"),
-    ("p(X, Y) :- \\+ q(X, Y).", "a body is one path"),
-    ("p(X, Y) :- X = Y.", "no equations"),
-    ("p(X, Y) :- true.", "a prior needs a constant"),
-    ("p(X, Y) :- q(X, Z1), Z1 \\= X.", "a path leads from X to Y"),
-    ("p(X, c) :- q(a, b).", "a path leads from X to Y"),
-    ("p(X, c) :- q(Z1, Z2), Z2 \\= Z1.", "a path leads from X to Y"),
-    ("p(X, c) :- q(X, Z1), r(Z1, X), Z1 \\= X.", "a path leads from X to Y"),
-    ("p(X, 'C') :- true.", "for a variable"),
-    ("p(X, 'New York') :- true.", "without quotes"),
-    ("'p,q'(X, c) :- true.", "without quotes"),
-    ("p(X, '') :- true.", "without quotes"),
-])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("person(X) :- inside(X, Z1), Z1 \\= X.", "no unary predicates, the head"),
+        ("p(X, Y) :- q(X, Z1), big(Z1), r(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.", "no unary predicates, the body"),
+        ("p(X, Y) :- q(X, Z1), r(Z1, Y).", "keeps all variables apart"),
+        ("p(X, Y) :- q(X, Y), r(X, Y), Y \\= X.", "a body is one path"),
+        ("p(X, Y) :- \\+ q(X, Y).", "a body is one path"),
+        ("p(X, Y) :- X = Y.", "no equations"),
+        ("p(X, Y) :- true.", "a prior needs a constant"),
+        ("p(X, Y) :- q(X, Z1), Z1 \\= X.", "a path leads from X to Y"),
+        ("p(X, c) :- q(a, b).", "a path leads from X to Y"),
+        ("p(X, c) :- q(Z1, Z2), Z2 \\= Z1.", "a path leads from X to Y"),
+        ("p(X, c) :- q(X, Z1), r(Z1, X), Z1 \\= X.", "a path leads from X to Y"),
+        ("p(X, 'C') :- true.", "for a variable"),
+        ("p(X, 'New York') :- true.", "without quotes"),
+        ("'p,q'(X, c) :- true.", "without quotes"),
+        ("p(X, '') :- true.", "without quotes"),
+    ],
+)
 def test_refused(text: str, reason: str) -> None:
     with pytest.raises(ExportError, match=f"^AnyBURL: .*{reason}"):
         anyburl.rule_line(parse_rule(text), STATS)
@@ -58,12 +61,15 @@ def test_names_with_brackets_and_commas_are_read() -> None:
     assert number == 2
 
 
-@pytest.mark.parametrize(("line", "reason"), [
-    ("p(X,Y) <= q(X,Y)", "rules:1: expected predicted, correct, confidence"),
-    ("5\t3\t0.6\tp(X) <= q(X,A)", "expected an atom such as"),
-    ("5\t3\tmuch\tp(X,Y) <= q(X,Y)", "rules:1: expected predicted, correct, confidence"),
-    ("# by hand", "rules:1: expected predicted, correct, confidence"),
-])
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("p(X,Y) <= q(X,Y)", "rules:1: expected predicted, correct, confidence"),
+        ("5\t3\t0.6\tp(X) <= q(X,A)", "expected an atom such as"),
+        ("5\t3\tmuch\tp(X,Y) <= q(X,Y)", "rules:1: expected predicted, correct, confidence"),
+        ("# by hand", "rules:1: expected predicted, correct, confidence"),
+    ],
+)
 def test_wrong_lines_of_anyburl(line: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
         list(anyburl.read_rules(line, "rules"))
@@ -83,14 +89,17 @@ UNSAYABLE = {
 def test_rules_that_are_none_of_ours_come_with_their_reason() -> None:
     text = "".join(f"5\t3\t0.6\t{rule}\n" for rule in UNSAYABLE)
     assert [(found, line) for found, line in anyburl.read_rules(text, "rules")] == [
-        (Unsayable(reason), line) for line, reason in enumerate(UNSAYABLE.values(), start=1)]
+        (Unsayable(reason), line) for line, reason in enumerate(UNSAYABLE.values(), start=1)
+    ]
     assert set(UNSAYABLE.values()) == set(REASONS.values()), "or a reason is said of no rule"
 
 
 def test_me_myself_is_the_other_argument() -> None:
     text = "5\t3\t0.6\tp(X,c) <= likes(X,me_myself_i)\n5\t3\t0.6\tp(X,c) <= likes(me_myself_i,d), q(X,d)\n"
     assert [str(rule) for rule, _ in anyburl.read_rules(text, "rules")] == [
-        "p(X, c) :- likes(X, X).", "p(X, c) :- likes(d, d), q(X, d)."]
+        "p(X, c) :- likes(X, X).",
+        "p(X, c) :- likes(d, d), q(X, d).",
+    ]
 
 
 def test_a_line_separator_in_a_name_ends_no_line() -> None:
@@ -131,13 +140,16 @@ def test_amie() -> None:
     ]
 
 
-@pytest.mark.parametrize(("line", "reason"), [
-    ("?a  p  ?b   => ?a  q", "rules:1: expected atoms of three words"),
-    ("?a  p  ?b   => ?a  q  ?b  ?a  r  ?b", "expected one atom"),
-    ("?a  p  ?b\t0.5\t0.8", "rules:1: expected a rule such as"),
-    ("?a  p  ?b  ?b  q", "rules:1: expected a rule such as"),
-    ("a\tp\tb", "rules:1: expected a rule such as"),
-])
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("?a  p  ?b   => ?a  q", "rules:1: expected atoms of three words"),
+        ("?a  p  ?b   => ?a  q  ?b  ?a  r  ?b", "expected one atom"),
+        ("?a  p  ?b\t0.5\t0.8", "rules:1: expected a rule such as"),
+        ("?a  p  ?b  ?b  q", "rules:1: expected a rule such as"),
+        ("a\tp\tb", "rules:1: expected a rule such as"),
+    ],
+)
 def test_wrong_lines_of_amie(line: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
         list(amie.read_rules(line, "rules"))

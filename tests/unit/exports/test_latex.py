@@ -14,9 +14,43 @@ from nlil.exports.latex import _IN_T1, BEGIN, END, escaped
 from nlil.logic import RuleStats, ScoredRule, parse_rule
 
 NO_LATEX = "pdflatex is not installed, so the LaTeX export is NOT compiled; Debian: apt-get install texlive-latex-base"
-NAMES = ("/film/film/genre", "a_b%c#d", "$", "\\", "\\alpha", "{", "}", "~^&|<>\"'`", "--", ",,", "?`!`", "''", "[x]",
-         " a  b ", "Zürich", "Łódź", "naïve œuvre", "東京", "Ελλάδα", "Москва", "🙂", "e\u0301", "ħ", "\x07", "\t",
-         "\u2028", "\u00a0", "\u00ad", "#1", "%", "\\end{align*}", "\\input{secret}", "*", "**", "a" * 300)
+NAMES = (
+    "/film/film/genre",
+    "a_b%c#d",
+    "$",
+    "\\",
+    "\\alpha",
+    "{",
+    "}",
+    "~^&|<>\"'`",
+    "--",
+    ",,",
+    "?`!`",
+    "''",
+    "[x]",
+    " a  b ",
+    "Zürich",
+    "Łódź",
+    "naïve œuvre",
+    "東京",
+    "Ελλάδα",
+    "Москва",
+    "🙂",
+    "e\u0301",
+    "ħ",
+    "\x07",
+    "\t",
+    "\u2028",
+    "\u00a0",
+    "\u00ad",
+    "#1",
+    "%",
+    "\\end{align*}",
+    "\\input{secret}",
+    "*",
+    "**",
+    "a" * 300,
+)
 
 
 def test_escapes() -> None:
@@ -29,7 +63,7 @@ def test_escapes() -> None:
         "{": "\\{",
         "}": "\\}",
         "~^&|<>\"'`": "\\textasciitilde{}\\textasciicircum{}\\&\\textbar{}\\textless{}\\textgreater{}"
-                      "\\textquotedbl{}\\textquotesingle{}\\textasciigrave{}",
+        "\\textquotedbl{}\\textquotesingle{}\\textasciigrave{}",
         "--": "{-}{-}",
         ",,": "{,}{,}",
         "?`!`": "?\\textasciigrave{}!\\textasciigrave{}",
@@ -64,8 +98,13 @@ def compiled(tmp_path: Path, body: str) -> None:
     packages = "\\usepackage[T1]{fontenc}\n\\usepackage{amsmath}\n"
     text = f"\\documentclass{{article}}\n{packages}\\begin{{document}}\n{body}\\end{{document}}\n"
     (tmp_path / "rules.tex").write_text(text, encoding="utf-8")
-    done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "rules.tex"],
-                          cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "rules.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     log = (tmp_path / "rules.log").read_text(encoding="utf-8", errors="replace")
     errors = [line for line in log.splitlines() if line.startswith("! ") or "Missing character" in line]
     assert (done.returncode, errors) == (0, [])
@@ -74,8 +113,9 @@ def compiled(tmp_path: Path, body: str) -> None:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason=NO_LATEX)
 def test_every_construct_and_every_name_compiles(tmp_path: Path) -> None:
     quoted = ["'" + "".join(f"\\x{ord(c):x}\\" for c in name) + "'" for name in NAMES]
-    named = [f"{name}(X, {name}) :- {name}(X, Z1), {name}(Z1), \\+ ({name}(Z2), {name}(Z2, {name}))."
-             for name in quoted]
+    named = [
+        f"{name}(X, {name}) :- {name}(X, Z1), {name}(Z1), \\+ ({name}(Z2), {name}(Z2, {name}))." for name in quoted
+    ]
     compiled(tmp_path, written(*RULES, *named) + written("p(X) :- q(X)."))
 
 

@@ -43,8 +43,10 @@ def test_texts(language: str, golden) -> None:
 def test_graphs_are_asked_for_where_they_matter(golden) -> None:
     texts = (RULES[0], RULES[3], "bus(X) :- big(X), \\+ wave(Z1).", "near(X, ann) :- true.")
     assert [depends_on_graph(parse_rule(text)) for text in texts] == [False, True, True, True]
-    golden("export-graphs.txt", "".join(
-        piece for language in EXECUTABLE[1:] for piece in program(map(scored, texts), language, graphs=True)))
+    golden(
+        "export-graphs.txt",
+        "".join(piece for language in EXECUTABLE[1:] for piece in program(map(scored, texts), language, graphs=True)),
+    )
 
 
 def test_exclusions_are_negated() -> None:
@@ -65,8 +67,12 @@ def test_exclusions_are_negated() -> None:
 
 
 def recursive() -> tuple[KnowledgeBase, list]:
-    texts = ("even(X) :- zero(X).", "even(X) :- even(Z1), succ(Z1, Z2), succ(Z2, X).", "odd(X) :- \\+ even(X).",
-             "near(X, Y) :- succ(X, Y) ; near(Y, X).")
+    texts = (
+        "even(X) :- zero(X).",
+        "even(X) :- even(Z1), succ(Z1, Z2), succ(Z2, X).",
+        "odd(X) :- \\+ even(X).",
+        "near(X, Y) :- succ(X, Y) ; near(Y, X).",
+    )
     kb = load_dataset("even:10").kb
     known = set(kb.predicates)
     kb = kb.without([kb.predicate_id(Predicate("even", 1))])
@@ -94,15 +100,18 @@ def test_a_program_that_negates_itself_is_refused() -> None:
     assert len(list(program(rules, "sql"))) == 2
 
 
-@pytest.mark.parametrize(("language", "text", "reason"), [
-    ("sql", "p(X) :- 'a\\x0\\'(X).", "SQL: a string cannot hold the character NUL"),
-    ("cypher", "p(X, 'a\\x0\\') :- true.", "Cypher: a string cannot hold the character NUL"),
-    ("datalog", "p(X, 'a\\x0\\') :- true.", "Datalog: a string cannot hold the character NUL"),
-    ("sparql", "p(X) :- 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type'(X, Z1).", "rdf:type stands for unary"),
-    ("sparql", "p(X) :- 'urn:nlil-domain:entity'(X).", "used by the export itself"),
-    ("prolog", "'nlil:entity'(X) :- q(X).", "used by the export itself"),
-    ("sql", "p(X) :- " + ", ".join(f"(a(X) ; b(X) ; c{i}(X))" for i in range(6)) + ".", "alternatives"),
-])
+@pytest.mark.parametrize(
+    ("language", "text", "reason"),
+    [
+        ("sql", "p(X) :- 'a\\x0\\'(X).", "SQL: a string cannot hold the character NUL"),
+        ("cypher", "p(X, 'a\\x0\\') :- true.", "Cypher: a string cannot hold the character NUL"),
+        ("datalog", "p(X, 'a\\x0\\') :- true.", "Datalog: a string cannot hold the character NUL"),
+        ("sparql", "p(X) :- 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type'(X, Z1).", "rdf:type stands for unary"),
+        ("sparql", "p(X) :- 'urn:nlil-domain:entity'(X).", "used by the export itself"),
+        ("prolog", "'nlil:entity'(X) :- q(X).", "used by the export itself"),
+        ("sql", "p(X) :- " + ", ".join(f"(a(X) ; b(X) ; c{i}(X))" for i in range(6)) + ".", "alternatives"),
+    ],
+)
 def test_what_cannot_be_said_is_refused(language: str, text: str, reason: str) -> None:
     with pytest.raises(ExportError, match=reason):
         rule_text(parse_rule(text), language)
@@ -134,5 +143,6 @@ def test_nothing_is_written_of_facts_that_do_not_count() -> None:
     kb = KnowledgeBase.from_facts([("a", "p", "b", 0.4), ("a", "p", "c", 0.5), ("b", "q", "", 0.2)])
     counts = {"prolog": "\np(", "datalog": "\np(", "sparql": "<urn:nlil:p>", "sql": "'p'", "cypher": "p: 'p'"}
     assert {language: "".join(facts(kb, language)).count(mark) for language, mark in counts.items()} == dict.fromkeys(
-        EXECUTABLE, 1)
+        EXECUTABLE, 1
+    )
     assert systems.sqlite(kb, [parse_rule("n(X, Y) :- p(X, Y).")]) == [{Fact(Predicate("n", 2), ("a", "c"))}]

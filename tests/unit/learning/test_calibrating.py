@@ -45,8 +45,14 @@ def test_measured_on_facts_that_the_map_has_not_seen(kin: tuple[Dataset, Learned
         got = measured_calibration(learned.rules, dataset, split)
         candidates = scored_candidates(learned.rules, dataset.kb, dataset.splits, split)
         assert got == calibration_figures(candidates, found, is_own_sample=split == "valid")
-        assert set(got) == {"brier_before", "brier_after", "ece_before", "ece_after", "calibration_candidates",
-                            "calibration_answers"}
+        assert set(got) == {
+            "brier_before",
+            "brier_after",
+            "ece_before",
+            "ece_after",
+            "calibration_candidates",
+            "calibration_answers",
+        }
         assert got["brier_after"] < got["brier_before"]
     assert measured_calibration(learned.rules, dataset, "train") == {}
 

@@ -18,8 +18,9 @@ from nlil.logic.predicate import Predicate
 UNCLE, AUNT = Predicate("uncle", 2), Predicate("aunt", 2)
 
 
-def checkpoint(folder: Path, checksum: str = "abc", targets: tuple[Predicate, ...] = (UNCLE,),
-               **settings: Any) -> Checkpoint:
+def checkpoint(
+    folder: Path, checksum: str = "abc", targets: tuple[Predicate, ...] = (UNCLE,), **settings: Any
+) -> Checkpoint:
     return Checkpoint(folder / "checkpoint", fingerprint(LearnerConfig(**settings), checksum, targets))
 
 
@@ -80,14 +81,20 @@ def test_it_is_there_early_and_gone_at_the_end(tmp_path: Path) -> None:
     work.clear()
 
 
-@pytest.mark.parametrize(("other", "named"), [
-    ({"seed": 1}, r"other settings \(seed: 0, now 1\); use --force to start over"),
-    ({"seed": 1, "body": ("p",), "samples": 3, "typed": False, "min_support": 9}, r"seed: 0, now 1, .* and 2 more\)"),
-    ({"body": ("p",)}, r"\(body: also p\)"),
-    ({"checksum": "xyz"}, r"other data \(checksum: abc, now xyz\)"),
-    ({"targets": (AUNT,)}, r"other targets \(targets: no longer uncle/2 but also aunt/2\)"),
-    ({"targets": (UNCLE, AUNT)}, r"\(targets: also aunt/2\)"),
-])
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"seed": 1}, r"other settings \(seed: 0, now 1\); use --force to start over"),
+        (
+            {"seed": 1, "body": ("p",), "samples": 3, "typed": False, "min_support": 9},
+            r"seed: 0, now 1, .* and 2 more\)",
+        ),
+        ({"body": ("p",)}, r"\(body: also p\)"),
+        ({"checksum": "xyz"}, r"other data \(checksum: abc, now xyz\)"),
+        ({"targets": (AUNT,)}, r"other targets \(targets: no longer uncle/2 but also aunt/2\)"),
+        ({"targets": (UNCLE, AUNT)}, r"\(targets: also aunt/2\)"),
+    ],
+)
 def test_other_work_does_not_continue_it(other: dict[str, Any], named: str, tmp_path: Path) -> None:
     checkpoint(tmp_path).save("key", {}, {})
     strange = checkpoint(tmp_path, **other)
@@ -162,8 +169,9 @@ print(seen, cut, sum(file.name.startswith(".") for file in work.folder.iterdir()
 
 
 def test_killed_at_any_moment_each_key_is_whole(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "checkpoint")], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "checkpoint")], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     steps, cut, leftovers = map(int, done.stdout.split())
     assert steps > 10

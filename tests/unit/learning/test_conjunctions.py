@@ -56,9 +56,18 @@ def split(every: list[tuple[str, str, str]], held_out: int) -> tuple[KnowledgeBa
 
 def learned(kb: KnowledgeBase, splits: Splits | None, **settings: object) -> Learned:
     """The strongest rule alone counts: noisy-or of both relations would find the answer without their conjunction."""
-    config = LearnerConfig().with_values({"search": "count", "constants": False, "max_length": 2, "threads": 1,
-                                          "body": "near,far", "weigh": False,
-                                          "aggregation_top": 1, **settings})
+    config = LearnerConfig().with_values(
+        {
+            "search": "count",
+            "constants": False,
+            "max_length": 2,
+            "threads": 1,
+            "body": "near,far",
+            "weigh": False,
+            "aggregation_top": 1,
+            **settings,
+        }
+    )
     return Learner(config).fit(kb, ["t"], splits)
 
 
@@ -128,8 +137,9 @@ def test_a_gain_by_chance_is_none() -> None:
     assert is_gain(np.array([0.5] * 10 + [0.0] * 90))
 
 
-def test_a_base_of_many_entities_says_that_they_are_left_out(planted: tuple[KnowledgeBase, Splits],
-                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_of_many_entities_says_that_they_are_left_out(
+    planted: tuple[KnowledgeBase, Splits], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stage, "MOST_ENTITIES", 100)
     found = learned(*planted)
     assert not conjunctions(found)
@@ -143,8 +153,9 @@ def test_the_paper_has_none() -> None:
 
 
 @pytest.mark.parametrize(("used", "left", "is_found"), [(0.0, 1e9, True), (0.0, 1e-9, False), (5e8, 9e8, False)])
-def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(used: float, left: float, is_found: bool
-                                                                          ) -> None:
+def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(
+    used: float, left: float, is_found: bool
+) -> None:
     class Short(Stop):
         @property
         def left(self) -> float:
@@ -157,11 +168,21 @@ def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(used: 
     every = rows()
     every += [(s, "u", o) for s, p, o in every if p == "t"]
     whole = KnowledgeBase.from_facts(every)
-    held_out = np.concatenate([np.flatnonzero(whole.facts.predicate == whole.predicate_id(whole.predicate(name)))[:60]
-                               for name in "tu"])
+    held_out = np.concatenate(
+        [np.flatnonzero(whole.facts.predicate == whole.predicate_id(whole.predicate(name)))[:60] for name in "tu"]
+    )
     kb = whole.with_facts(whole.facts[~np.isin(np.arange(len(whole.facts)), held_out)])
-    config = LearnerConfig().with_values({"search": "count", "constants": False, "max_length": 2, "threads": 1,
-                                          "body": "near,far", "weigh": False, "aggregation_top": 1})
+    config = LearnerConfig().with_values(
+        {
+            "search": "count",
+            "constants": False,
+            "max_length": 2,
+            "threads": 1,
+            "body": "near,far",
+            "weigh": False,
+            "aggregation_top": 1,
+        }
+    )
     found = Learner(config).fit(kb, ["t", "u"], Splits(kb.facts, whole.facts[held_out]), stop=Short())
     assert bool(conjunctions(found)) is is_found
     assert any("most of the time left" in note for note in found.notes) is not is_found

@@ -60,8 +60,10 @@ def soft_case() -> tuple[Labelled, Labelled]:
     patterns = [np.array([0], np.int32), np.array([0, 1], np.int32)]
     column = np.concatenate([patterns[i] for i, _ in whole])
     pointer = np.concatenate(([0], np.cumsum([len(patterns[i]) for i, _ in whole])))
-    return (Labelled(np.array([0, 2], np.int32), np.array([0, 1, 3]), np.concatenate(patterns), 3, soft),
-            Labelled(np.array([c for _, c in whole], np.int32), pointer, column, 3))
+    return (
+        Labelled(np.array([0, 2], np.int32), np.array([0, 1, 3]), np.concatenate(patterns), 3, soft),
+        Labelled(np.array([c for _, c in whole], np.int32), pointer, column, 3),
+    )
 
 
 def test_shares_are_fitted_as_so_many_whole_objects_would_be() -> None:
@@ -78,12 +80,28 @@ def test_shares_are_fitted_as_so_many_whole_objects_would_be() -> None:
 
 
 def test_figures_of_fidelity_by_hand() -> None:
-    kb = KnowledgeBase.from_facts([("a", "round"), ("b", "round"), ("c", "flat"), ("d", "flat"), ("a", "ball"),
-                                   ("b", "ring"), ("c", "plate"), ("d", "ball")])
+    kb = KnowledgeBase.from_facts(
+        [
+            ("a", "round"),
+            ("b", "round"),
+            ("c", "flat"),
+            ("d", "flat"),
+            ("a", "ball"),
+            ("b", "ring"),
+            ("c", "plate"),
+            ("d", "ball"),
+        ]
+    )
     kb = replace(kb, classes=frozenset(kb.predicate_id(kb.predicate(name)) for name in ("ball", "plate", "ring")))
     even = 1 - np.exp(-1.0)
-    rules = RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(1, 2, 1), even)
-                            for text in ("ball(X) :- round(X).", "plate(X) :- flat(X).")], Aggregation("noisy-or", 0))
+    rules = RuleSet.of(
+        kb,
+        [
+            ScoredRule(parse_rule(text), RuleStats(1, 2, 1), even)
+            for text in ("ball(X) :- round(X).", "plate(X) :- flat(X).")
+        ],
+        Aggregation("noisy-or", 0),
+    )
     scores = matrix_scores([[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.8, 0.2]], list("abcd"), ["ball", "plate"], kb)
     found = measure_fidelity(rules, kb, scores.take(np.array([True, True, True, False])), kb, scores, "all", 1)
     assert found.temperature == pytest.approx(np.log(4), abs=1e-3)  # then e^t / (e^t + 1) is .8, as the classifier says
@@ -151,8 +169,10 @@ def test_the_seed_says_which_graphs_are_held_out(street: Dataset) -> None:
 def test_a_plain_base_with_unary_targets() -> None:
     facts: list[Any] = []
     for i in range(40):
-        facts += [(f"c{i}", "owns", f"house{i}") if i % 2 else (f"c{i}", "rents", f"flat{i}"),
-                  (f"c{i}", "good" if i % 2 else "bad")]
+        facts += [
+            (f"c{i}", "owns", f"house{i}") if i % 2 else (f"c{i}", "rents", f"flat{i}"),
+            (f"c{i}", "good" if i % 2 else "bad"),
+        ]
     kb = KnowledgeBase.from_facts(facts)
     names = [f"c{i}" for i in range(40)]
     said = np.array([[0.9, 0.1] if i % 2 else [0.1, 0.9] for i in range(40)])
@@ -216,18 +236,24 @@ def test_a_pytorch_module_is_asked_in_evaluation_mode_and_left_as_it_was(street:
         scores_of(module, street.kb, features, names)
 
 
-@pytest.mark.parametrize(("model", "more", "complaint"), [
-    (np.ones((1, 1)), {}, "needs the names of its rows and columns"),
-    (type("Model", (), {"predict_proba": None})(), {}, "needs something to look at"),
-    (type("Model", (), {"predict_proba": None})(), {"features": np.ones((2, 1))}, "do not say whose they are"),
-    (type("Model", (), {"predict_proba": None})(), {"features": {"a": [1]}, "entities": ["b"]}, "none for 1, 'b'"),
-    (type("Model", (), {"predict_proba": None})(), {"features": np.ones((2, 1)), "entities": ["a"]},
-     "expected 1 rows, one for each entity, got 2"),
-    (type("Model", (), {"predict_proba": None})(), {"features": {"a": [1]}}, "has no classes_"),
-    (print, {"features": {"a": [1]}}, "got builtin_function_or_method"),
-    ({"entity": ["a"], "class": ["red"], "score": [1.0]}, {"search": "neural"}, "got search=neural"),
-    ({"entity": ["a"], "class": ["red"], "score": [1.0]}, {}, "expected two scored entities or more"),
-])
+@pytest.mark.parametrize(
+    ("model", "more", "complaint"),
+    [
+        (np.ones((1, 1)), {}, "needs the names of its rows and columns"),
+        (type("Model", (), {"predict_proba": None})(), {}, "needs something to look at"),
+        (type("Model", (), {"predict_proba": None})(), {"features": np.ones((2, 1))}, "do not say whose they are"),
+        (type("Model", (), {"predict_proba": None})(), {"features": {"a": [1]}, "entities": ["b"]}, "none for 1, 'b'"),
+        (
+            type("Model", (), {"predict_proba": None})(),
+            {"features": np.ones((2, 1)), "entities": ["a"]},
+            "expected 1 rows, one for each entity, got 2",
+        ),
+        (type("Model", (), {"predict_proba": None})(), {"features": {"a": [1]}}, "has no classes_"),
+        (print, {"features": {"a": [1]}}, "got builtin_function_or_method"),
+        ({"entity": ["a"], "class": ["red"], "score": [1.0]}, {"search": "neural"}, "got search=neural"),
+        ({"entity": ["a"], "class": ["red"], "score": [1.0]}, {}, "expected two scored entities or more"),
+    ],
+)
 def test_what_cannot_be_imitated_is_said_in_one_sentence(model: Any, more: dict[str, Any], complaint: str) -> None:
     with pytest.raises((ConfigError, DataError), match=complaint):
         imitate(model, small_kb(), **more)

@@ -36,8 +36,9 @@ def shifted() -> tuple[KnowledgeBase, Splits]:
 
 
 def learned(kb: KnowledgeBase, splits: Splits | None, **settings: object) -> Learned:
-    config = LearnerConfig().with_values({"search": "count", "constants": False, "max_length": 2, "body": "one,half",
-                                           "threads": 1, **settings})
+    config = LearnerConfig().with_values(
+        {"search": "count", "constants": False, "max_length": 2, "body": "one,half", "threads": 1, **settings}
+    )
     return Learner(config).fit(kb, ["t"], splits)
 
 
@@ -86,8 +87,9 @@ def altered(path: Path, weighing: object) -> Path:
     return path
 
 
-def test_runs_without_a_weighing_are_read_and_wrong_ones_refused(shifted: tuple[KnowledgeBase, Splits],
-                                                                 tmp_path: Path) -> None:
+def test_runs_without_a_weighing_are_read_and_wrong_ones_refused(
+    shifted: tuple[KnowledgeBase, Splits], tmp_path: Path
+) -> None:
     path = save_run(learned(*shifted), tmp_path / "run")
     assert load_run(altered(path, None)).rules.aggregation == Aggregation("noisy-or", 5)
     for wrong in ([[1, 1]], [[2, 1]] * len(KINDS), [[1]] * len(KINDS), ["a"] * len(KINDS), 7):

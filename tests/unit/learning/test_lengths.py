@@ -95,8 +95,12 @@ def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, mo
 
         def rank(self, *_: object) -> SimpleNamespace:
             changed = np.where(np.arange(200) < num_better, 1.0, np.inf)
-            return SimpleNamespace(fact=np.arange(200) // 2, direction=np.arange(200) % 2, walked=1,
-                                   realistic=changed if self.is_long else np.full(200, 2.0))
+            return SimpleNamespace(
+                fact=np.arange(200) // 2,
+                direction=np.arange(200) % 2,
+                walked=1,
+                realistic=changed if self.is_long else np.full(200, 2.0),
+            )
 
     kb, splits = chains(500, True)
     rules = learn(500, True, max_length=3, tried_length=0).rules
@@ -107,8 +111,9 @@ def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, mo
 
 
 @pytest.mark.parametrize(("left", "asked"), [(float("inf"), [250]), (1e9, [63, 250]), (1e-9, [63, 63])])
-def test_with_little_time_fewer_facts_are_asked_for(left: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
-                                                    ) -> None:
+def test_with_little_time_fewer_facts_are_asked_for(
+    left: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Short(Stop):
         @property
         def left(self) -> float:

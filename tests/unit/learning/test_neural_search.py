@@ -23,8 +23,18 @@ from nlil.neural.candidates import Judge
 from nlil.neural.select import select
 from nlil.progress import Stop
 
-FAST: dict[str, Any] = {"search": "neural", "steps": 1, "heads": 1, "levels": 0, "generator": "free", "restarts": 4,
-                        "epochs": 40, "priors": False, "recursive": False, "threads": 1}
+FAST: dict[str, Any] = {
+    "search": "neural",
+    "steps": 1,
+    "heads": 1,
+    "levels": 0,
+    "generator": "free",
+    "restarts": 4,
+    "epochs": 40,
+    "priors": False,
+    "recursive": False,
+    "threads": 1,
+}
 
 
 def learn(kb: KnowledgeBase, *targets: Any, **settings: Any) -> Learned:
@@ -99,16 +109,20 @@ def test_of_the_unexplained_targets_the_largest_are_trained() -> None:
     assert sizes["red/1"] < min(sizes[name] for name in trained)
 
 
-@pytest.mark.parametrize(("settings", "allowed"), [
-    ({"body": ("located_in", "near")}, {"located_in", "near"}),
-    ({"not_body": ("employed_by", "red", "works_in")}, None),
-])
+@pytest.mark.parametrize(
+    ("settings", "allowed"),
+    [
+        ({"body": ("located_in", "near")}, {"located_in", "near"}),
+        ({"not_body": ("employed_by", "red", "works_in")}, None),
+    ],
+)
 def test_bodies_use_only_what_they_may(settings: dict[str, Any], allowed: set[str] | None) -> None:
     kb = planted("chain", size=60).kb
     names = {p.name for p in kb.predicates}
     allowed = allowed or names - set(settings["not_body"])
-    learned = learn(kb, "works_in", "old", levels=1, recursive=True, epochs=10, min_support=1, min_confidence=0.0,
-                    **settings)
+    learned = learn(
+        kb, "works_in", "old", levels=1, recursive=True, epochs=10, min_support=1, min_confidence=0.0, **settings
+    )
     used = {p.name for scored in learned.rules for p in scored.rule.predicates} - {"works_in", "old"}
     assert used
     assert used <= allowed
@@ -174,8 +188,9 @@ def test_a_recursive_rule_is_judged_by_what_it_derives_from_nothing() -> None:
 
 def test_a_rule_that_negates_itself_is_no_rule() -> None:
     """Hiding the asked fact alone makes `p(X, Y) :- \\+ p(X, Z)` true: of the facts, and of nothing else."""
-    kb = KnowledgeBase.from_facts([(f"a{i}", "p", f"b{i % 3}") for i in range(30)]
-                                  + [(f"a{i}", "q", f"c{i % 7}") for i in range(30)])
+    kb = KnowledgeBase.from_facts(
+        [(f"a{i}", "p", f"b{i % 3}") for i in range(30)] + [(f"a{i}", "q", f"c{i % 7}") for i in range(30)]
+    )
     learned = learn(kb, "p", levels=1, recursive=True, min_support=1, min_confidence=0.0, not_body=("q",))
     assert not [text for text in texts(learned) if "\\+" in text and "p(" in text.partition("\\+")[2]]
 
@@ -189,7 +204,12 @@ def test_the_paper_preset() -> None:
     options = neural_options(config, Stop())
     assert config.search == "neural"
     assert (options.squash, options.heads, options.instances, options.negative_sampling, options.beam) == (
-        "sigmoid", 1, 1, "uniform", 1)
+        "sigmoid",
+        1,
+        1,
+        "uniform",
+        1,
+    )
     assert (options.steps, options.levels, options.samples, options.constants) == (2, 0, 0, 0)
     assert (options.generator, options.dim, options.layers, options.attention_heads) == ("transformer", 32, 3, 4)
     scenes = LearnerConfig().with_values({"preset": "paper", "steps": 3, "levels": 2, "formulas": 4})
@@ -197,10 +217,21 @@ def test_the_paper_preset() -> None:
     assert scenes.squash == "sigmoid"
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    ("search", "guess"), ("generator", "dense"), ("squash", "tanh"), ("negative_sampling", "far"), ("temperature", 0.0),
-    ("steps", 0), ("restarts", 0), ("rate", 0.0), ("levels", -1), ("dim", 30),
-])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("search", "guess"),
+        ("generator", "dense"),
+        ("squash", "tanh"),
+        ("negative_sampling", "far"),
+        ("temperature", 0.0),
+        ("steps", 0),
+        ("restarts", 0),
+        ("rate", 0.0),
+        ("levels", -1),
+        ("dim", 30),
+    ],
+)
 def test_settings_that_cannot_be(key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"^{key}: expected"):
         LearnerConfig(**{key: value})

@@ -71,8 +71,9 @@ def test_no_predicate_is_allowed(settings: dict[str, str]) -> None:
 
 def test_no_other_fact_touches_the_entities() -> None:
     text = why(base("atb", "ctd", "xpy", "ypz", ("z", "u")), "t")
-    assert text == ("no vocabulary: no other fact that a body may use touches the entities of its 2 facts; "
-                    "add facts about them")
+    assert text == (
+        "no vocabulary: no other fact that a body may use touches the entities of its 2 facts; add facts about them"
+    )
     restricted = why(base("atb", "ctd", "xpy", "aqb", "cqd"), "t", not_body="q")
     assert "allow more predicates in body and not_body, or add facts about them" in restricted
 
@@ -109,8 +110,10 @@ def test_pruned_by_support() -> None:
 def test_pruned_by_confidence() -> None:
     kb = base(*RARE)
     text = why(kb, "t")
-    assert text == ("the best body explains 2 facts with confidence .005, below min_confidence .01; lower it with "
-                    "--set min_confidence=.004")
+    assert text == (
+        "the best body explains 2 facts with confidence .005, below min_confidence .01; lower it with "
+        "--set min_confidence=.004"
+    )
     assert follow(text, kb, "t") > 0
 
 
@@ -152,8 +155,7 @@ def test_what_sampling_missed_is_said() -> None:
 def test_the_command_line_prints_the_reason(nlil_command: Nlil, tmp_path: Path) -> None:
     facts = tmp_path / "facts.tsv"
     facts.write_text("".join("\t".join(fact) + "\n" for fact in RARE))
-    settings = ("--set", "constants=off", "--set", "typed=off", "--set", "max_length=2", "--set",
-                "min_confidence=.01")
+    settings = ("--set", "constants=off", "--set", "typed=off", "--set", "max_length=2", "--set", "min_confidence=.01")
     call = ("learn", facts, "--target", "t", *settings)
     document = nlil_command(*call, "--out", tmp_path / "one", "--json").json
     assert document["missing"]["t/2"].endswith("--set min_confidence=.004")

@@ -32,10 +32,16 @@ def learned() -> Learned:
     kb = KnowledgeBase.from_facts([("a", "p", "b"), ("a", "q", "b"), ("c", "q", "d"), ("a", "r")])
     kb = replace(kb, entity_labels={"a": "Anna", "d": "[red]Dora"}, predicate_labels={"p": "is parent of"})
     scored = [ScoredRule(parse_rule(text), RuleStats(1, 2, 1, 1), 0.25) for text in TEXTS]
-    return Learned(rules=RuleSet.of(kb, scored), config=LearnerConfig(seed=7, body=("q", "r")),
-                   targets=(kb.predicate("p"),), partial=True, missing={"q": "no support"}, seconds=1.5,
-                   history=({"target": "p/2", "epoch": 0, "loss": 0.5}, {"target": "p/2\u2028", "epoch": 1}),
-                   attentions={"p/2|operators": np.array([[0.25, 0.75]], np.float32), "p/2|output": np.zeros((0, 2))})
+    return Learned(
+        rules=RuleSet.of(kb, scored),
+        config=LearnerConfig(seed=7, body=("q", "r")),
+        targets=(kb.predicate("p"),),
+        partial=True,
+        missing={"q": "no support"},
+        seconds=1.5,
+        history=({"target": "p/2", "epoch": 0, "loss": 0.5}, {"target": "p/2\u2028", "epoch": 1}),
+        attentions={"p/2|operators": np.array([[0.25, 0.75]], np.float32), "p/2|output": np.zeros((0, 2))},
+    )
 
 
 def rewrite(path: Path, name: str, content: str) -> None:
@@ -170,8 +176,14 @@ def test_a_checkpoint_stays_with_a_partial_run_only(learned: Learned, tmp_path: 
     save_run(replace(learned, partial=False, attentions={}), path, force=True)
     assert not load_run(path).partial
     assert sorted(p.name for p in path.iterdir()) == [
-        "checksums.json", "config.json", "entities.parquet", "history.jsonl", "predicates.json", "rules.parquet",
-        "run.json"]
+        "checksums.json",
+        "config.json",
+        "entities.parquet",
+        "history.jsonl",
+        "predicates.json",
+        "rules.parquet",
+        "run.json",
+    ]
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
@@ -183,8 +195,9 @@ def test_a_failure_keeps_the_checkpoint(learned: Learned, tmp_path: Path) -> Non
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["checkpoint"]
 
 
-def test_cut_while_the_files_move_in_it_is_unfinished(learned: Learned, tmp_path: Path,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cut_while_the_files_move_in_it_is_unfinished(
+    learned: Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """run.json comes last, so a folder with it is whole."""
     import os
 

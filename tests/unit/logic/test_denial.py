@@ -16,8 +16,10 @@ FATHER, AUNT = Predicate("father", 2), Predicate("aunt", 2)
 
 
 def test_denials_stand_among_rules() -> None:
-    text = "% mine\nuncle(X, Y) :- brother(X, Z), father(Z, Y).\n:- father(A, B), aunt(B, A).\n\n:- father(X, Y),\n" \
-           "father(Y, X).\nmale(X) :- father(X, Y).\n"
+    text = (
+        "% mine\nuncle(X, Y) :- brother(X, Z), father(Z, Y).\n:- father(A, B), aunt(B, A).\n\n:- father(X, Y),\n"
+        "father(Y, X).\nmale(X) :- father(X, Y).\n"
+    )
     rules, denials = parse_program(text)
     assert [line for _, line in rules] == [2, 7]
     assert denials == [((FATHER, Step(AUNT, inverse=True)), 3), ((FATHER, Step(FATHER, inverse=True)), 5)]
@@ -29,11 +31,23 @@ def test_what_is_written_is_read(target: str, other: str, inverse: bool) -> None
     assert parse_program(denial_text(*denial)) == ([], [(denial, 1)])
 
 
-@pytest.mark.parametrize("text", [
-    ":- p(X, Y).", ":- p(X, Y), q(X, Y), r(X, Y).", ":- p(X, Y) ; q(X, Y).", ":- p(X), q(X).", ":- p(X, Y), q(X).",
-    ":- p(X, X), q(X, X).", ":- p(X, Y), q(X, X).", ":- p(X, Y), q(Y, Z).", ":- p(X, a), q(X, a).",
-    ":- p(X, Y), p(X, Y).", ":- p(X, Y), \\+ q(X, Y).", ":- true.",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":- p(X, Y).",
+        ":- p(X, Y), q(X, Y), r(X, Y).",
+        ":- p(X, Y) ; q(X, Y).",
+        ":- p(X), q(X).",
+        ":- p(X, Y), q(X).",
+        ":- p(X, X), q(X, X).",
+        ":- p(X, Y), q(X, X).",
+        ":- p(X, Y), q(Y, Z).",
+        ":- p(X, a), q(X, a).",
+        ":- p(X, Y), p(X, Y).",
+        ":- p(X, Y), \\+ q(X, Y).",
+        ":- true.",
+    ],
+)
 def test_other_denials_are_refused(text: str) -> None:
     with pytest.raises(RuleSyntaxError, match="two binary predicates of the same two variables"):
         parse_program(f"p(X) :- q(X).\n{text}")

@@ -31,8 +31,12 @@ def space_of(kb: KnowledgeBase, target: str, starts: Sequence[Start] | None = No
     every = np.arange(kb.num_predicates, dtype=np.int32)
     if starts is None:
         unary = [p for p in every.tolist() if kb.predicates[p].arity == 1]
-        starts = [Start(Kind.X), *([Start(Kind.Y)] if arity == 2 else []), *(Start(Kind.UNARY, p) for p in unary),
-                  Start(Kind.ANY)]
+        starts = [
+            Start(Kind.X),
+            *([Start(Kind.Y)] if arity == 2 else []),
+            *(Start(Kind.UNARY, p) for p in unary),
+            Start(Kind.ANY),
+        ]
     return Space(number, arity, operators_of(kb, every), every, tuple(starts))
 
 
@@ -59,8 +63,14 @@ def random_logits(shape: Shape, members: int, seed: int, spread: float = 1.0) ->
 
     pairs = [(width, 2 * below) for below, width in itertools.pairwise(shape.levels)]
     argument = (shape.statements, shape.starts, shape.slots)
-    return Attentions(draw(shape.heads, shape.steps, shape.operators), draw(*argument), draw(*argument),
-                      tuple(draw(*pair) for pair in pairs), tuple(draw(*pair) for pair in pairs), draw(shape.outputs))
+    return Attentions(
+        draw(shape.heads, shape.steps, shape.operators),
+        draw(*argument),
+        draw(*argument),
+        tuple(draw(*pair) for pair in pairs),
+        tuple(draw(*pair) for pair in pairs),
+        draw(shape.outputs),
+    )
 
 
 def attend(space: Space, shape: Shape, logits: Attentions) -> Attentions:
@@ -82,8 +92,9 @@ class Chosen:
         row.zero_()[int(np.flatnonzero(self.space.operators == code)[0])] = 1.0
         return self
 
-    def statement(self, name: str, left: tuple[Kind, int] = (Kind.X, 0), right: tuple[Kind, int] = (Kind.X, 0),
-                  instance: int = 0) -> int:
+    def statement(
+        self, name: str, left: tuple[Kind, int] = (Kind.X, 0), right: tuple[Kind, int] = (Kind.X, 0), instance: int = 0
+    ) -> int:
         """Both arguments as (kind of start, slot); answers the number of the statement."""
         number = instance * self.shape.predicates + predicate_id(self.kb, name)
         kinds = [start.kind for start in self.space.starts if start is not None]
@@ -104,8 +115,9 @@ class Chosen:
 # the formulas, written with dense matrices ----------------------------------------------------------
 
 
-def dense_counts(kb: KnowledgeBase, space: Space, shape: Shape, a: Attentions, x: int, y: int, hide: bool
-                 ) -> torch.Tensor:
+def dense_counts(
+    kb: KnowledgeBase, space: Space, shape: Shape, a: Attentions, x: int, y: int, hide: bool
+) -> torch.Tensor:
     """(statements,) of one query of a binary target: matrices M_k, phi moves from subject to object."""
     n = kb.num_entities
     facts = kb.facts
@@ -120,8 +132,11 @@ def dense_counts(kb: KnowledgeBase, space: Space, shape: Shape, a: Attentions, x
     def begin(kind: Kind, predicate: int) -> torch.Tensor:
         if kind == Kind.UNARY:
             return matrix[2 * predicate].diagonal()
-        return torch.ones(n, dtype=torch.float64) if kind == Kind.ANY else torch.eye(n, dtype=torch.float64)[
-            x if kind == Kind.X else y]
+        return (
+            torch.ones(n, dtype=torch.float64)
+            if kind == Kind.ANY
+            else torch.eye(n, dtype=torch.float64)[x if kind == Kind.X else y]
+        )
 
     rows = []
     for start in space.starts:

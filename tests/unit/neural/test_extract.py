@@ -137,17 +137,20 @@ class Tiny:
     def _statements(self, s: int) -> list[tuple[Formula, float]]:
         """X on one side, Y on the other; X may take one step."""
         a, step = self.attentions, Step(self.kb.predicates[s])
-        operators = [(self.kb.step(int(code)), float(a.operators[0, 0, 0, o]))
-                     for o, code in enumerate(self.space.operators)]
+        operators = [
+            (self.kb.step(int(code)), float(a.operators[0, 0, 0, o])) for o, code in enumerate(self.space.operators)
+        ]
         paths = [(0, Path(X), 1.0), *((1, Path(X).then(op), p) for op, p in operators)]
         found = []
         for slot, path, p in paths:
             if s == 1 and slot and self.shape.widths:
                 continue
-            found.append((Statement.meet(path.then(step), Path(Y)),
-                          p * float(a.left[0, s, 0, slot] * a.right[0, s, 1, 0])))
-            found.append((Statement.meet(Path(Y).then(step), path),
-                          p * float(a.left[0, s, 1, 0] * a.right[0, s, 0, slot])))
+            found.append(
+                (Statement.meet(path.then(step), Path(Y)), p * float(a.left[0, s, 0, slot] * a.right[0, s, 1, 0]))
+            )
+            found.append(
+                (Statement.meet(Path(Y).then(step), path), p * float(a.left[0, s, 1, 0] * a.right[0, s, 0, slot]))
+            )
         return found
 
 

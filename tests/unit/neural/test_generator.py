@@ -32,8 +32,13 @@ def masks_of(shape: Shape, *sizes: tuple[int, int, int]) -> Masks:
         arguments[:starts] = True
         if starts > 1:
             arguments[starts - 1, 1:] = False
-        rows.append((torch.arange(shape.operators) < operators,
-                     (torch.arange(shape.predicates) < predicates).repeat(shape.instances), arguments))
+        rows.append(
+            (
+                torch.arange(shape.operators) < operators,
+                (torch.arange(shape.predicates) < predicates).repeat(shape.instances),
+                arguments,
+            )
+        )
     return Masks(*(torch.stack(column) for column in zip(*rows)))
 
 
@@ -52,8 +57,13 @@ def chosen(attentions: Attentions, masks: Masks) -> list[torch.Tensor]:
     signed = torch.cat([statements, statements])
     rest = torch.ones(len(a.output) - len(signed), dtype=torch.bool)
     levels = [t[:, signed] if level == 0 else t for side in (a.first, a.second) for level, t in enumerate(side)]
-    return [a.operators[..., operators], a.left[statements][:, arguments], a.right[statements][:, arguments],
-            *levels, a.output[torch.cat([signed, rest])]]
+    return [
+        a.operators[..., operators],
+        a.left[statements][:, arguments],
+        a.right[statements][:, arguments],
+        *levels,
+        a.output[torch.cat([signed, rest])],
+    ]
 
 
 def random_loss(attentions: Attentions) -> torch.Tensor:

@@ -62,8 +62,9 @@ def products(entries: int, segments: int, left: int, right: int, weighted: bool)
     random = np.random.default_rng(entries)
     segment, _ = torch.sort(indices(random, entries, segments))
     weight = torch.from_numpy(random.random(entries).astype(np.float32)) if weighted else None
-    return Products(segment, indices(random, entries, left), indices(random, entries, right), weight,
-                    segments, left, right)
+    return Products(
+        segment, indices(random, entries, left), indices(random, entries, right), weight, segments, left, right
+    )
 
 
 def moved(lists):
@@ -119,8 +120,9 @@ def test_rounds_add_every_entry_once(lengths: list[int], piece: int) -> None:
 def test_products_and_gradients(name: str, weighted: bool, dtype: torch.dtype) -> None:
     *sizes, columns = PRODUCTS[name]
     entries = products(*sizes, weighted)
-    a, b, gradient = (draw(rows, columns, dtype=dtype)
-                      for rows in (entries.num_left, entries.num_right, entries.num_segments))
+    a, b, gradient = (
+        draw(rows, columns, dtype=dtype) for rows in (entries.num_left, entries.num_right, entries.num_segments)
+    )
     there = moved(entries)
     on_device = [t.to(DEVICE) for t in (a, b, gradient)]
     a, b, gradient = a.double(), b.double(), gradient.double()
@@ -228,9 +230,17 @@ def assert_same_learning(host: Plan, device: Plan, spaces: list[Space], shape: S
     argument = (members, shape.statements, shape.starts, shape.slots)
     formula = (draw(members, levels[1], 2 * levels[0], dtype=torch.float32),)
     soft = softmax_attentions(
-        Attentions(draw(members, shape.heads, shape.steps, shape.operators, dtype=torch.float32),
-                   draw(*argument, dtype=torch.float32), -draw(*argument, dtype=torch.float32), formula,
-                   (-formula[0],), draw(members, shape.outputs, dtype=torch.float32)), masks, shape)
+        Attentions(
+            draw(members, shape.heads, shape.steps, shape.operators, dtype=torch.float32),
+            draw(*argument, dtype=torch.float32),
+            -draw(*argument, dtype=torch.float32),
+            formula,
+            (-formula[0],),
+            draw(members, shape.outputs, dtype=torch.float32),
+        ),
+        masks,
+        shape,
+    )
     results = []
     for plan, place in ((host, "cpu"), (device, DEVICE)):
         attentions = soft.map(lambda t, place=place: t.detach().to(place).requires_grad_())

@@ -45,8 +45,13 @@ def meanings(formulas: Iterable[Formula]) -> set[Any]:
 
 def test_parts_are_the_vocabulary_of_the_target() -> None:
     kb = KnowledgeBase.from_facts([("a", "p", "b"), ("b", "q", "c"), ("a", "u"), ("c", "v"), ("a", "h")])
-    starts = [Start(Kind.X), Start(Kind.UNARY, predicate_id(kb, "u")), Start(Kind.CONSTANT, kb.entities.id("c")),
-              Start(Kind.CONSTANT, kb.entities.id("a")), Start(Kind.ANY)]
+    starts = [
+        Start(Kind.X),
+        Start(Kind.UNARY, predicate_id(kb, "u")),
+        Start(Kind.CONSTANT, kb.entities.id("c")),
+        Start(Kind.CONSTANT, kb.entities.id("a")),
+        Start(Kind.ANY),
+    ]
     space = space_of(kb, "h", starts)
     parts = Parts.of(kb, space)
     assert parts.moves == (P, BACK, Q, Q.reversed())
@@ -73,13 +78,29 @@ def test_single_statements_are_one_step_from_each_variable() -> None:
 # changes ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("p(X, Z1)", ["p(Z1, X)", "p(X, c)", "p(X, Z1), p(Z1, Z2)", "p(X, Z1), p(Z2, Z1)", "p(X, Z1), u(Z1)",
-                  "p(X, Z1), v(Z1)"]),
-    ("p(X, Z1), u(Z1)", ["p(Z1, X), u(Z1)", "p(X, Z1), v(Z1)", "u(X)", "p(X, Z1)", "p(X, c), u(c)",
-                         "p(X, Z1), u(Z1), p(Z1, Z2)", "p(X, Z1), u(Z1), p(Z2, Z1)", "p(X, Z1), u(Z1), v(Z1)"]),
-    ("p(X, c)", ["p(c, X)", "p(X, Z1)", "p(X, c), u(c)", "p(X, c), v(c)"]),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "p(X, Z1)",
+            ["p(Z1, X)", "p(X, c)", "p(X, Z1), p(Z1, Z2)", "p(X, Z1), p(Z2, Z1)", "p(X, Z1), u(Z1)", "p(X, Z1), v(Z1)"],
+        ),
+        (
+            "p(X, Z1), u(Z1)",
+            [
+                "p(Z1, X), u(Z1)",
+                "p(X, Z1), v(Z1)",
+                "u(X)",
+                "p(X, Z1)",
+                "p(X, c), u(c)",
+                "p(X, Z1), u(Z1), p(Z1, Z2)",
+                "p(X, Z1), u(Z1), p(Z2, Z1)",
+                "p(X, Z1), u(Z1), v(Z1)",
+            ],
+        ),
+        ("p(X, c)", ["p(c, X)", "p(X, Z1)", "p(X, c), u(c)", "p(X, c), v(c)"]),
+    ],
+)
 def test_every_change_of_a_statement_about_x(text: str, expected: list[str]) -> None:
     found = list(SMALL.neighbours(statement(text)))
     assert len(set(found)) == len(found)

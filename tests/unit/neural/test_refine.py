@@ -144,8 +144,8 @@ def noisy(missed: int, spoilt: int = 10, size: int = 80) -> Rows:
     random = np.random.default_rng(1)
     is_a = np.arange(size) < size // 2
     label = is_a.copy()
-    label[:spoilt // 2] = False
-    label[-(spoilt // 2):] = True
+    label[: spoilt // 2] = False
+    label[-(spoilt // 2) :] = True
     fits = np.zeros(size, bool)
     fits[-missed:] = True
     return Rows(label, {"a": is_a, "fits": fits, **{name: random.random(size) < 0.5 for name in "bcd"}})
@@ -210,8 +210,14 @@ def test_every_change_that_is_taken_is_worth_it(seed: int, monkeypatch: pytest.M
 
 # the setting ------------------------------------------------------------------------------------------
 
-TINY: dict[str, Any] = {"search": "neural", "epochs": 2, "restarts": 1, "priors": False, "threads": 1,
-                        "recursive": False}
+TINY: dict[str, Any] = {
+    "search": "neural",
+    "epochs": 2,
+    "restarts": 1,
+    "priors": False,
+    "threads": 1,
+    "recursive": False,
+}
 
 
 class NotHere(Exception):
@@ -233,11 +239,19 @@ def test_the_paper_does_not_refine() -> None:
     assert LearnerConfig().with_values({"preset": "paper", "refine": True}).refine
 
 
-@pytest.mark.parametrize(("values", "refines"), [
-    ({}, True), ({"preset": "paper"}, False), ({"refine": False}, False), ({"preset": "paper", "refine": True}, True),
-], ids=str)
-def test_only_where_asked_rules_are_refined(values: dict[str, Any], refines: bool,
-                                            monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("values", "refines"),
+    [
+        ({}, True),
+        ({"preset": "paper"}, False),
+        ({"refine": False}, False),
+        ({"preset": "paper", "refine": True}, True),
+    ],
+    ids=str,
+)
+def test_only_where_asked_rules_are_refined(
+    values: dict[str, Any], refines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("nlil.neural.select.Refiner", Refusing)
     kb = planted("negation", size=60, label_noise=0.1).kb  # a perfect rule would need no change
     if refines:

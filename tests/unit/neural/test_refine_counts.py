@@ -22,7 +22,12 @@ def test_every_part_has_its_place() -> None:
     whole = And(a, Or(b, Not(c)))
     assert [part for part, _ in places(whole)] == [whole, a, Or(b, Not(c)), b, Not(c)]
     assert [build(d) for _, build in places(whole)] == [
-        d, And(d, Or(b, Not(c))), And(a, d), And(a, Or(d, Not(c))), And(a, Or(b, d))]
+        d,
+        And(d, Or(b, Not(c))),
+        And(a, d),
+        And(a, Or(d, Not(c))),
+        And(a, Or(b, d)),
+    ]
     assert all(build(part) == whole for part, build in places(whole))
     assert [part for part, _ in places(Not(a))] == [Not(a)]
 
@@ -38,9 +43,13 @@ def test_a_part_is_narrowed_widened_or_replaced() -> None:
 
 POOL = tuple(map(atom, "abcdef"))
 literals = st.sampled_from([*POOL, *map(Not, POOL)])
-formulas = st.recursive(literals, lambda inner: st.builds(lambda kind, arguments: kind(*arguments),
-                                                          st.sampled_from([And, Or]),
-                                                          st.lists(inner, min_size=2, max_size=3)), max_leaves=6)
+formulas = st.recursive(
+    literals,
+    lambda inner: st.builds(
+        lambda kind, arguments: kind(*arguments), st.sampled_from([And, Or]), st.lists(inner, min_size=2, max_size=3)
+    ),
+    max_leaves=6,
+)
 
 
 @st.composite
@@ -101,8 +110,14 @@ def test_what_cannot_be_counted_holds_nowhere() -> None:
 
 def test_telling_statements_come_first_each_truth_once() -> None:
     label = [1, 1, 1, 1, 0, 0, 0, 0]
-    rows = {"idle": [1, 0, 1, 0, 1, 0, 1, 0], "some": [1, 1, 1, 0, 1, 0, 0, 0], "same": [1, 1, 1, 0, 1, 0, 0, 0],
-            "all": [1] * 8, "none": [0] * 8, "against": [0, 0, 0, 0, 1, 1, 1, 1]}
+    rows = {
+        "idle": [1, 0, 1, 0, 1, 0, 1, 0],
+        "some": [1, 1, 1, 0, 1, 0, 0, 0],
+        "same": [1, 1, 1, 0, 1, 0, 0, 0],
+        "all": [1] * 8,
+        "none": [0] * 8,
+        "against": [0, 0, 0, 0, 1, 1, 1, 1],
+    }
     refiner = Refiner(HEAD, Rows(label, rows), NO_PARTS)
     names = [s.steps[0].predicate.name for s in refiner._telling(map(atom, rows))]
     assert names == ["against", "some", "idle"]

@@ -41,8 +41,9 @@ def made(kb: KnowledgeBase, name: str, tuples: list[tuple[int, int]]) -> Facts:
     return Facts(np.full(len(x), predicate_id(kb, name), np.int32), x, y)
 
 
-def pools(kb: KnowledgeBase, name: str, negatives: Facts | None = None, valid: Facts | None = None,
-          **settings: object) -> tuple[Pool, Pool]:
+def pools(
+    kb: KnowledgeBase, name: str, negatives: Facts | None = None, valid: Facts | None = None, **settings: object
+) -> tuple[Pool, Pool]:
     return Sampler(kb, NeuralOptions(**settings), negatives, valid).pools(predicate_id(kb, name))  # type: ignore
 
 
@@ -69,8 +70,14 @@ def test_as_many_negatives_as_asked_for() -> None:
 
 def test_near_negatives_are_reached_or_of_the_range() -> None:
     """In many small rings an unrelated pair is nearly always of two rings."""
-    kb = KnowledgeBase.from_facts([(f"r{r}n{i}", p, f"r{r}n{(i + step) % 5}") for r in range(40) for i in range(5)
-                                   for p, step in (("next", 1), ("second", 2))])
+    kb = KnowledgeBase.from_facts(
+        [
+            (f"r{r}n{i}", p, f"r{r}n{(i + step) % 5}")
+            for r in range(40)
+            for i in range(5)
+            for p, step in (("next", 1), ("second", 2))
+        ]
+    )
 
     def share_in_one_ring(kind: str) -> float:
         pool, _ = pools(kb, "second", negative_sampling=kind)
@@ -182,8 +189,12 @@ def test_blocks_hold_every_query_once(batch: int) -> None:
     all_pools = [pools(kb, name)[0] for name in ("second", "red")]
     found = blocks(all_pools, batch)
     for g, pool in enumerate(all_pools):
-        rows = [row for block in found for row in zip(block.x[g], block.y[g], block.label[g], block.hide[g])
-                if row[0] != NOBODY]
+        rows = [
+            row
+            for block in found
+            for row in zip(block.x[g], block.y[g], block.label[g], block.hide[g])
+            if row[0] != NOBODY
+        ]
         assert sorted(rows) == sorted(zip(pool.x, pool.y, pool.label, pool.hide))
     for block in found:
         assert block.x.shape == block.y.shape == block.label.shape == block.hide.shape

@@ -115,8 +115,9 @@ def test_two_members_have_gradients_of_their_own() -> None:
 # one rule at a time ----------------------------------------------------------------------------------
 
 
-def values(kb: KnowledgeBase, chosen: Chosen, attentions: Attentions, queries: Queries, squash: Squash = clamp
-           ) -> list[float]:
+def values(
+    kb: KnowledgeBase, chosen: Chosen, attentions: Attentions, queries: Queries, squash: Squash = clamp
+) -> list[float]:
     return scores(plan_of(kb, chosen.space, chosen.shape, queries), attentions, squash)[0, :, 0].tolist()
 
 
@@ -162,8 +163,9 @@ def test_the_own_fact_is_hidden_and_nothing_else() -> None:
     kb = KnowledgeBase.from_facts([("a", "p", "b"), ("b", "p", "a"), ("a", "q", "b"), ("b", "u"), ("a", "u")])
     space = space_of(kb, "p")
 
-    def value(statement: str, left: tuple[Kind, int], right: tuple[Kind, int], hide: bool, inverse: bool = False
-              ) -> float:
+    def value(
+        statement: str, left: tuple[Kind, int], right: tuple[Kind, int], hide: bool, inverse: bool = False
+    ) -> float:
         chosen = Chosen(kb, space, shape_of(space, steps=1)).operator(0, "p", inverse)
         attentions = chosen.output(chosen.statement(statement, left, right))
         return values(kb, chosen, attentions, queries_of(kb, ("a", "b"), hide=hide))[0]
@@ -173,8 +175,12 @@ def test_the_own_fact_is_hidden_and_nothing_else() -> None:
     for statement, left, right, inverse in hidden_ones:
         assert value(statement, left, right, False, inverse) == 1.0
         assert value(statement, left, right, True, inverse) == 0.0
-    for statement, left, right, inverse in [("p", y, x, False), ("q", x, y, False), ("u", x, step_y, False),
-                                            ("u", x, step_x, True)]:
+    for statement, left, right, inverse in [
+        ("p", y, x, False),
+        ("q", x, y, False),
+        ("u", x, step_y, False),
+        ("u", x, step_x, True),
+    ]:
         assert value(statement, left, right, True, inverse) == 1.0, "p(b, a) and q(a, b) stay visible"
 
 
@@ -192,8 +198,9 @@ def test_a_set_does_not_hold_what_is_hidden(group: tuple[str, ...]) -> None:
 
 def test_all_classes_of_an_object_are_hidden() -> None:
     kb = KnowledgeBase.from_facts([("a", "bush"), ("b", "tree"), ("b", "near", "a"), ("a", "green")])
-    kb = replace(kb, classes=frozenset(predicate_id(kb, name) for name in ("bush", "tree")),
-                 graph_of=np.zeros(2, np.int32))
+    kb = replace(
+        kb, classes=frozenset(predicate_id(kb, name) for name in ("bush", "tree")), graph_of=np.zeros(2, np.int32)
+    )
     space = space_of(kb, "bush")
 
     def value(statement: str, slot: int, name: str) -> float:
@@ -208,8 +215,17 @@ def test_all_classes_of_an_object_are_hidden() -> None:
 
 
 def test_a_set_means_the_querys_own_graph() -> None:
-    scenes = [("a1", "car"), ("a1", "near", "a2"), ("a3", "near", "a2"), ("b1", "car"), ("b2", "car"),
-              ("b1", "near", "b2"), ("b3", "near", "b2"), ("a2", "h"), ("b3", "h")]
+    scenes = [
+        ("a1", "car"),
+        ("a1", "near", "a2"),
+        ("a3", "near", "a2"),
+        ("b1", "car"),
+        ("b2", "car"),
+        ("b1", "near", "b2"),
+        ("b3", "near", "b2"),
+        ("a2", "h"),
+        ("b3", "h"),
+    ]
     kb = KnowledgeBase.from_facts(scenes)
     graph_of = np.array([name.startswith("b") for name in kb.entities], np.int32)
     joined = replace(kb, graph_of=graph_of)
@@ -232,14 +248,17 @@ def test_padding_has_no_value() -> None:
     space = space_of(kb, "p")
     shape = shape_of(space, steps=1)
     queries = some_queries(kb)
-    padded = Queries(*(np.concatenate([getattr(queries, name), np.full((1, 2), empty)], 1).astype(
-        getattr(queries, name).dtype) for name, empty in (("x", NOBODY), ("y", NOBODY), ("label", 0), ("hide", False))))
+    padded = Queries(
+        *(
+            np.concatenate([getattr(queries, name), np.full((1, 2), empty)], 1).astype(getattr(queries, name).dtype)
+            for name, empty in (("x", NOBODY), ("y", NOBODY), ("label", 0), ("hide", False))
+        )
+    )
     attentions = attend(space, shape, random_logits(shape, 2, 2))
     plan = plan_of(kb, space, shape, padded)
     assert plan.real[0].tolist() == [True] * queries.x.shape[1] + [False, False]
     assert (statement_counts(plan, attentions)[:, -2:] == 0).all()
-    torch.testing.assert_close(scores(plan, attentions)[:, :-2],
-                               scores(plan_of(kb, space, shape, queries), attentions))
+    torch.testing.assert_close(scores(plan, attentions)[:, :-2], scores(plan_of(kb, space, shape, queries), attentions))
 
 
 def test_a_lift_ends_as_the_clamp() -> None:

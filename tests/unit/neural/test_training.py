@@ -21,8 +21,18 @@ from nlil.neural.training import Trainer
 from nlil.neural.vocabulary import Surroundings
 from nlil.progress import Stop
 
-SMALL: dict[str, Any] = {"steps": 1, "heads": 1, "levels": 1, "formulas": 2, "restarts": 2, "positives": 40, "dim": 8,
-                         "attention_heads": 2, "layers": 2, "recursive": False}
+SMALL: dict[str, Any] = {
+    "steps": 1,
+    "heads": 1,
+    "levels": 1,
+    "formulas": 2,
+    "restarts": 2,
+    "positives": 40,
+    "dim": 8,
+    "attention_heads": 2,
+    "layers": 2,
+    "recursive": False,
+}
 NAMES = ("loss", "valid_loss", "valid_f1", "entropy")
 
 
@@ -48,8 +58,9 @@ def bits(trainer: Trainer) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("generator", ["transformer", "free"])
 @pytest.mark.parametrize("cut", [1, 6])
-def test_cut_and_continued_it_ends_with_the_same_bits(generator: str, cut: int, chain: KnowledgeBase, tmp_path: Path
-                                                      ) -> None:
+def test_cut_and_continued_it_ends_with_the_same_bits(
+    generator: str, cut: int, chain: KnowledgeBase, tmp_path: Path
+) -> None:
     def new() -> Trainer:
         trainer = trainer_of(chain, "works_in", generator=generator, batch=48, epochs=8, patience=3)
         assert len(trainer.blocks) > 1, "the order of the blocks is part of what must come back"
@@ -77,8 +88,10 @@ def test_cut_and_continued_it_ends_with_the_same_bits(generator: str, cut: int, 
 
 def test_patience_is_part_of_what_is_saved(chain: KnowledgeBase) -> None:
     """Nothing can improve here, so that there is some waiting to remember."""
-    one, other = (trainer_of(chain, "works_in", generator="free", score_rate=1e-12, temperature=1.0, squash="sigmoid")
-                  for _ in range(2))
+    one, other = (
+        trainer_of(chain, "works_in", generator="free", score_rate=1e-12, temperature=1.0, squash="sigmoid")
+        for _ in range(2)
+    )
     for _ in range(15):
         one.step()
     assert (one.waited > 0).all()
@@ -115,8 +128,12 @@ def test_a_target_learns_the_same_alone_and_beside_another(generator: str, chain
         members = slice(2 * g, 2 * g + 2)
         for one, both in zip(alone.history, together.history, strict=True):
             for column in NAMES:
-                np.testing.assert_allclose(getattr(one, column), getattr(both, column)[members], atol=2e-4,
-                                           err_msg=f"{name} {column} after epoch {one.epoch}")
+                np.testing.assert_allclose(
+                    getattr(one, column),
+                    getattr(both, column)[members],
+                    atol=2e-4,
+                    err_msg=f"{name} {column} after epoch {one.epoch}",
+                )
         losses = np.array([row.loss for row in alone.history])
         assert (np.ptp(losses, 0) > 2e-3).all(), "there was something to learn"
         assert np.ptp(losses[-1]) > 4e-4, "restarts differ"
@@ -155,8 +172,9 @@ def test_stop_ends_it_after_the_epoch(chain: KnowledgeBase) -> None:
 
 @pytest.mark.parametrize(("generator", "squash"), [("transformer", "clamp"), ("free", "clamp"), ("free", "sigmoid")])
 def test_loss_and_entropy_fall_on_a_planted_chain(generator: str, squash: str, chain: KnowledgeBase) -> None:
-    trainer = trainer_of(chain, "works_in", generator=generator, squash=squash, levels=0, restarts=4, epochs=40,
-                         rate=0.003)
+    trainer = trainer_of(
+        chain, "works_in", generator=generator, squash=squash, levels=0, restarts=4, epochs=40, rate=0.003
+    )
     trainer.run(lambda trainer: None)
     first, last = trainer.history[0], trainer.history[-1]
     assert last.loss.min() < (0.6 if squash == "clamp" else 0.97) * first.loss.min()

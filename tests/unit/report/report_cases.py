@@ -13,10 +13,14 @@ from nlil.engine.evaluator import Evaluator
 from nlil.engine.statistics import rule_stats
 
 EVIL = "<script>alert(1)</script>"
-RULES = ("uncle(X, Y) :- father(Z1, X), father(Z1, Z2), mother(Z2, Y).",
-         "mother(X, Y) :- married(X, Z1), father(Z1, Y).",
-         f"mother(X, Y) :- mother('{EVIL}', Y), female(X).", "married(X, Y) :- married(Y, X).",
-         "male(X) :- \\+ female(X).", "mother(X, max) :- true.")
+RULES = (
+    "uncle(X, Y) :- father(Z1, X), father(Z1, Z2), mother(Z2, Y).",
+    "mother(X, Y) :- married(X, Z1), father(Z1, Y).",
+    f"mother(X, Y) :- mother('{EVIL}', Y), female(X).",
+    "married(X, Y) :- married(Y, X).",
+    "male(X) :- \\+ female(X).",
+    "mother(X, max) :- true.",
+)
 VOID = {"meta", "br", "input"}
 
 

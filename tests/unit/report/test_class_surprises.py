@@ -38,8 +38,9 @@ def street() -> Dataset:
 
 @pytest.fixture(scope="module")
 def found(street: Dataset) -> Learned:
-    return Learner(LearnerConfig(preset="scene", joint=True, top_rules=8)).fit(street.kb, list(street.targets),
-                                                                               street.splits)
+    return Learner(LearnerConfig(preset="scene", joint=True, top_rules=8)).fit(
+        street.kb, list(street.targets), street.splits
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +51,10 @@ def slip(street: Dataset, found: Learned) -> Slip:
     right = [e for e, c in classes.items() if c.true == (c.ranked[0][0],)]
     entity = max(right, key=lambda e: classes[e].probability[0])
     old, new = (kb.predicate_id(classes[entity].ranked[place][0]) for place in (0, -1))
-    context = {name: relabelled(facts, entity, old, new) if name == "test" else facts
-               for name, facts in street.splits.context.items()}
+    context = {
+        name: relabelled(facts, entity, old, new) if name == "test" else facts
+        for name, facts in street.splits.context.items()
+    }
     splits = replace(street.splits, test=relabelled(test, entity, old, new), context=context)
     return replace(street, splits=splits), kb.entities.name(entity)
 
@@ -127,8 +130,12 @@ def test_scores_where_rules_give_no_probabilities(found: Learned, slip: Slip) ->
     rules = replace(found.rules, aggregation=replace(found.rules.aggregation, unit=0.0))
     first = class_surprises(Explainer(rules, whole_base(slip[0])), slip[0], 5)[0]
     assert not first.is_probability
-    assert first.chance == pytest.approx(dict(object_classes(rules, whole_base(slip[0]), slip[1]).ranked)[
-        first.fact.predicate] if first.fact.arguments == (slip[1],) else first.explanation.score, abs=1e-6)
+    assert first.chance == pytest.approx(
+        dict(object_classes(rules, whole_base(slip[0]), slip[1]).ranked)[first.fact.predicate]
+        if first.fact.arguments == (slip[1],)
+        else first.explanation.score,
+        abs=1e-6,
+    )
 
 
 def test_on_the_page(found: Learned, slip: Slip) -> None:

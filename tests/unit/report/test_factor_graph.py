@@ -69,10 +69,13 @@ def test_variables_are_numbered_as_in_the_text() -> None:
     assert texts(drawn(rule), "variable-name") == list(dict.fromkeys(re.findall(r"Z\d", str(rule))))
 
 
-@pytest.mark.parametrize(("rule", "points_right"), [
-    ("p(X, Y) :- q(X, Y).", True),
-    ("p(X, Y) :- q(Y, X).", False),
-])
+@pytest.mark.parametrize(
+    ("rule", "points_right"),
+    [
+        ("p(X, Y) :- q(X, Y).", True),
+        ("p(X, Y) :- q(Y, X).", False),
+    ],
+)
 def test_the_arrow_points_to_the_object(rule: str, points_right: bool) -> None:
     root = drawn(rule)
     (arrow,) = of_kind(root, "arrow")

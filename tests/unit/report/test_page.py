@@ -19,17 +19,32 @@ from nlil.evaluation.fidelity import Fidelity
 from nlil.report import make_report, render, write_report
 from nlil.report.values import Limits, Report
 
-FIGURES = {"test": {"mrr": 0.75, "hits@1": 0.5, "num_queries": 4, "seconds": 1.25, "peak_memory_mb": 99.0, "notes": [],
-                    "per_predicate": {"mother/2": {"mrr": 0.875, "hits@1": 0.5, "num_queries": 4},
-                                      "uncle/2": {"mrr": 0.25, "hits@1": 0.0, "num_queries": 6}}}}
+FIGURES = {
+    "test": {
+        "mrr": 0.75,
+        "hits@1": 0.5,
+        "num_queries": 4,
+        "seconds": 1.25,
+        "peak_memory_mb": 99.0,
+        "notes": [],
+        "per_predicate": {
+            "mother/2": {"mrr": 0.875, "hits@1": 0.5, "num_queries": 4},
+            "uncle/2": {"mrr": 0.25, "hits@1": 0.0, "num_queries": 6},
+        },
+    }
+}
 HISTORY = tuple({"target": t, "epoch": e, "loss": 1 / (e + 1), "valid_f1": e / 4} for t in ("p", "q") for e in range(4))
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
     kb = evil_family()
-    return make_report(learned(kb, missing={"aunt/2": f"nothing <b>{EVIL}</b>"}, history=HISTORY), dataset(kb),
-                       figures=FIGURES, versions={"nlil": "0"})
+    return make_report(
+        learned(kb, missing={"aunt/2": f"nothing <b>{EVIL}</b>"}, history=HISTORY),
+        dataset(kb),
+        figures=FIGURES,
+        versions={"nlil": "0"},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +84,15 @@ def test_only_our_script_may_run(report: Report, page: Page) -> None:
 def test_fidelity_is_shown_where_rules_imitate_a_classifier(report: Report, page: Page) -> None:
     assert "imitate" not in page.text
     row = {"classifier": EVIL, "rules": "b", "truth": None, "count": 3}
-    where = {"object": EVIL, "classifier": "a", "classifier_score": 0.75, "rules": "b", "rules_score": 0.5,
-             "truth": None, "distance": 0.625}
+    where = {
+        "object": EVIL,
+        "classifier": "a",
+        "classifier_score": 0.75,
+        "rules": "b",
+        "rules_score": 0.5,
+        "truth": None,
+        "distance": 0.625,
+    }
     values = {"r@1": 0.5, "r@5": 0.875, "cross_entropy": 1.5, "entropy": 1.25}
     unknown = Fidelity("test split", 1200, 30, values, 1.0, pairs=(row,), objects=(where,) * 20)
     text = render(replace(report, fidelity=unknown))
@@ -103,8 +125,9 @@ def test_sections_and_their_contents(page: Page) -> None:
 
 def test_examples_counterexamples_and_what_was_held_out() -> None:
     kb = kbs.family()
-    made = make_report(learned(kb, ("uncle(X, Y) :- father(Z1, X), father(Z1, Z2), mother(Z2, Y).",)),
-                       dataset(kb, held_out=1))
+    made = make_report(
+        learned(kb, ("uncle(X, Y) :- father(Z1, X), father(Z1, Z2), mother(Z2, Y).",)), dataset(kb, held_out=1)
+    )
     text = Page(render(made)).text
     assert "tom → cleo with Z1 = sam, Z2 = bea" in text
     assert "tom → max true: a fact that was held out with Z1 = sam, Z2 = bea" in text
@@ -138,8 +161,14 @@ def test_rules_that_name_an_entity_come_after_the_others_however_strong() -> Non
 
 def test_the_same_run_gives_the_same_bytes(report: Report, tmp_path: Path) -> None:
     kb = evil_family()
-    again = make_report(learned(kb, missing={"aunt/2": f"nothing <b>{EVIL}</b>"}, history=HISTORY), dataset(kb),
-                        figures=FIGURES, versions={"nlil": "0"}, threads=1, memory=2**20)
+    again = make_report(
+        learned(kb, missing={"aunt/2": f"nothing <b>{EVIL}</b>"}, history=HISTORY),
+        dataset(kb),
+        figures=FIGURES,
+        versions={"nlil": "0"},
+        threads=1,
+        memory=2**20,
+    )
     one, two = write_report(report, tmp_path / "a.html"), write_report(again, tmp_path / "deep" / "b.html")
     assert one.read_bytes() == two.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "deep"]

@@ -7,9 +7,11 @@ from xml.etree import ElementTree
 from nlil.report.bars import bar
 from nlil.report.curves import HEIGHT, WIDTH, curves
 
-RECORDS = [{"target": target, "epoch": epoch, "loss": loss, "valid_loss": None, "entropy": float("nan")}
-           for target, losses in {"<b>p": (4.0, 2.0, 1.0), "q": (2.0, 1.0)}.items()
-           for epoch, loss in enumerate(losses)]
+RECORDS = [
+    {"target": target, "epoch": epoch, "loss": loss, "valid_loss": None, "entropy": float("nan")}
+    for target, losses in {"<b>p": (4.0, 2.0, 1.0), "q": (2.0, 1.0)}.items()
+    for epoch, loss in enumerate(losses)
+]
 
 
 def lines(svg: str, kind: str) -> list[list[tuple[float, float]]]:

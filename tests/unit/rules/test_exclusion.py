@@ -19,8 +19,11 @@ from nlil.rules.binding import bind
 from nlil.rules.store import load_rules, save_rules
 
 P, Q, R = (Predicate(name, 2) for name in "pqr")
-EXCLUSIONS = (Exclusion(P, Step(Q), 41.25, 812), Exclusion(P, Step(P, inverse=True), 1.5, 812),
-              Exclusion(R, Step(Q, inverse=True), 3.0, 7, 2))
+EXCLUSIONS = (
+    Exclusion(P, Step(Q), 41.25, 812),
+    Exclusion(P, Step(P, inverse=True), 1.5, 812),
+    Exclusion(R, Step(Q, inverse=True), 3.0, 7, 2),
+)
 
 
 def base(facts: str = "a p b;b q c;a r d") -> KnowledgeBase:
@@ -36,8 +39,11 @@ def rules() -> RuleSet:
 
 def test_text() -> None:
     assert [str(e) for e in EXCLUSIONS] == [":- p(X, Y), q(X, Y).", ":- p(X, Y), p(Y, X).", ":- r(X, Y), q(Y, X)."]
-    assert [e.counts for e in EXCLUSIONS] == ["0 of 812 facts; 41 expected", "0 of 812 facts; 1.5 expected",
-                                              "2 of 7 facts; 3.0 expected"]
+    assert [e.counts for e in EXCLUSIONS] == [
+        "0 of 812 facts; 41 expected",
+        "0 of 812 facts; 1.5 expected",
+        "2 of 7 facts; 3.0 expected",
+    ]
 
 
 @pytest.mark.parametrize(("target", "step"), [(P, Step(P)), (Predicate("u", 1), Step(P)), (P, Step(Predicate("u", 1)))])

@@ -51,14 +51,17 @@ def test_unary_and_empty_targets_have_none() -> None:
     assert find_exclusions(kb, range(kb.num_predicates)) == ()
 
 
-@pytest.mark.parametrize(("settings", "expected"), [
-    ({"search": "count"}, 1),
-    ({"search": "count", "exclusions": "off"}, 0),
-    ({"search": "count", "not_body": "before"}, 0),
-    ({"search": "both", "neural_facts": "1"}, 1),
-    ({"preset": "paper", "search": "count"}, 0),
-    ({"search": "neural", "epochs": "1", "restarts": "1"}, 0),
-])
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"search": "count"}, 1),
+        ({"search": "count", "exclusions": "off"}, 0),
+        ({"search": "count", "not_body": "before"}, 0),
+        ({"search": "both", "neural_facts": "1"}, 1),
+        ({"preset": "paper", "search": "count"}, 0),
+        ({"search": "neural", "epochs": "1", "restarts": "1"}, 0),
+    ],
+)
 def test_who_asks_for_them(settings: dict[str, str], expected: int) -> None:
     config = LearnerConfig().with_values(settings)
     assert len(Learner(config).fit(KnowledgeBase.from_facts(RING)).rules.exclusions) == expected

@@ -26,7 +26,8 @@ def test_twins_share_most_of_their_pairs() -> None:
     kb = base()
     twin = twin_of(edge_index(kb))
     above, above_back, below, below_back, near, near_back, far, far_back = codes(
-        kb, "above", "above'", "below", "below'", "near", "near'", "far", "far'")
+        kb, "above", "above'", "below", "below'", "near", "near'", "far", "far'"
+    )
     assert twin[above] == twin[below_back] == min(above, below_back)
     assert twin[above_back] == twin[below] == min(above_back, below)
     assert twin[near] == twin[near_back] == min(near, near_back)

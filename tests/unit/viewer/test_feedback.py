@@ -109,9 +109,17 @@ def test_the_command_line_respects_it(reopened: Open, own_run: Path, nlil_comman
     assert len(program.out.splitlines()) == len(listed) - 1
 
 
-@pytest.mark.parametrize(("change", "status"), [
-    ({"token": "wrong"}, 403), ({"token": ""}, 403), ({"token": "ü"}, 403), ({"verdict": "splendid"}, 400),
-    ({"note": "x" * 2001}, 400), ({"note": "x" * 30_000}, 413)])
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"token": "wrong"}, 403),
+        ({"token": ""}, 403),
+        ({"token": "ü"}, 403),
+        ({"verdict": "splendid"}, 400),
+        ({"note": "x" * 2001}, 400),
+        ({"note": "x" * 30_000}, 413),
+    ],
+)
 def test_nothing_is_written_by_a_wrong_form(reopened: Open, own_run: Path, change: dict[str, str], status: int) -> None:
     client = reopened()
     form = {"token": token(client), "verdict": "rejected", "note": "", **change}
@@ -138,9 +146,9 @@ def test_tokens_differ_and_json_does_not_tell_them(reopened: Open) -> None:
 
 def test_the_run_stays_whole(own_run: Path) -> None:
     text = "aunt(X, Y) :- uncle(X, Y)."
-    save_verdict(own_run, text, Verdict("rejected", "é\n\"quoted\"", "2026-01-01T00:00:00+00:00"))
+    save_verdict(own_run, text, Verdict("rejected", 'é\n"quoted"', "2026-01-01T00:00:00+00:00"))
     load_info(own_run)
-    assert load_feedback(own_run)[text].note == "é\n\"quoted\""
+    assert load_feedback(own_run)[text].note == 'é\n"quoted"'
     assert save_verdict(own_run, text, None) == {}
     load_info(own_run)
     save_verdict(own_run, text, Verdict("accepted"))

@@ -12,51 +12,54 @@ from nlil.viewer.wanted import NoSuchPage, Wanted, page_of
 LONG = "x" * 1900
 
 
-@pytest.mark.parametrize(("address", "status", "said"), [
-    ("/nowhere", 404, "there is no page at this address"),
-    ("/predicate/999", 404, "predicate 999: there are 18"),
-    ("/predicate/aunt", 404, "numbers"),
-    ("/predicate/-1", 404, "numbers"),
-    ("/predicate/1e3", 404, "numbers"),
-    ("/predicate/" + "9" * 400, 404, "numbers"),
-    ("/entity/60", 404, "entity 60: there are 60"),
-    ("/rule/835", 404, "rule 835: there are 835"),
-    ("/rule/²", 404, "numbers"),
-    ("/predicate/0?page=99", 404, "page 99 of the rules: there are 2 pages"),
-    ("/predicate/0?page=0", 400, "page: expected a whole number from 1"),
-    ("/predicate/0?page=-3", 400, "page: expected a whole number"),
-    ("/predicate/0?page=two", 400, "got &#39;two&#39;"),
-    ("/predicate/0?page=" + "9" * 100, 400, "page: expected a whole number"),
-    ("/predicate/0?sort=colour", 400, "sort: expected weight, confidence, support, length"),
-    ("/predicate/0?construct=magic", 400, "construct: expected chain"),
-    ("/predicate/0?min_confidence=2", 400, "min_confidence: expected a number from 0 to 1"),
-    ("/predicate/0?min_confidence=nan", 400, "min_confidence: expected a number from 0 to 1"),
-    ("/rule/0?examples=5000", 404, "of the examples"),
-    ("/rule/0?counterexamples=5000", 404, "of the counterexamples"),
-    ("/entity/0?page=50", 404, "of the facts"),
-    ("/ask?q=aunt", 400, "expected &#39;(&#39;"),
-    ("/ask?q=aunt(?, ?)", 400, "one argument may be"),
-    ("/ask?q=aunt(a, b, c)", 400, "one or two arguments"),
-    ("/ask?q=nosuch(jack1, ?)", 404, "unknown predicate &#39;nosuch&#39;"),
-    ("/ask?q=female(jack1, ?)", 404, "arity 1 only"),
-    ("/ask?q=aunt(nobody, ?)", 404, "unknown entity &#39;nobody&#39;"),
-    ("/ask?q=aunt(jack, ?)", 404, "closest: &#39;jack"),
-    ("/ask?predicate=aunt", 400, "entity: expected the name of an entity"),
-    ("/ask?predicate=<b>&entity=jack1", 404, "unknown predicate &#39;&lt;b&gt;&#39;"),
-    ("/ask?q=aunt(jack1, ?)&page=900", 404, "of the answers"),
-    (f"/ask?q=aunt({LONG}, ?)", 404, "unknown entity"),
-    (f"/ask?q={LONG}{LONG}", 400, "q: expected at most 2,000 characters, got 3,800"),
-    ("/ask?q=%00%ff(%f0, ?)", 404, "unknown"),
-    ("/explain", 400, "q: expected a fact to explain"),
-    ("/explain?q=aunt(jack1, ?)", 400, "one fact without"),
-    ("/explain?q=aunt(jack1, kate2)&side=left", 400, "side: expected object, subject"),
-    ("/why-not?q=aunt(", 400, "expected a name"),
-    ("/search?kind=colour", 400, "kind: expected entity, predicate"),
-    ("/search?q=a&limit=0", 400, "limit: expected a whole number"),
-    ("/static/../application.py", 404, "no page"),
-    ("/docs", 404, "no page"),
-    ("/openapi.json", 404, "no page"),
-])
+@pytest.mark.parametrize(
+    ("address", "status", "said"),
+    [
+        ("/nowhere", 404, "there is no page at this address"),
+        ("/predicate/999", 404, "predicate 999: there are 18"),
+        ("/predicate/aunt", 404, "numbers"),
+        ("/predicate/-1", 404, "numbers"),
+        ("/predicate/1e3", 404, "numbers"),
+        ("/predicate/" + "9" * 400, 404, "numbers"),
+        ("/entity/60", 404, "entity 60: there are 60"),
+        ("/rule/835", 404, "rule 835: there are 835"),
+        ("/rule/²", 404, "numbers"),
+        ("/predicate/0?page=99", 404, "page 99 of the rules: there are 2 pages"),
+        ("/predicate/0?page=0", 400, "page: expected a whole number from 1"),
+        ("/predicate/0?page=-3", 400, "page: expected a whole number"),
+        ("/predicate/0?page=two", 400, "got &#39;two&#39;"),
+        ("/predicate/0?page=" + "9" * 100, 400, "page: expected a whole number"),
+        ("/predicate/0?sort=colour", 400, "sort: expected weight, confidence, support, length"),
+        ("/predicate/0?construct=magic", 400, "construct: expected chain"),
+        ("/predicate/0?min_confidence=2", 400, "min_confidence: expected a number from 0 to 1"),
+        ("/predicate/0?min_confidence=nan", 400, "min_confidence: expected a number from 0 to 1"),
+        ("/rule/0?examples=5000", 404, "of the examples"),
+        ("/rule/0?counterexamples=5000", 404, "of the counterexamples"),
+        ("/entity/0?page=50", 404, "of the facts"),
+        ("/ask?q=aunt", 400, "expected &#39;(&#39;"),
+        ("/ask?q=aunt(?, ?)", 400, "one argument may be"),
+        ("/ask?q=aunt(a, b, c)", 400, "one or two arguments"),
+        ("/ask?q=nosuch(jack1, ?)", 404, "unknown predicate &#39;nosuch&#39;"),
+        ("/ask?q=female(jack1, ?)", 404, "arity 1 only"),
+        ("/ask?q=aunt(nobody, ?)", 404, "unknown entity &#39;nobody&#39;"),
+        ("/ask?q=aunt(jack, ?)", 404, "closest: &#39;jack"),
+        ("/ask?predicate=aunt", 400, "entity: expected the name of an entity"),
+        ("/ask?predicate=<b>&entity=jack1", 404, "unknown predicate &#39;&lt;b&gt;&#39;"),
+        ("/ask?q=aunt(jack1, ?)&page=900", 404, "of the answers"),
+        (f"/ask?q=aunt({LONG}, ?)", 404, "unknown entity"),
+        (f"/ask?q={LONG}{LONG}", 400, "q: expected at most 2,000 characters, got 3,800"),
+        ("/ask?q=%00%ff(%f0, ?)", 404, "unknown"),
+        ("/explain", 400, "q: expected a fact to explain"),
+        ("/explain?q=aunt(jack1, ?)", 400, "one fact without"),
+        ("/explain?q=aunt(jack1, kate2)&side=left", 400, "side: expected object, subject"),
+        ("/why-not?q=aunt(", 400, "expected a name"),
+        ("/search?kind=colour", 400, "kind: expected entity, predicate"),
+        ("/search?q=a&limit=0", 400, "limit: expected a whole number"),
+        ("/static/../application.py", 404, "no page"),
+        ("/docs", 404, "no page"),
+        ("/openapi.json", 404, "no page"),
+    ],
+)
 def test_a_clear_page(family: TestClient, address: str, status: int, said: str) -> None:
     response = family.get(address)
     assert response.status_code == status, response.text
@@ -86,9 +89,20 @@ def test_a_failure_of_ours_shows_no_trace(family: TestClient, monkeypatch: pytes
         assert "content-security-policy" in response.headers
 
 
-@pytest.mark.parametrize(("host", "status"), [
-    ("localhost", 200), ("LOCALHOST:8000", 200), ("127.0.0.1:8000", 200), ("[::1]:8000", 200), ("evil.example", 400),
-    ("localhost.evil.example", 400), ("", 400), ("[", 400), ("a:b:c", 400)])
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8000", 200),
+        ("127.0.0.1:8000", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 400),
+        ("localhost.evil.example", 400),
+        ("", 400),
+        ("[", 400),
+        ("a:b:c", 400),
+    ],
+)
 def test_a_name_that_was_bent_to_this_machine_is_refused(family: TestClient, host: str, status: int) -> None:
     response = family.get("/entity/0", headers={"host": host})
     assert response.status_code == status

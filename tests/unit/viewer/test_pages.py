@@ -61,14 +61,33 @@ def every_address(client: TestClient) -> list[str]:
     aunt, evil = found(client, "aunt", "predicate"), found(client, EVIL, "entity")
     row = client.get(aunt["address"] + ".json").json()["rules"][0]["row"]
     fact = f"aunt({quoted(UNICODE)}, {quoted(EVIL)})"
-    urls = [f"/explain?q={fact}", f"/why-not?q={fact}", f"/ask?q=aunt({quoted(UNICODE)}, ?)",
-            f"/ask?q=aunt(?, {quoted(EVIL)})", f"/ask?q=female({quoted(EVIL)})", "/ask?q=female(?)",
-            "/ask?q=female(?)&page=2", f"/ask?q=aunt({quoted(UNICODE)}, ?)&answer=3",
-            f"/explain?q={fact}&side=subject"]
+    urls = [
+        f"/explain?q={fact}",
+        f"/why-not?q={fact}",
+        f"/ask?q=aunt({quoted(UNICODE)}, ?)",
+        f"/ask?q=aunt(?, {quoted(EVIL)})",
+        f"/ask?q=female({quoted(EVIL)})",
+        "/ask?q=female(?)",
+        "/ask?q=female(?)&page=2",
+        f"/ask?q=aunt({quoted(UNICODE)}, ?)&answer=3",
+        f"/explain?q={fact}&side=subject",
+    ]
     # An ampersand of a name would begin another value.
     urls = [re.sub(r"&(?= Co)", "%26", url) for url in urls]
-    return ["/", "/search", "/search?q=an", "/search?q=zzz", "/ask", "/why-not", "/feedback", aunt["address"],
-            aunt["address"] + "?sort=length&page=2", evil["address"], f"/rule/{row}", *urls]
+    return [
+        "/",
+        "/search",
+        "/search?q=an",
+        "/search?q=zzz",
+        "/ask",
+        "/why-not",
+        "/feedback",
+        aunt["address"],
+        aunt["address"] + "?sort=length&page=2",
+        evil["address"],
+        f"/rule/{row}",
+        *urls,
+    ]
 
 
 def test_every_page_is_well_formed_and_has_its_json(family: TestClient) -> None:
@@ -120,9 +139,17 @@ def test_the_first_page_sums_the_run_up(family: TestClient) -> None:
     assert family.get("/ask.json", params={"q": home["example"]}).json()["answers"]
 
 
-@pytest.mark.parametrize(("typed", "first"), [
-    ("AUN", "aunt"), ("uncle of", "uncle of"), ("漢", UNICODE), ("zoë", UNICODE), ("onerror", EVIL),
-    ("  aunt ", "aunt")])
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("AUN", "aunt"),
+        ("uncle of", "uncle of"),
+        ("漢", UNICODE),
+        ("zoë", UNICODE),
+        ("onerror", EVIL),
+        ("  aunt ", "aunt"),
+    ],
+)
 def test_search_as_you_type(family: TestClient, typed: str, first: str) -> None:
     suggestions = family.get("/search.json", params={"q": typed}).json()["suggestions"]
     assert suggestions[0]["label"] == first
@@ -153,8 +180,9 @@ def test_a_scene_is_drawn_with_its_boxes(scenes: TestClient) -> None:
     page = scenes.get("/explain?q=person(12p)")
     assert page.status_code == 200
     assert page.text.count('class="node"') == 4
-    assert re.search(r'<a href="/entity/\d+" class="node" aria-label="12p"><rect class="box query" data-name="12p"',
-                     page.text)
+    assert re.search(
+        r'<a href="/entity/\d+" class="node" aria-label="12p"><rect class="box query" data-name="12p"', page.text
+    )
     said = scenes.get("/explain.json?q=person(12p)").json()
     assert said["image"] == "image12"
     assert said["object"]["true"] == ["person"]
@@ -171,9 +199,9 @@ def test_a_scene_is_drawn_with_its_boxes(scenes: TestClient) -> None:
 def test_objects_with_a_number_for_a_name_tell_their_class(scenes: TestClient) -> None:
     answer = scenes.get("/ask.json", params={"q": "person(?)"}).json()["answers"][0]
     assert answer["entity"]["classes"] == ["person"]
-    assert f'>{answer["entity"]["label"]}</a> <small>person</small>' in scenes.get("/ask?q=person(?)").text
+    assert f">{answer['entity']['label']}</a> <small>person</small>" in scenes.get("/ask?q=person(?)").text
     page = scenes.get(answer["entity"]["address"])
-    assert f'<h1>{answer["entity"]["label"]} <small>person</small></h1>' in page.text
+    assert f"<h1>{answer['entity']['label']} <small>person</small></h1>" in page.text
     document = scenes.get(answer["entity"]["address"] + ".json").json()
     assert document["unary"][0]["name"] == "person"
     for unary in document["unary"]:

@@ -115,7 +115,8 @@ def same_explanation(client: TestClient, desk: Desk, fact: str, side: str) -> No
     expected = explain(desk.rules, desk.kb, fact, top=12, misses=4, side=side).to_dict()  # type: ignore[arg-type]
     page = client.get("/explain.json", params={"q": fact, "side": side}).json()
     assert [page[name] for name in ("score", "num_fired", "num_counted", "known")] == [
-        expected[name] for name in ("score", "num_fired", "num_counted", "known")]
+        expected[name] for name in ("score", "num_fired", "num_counted", "known")
+    ]
     for name in ("supports", "misses"):
         assert [s["rule"] for s in page[name]] == [s["rule"] for s in expected[name]]
     for support in page["supports"]:
@@ -150,7 +151,8 @@ def test_why_not_is_that_of_the_library(family: TestClient, desk: Desk) -> None:
     page = family.get("/why-not.json", params={"q": fact}).json()
     assert page["rules"]
     assert [(r["rule"], [x["fact"] for x in r["remedies"]]) for r in page["rules"]] == [
-        (r["rule"], [x["fact"] for x in r["remedies"]]) for r in expected["rules"]]
+        (r["rule"], [x["fact"] for x in r["remedies"]]) for r in expected["rules"]
+    ]
     assert any(r["remedies"] for r in page["rules"])
 
 

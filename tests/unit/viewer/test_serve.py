@@ -18,8 +18,13 @@ from nlil.viewer.server import listen
 
 def test_it_listens_on_this_machine_only_and_ends_with_ctrl_c(family_run: Path) -> None:
     command = [sys.executable, "-m", "nlil", "serve", str(family_run), "--port", "0", "--json", "--quiet"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, "PYTHONWARNINGS": "error"}) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    ) as process:
         try:
             said = document(process)
             assert said["address"].startswith("http://127.0.0.1:")
@@ -52,13 +57,16 @@ def test_refusals(nlil_command: Nlil, family_run: Path, tmp_path: Path) -> None:
         outcome = nlil_command("serve", family_run, "--port", port)
         assert f"--port {port}: another program listens there" in outcome.complaint
     assert "no such run folder" in nlil_command("serve", tmp_path / "none", "--port", 0).complaint
-    assert "expected a name or address of this machine" in nlil_command(
-        "serve", family_run, "--host", "no.such.host.invalid", "--port", 0, "--quiet").err
+    assert (
+        "expected a name or address of this machine"
+        in nlil_command("serve", family_run, "--host", "no.such.host.invalid", "--port", 0, "--quiet").err
+    )
     assert "less than or equal to 65535" in nlil_command("serve", family_run, "--port", 70000).complaint
 
 
-def test_without_the_extra_it_says_what_to_install(nlil_command: Nlil, family_run: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_says_what_to_install(
+    nlil_command: Nlil, family_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "fastapi", None)
     complaint = nlil_command("serve", family_run).complaint
     assert "the viewer needs the package 'fastapi'" in complaint

@@ -30,8 +30,9 @@ RULES = {
 
 
 def rule_set() -> RuleSet:
-    scored = [ScoredRule(parse_rule(text), RuleStats(i % 3 + 1, 2 * i + 4, 20), 0.1 * (i % 4))
-              for i, text in enumerate(RULES)]
+    scored = [
+        ScoredRule(parse_rule(text), RuleStats(i % 3 + 1, 2 * i + 4, 20), 0.1 * (i % 4)) for i, text in enumerate(RULES)
+    ]
     return RuleSet.of(kbs.family(), scored)
 
 
@@ -52,10 +53,19 @@ def test_every_rule_is_found_where_it_stands() -> None:
         assert rows_of_text(rules, str(scored.rule)).tolist() == [row]
 
 
-@pytest.mark.parametrize("text", [
-    "aunt(X, Y) :- mother(X, Y).", "aunt(X, nobody) :- true.", "nosuch(X, Y) :- mother(X, Y).", "no rule at all",
-    "aunt(X, Y) :- mother(X, Z1), mother(Z1, Z2), mother(Z2, Z3), mother(Z3, Z4), mother(Z4, Y).",
-    "female(X) :- \\+ (male(X)).", "uncle(X, Y) :- mother(X, Z1), mother(Z1, Y).", "aunt(X, cleo) :- mother(X, cleo)."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aunt(X, Y) :- mother(X, Y).",
+        "aunt(X, nobody) :- true.",
+        "nosuch(X, Y) :- mother(X, Y).",
+        "no rule at all",
+        "aunt(X, Y) :- mother(X, Z1), mother(Z1, Z2), mother(Z2, Z3), mother(Z3, Z4), mother(Z4, Y).",
+        "female(X) :- \\+ (male(X)).",
+        "uncle(X, Y) :- mother(X, Z1), mother(Z1, Y).",
+        "aunt(X, cleo) :- mother(X, cleo).",
+    ],
+)
 def test_a_rule_that_is_not_there_is_nowhere(text: str) -> None:
     assert rows_of_text(rule_set(), text).tolist() == []
 
@@ -66,12 +76,17 @@ def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -
     rules = small.take(random.integers(0, len(small), 3000))
     table = RuleTable(rules, np.arange(len(rules)) * 2)
     verdicts = random.integers(0, 3, len(rules)).astype(np.int8)
-    listed: list[tuple[int, Rule, RuleStats, float]] = [
-        (row, s.rule, s.stats, s.weight) for row, s in enumerate(rules)]
+    listed: list[tuple[int, Rule, RuleStats, float]] = [(row, s.rule, s.stats, s.weight) for row, s in enumerate(rules)]
     wanted = Filter(min_support=2, min_confidence=0.1, max_length=2, construct="chain", verdict="rejected")
-    kept = [(row, rule, stats, weight) for row, rule, stats, weight in listed
-            if stats.support >= 2 and stats.confidence >= 0.1 and rule.length <= 2 and "chain" in set(parts(rule))
-            and verdicts[row] == 2]
+    kept = [
+        (row, rule, stats, weight)
+        for row, rule, stats, weight in listed
+        if stats.support >= 2
+        and stats.confidence >= 0.1
+        and rule.length <= 2
+        and "chain" in set(parts(rule))
+        and verdicts[row] == 2
+    ]
     assert kept
     kept.sort(key=lambda item: (-item[2].confidence, -item[3], -item[2].support, item[1].length, item[0]))
     some = table.matching(wanted, verdicts)
@@ -89,8 +104,12 @@ def test_a_page_is_a_part_of_the_whole_order(sort: str, is_rising: bool) -> None
     small = rule_set()
     rules = small.take(random.integers(0, len(small), 500))
     table = RuleTable(rules, np.arange(len(rules)))
-    value = {"weight": -rules.weights, "confidence": -rules.confidence, "support": -rules.support,
-             "length": lengths(rules)}
+    value = {
+        "weight": -rules.weights,
+        "confidence": -rules.confidence,
+        "support": -rules.support,
+        "length": lengths(rules),
+    }
     whole = np.lexsort((np.arange(len(rules)), value["length"], value["support"], value["weight"], value[sort]))
     whole = whole if is_rising == (sort == "length") else whole[::-1]
     everything = table.matching(Filter(), np.zeros(len(rules), np.int8))
