@@ -19,8 +19,7 @@ ROOMS = (
     "progress",
     "logic",
     "data",
-    "rules",
-    "engine",
+    "kernel",
     "search",
     "neural",
     "classes",
@@ -28,14 +27,13 @@ ROOMS = (
     "explanation",
     "exports",
     "learning",
-    "baselines",
-    "bench",
     "report",
     "viewer",
     "cli",
 )
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-OURS = sorted([*SOURCES, *(ROOT / "tests").rglob("*.py")])
+BENCH = sorted((ROOT / "src" / "nlil_bench").rglob("*.py"))
+OURS = sorted([*SOURCES, *BENCH, *(ROOT / "tests").rglob("*.py")])
 TEXTS = [
     *OURS,
     *ROOT.glob("*.md"),
@@ -90,6 +88,11 @@ def test_imports_go_one_way(path: Path) -> None:
 @pytest.mark.parametrize("path", OURS, ids=name_of)
 def test_files_are_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_the_house_never_imports_the_benchmarks(path: Path) -> None:
+    assert "nlil_bench" not in path.read_text(encoding="utf-8")
 
 
 def test_public_surface_is_sorted_and_exact() -> None:
@@ -176,7 +179,7 @@ def test_constraints_pin_everything_plainly() -> None:
 
 
 def test_readme_tables_are_up_to_date() -> None:
-    from nlil.bench.tables import filled
+    from nlil_bench.tables import filled
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert filled(readme, ROOT / "benchmarks" / "results") == readme, "run: nlil bench tables"

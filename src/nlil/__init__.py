@@ -50,13 +50,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .data import DataOptions, Dataset, Facts, KnowledgeBase, Splits, load, load_dataset, with_numbers
-    from .engine.evaluator import Evaluator
-    from .engine.materialize import materialize
-    from .engine.statistics import rule_stats
     from .errors import NlilError
     from .evaluation import Answer, Metrics, evaluate, predict
     from .evaluation.fidelity import Fidelity
     from .explanation import Explanation, check, explain, necessary_facts, rule_card, what_if, why_not
+    from .kernel.evaluator import Evaluator
+    from .kernel.materialize import materialize
+    from .kernel.ruleset import RuleSet
+    from .kernel.statistics import rule_stats
     from .learning.config import LearnerConfig
     from .learning.imitation import imitate
     from .learning.learner import Learned, Learner
@@ -64,13 +65,12 @@ if TYPE_CHECKING:
     from .logic.parse import parse_rule
     from .logic.predicate import Fact, Predicate
     from .logic.rule import Rule, RuleStats, ScoredRule
-    from .rules import RuleSet
 
 _HOME = {
     "data": ("DataOptions", "Dataset", "Facts", "KnowledgeBase", "Splits", "load", "load_dataset", "with_numbers"),
-    "engine.evaluator": ("Evaluator",),
-    "engine.materialize": ("materialize",),
-    "engine.statistics": ("rule_stats",),
+    "kernel.evaluator": ("Evaluator",),
+    "kernel.materialize": ("materialize",),
+    "kernel.statistics": ("rule_stats",),
     "errors": ("NlilError",),
     "evaluation": ("Answer", "Metrics", "evaluate", "predict"),
     "evaluation.fidelity": ("Fidelity",),
@@ -82,7 +82,7 @@ _HOME = {
     "logic.parse": ("parse_rule",),
     "logic.predicate": ("Fact", "Predicate"),
     "logic.rule": ("Rule", "RuleStats", "ScoredRule"),
-    "rules": ("RuleSet",),
+    "kernel.ruleset": ("RuleSet",),
 }
 
 

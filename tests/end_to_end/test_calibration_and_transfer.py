@@ -13,8 +13,8 @@ import nlil
 from commandline import Nlil
 from nlil.data import Dataset
 from nlil.evaluation import candidates
+from nlil.kernel.ruleset import KINDS, Aggregation
 from nlil.learning.calibrating import measured_calibration
-from nlil.rules.ruleset import KINDS, Aggregation
 
 COUNTED = ("search=count", "max_length=2", "typed=off")
 

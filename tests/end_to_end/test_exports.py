@@ -15,7 +15,7 @@ import nlil
 from commandline import Nlil
 from nlil.cli.rules import Program, has_graphs
 from nlil.cli.session import Session
-from nlil.engine.evaluator import Evaluator
+from nlil.kernel.evaluator import Evaluator
 from nlil.logic import RuleStats, ScoredRule
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "rule-schema.json"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nlil.bench.recovery import recover
 from nlil.data.planted import CONSTRUCTS
+from nlil_bench.recovery import recover
 
 OPTIONS = {"device": "cpu", "threads": 1}
 SPOILT = [("chain", "labels"), ("conjunction", "labels"), ("negation", "labels"), ("chain", "facts"), ("chain", "soft")]

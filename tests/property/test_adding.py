@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.relations import Relations
 from nlil.evaluation.adding import Standing
 from nlil.evaluation.ranking import Ranker
-from nlil.rules import Exclusion, RuleSet
-from nlil.rules.ruleset import KINDS, Aggregation
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.relations import Relations
+from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions

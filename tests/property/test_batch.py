@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from nlil.engine import pairs
-from nlil.engine.batch import BatchStatistics
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.statistics import rule_stats
+from nlil.kernel import pairs
+from nlil.kernel.batch import BatchStatistics
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.rule import Head
 from property.engine_cases import BIG, bases, heads, rules
 from property.test_engine import TINY

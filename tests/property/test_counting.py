@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.statistics import rule_stats
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule

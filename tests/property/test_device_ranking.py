@@ -18,11 +18,11 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.device_ranking import DeviceRanker, Queries, _Rules
 from nlil.evaluation.ranking import Ranker, Ranks
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.rules import Exclusion, RuleSet
-from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 

@@ -11,8 +11,8 @@ import oracle
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
-from nlil.engine.evaluator import BYTES_PER_ROW, Evaluator
-from nlil.engine.statistics import rule_stats
+from nlil.kernel.evaluator import BYTES_PER_ROW, Evaluator
+from nlil.kernel.statistics import rule_stats
 from property.engine_cases import NAMES, SIZE, bases, rules
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

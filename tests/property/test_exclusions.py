@@ -15,8 +15,9 @@ from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.device_exclusions import exclude
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.triples import fact_scores
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Fact
-from nlil.rules import Exclusion, RuleSet
 from nlil.search.count import count_rules
 from nlil.search.exclusions import count_exclusions, find_exclusions
 from nlil.search.options import CountOptions

@@ -17,12 +17,12 @@ from nlil.evaluation.ranking import Ranker
 from nlil.explanation import check, explain
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.logic.formula import Truth
 from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
 from nlil.logic.text import fact_text
-from nlil.rules import Exclusion, RuleSet
-from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 from property.engine_cases import BIG, KNOWS, LIKES, NAMES, PREDICATES, RED, bases, rules

@@ -6,9 +6,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracle
-from nlil.engine.materialize import materialize
-from nlil.engine.strata import strata
 from nlil.errors import RuleError
+from nlil.kernel.materialize import materialize
+from nlil.kernel.strata import strata
 from nlil.logic.formula import Constant, X, Y
 from nlil.logic.rule import Head
 from property.engine_cases import BIG, KNOWS, LIKES, RED, bases, rules

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine import pairs
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.relations import Relations
-from nlil.engine.statistics import rule_stats
 from nlil.evaluation.evidence import evidence
 from nlil.evaluation.general import general_evidence
+from nlil.kernel import pairs
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.relations import Relations
+from nlil.kernel.ruleset import RuleSet
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.rule import Head, RuleStats, ScoredRule
-from nlil.rules import RuleSet
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions

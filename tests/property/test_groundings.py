@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from nlil.engine.grounding import count_groundings, first_failing, groundings
-from nlil.engine.normal import All, Leaf, normal_form
+from nlil.kernel.grounding import count_groundings, first_failing, groundings
+from nlil.kernel.normal import All, Leaf, normal_form
 from nlil.logic.formula import ANY, TRUE, And, Line, Not, Or, Statement, Variable, X, statements
 from nlil.logic.rule import Rule
 from property.engine_cases import SIZE, bases, rules

@@ -8,16 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
 from nlil.evaluation import members
 from nlil.evaluation.evidence import evidence
 from nlil.evaluation.literals import is_simple
 from nlil.evaluation.members import MemberScorer
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.logic.formula import ANY, Constant, Statement, X
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
-from nlil.rules import RuleSet
-from nlil.rules.ruleset import Aggregation
 from property.scene_cases import CAT, DOG, MAN, NAMES, NEAR, RED, scenes, simple_bodies
 
 AGGREGATIONS = (Aggregation("noisy-or", 0), Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("max"))

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.edges import edge_index, target_facts
-from nlil.engine.walk import FEW, NO_LIMIT, reach, walk_space
+from nlil.kernel.edges import edge_index, target_facts
+from nlil.kernel.walk import FEW, NO_LIMIT, reach, walk_space
 from nlil.search.chain_walk import CHEAP
 from nlil.search.longer import ChainCounter
 

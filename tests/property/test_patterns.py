@@ -12,10 +12,10 @@ from nlil.classes.joint import as_rules, asked
 from nlil.classes.pairs import telling_pairs
 from nlil.classes.patterns import Patterns, find_patterns
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.statistics import rule_stats
 from nlil.evaluation.evidence import SCALE
 from nlil.evaluation.members import MemberScorer
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule

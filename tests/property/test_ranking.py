@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.edges import edge_index
-from nlil.engine.evaluator import Evaluator
 from nlil.evaluation.evidence import evidence, score, tie_bounds
 from nlil.evaluation.members import MemberScorer
 from nlil.evaluation.plan import bodies
 from nlil.evaluation.ranking import Ranker
+from nlil.kernel.edges import edge_index
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.logic.formula import Truth
-from nlil.rules import RuleSet
-from nlil.rules.ruleset import Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 from property.test_counting import bases

@@ -14,12 +14,12 @@ from nlil.evaluation.evidence import UNIT, score
 from nlil.evaluation.plan import shapes
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
+from nlil.kernel.coding import NO_STEP
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
 from nlil.logic.formula import TRUE, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
-from nlil.rules import Exclusion, RuleSet
-from nlil.rules.coding import NO_STEP
-from nlil.rules.ruleset import KINDS, Aggregation
 from property.engine_cases import KNOWS, LIKES, rules
 from property.engine_cases import bases as engine_bases
 from property.engine_cases import steps as any_steps

@@ -17,10 +17,9 @@ import nlil
 from nlil.data.kb import KnowledgeBase
 from nlil.explanation import Explanation
 from nlil.explanation.why import SIDES
+from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
 from nlil.logic.predicate import Fact
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.rules import RuleSet
-from nlil.rules.ruleset import KINDS, Aggregation
 from oracle import World
 from property.engine_cases import BIG, KNOWS, NAMES, bases, rules
 from property.test_explanation import aggregations, entities, excluded_by, within_graphs

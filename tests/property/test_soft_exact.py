@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
+from nlil.kernel.evaluator import Evaluator
 from nlil.neural.attention import Attentions, Masks, softmax_attentions
 from nlil.neural.build import build_plan
 from nlil.neural.extract import Reader

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.edges import edge_index, target_facts
+from nlil.kernel.edges import edge_index, target_facts
 from nlil.search import anchored, chains
 from nlil.search.tensors import TensorCounter
 from property.test_counting import bases

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlil.engine.batch import BatchStatistics
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.lines import IdHead, IdLine
-from nlil.engine.sets import Sets
-from nlil.engine.statistics import rule_stats
-from nlil.engine.truths import TruthTable
+from nlil.kernel.batch import BatchStatistics
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.lines import IdHead, IdLine
+from nlil.kernel.sets import Sets
+from nlil.kernel.statistics import rule_stats
+from nlil.kernel.truths import TruthTable
 from nlil.logic.formula import statements
 from nlil.logic.rule import Rule
 from property.engine_cases import bases, heads, rules

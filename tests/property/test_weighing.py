@@ -11,7 +11,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
 from nlil.evaluation.evidence import evidence, score
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.samples import STRETCH, Sample, _best, weights
@@ -19,13 +18,13 @@ from nlil.evaluation.trying import Trials
 from nlil.evaluation.weighing import NUMBERS, ascend
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
+from nlil.kernel.coding import FIRST, FREE, OTHER, encode
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
 from nlil.logic.formula import ANY, TRUE, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
-from nlil.rules import RuleSet
-from nlil.rules.coding import FIRST, FREE, OTHER, encode
-from nlil.rules.ruleset import KINDS, Aggregation
 from property.engine_cases import KNOWS, LIKES, NAMES, bases, constants, rules
 from property.test_explanation import exclusions
 

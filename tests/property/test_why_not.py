@@ -15,9 +15,9 @@ from nlil.data.kb import KnowledgeBase
 from nlil.explanation import Explainer, check, explain, necessary_facts, rule_card, what_if, why_not
 from nlil.explanation.changes import changed, walking_index
 from nlil.explanation.firing import Firing
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Fact
-from nlil.rules import RuleSet
 from property.engine_cases import BIG, KNOWS, NAMES, PREDICATES, bases, rules
 from property.test_explanation import aggregations, entities, exclusions, the_fact, within_graphs, written
 

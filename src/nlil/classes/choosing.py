@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
-from ..engine.kernels import compiled
+from ..kernel.kernels import compiled
 from ..logic.formula import And
 from ..progress import Progress, Stop
 from .fitting import Labelled, Model, Shares, fit, losses, slopes

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, offsets
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
 from .lbfgs import minimise
 from .patterns import ranges
 from .softmax import softmax

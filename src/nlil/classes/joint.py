@@ -15,11 +15,10 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
+from ..kernel.ruleset import Aggregation, RuleSet
 from ..logic.formula import TRUE, Formula, Not
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule
 from ..progress import Progress, Stop, silent
-from ..rules import RuleSet
-from ..rules.ruleset import Aggregation
 from .choosing import Choice, choose, class_counts
 from .fitting import Labelled, Model, scores
 from .patterns import Patterns, find_patterns

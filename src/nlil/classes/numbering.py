@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
 
 BLOCK = 2**14
 """Rows of one task."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
-from ..engine.kernels import compiled
+from ..kernel.kernels import compiled
 from ..logic.formula import Statement, X
 from .fitting import Labelled, only
 from .patterns import Patterns

@@ -17,12 +17,12 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
-from ..engine.edges import edge_index, num_paths
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
+from ..kernel.coding import NO_STEP
+from ..kernel.edges import edge_index, num_paths
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
 from ..logic.formula import ANY, And, Formula, Statement, X
 from ..logic.predicate import Step
-from ..rules.coding import NO_STEP
 from ..search.unary import Bodies, list_bodies
 from .numbering import gathered, numbered
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.kernels import compiled
+from ..kernel.kernels import compiled
 
 SMALLEST = -700.0  # exp of less is no normal double; as a probability it is 0
 PER_LOG_2 = 1.4426950408889634

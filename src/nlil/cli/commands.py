@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
 
-from .bench import bench
 from .check import check
 from .datasets import datasets
 from .demo import demo
@@ -31,5 +31,11 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "materialize": materialize,
     "serve": serve,
     "report": report,
-    "bench": bench,
 }
+
+
+def installed_commands() -> Iterator[tuple[str, Callable[..., None]]]:
+    """The commands above, then those that packages add as entry points of `nlil.commands`: `nlil bench` is one."""
+    yield from COMMANDS.items()
+    for point in entry_points(group="nlil.commands"):
+        yield point.name, point.load()

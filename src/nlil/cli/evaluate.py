@@ -108,8 +108,8 @@ def keep(session: Session, run: Path, split: str, document: dict[str, Any]) -> N
 
 def left_out(run: Path, kb: KnowledgeBase) -> dict[str, int]:
     """How many rules and exclusions of a run other data cannot say; `open_run` says so to people."""
+    from ..kernel.binding import bind
     from ..learning.run import load_run
-    from ..rules.binding import bind
 
     bound = bind(load_run(run).rules, kb)
     return {

@@ -21,9 +21,10 @@ from ..logic.rule import Rule, ScoredRule
 if TYPE_CHECKING:
     from ..data import Dataset
     from ..exports.foreign import Unsayable
+    from ..kernel.exclusion import Exclusion
+    from ..kernel.ruleset import RuleSet
     from ..learning.config import LearnerConfig
     from ..progress import Progress
-    from ..rules import Exclusion, RuleSet
 
 Placed = tuple[Rule, str]
 """A rule and where it stands, for messages."""
@@ -188,9 +189,9 @@ def _texts(items: Any, what: str) -> list[str]:
 
 def counted(given: Given, path: Path, dataset: Dataset, config: LearnerConfig, progress: Progress) -> RuleSet:
     """The rules and exclusions with statistics of the training facts; each once."""
-    from ..engine.batch import BatchStatistics
-    from ..engine.evaluator import Evaluator
-    from ..rules.ruleset import Aggregation, RuleSet
+    from ..kernel.batch import BatchStatistics
+    from ..kernel.evaluator import Evaluator
+    from ..kernel.ruleset import Aggregation, RuleSet
 
     evaluator = Evaluator(dataset.kb, memory=config.memory)
     statistics = BatchStatistics(evaluator, dataset.splits.negatives.get("train"))

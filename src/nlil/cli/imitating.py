@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..data import Dataset
     from ..data.target_scores import TargetScores
     from ..evaluation.fidelity import Fidelity
+    from ..kernel.ruleset import RuleSet
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learned
     from ..logic.predicate import Predicate
     from ..progress import Progress, Stop
-    from ..rules import RuleSet
 
 SHOWN = 8
 """Rows of a table of disagreements."""

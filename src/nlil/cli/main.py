@@ -10,7 +10,7 @@ import typer
 
 from .. import __version__
 from .command import command, complain
-from .commands import COMMANDS
+from .commands import installed_commands
 from .learn import settings_help
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -42,7 +42,7 @@ def nlil(
     """
 
 
-for _name, _function in COMMANDS.items():
+for _name, _function in installed_commands():
     app.command(_name, epilog=settings_help() if _name == "learn" else None)(command(_function))
 
 

@@ -12,8 +12,8 @@ from .opening import open_run
 from .session import Session
 
 if TYPE_CHECKING:
+    from ..kernel.ruleset import RuleSet
     from ..logic.rule import Rule
-    from ..rules import RuleSet
 
 
 def materialize(
@@ -29,7 +29,7 @@ def materialize(
     from ..data import write_facts
     from ..data.files import ending
     from ..data.write import FORMATS
-    from ..engine.materialize import materialize as derive
+    from ..kernel.materialize import materialize as derive
 
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")

@@ -12,10 +12,10 @@ from .session import Session
 
 if TYPE_CHECKING:
     from ..data import DataOptions, Dataset, KnowledgeBase
+    from ..kernel.ruleset import RuleSet
     from ..learning.config import LearnerConfig
     from ..learning.feedback import Feedback
     from ..logic.predicate import Predicate
-    from ..rules import RuleSet
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ def lasting_source(source: str) -> str:
 
 def open_run(session: Session, run: Path, data: str | None) -> Opened:
     """A run and the data its rules are to be applied to: `data`, or what it was learned from."""
+    from ..kernel.binding import bind
     from ..learning.config import LearnerConfig
     from ..learning.feedback import load_feedback, without_rejected
     from ..learning.run import load_with_info
-    from ..rules.binding import bind
 
     info, learned = load_with_info(run)
     if data is None and info.source is None:

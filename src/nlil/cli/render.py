@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from ..kernel.ruleset import RuleSet
     from ..learning.feedback import Feedback
     from ..logic.predicate import Predicate
     from ..logic.rule import Rule, ScoredRule
-    from ..rules import RuleSet
 
 DISTINCT = "\u2260"
 SHOWN_EXCLUSIONS = 6
@@ -134,7 +134,7 @@ def kinds(rules: RuleSet) -> dict[str, int]:
     """How many rules there are of each kind: chains, paths (of unary heads), anchored, half-anchored, priors, other."""
     import numpy as np
 
-    from ..rules.coding import FREE, NO_STEP, OTHER
+    from ..kernel.coding import FREE, NO_STEP, OTHER
 
     has_steps = (rules.steps != NO_STEP).any(axis=1) if rules.num_lines else np.zeros(0, bool)
     chain = has_steps & (rules.end == OTHER)

@@ -14,9 +14,9 @@ from ..errors import ConfigError, ExportError
 from .session import Session
 
 if TYPE_CHECKING:
+    from ..kernel.ruleset import RuleSet
     from ..learning.feedback import Feedback
     from ..logic.rule import ScoredRule
-    from ..rules import RuleSet
 
 FORMATS = ("text", "prolog", "datalog", "sparql", "sql", "cypher", "anyburl", "latex", "english", "json")
 SHOWN = 20

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import Facts
-from ..engine.kernels import compiled
-from ..engine.lines import X_NODE, Y_NODE
-from ..engine.walk import NO_LIMIT
-from ..rules import RuleSet
+from ..kernel.kernels import compiled
+from ..kernel.lines import X_NODE, Y_NODE
+from ..kernel.ruleset import RuleSet
+from ..kernel.walk import NO_LIMIT
 from .evidence import evidence, tie_bounds
 from .general import general_evidence
 from .plan import Plan
@@ -27,7 +27,7 @@ from .ranking import Answers, Ranker
 from .scoring import ScoreSpace, clear, collect, sink, sum_up, weighed
 
 if TYPE_CHECKING:
-    from ..engine.relations import Relations
+    from ..kernel.relations import Relations
 
 LEAST_FACTS = 50
 """Validation facts of a target; with fewer, no rule is tried."""

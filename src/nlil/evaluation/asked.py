@@ -8,8 +8,8 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress
-from ..rules import RuleSet
 from .plan import Plan
 
 Group = tuple[int, int, Longs]

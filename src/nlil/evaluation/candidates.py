@@ -22,9 +22,9 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..kernel.binding import bind
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.binding import bind
 from .evidence import score
 from .general import general_evidence
 from .members import MemberScorer

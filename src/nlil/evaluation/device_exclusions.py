@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..data.arrays import Longs
 from ..data.facts import Facts
-from ..engine.calculus import ranges
+from ..kernel.calculus import ranges
 from .evidence import tie_bounds
 
 if TYPE_CHECKING:

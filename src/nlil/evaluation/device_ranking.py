@@ -16,10 +16,10 @@ from torch import Tensor
 
 from ..data.arrays import Longs
 from ..data.facts import Facts
-from ..engine.calculus import ranges
-from ..engine.edges import EdgeIndex
-from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, WalkSpace, reach
+from ..kernel.calculus import ranges
+from ..kernel.edges import EdgeIndex
+from ..kernel.kernels import compiled
+from ..kernel.walk import NO_LIMIT, WalkSpace, reach
 from .device_exclusions import KnownAnswers, exclude
 from .evidence import SHIFT, UNIT
 from .plan import MOST_WALKED, Plan

@@ -20,8 +20,8 @@ from ..data.arrays import Doubles, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
 from ..errors import DataError
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from ..rules import RuleSet
 from .evidence import SCALE
 from .members import MemberScorer
 from .metrics import class_ranks, recall_figures, score_ranks

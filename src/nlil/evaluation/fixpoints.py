@@ -16,11 +16,11 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..engine.fixpoint import compared, least_fixpoint
 from ..errors import LimitError, RuleError
+from ..kernel.coding import NO_STEP
+from ..kernel.fixpoint import compared, least_fixpoint
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
-from ..rules import RuleSet
-from ..rules.coding import NO_STEP
 from .metrics import decision_figures
 
 CONFIDENT = 0.95

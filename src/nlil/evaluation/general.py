@@ -10,14 +10,14 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
-from ..engine.lines import X_NODE, Y_NODE
+from ..kernel.lines import X_NODE, Y_NODE
+from ..kernel.ruleset import RuleSet
 from ..logic.rule import Rule
-from ..rules import RuleSet
 from .evidence import evidence
 
 if TYPE_CHECKING:
-    from ..engine.evaluator import Evaluator
-    from ..engine.relations import Relations
+    from ..kernel.evaluator import Evaluator
+    from ..kernel.relations import Relations
 
 NOTHING = np.zeros((0, 2), np.int64)
 FEW = 64
@@ -43,8 +43,8 @@ def general_evidence(
         for _ in known:
             yield NOTHING
         return
-    from ..engine.evaluator import Evaluator  # imports torch, which most rule sets do not need
-    from ..engine.relations import Relations
+    from ..kernel.evaluator import Evaluator  # imports torch, which most rule sets do not need
+    from ..kernel.relations import Relations
 
     evaluator = Evaluator(kb, memory=memory) if relations is None else relations.evaluator
     crisp = kb.facts.weight is None

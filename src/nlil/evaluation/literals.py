@@ -12,13 +12,13 @@ import numpy as np
 
 from ..data.arrays import Ids, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
-from ..engine.walk import WalkSpace, reach
+from ..kernel.coding import NO_STEP
+from ..kernel.edges import EdgeIndex
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
+from ..kernel.walk import WalkSpace, reach
 from ..logic.formula import And, Anything, Formula, Not, Or, Statement, Truth, X, statements
 from ..logic.rule import Rule
-from ..rules.coding import NO_STEP
 
 BLOCK = 512
 """Entities of one task of a thread."""

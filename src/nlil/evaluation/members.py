@@ -12,13 +12,13 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex, edge_index
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
-from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..kernel.coding import NO_STEP
+from ..kernel.edges import EdgeIndex, edge_index
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
+from ..kernel.ruleset import RuleSet
+from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.coding import NO_STEP
 from .evidence import evidence
 from .literals import Literals, is_simple
 from .plan import unary_mask
@@ -134,7 +134,7 @@ class MemberScorer:
         general = np.isin(rules.head, self.targets)
         general[: rules.num_lines] &= ~lines
         self.general = np.flatnonzero(general)
-        from ..engine.evaluator import Evaluator  # imports torch
+        from ..kernel.evaluator import Evaluator  # imports torch
 
         self.evaluator = Evaluator(kb, memory=memory)
         self.strongest_only = rules.aggregation.kind == "max"

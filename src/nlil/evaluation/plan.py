@@ -23,11 +23,10 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex
-from ..engine.kernels import compiled
-from ..rules import RuleSet
-from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
-from ..rules.ruleset import KINDS, Aggregation
+from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..kernel.edges import EdgeIndex
+from ..kernel.kernels import compiled
+from ..kernel.ruleset import KINDS, Aggregation, RuleSet
 from .evidence import UNIT, evidence, weighed
 
 MOST_WALKED = 16

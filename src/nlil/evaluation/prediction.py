@@ -12,10 +12,10 @@ from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
+from ..kernel.binding import bind
+from ..kernel.ruleset import RuleSet
 from ..logic.parse import Query, parse_query
 from ..logic.predicate import Predicate
-from ..rules import RuleSet
-from ..rules.binding import bind
 from .calibration import Calibration
 from .evidence import score
 from .members import MemberScorer

@@ -12,10 +12,10 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..kernel.binding import bind
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.binding import bind
 from .fixpoints import judge_fixpoints
 from .members import MemberScorer
 from .metrics import Metrics, best_threshold, class_ranks, decision_figures, rank_figures, recall_figures

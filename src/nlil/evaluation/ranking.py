@@ -13,15 +13,14 @@ import numpy as np
 from ..data.arrays import Doubles, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..engine.device import resolve_device
-from ..engine.edges import EdgeIndex, edge_index
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
+from ..kernel.coding import NO_STEP
+from ..kernel.device import resolve_device
+from ..kernel.edges import EdgeIndex, edge_index
+from ..kernel.exclusion import by_code
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
+from ..kernel.ruleset import KINDS, RuleSet
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.coding import NO_STEP
-from ..rules.exclusion import by_code
-from ..rules.ruleset import KINDS
 from .asked import Answers, Asked, Group, Task, known_rows, queries_done
 from .evidence import score, tie_bounds
 from .general import general_evidence
@@ -30,7 +29,7 @@ from .scoring import ScoreSpace, clear, count_ranks, score_query, score_space
 from .settling import SHORT, score_until_settled
 
 if TYPE_CHECKING:
-    from ..engine.relations import Relations
+    from ..kernel.relations import Relations
 
 BLOCK = 32
 """Queries of one task."""
@@ -94,8 +93,8 @@ class Ranker:
         """For rules that only the general engine can evaluate: their statements, answered once for all queries."""
         if not len(self.rules.general):
             return None
-        from ..engine.evaluator import Evaluator  # imports torch
-        from ..engine.relations import Relations
+        from ..kernel.evaluator import Evaluator  # imports torch
+        from ..kernel.relations import Relations
 
         return Relations(Evaluator(self.kb, memory=self.memory))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import Facts
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
 from ..progress import Progress, Stop, silent
 from .asked import Task, queries_done
 from .evidence import SCALE, UNIT

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, code_range, reach
+from ..kernel.kernels import compiled
+from ..kernel.walk import NO_LIMIT, code_range, reach
 from .evidence import SHIFT, UNIT
 from .slots import ScoreSpace, add, clear, score_space, sink
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT
+from ..kernel.kernels import compiled
+from ..kernel.walk import NO_LIMIT
 from .evidence import RESOLUTION, SCALE
 from .scoring import chain, collect, sum_touched, sum_up, weighed
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Longs
-from ..engine.kernels import compiled
-from ..engine.walk import WalkSpace, walk_space
+from ..kernel.kernels import compiled
+from ..kernel.walk import WalkSpace, walk_space
 
 
 class ScoreSpace(NamedTuple):

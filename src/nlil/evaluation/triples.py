@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..rules import RuleSet
+from ..kernel.ruleset import RuleSet
 from .evidence import score
 from .general import general_evidence
 from .members import MemberScorer

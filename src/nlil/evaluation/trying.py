@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs
-from ..engine.kernels import compiled
-from ..engine.pool import Pool
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
 from ..progress import Stop
 from .samples import TIE, Sample, query_blocks, rank_of_first, reciprocal_rank, weights
 

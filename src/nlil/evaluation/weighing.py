@@ -15,9 +15,8 @@ import numpy as np
 from ..data.arrays import Doubles, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.ruleset import KINDS, Aggregation, RuleSet
 from ..progress import Progress, Stop, silent
-from ..rules import RuleSet
-from ..rules.ruleset import KINDS, Aggregation
 from .ranking import Ranker
 from .samples import CANDIDATES, Sample, gather
 from .trying import Trials

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import Adjacency, KnowledgeBase
-from ..engine.edges import EdgeIndex, edge_index
 from ..errors import ConfigError
+from ..kernel.edges import EdgeIndex, edge_index
 from ..logic.predicate import Fact
 from ..logic.query import parse_fact
 from ..logic.text import fact_text

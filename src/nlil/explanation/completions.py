@@ -17,9 +17,9 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
-from ..engine.lines import FREE, Hidden, IdLine
-from ..engine.normal import Leaf, alternatives, normal_form
-from ..engine.witnesses import LineQuery
+from ..kernel.lines import FREE, Hidden, IdLine
+from ..kernel.normal import Leaf, alternatives, normal_form
+from ..kernel.witnesses import LineQuery
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
 from .changes import Ids3, fact_ids

@@ -18,17 +18,17 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..engine.grounding import Grounding
 from ..evaluation.evidence import score
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..evaluation.rivals import NOBODY, Rivals, rival_answers, rival_classes
+from ..kernel.binding import bind
+from ..kernel.grounding import Grounding
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.binding import bind
 from .changes import changed
 from .firing import Firing
 from .labels import Labels

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..engine.grounding import Grounding
+from ..kernel.exclusion import Exclusion
+from ..kernel.grounding import Grounding
 from ..logic.formula import Formula
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text
-from ..rules.exclusion import Exclusion
 from .labels import Labels
 from .phrases import grounding_document
 from .shown import Item, Shown

@@ -15,18 +15,17 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex, edge_index
-from ..engine.evaluator import Evaluator
-from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..evaluation.evidence import evidence
 from ..evaluation.members import walkable
 from ..evaluation.plan import Shapes, reversed_steps, shapes, unary_mask
+from ..kernel.coding import FIRST, FREE, NO_STEP, SECOND
+from ..kernel.edges import EdgeIndex, edge_index
+from ..kernel.evaluator import Evaluator
+from ..kernel.exclusion import Exclusion, by_code
+from ..kernel.kernels import compiled
+from ..kernel.ruleset import KINDS, RuleSet
+from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..logic.formula import Constant
-from ..rules import RuleSet
-from ..rules.coding import FIRST, FREE, NO_STEP, SECOND
-from ..rules.exclusion import Exclusion, by_code
-from ..rules.ruleset import KINDS
 
 Pair = tuple[int, int]
 

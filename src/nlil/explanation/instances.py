@@ -14,10 +14,10 @@ import numpy as np
 from ..data.arrays import Longs, Mask
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..engine.answers import sparse_answers
-from ..engine.evaluator import Evaluator
-from ..engine.lines import X_NODE, IdHead, IdLine
-from ..engine.statistics import fact_keys, matching
+from ..kernel.answers import sparse_answers
+from ..kernel.evaluator import Evaluator
+from ..kernel.lines import X_NODE, IdHead, IdLine
+from ..kernel.statistics import fact_keys, matching
 from ..logic.formula import And, Formula, Statement
 from ..logic.rule import Rule
 

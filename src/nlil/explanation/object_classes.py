@@ -12,10 +12,10 @@ from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.evidence import SCALE, score
 from ..evaluation.members import MemberScorer
+from ..kernel.binding import bind
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate
 from ..logic.text import atom_text
-from ..rules import RuleSet
-from ..rules.binding import bind
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..engine.grounding import Grounding
+from ..kernel.grounding import Grounding
 from ..logic.formula import Anchor, Constant, Statement, Variable
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text

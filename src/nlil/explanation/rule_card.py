@@ -11,16 +11,16 @@ import numpy as np
 
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..engine.evaluator import Evaluator
-from ..engine.grounding import Grounding
-from ..engine.statistics import rule_stats
 from ..errors import ConfigError
+from ..kernel.binding import bind
+from ..kernel.evaluator import Evaluator
+from ..kernel.grounding import Grounding
+from ..kernel.ruleset import RuleSet
+from ..kernel.statistics import rule_stats
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..logic.text import fact_text
-from ..rules import RuleSet
-from ..rules.binding import bind
 from .changes import place
 from .disputes import is_functional
 from .instances import Instances, Tuple

@@ -16,7 +16,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs
 from ..evaluation.evidence import score, weighed
 from ..evaluation.plan import kind_weights
-from ..rules.ruleset import Aggregation
+from ..kernel.ruleset import Aggregation
 from .firing import Fired
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..data.kb import KnowledgeBase
-from ..engine.grounding import Grounding, count_groundings, groundings
+from ..kernel.grounding import Grounding, count_groundings, groundings
 from ..logic.rule import Rule
 
 MOST = 1000

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..data.kb import KnowledgeBase
-from ..engine.grounding import Grounding, groundings
+from ..kernel.grounding import Grounding, groundings
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
-from ..rules import RuleSet
 from .changes import as_facts
 from .explanation import Explanation, Side
 from .labels import Labels

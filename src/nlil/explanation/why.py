@@ -10,14 +10,14 @@ import numpy as np
 
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
-from ..engine.grounding import first_failing
 from ..errors import ConfigError, NlilError
+from ..kernel.binding import bind
+from ..kernel.exclusion import Exclusion
+from ..kernel.grounding import first_failing
+from ..kernel.ruleset import RuleSet
 from ..logic.formula import Constant, Formula, Statement, Variable
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
-from ..rules import RuleSet
-from ..rules.binding import bind
-from ..rules.exclusion import Exclusion
 from .changes import changed, fact_ids, place, walking_index
 from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..data.kb import KnowledgeBase
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text
-from ..rules import RuleSet
 from .changes import fact_ids, place
 from .completions import Change, apart, completions
 from .explanation import Excluded, Side

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
-from ..engine.normal import All, Leaf, Tree, normal_form
-from ..engine.normal import alternatives as multiplied_out
 from ..errors import ExportError
+from ..kernel.normal import All, Leaf, Tree, normal_form
+from ..kernel.normal import alternatives as multiplied_out
 from ..logic.formula import Anything, Constant, Statement, Variable
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..engine.normal import node_names
+from ..kernel.normal import node_names
 from ..logic.formula import And, Constant, Formula, Not, Or, Statement
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule

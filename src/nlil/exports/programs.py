@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..engine.strata import strata
 from ..errors import ConfigError, ExportError, RuleError
+from ..kernel.strata import strata
 from ..logic.rule import Rule, ScoredRule
 from . import anyburl, cypher, datalog, latex, prolog, sparql, sql
 from .alternatives import Denials

@@ -12,8 +12,8 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.adding import LEAST_FACTS, helpful, is_gain
 from ..evaluation.ranking import Ranker
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
-from ..rules import RuleSet
 from ..search.conjunctions import MOST_ENTITIES, Conjunctions
 from ..search.options import CountOptions
 
@@ -64,8 +64,8 @@ def with_conjunctions(
     if stop is not None and stop.used > LATE * (stop.used + stop.left):
         stop.cut = True
         return Added(rules, (NO_TIME,))
-    from ..engine.evaluator import Evaluator  # imports torch
-    from ..engine.relations import Relations
+    from ..kernel.evaluator import Evaluator  # imports torch
+    from ..kernel.relations import Relations
 
     search = Conjunctions(kb, body, options)
     ranker = Ranker(rules, kb, options.threads, options.memory)

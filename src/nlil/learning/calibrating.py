@@ -17,7 +17,7 @@ from .run import CALIBRATION, add_json
 if TYPE_CHECKING:
     from ..data import Dataset
     from ..evaluation import Calibration
-    from ..rules import RuleSet
+    from ..kernel.ruleset import RuleSet
 
 
 def calibrate(

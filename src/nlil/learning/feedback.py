@@ -17,8 +17,8 @@ import numpy as np
 
 from ..data.arrays import Mask
 from ..errors import ConfigError, RunError
-from ..rules import RuleSet
-from ..rules.finding import rows_of_text
+from ..kernel.finding import rows_of_text
+from ..kernel.ruleset import RuleSet
 from .folder import FileLocked, locked, read_json
 from .run import FEEDBACK, add_json
 

@@ -7,10 +7,10 @@ from ..classes.joint import joint_rules
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
-from ..engine.device import resolve_device
 from ..errors import ConfigError
+from ..kernel.device import resolve_device
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop
-from ..rules import RuleSet
 from .config import LearnerConfig
 
 RULES = 30

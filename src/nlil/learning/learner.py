@@ -13,17 +13,17 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..engine.device import resolve_device
-from ..engine.edges import edge_index, num_paths
 from ..errors import NlilError
 from ..evaluation.fidelity import Fidelity
 from ..evaluation.weighing import fitted
+from ..kernel.device import resolve_device
+from ..kernel.edges import edge_index, num_paths
+from ..kernel.exclusion import Exclusion
+from ..kernel.ruleset import Aggregation, RuleSet
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from ..neural.found import Found
 from ..progress import Progress, Stop, silent
-from ..rules import Exclusion, RuleSet
-from ..rules.ruleset import Aggregation
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
@@ -257,8 +257,8 @@ class Learner:
 
     def _against(self, kb: KnowledgeBase, rules: RuleSet, negatives: Facts, stop: Stop, progress: Progress) -> RuleSet:
         """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
-        from ..engine.evaluator import Evaluator  # imports torch
-        from ..engine.statistics import rule_stats
+        from ..kernel.evaluator import Evaluator  # imports torch
+        from ..kernel.statistics import rule_stats
 
         evaluator = Evaluator(kb, memory=self.config.memory)
         kept = []

@@ -13,9 +13,9 @@ from ..data.kb import KnowledgeBase
 from ..evaluation.plan import shapes, unary_mask
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
+from ..kernel.coding import NO_STEP
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
-from ..rules import RuleSet
-from ..rules.coding import NO_STEP
 from ..search.options import CountOptions
 
 LEAST_FACTS = 200

@@ -9,12 +9,12 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..engine.device import resolve_device
+from ..kernel.coding import FREE, NO_STEP
+from ..kernel.device import resolve_device
+from ..kernel.ruleset import RuleSet
 from ..neural.found import Found
 from ..neural.options import NeuralOptions
 from ..progress import Progress, Stop
-from ..rules import RuleSet
-from ..rules.coding import FREE, NO_STEP
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint
 from .config import LearnerConfig

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.coding import NO_STEP
+from ..kernel.ruleset import RuleSet
 from ..logic.rule import RuleStats
-from ..rules import RuleSet
-from ..rules.coding import NO_STEP
 from ..search.count import count_rules
 from ..search.options import CountOptions
 from .config import LearnerConfig

@@ -48,7 +48,7 @@ from .folder import (
 
 if TYPE_CHECKING:
     from ..data.vocabulary import Vocabulary
-    from ..rules import RuleSet
+    from ..kernel.ruleset import RuleSet
     from .learner import Learned
 
 FORMAT = 2
@@ -222,7 +222,7 @@ def add_json(path: Path, name: str, value: Any) -> None:
 
 
 def _write(learned: Learned, folder: Path, source: str | None, checksum: str | None) -> None:
-    from ..rules.store import save_rules
+    from ..kernel.rule_file import save_rules
 
     rules = learned.rules
     run = {
@@ -275,7 +275,7 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
 
 
 def _load_rules(path: Path) -> RuleSet:
-    from ..rules.store import load_rules
+    from ..kernel.rule_file import load_rules
 
     entities, labels = _load_entities(path / "entities.parquet")
     predicates = read_json(path / "predicates.json")

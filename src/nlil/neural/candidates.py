@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..engine.batch import BatchStatistics
-from ..engine.evaluator import Evaluator
 from ..errors import LimitError, RuleError
+from ..kernel.batch import BatchStatistics
+from ..kernel.evaluator import Evaluator
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statements
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule

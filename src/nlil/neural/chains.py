@@ -8,13 +8,13 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
-from ..engine.edges import edge_index, target_facts
-from ..engine.lines import X_NODE, Y_NODE, IdLine
-from ..engine.pool import Pool
+from ..kernel.edges import edge_index, target_facts
+from ..kernel.lines import X_NODE, Y_NODE, IdLine
+from ..kernel.pool import Pool
+from ..kernel.ruleset import RuleSet
 from ..logic.formula import Statement
 from ..logic.rule import Rule
 from ..progress import Progress, Stop
-from ..rules import RuleSet
 from ..search.chains import Chains
 from ..search.count import chain_part
 from ..search.longer import ChainCounter, counted, estimate

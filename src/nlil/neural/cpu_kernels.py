@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..engine.kernels import compiled
+from ..kernel.kernels import compiled
 from .plan import Products, Projections
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..kernel.ruleset import RuleSet
 from ..logic.rule import ScoredRule
-from ..rules import RuleSet
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..engine.calculus import segment_sum
+from ..kernel.calculus import segment_sum
 from .roads import Roads
 from .sources import NOBODY, Limits, Rows, Sources, Tables, is_hidden, rows_of, source_ranges
 from .space import Kind

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..engine.calculus import ranges
+from ..kernel.calculus import ranges
 
 PIECE = 128
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..data.kb import KnowledgeBase
-from ..engine.calculus import ranges
+from ..kernel.calculus import ranges
 
 AT_ONCE = 2**21
 """Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""

@@ -15,12 +15,12 @@ import numpy as np
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..engine.evaluator import Evaluator
-from ..engine.pool import Pool
-from ..engine.threads import one_torch_thread
+from ..kernel.evaluator import Evaluator
+from ..kernel.pool import Pool
+from ..kernel.ruleset import RuleSet
+from ..kernel.threads import one_torch_thread
 from ..logic.rule import Rule, ScoredRule
 from ..progress import Progress, silent
-from ..rules import RuleSet
 from .candidates import Judge
 from .chains import chain_codes, count_chains, longest_chain
 from .found import Found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..data.kb import KnowledgeBase
-from ..engine.fixpoint import fixpoint_stats, is_recursive
-from ..engine.truths import TruthTable
 from ..errors import LimitError, RuleError
+from ..kernel.fixpoint import fixpoint_stats, is_recursive
+from ..kernel.truths import TruthTable
 from ..logic.formula import Not, Or, Statement, X
 from ..logic.predicate import Step
 from ..logic.rule import Rule, ScoredRule

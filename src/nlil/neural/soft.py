@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..engine.calculus import soft_and, soft_not
+from ..kernel.calculus import soft_and, soft_not
 from .attention import Attentions
 from .plan import Plan
 from .products import multiply_add, project

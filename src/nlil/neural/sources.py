@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..data.arrays import Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..engine.calculus import ranges
+from ..kernel.calculus import ranges
 from .roads import Roads
 from .space import PADDING, Kind, Shape, Space
 

@@ -24,7 +24,7 @@ from ..evaluation.evidence import SCALE, score
 from ..evaluation.members import MemberScorer
 from ..evaluation.metrics import class_ranks
 from ..explanation.why import Explainer
-from ..rules import RuleSet
+from ..kernel.ruleset import RuleSet
 from .values import ClassSurprise
 
 ASKED = 20_000

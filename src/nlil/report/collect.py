@@ -10,21 +10,21 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..data.summary import summarise
-from ..engine.threads import one_torch_thread
 from ..explanation.disputes import check
 from ..explanation.labels import Labels
 from ..explanation.phrases import short_rule
 from ..explanation.rule_card import RuleCards
 from ..explanation.why import Explainer
 from ..exports.english import rule_sentence
+from ..kernel.binding import bind
+from ..kernel.ruleset import RuleSet
+from ..kernel.threads import one_torch_thread
 from ..learning.config import LearnerConfig
 from ..learning.learner import Learned
 from ..logic.denial import step_text
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.binding import bind
 from .class_surprises import class_surprises
 from .curves import curves
 from .factor_graph import factor_graph

@@ -15,7 +15,7 @@ from ..explanation.object_classes import object_classes
 from ..explanation.picture import draw
 from ..explanation.picture_svg import as_svg
 from ..explanation.why import Explainer
-from ..rules import RuleSet
+from ..kernel.ruleset import RuleSet
 from .values import ObjectPicture
 
 ASKED = 400

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Ids
-from ..engine.edges import EdgeIndex
-from ..engine.kernels import compiled
+from ..kernel.edges import EdgeIndex
+from ..kernel.kernels import compiled
 
 HALF = -1
 """`body` of a half-anchored rule is HALF - code."""

@@ -14,11 +14,11 @@ from scipy.sparse import csr_matrix
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex
-from ..engine.kept import Kept
+from ..kernel.coding import FREE, NO_STEP
+from ..kernel.edges import EdgeIndex
+from ..kernel.kept import Kept
 from ..logic.formula import Statement, X, Y
 from ..logic.rule import SMOOTHING
-from ..rules.coding import FREE, NO_STEP
 from .filters import Filters
 
 MOST_OTHERS = 300_000

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..engine.edges import EdgeIndex
-from ..engine.kernels import compiled
-from ..engine.walk import is_needless
+from ..kernel.edges import EdgeIndex
+from ..kernel.kernels import compiled
+from ..kernel.walk import is_needless
 from .chains import _mark_objects
 
 CHEAP = 50

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..engine.edges import EdgeIndex, TargetFacts
-from ..engine.kernels import compiled, first_visit, new_table, table_mask
+from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.kernels import compiled, first_visit, new_table, table_mask
 
 
 @dataclass(frozen=True, eq=False)

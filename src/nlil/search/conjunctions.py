@@ -15,12 +15,12 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs
 from ..data.kb import KnowledgeBase
-from ..engine.edges import edge_index
+from ..kernel.coding import NO_STEP, OTHER
+from ..kernel.edges import edge_index
+from ..kernel.ruleset import RuleSet
 from ..logic.formula import And
 from ..logic.order import formula_key
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule
-from ..rules import RuleSet
-from ..rules.coding import NO_STEP, OTHER
 from .board import Board, Relations, products, smoothed
 from .filters import all_filters
 from .options import CountOptions

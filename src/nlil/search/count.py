@@ -13,12 +13,11 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex, TargetFacts, edge_index, num_paths, target_facts
-from ..engine.pool import Pool
+from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..kernel.edges import EdgeIndex, TargetFacts, edge_index, num_paths, target_facts
+from ..kernel.pool import Pool
+from ..kernel.ruleset import UNKNOWN, RuleSet, step_dtype
 from ..progress import Progress, silent
-from ..rules import RuleSet
-from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
-from ..rules.ruleset import UNKNOWN, step_dtype
 from . import anchored, chains, longer, typed
 from .chains import Chains
 from .options import CountOptions

@@ -19,9 +19,9 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..engine.kernels import compiled
+from ..kernel.exclusion import Exclusion
+from ..kernel.kernels import compiled
 from ..logic.predicate import Predicate, Step
-from ..rules.exclusion import Exclusion
 
 
 def find_exclusions(

@@ -9,9 +9,9 @@ from scipy.sparse import csr_matrix
 
 from ..data.arrays import Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex
+from ..kernel.coding import FREE
+from ..kernel.edges import EdgeIndex
 from ..logic.formula import ANY, Anchor, Constant, Statement, Variable
-from ..rules.coding import FREE
 
 
 class Filters(NamedTuple):

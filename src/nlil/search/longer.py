@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..engine.edges import EdgeIndex, TargetFacts
-from ..engine.kernels import compiled
-from ..engine.walk import NO_LIMIT, WalkSpace, walk_space
+from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.kernels import compiled
+from ..kernel.walk import NO_LIMIT, WalkSpace, walk_space
 from ..logic.rule import SMOOTHING
 from .chain_walk import chain_edges, count_chain
 from .chains import Chains

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from ..data.arrays import Ids
-from ..engine.calculus import ranges as ranges_between
-from ..engine.edges import EdgeIndex, TargetFacts
+from ..kernel.calculus import ranges as ranges_between
+from ..kernel.edges import EdgeIndex, TargetFacts
 from .anchored import HALF, Anchored
 from .chains import Chains
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..data.arrays import Ids
-from ..engine.edges import EdgeIndex
+from ..kernel.edges import EdgeIndex
 
 SAME = 0.8
 """Two steps are twins when each has this share of the other's pairs."""

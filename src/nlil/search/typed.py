@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids
-from ..engine.edges import EdgeIndex, TargetFacts
-from ..engine.kernels import compiled, first_visit, new_table
+from ..kernel.coding import NO_STEP
+from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.kernels import compiled, first_visit, new_table
 from ..logic.rule import SMOOTHING
-from ..rules.coding import NO_STEP
 from .chains import Chains, _mark_objects
 from .options import CountOptions
 

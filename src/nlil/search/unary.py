@@ -17,10 +17,10 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
-from ..engine.edges import EdgeIndex
-from ..engine.kernels import compiled
+from ..kernel.coding import FREE, NO_STEP
+from ..kernel.edges import EdgeIndex
+from ..kernel.kernels import compiled
 from ..progress import Progress, silent
-from ..rules.coding import FREE, NO_STEP
 from .options import CountOptions
 
 

@@ -17,9 +17,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from .. import __version__
-from ..engine.threads import one_torch_thread
 from ..errors import NlilError, UnknownName
 from ..explanation.shown import number
+from ..kernel.threads import one_torch_thread
 from .desk import Desk
 from .fact_pages import ask_page, explain_page, why_not_page
 from .guard import HEADERS, Guard

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..data.arrays import Longs, Mask
+from ..kernel.coding import FREE, NO_STEP, OTHER
+from ..kernel.ruleset import RuleSet
 from ..logic.formula import And, Formula, Not, Or, Statement, Truth, statements
 from ..logic.rule import Rule
-from ..rules import RuleSet
-from ..rules.coding import FREE, NO_STEP, OTHER
 
 CONSTRUCTS = ("chain", "constant", "type", "prior", "conjunction", "disjunction", "negation", "unanchored")
 """chain: a path from X to Y; constant: names an entity; type: says what an entity is, by a unary predicate;

@@ -23,12 +23,12 @@ from ..explanation import Explainer, RuleCards
 from ..explanation.labels import Labels
 from ..explanation.object_classes import ObjectClasses, ranked_classes
 from ..explanation.scenes import Scenes
+from ..kernel.finding import rows_of_rule, rows_of_text
+from ..kernel.ruleset import RuleSet
 from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..logic.rule import Rule
-from ..rules import RuleSet
-from ..rules.finding import rows_of_rule, rows_of_text
 from .class_table import ClassTable, TablePredictor
 from .names import NameIndex
 from .shelf import Shelf, entity_ids

@@ -15,15 +15,15 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..engine.evaluator import Evaluator
 from ..evaluation import Answer, Predictor
 from ..evaluation.ranking import Ranker
 from ..explanation import Explainer
 from ..explanation.firing import Firing
+from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..kernel.evaluator import Evaluator
+from ..kernel.ruleset import RuleSet
 from ..logic.query import Query
 from ..logic.rule import Rule
-from ..rules import RuleSet
-from ..rules.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
 from .table import RuleTable
 
 KEPT_ANSWERS = 32

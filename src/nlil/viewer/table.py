@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
-from ..rules import RuleSet
+from ..kernel.ruleset import RuleSet
 from .constructs import CONSTRUCTS, bit, constructs, lengths
 
 SORTS = ("weight", "confidence", "support", "length")

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlil.bench import curve
-from nlil.bench.curve import PEER, best, curve_table, later, pairs
-from nlil.bench.curve_plot import line, plot_curve
-from nlil.bench.peer import Peer, asked_facts, measure_peer, write_facts
-from nlil.bench.peer_ranks import HEAD, TAIL, Query, candidate_ranks, figures, read_candidates
 from nlil.data import load_dataset
 from nlil.data.facts import Facts
 from nlil.errors import DataError, NlilError
 from nlil.progress import silent
+from nlil_bench import curve
+from nlil_bench.curve import PEER, best, curve_table, later, pairs
+from nlil_bench.curve_plot import line, plot_curve
+from nlil_bench.peer import Peer, asked_facts, measure_peer, write_facts
+from nlil_bench.peer_ranks import HEAD, TAIL, Query, candidate_ranks, figures, read_candidates
 
 JAVA = """#!{python}
 import sys

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from commandline import Nlil
-from nlil.bench import es, kb
-from nlil.bench import job as apart
-from nlil.bench.job import measure_apart
-from nlil.bench.kb_tables import calibration_table
-from nlil.bench.search_tables import es_table
 from nlil.data import load_dataset
 from nlil.errors import LimitError, NlilError
 from nlil.progress import silent
+from nlil_bench import es, kb
+from nlil_bench import job as apart
+from nlil_bench.job import measure_apart
+from nlil_bench.kb_tables import calibration_table
+from nlil_bench.search_tables import es_table
 
 MACHINE = {"device": "cpu", "cores": 2}
 

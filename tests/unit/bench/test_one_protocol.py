@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nlil.baselines import NAMES as ALL_NAMES
-from nlil.baselines import make_baseline
-from nlil.baselines.interface import CLASS_NAMES
-from nlil.bench import kb
-from nlil.bench.kb_tables import NAMES as ROW_NAMES
 from nlil.data.dataset import Dataset, make_dataset
 from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.logic.predicate import Predicate
+from nlil_bench import kb
+from nlil_bench.baselines import NAMES as ALL_NAMES
+from nlil_bench.baselines import make_baseline
+from nlil_bench.baselines.interface import CLASS_NAMES
+from nlil_bench.kb_tables import NAMES as ROW_NAMES
 
 NAMES = [name for name in ALL_NAMES if name not in CLASS_NAMES]
 FEW = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nlil.bench import scale, stats
-from nlil.bench.job import measure_apart
-from nlil.bench.record import machine, peak_memory_mb, read_entries, save_entries
 from nlil.errors import DataError, NlilError
 from nlil.progress import silent
+from nlil_bench import scale, stats
+from nlil_bench.job import measure_apart
+from nlil_bench.record import machine, peak_memory_mb, read_entries, save_entries
 
 
 def test_entries_are_merged_and_sorted(tmp_path: Path) -> None:

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from commandline import Nlil
-from nlil.bench import fewshot, scene
-from nlil.bench import job as apart
-from nlil.bench.plots import plot_fewshot
-from nlil.bench.scene import LABELS_ONLY, ROWS, fewer_graphs, rows
-from nlil.bench.scene_tables import fewshot_table, scene_table
-from nlil.bench.tables import TABLES
 from nlil.data import load_dataset
 from nlil.errors import DataError
 from nlil.progress import silent
+from nlil_bench import fewshot, scene
+from nlil_bench import job as apart
+from nlil_bench.plots import plot_fewshot
+from nlil_bench.scene import LABELS_ONLY, ROWS, fewer_graphs, rows
+from nlil_bench.scene_tables import fewshot_table, scene_table
+from nlil_bench.tables import TABLES
 
 
 def entry(
@@ -224,10 +224,10 @@ def test_documents_may_have_places_for_both() -> None:
 def test_planted_rules_are_counted() -> None:
     from dataclasses import replace
 
-    from nlil.bench.scene import planted_found
     from nlil.data import load_dataset
+    from nlil.kernel.ruleset import RuleSet
     from nlil.logic.rule import RuleStats, ScoredRule
-    from nlil.rules import RuleSet
+    from nlil_bench.scene import planted_found
 
     data = load_dataset("street:20")
     data = replace(data, planted=data.planted[:4])
@@ -242,7 +242,7 @@ def test_planted_rules_are_counted() -> None:
 
 def test_rules_of_frequent_classes_are_kept_and_shown() -> None:
     import nlil
-    from nlil.bench.scene_rules import KEY, scene_rules_table, shown_rules
+    from nlil_bench.scene_rules import KEY, scene_rules_table, shown_rules
 
     data = nlil.load_dataset("street:20")
     config = nlil.LearnerConfig().with_values({"preset": "scene", "top_rules": 4})

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from commandline import Nlil
-from nlil.bench import es, length, recovery
-from nlil.bench.plots import plot_length
-from nlil.bench.search_tables import es_table, length_table, recovery_table
 from nlil.data import load_dataset
 from nlil.data.planted import CONSTRUCTS, planted
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule
 from nlil.progress import silent
+from nlil_bench import es, length, recovery
+from nlil_bench.plots import plot_length
+from nlil_bench.search_tables import es_table, length_table, recovery_table
 
 MACHINE = {"device": "cpu", "cores": 2}
 BASE, STEP = "even(X) :- zero(X).", "even(X) :- succ(Z1, X), succ(Z2, Z1), even(Z2)."

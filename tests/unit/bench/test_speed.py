@@ -11,18 +11,18 @@ import pytest
 import torch
 
 from commandline import Nlil
-from nlil.baselines import neural_lp
-from nlil.baselines.neural_lp import EpochTime, NeuralLP
-from nlil.bench import job as apart
-from nlil.bench import recovery, speed
-from nlil.bench.search_tables import speed_table
-from nlil.bench.tables import TABLES, markdown
 from nlil.data import load_dataset
 from nlil.errors import NlilError
 from nlil.learning.config import PRESETS
 from nlil.learning.learner import Learner
 from nlil.logic.predicate import Predicate
 from nlil.progress import silent
+from nlil_bench import job as apart
+from nlil_bench import recovery, speed
+from nlil_bench.baselines import neural_lp
+from nlil_bench.baselines.neural_lp import EpochTime, NeuralLP
+from nlil_bench.search_tables import speed_table
+from nlil_bench.tables import TABLES, markdown
 
 MACHINE = {"device": "cpu", "cores": 2}
 MANY = tuple(Predicate(f"p{i}", 2) for i in range(237))

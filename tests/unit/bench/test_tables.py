@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from nlil.bench import kb, scale, stats
-from nlil.bench.kb_tables import kb_table, steps_table, valid_table
-from nlil.bench.record import save_entries
-from nlil.bench.tables import BENCH_OF, TABLES, filled, markdown, places, stale, stats_table, update
 from nlil.errors import DataError
+from nlil_bench import kb, scale, stats
+from nlil_bench.kb_tables import kb_table, steps_table, valid_table
+from nlil_bench.record import save_entries
+from nlil_bench.tables import BENCH_OF, TABLES, filled, markdown, places, stale, stats_table, update
 
 NOT_MEASURED = markdown((), ())
 PLACE = "before\n<!-- bench:kb -->\nold\n<!-- /bench:kb -->\nafter\n"

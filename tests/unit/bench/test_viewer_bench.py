@@ -9,12 +9,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
-from nlil.bench import viewer
-from nlil.bench.viewer import key, timed_pages, viewer_table
-from nlil.bench.viewer_addresses import addresses
 from nlil.errors import NlilError
 from nlil.viewer.application import application
 from nlil.viewer.guard import Guard
+from nlil_bench import viewer
+from nlil_bench.viewer import key, timed_pages, viewer_table
+from nlil_bench.viewer_addresses import addresses
 
 
 @pytest.fixture(scope="module")

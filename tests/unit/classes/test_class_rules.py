@@ -13,12 +13,12 @@ from nlil.data.dataset import Dataset
 from nlil.data.facts import Facts
 from nlil.errors import ConfigError
 from nlil.evaluation.members import MemberScorer
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learned, Learner
 from nlil.logic.formula import Not, Truth, statements
 from nlil.logic.predicate import Predicate
 from nlil.progress import Stop
-from nlil.rules import RuleSet
 
 FEW = 6
 """Rules for each class: what is tested here is the same with more, and quick."""

@@ -11,10 +11,10 @@ import pytest
 
 from nlil.data import load_dataset
 from nlil.data.planted import CONSTRUCTS, Planted, planted
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.materialize import materialize
-from nlil.engine.statistics import rule_stats
 from nlil.errors import ConfigError, UnknownName
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.materialize import materialize
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, And, Constant, Formula, Not, Or, Statement, Variable, X, Y, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Rule

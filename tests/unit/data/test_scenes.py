@@ -8,9 +8,9 @@ import pytest
 
 from nlil.data import load_dataset, scenes
 from nlil.data.scenes_names import NUM_CLASSES, NUM_RELATIONS, made_names, real_names, scene_names
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.statistics import rule_stats
 from nlil.errors import DataError
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import And, Statement
 from nlil.logic.predicate import Step
 

@@ -23,9 +23,9 @@ from nlil.evaluation.calibration import (
 )
 from nlil.evaluation.candidates import Candidates, best_reached, scored_candidates
 from nlil.evaluation.reliability_plot import plot_reliability
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.rules import RuleSet
 
 
 def drawn(seed: int, count: int = 4000) -> Candidates:

@@ -12,14 +12,15 @@ import kbs
 from commandline import Nlil
 from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.statistics import rule_stats
 from nlil.evaluation import evaluate, fixpoints
 from nlil.evaluation.metrics import Metrics
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import RuleSet
+from nlil.kernel.statistics import rule_stats
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import ScoredRule
-from nlil.rules import Exclusion, RuleSet
 
 BASE = "even(X) :- zero(X)."
 STEP = "even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X)."

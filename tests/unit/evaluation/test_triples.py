@@ -9,9 +9,9 @@ from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation import evaluate
 from nlil.evaluation.triples import area_under_roc, best_cut, fact_scores
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.rules import RuleSet
 
 
 def base(weights: tuple[float, float]) -> tuple[KnowledgeBase, RuleSet]:

@@ -14,11 +14,11 @@ from nlil.evaluation import samples
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.samples import weights
 from nlil.evaluation.weighing import CANDIDATES, LEAST_FACTS, START, Sample, ascend, fitted, gather
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.progress import Stop
-from nlil.rules import Exclusion, RuleSet
-from nlil.rules.ruleset import KINDS, Aggregation
 
 SIZE = 80
 EVEN = ((1.0, 1.0),) * len(KINDS)

@@ -7,10 +7,10 @@ import pytest
 import kbs
 from nlil.explanation import Explainer
 from nlil.explanation.changes import changed
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.query import parse_fact
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.rules import RuleSet
 
 RULES = (
     "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y).",

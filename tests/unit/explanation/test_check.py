@@ -10,8 +10,8 @@ import pytest
 from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, check, explain, load, parse_rule
 from nlil.data.facts import Facts
 from nlil.errors import UnknownName
+from nlil.kernel.ruleset import KINDS, Aggregation
 from nlil.logic.predicate import Fact, Predicate
-from nlil.rules.ruleset import KINDS, Aggregation
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 

@@ -9,10 +9,11 @@ import pytest
 import kbs
 from nlil import KnowledgeBase, Predicate, ScoredRule, explain, parse_rule
 from nlil.explanation import Explanation
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Step
 from nlil.logic.rule import RuleStats
 from nlil.logic.text import fact_text
-from nlil.rules import Exclusion, RuleSet
 
 AUNT, MOTHER, MARRIED = (Predicate(name, 2) for name in ("aunt", "mother", "married"))
 

@@ -13,14 +13,13 @@ import kbs
 from nlil import KnowledgeBase, ScoredRule, explain, predict
 from nlil.errors import NlilError, RuleSyntaxError, UnknownName
 from nlil.explanation.firing import Firing, firing_rules
+from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.logic.formula import Not
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Fact, Predicate
 from nlil.logic.query import Query
 from nlil.logic.rule import RuleStats
 from nlil.logic.text import fact_text
-from nlil.rules import RuleSet
-from nlil.rules.ruleset import Aggregation
 
 BROTHER = (
     "uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y), Z1 \\= X, Z2 \\= X, Y \\= X, Z2 \\= Z1, "

@@ -13,10 +13,10 @@ import kbs
 import systems
 from nlil.data import KnowledgeBase
 from nlil.data.load import load_dataset
-from nlil.engine.materialize import materialize
 from nlil.errors import ConfigError, DataError, ExportError
 from nlil.exports import EXECUTABLE, facts, program, rule_text
 from nlil.exports.alternatives import depends_on_graph
+from nlil.kernel.materialize import materialize
 from nlil.logic import Fact, Predicate, RuleStats, ScoredRule, Step, parse_rule
 
 RULES = (

@@ -10,12 +10,14 @@ import pytest
 
 from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.relations import Relations
 from nlil.errors import ConfigError
 from nlil.evaluation import adding
 from nlil.evaluation.adding import Standing, is_gain
 from nlil.evaluation.ranking import Ranker
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.relations import Relations
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning import adding as stage
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learned, Learner
@@ -24,7 +26,6 @@ from nlil.logic import parse_rule
 from nlil.logic.formula import And
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.progress import Stop
-from nlil.rules import Exclusion, RuleSet
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions

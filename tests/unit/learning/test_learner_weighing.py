@@ -13,11 +13,11 @@ import pytest
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import RunError
+from nlil.kernel.ruleset import KINDS, Aggregation
 from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
 from nlil.learning.learner import Learned, Learner
 from nlil.learning.run import load_run, save_run
-from nlil.rules.ruleset import KINDS, Aggregation
 
 SIZE = 300
 

@@ -11,12 +11,12 @@ import pytest
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.ranking import Ranker, Ranks
+from nlil.kernel.coding import NO_STEP
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import LEAST, WEAK, Learned, Learner, least_confidence
 from nlil.progress import Stop
-from nlil.rules import RuleSet
-from nlil.rules.coding import NO_STEP
 from nlil.search.options import CountOptions
 
 SETTINGS = {"search": "count", "constants": False, "weigh": False, "conjunctions": 0, "max_length": 2}

@@ -10,9 +10,9 @@ import pytest
 from nlil.data import load_dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.data.planted import planted
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.fixpoint import fixpoint_stats
 from nlil.errors import ConfigError
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.fixpoint import fixpoint_stats
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learned, Learner
 from nlil.learning.neural import neural_options

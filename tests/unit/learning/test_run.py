@@ -11,6 +11,7 @@ import pytest
 
 from nlil.data import KnowledgeBase
 from nlil.errors import RunError
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning.checkpoint import Checkpoint
 from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
@@ -18,7 +19,6 @@ from nlil.learning.learner import Learned
 from nlil.learning.run import load_info, load_run, save_metrics, save_run
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.rules import RuleSet
 
 TEXTS = (
     "p(X, Y) :- q(X, Y).",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nlil.engine.threads import one_torch_thread
+from nlil.kernel.threads import one_torch_thread
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from refine_cases import HEAD, NO_PARTS, Rows, atom, body, every_case, meaning, 
 
 from nlil.data.kb import KnowledgeBase
 from nlil.data.planted import planted
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.truths import TruthTable
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.truths import TruthTable
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learned, Learner
 from nlil.logic.formula import ANY, Formula, Or, Statement, X, length

@@ -9,8 +9,8 @@ import numpy as np
 import kbs
 from nlil import KnowledgeBase, Learned, LearnerConfig, RuleSet, ScoredRule, Splits, parse_rule
 from nlil.data.dataset import Dataset, make_dataset
-from nlil.engine.evaluator import Evaluator
-from nlil.engine.statistics import rule_stats
+from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.statistics import rule_stats
 
 EVIL = "<script>alert(1)</script>"
 RULES = (

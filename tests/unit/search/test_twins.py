@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nlil.data.kb import KnowledgeBase
-from nlil.engine.edges import edge_index, num_paths
+from nlil.kernel.edges import edge_index, num_paths
 from nlil.search.longer import by_effort, most_candidates
 from nlil.search.twins import SPELLED, spellings, twin_of
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import kbs
+from nlil.kernel.finding import rows_of_rule, rows_of_text
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule, RuleStats, ScoredRule
-from nlil.rules import RuleSet
-from nlil.rules.finding import rows_of_rule, rows_of_text
 from nlil.viewer.constructs import CONSTRUCTS, construct_names, constructs, lengths, parts
 from nlil.viewer.table import SORTS, Filter, RuleTable
 

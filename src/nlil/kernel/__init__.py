@@ -1,0 +1,1 @@
+"""What a rule means: facts as a graph, bodies, hidden facts, who holds, and what that is worth."""

@@ -1,0 +1,256 @@
+"""materialize: everything that rules derive, to the least fixpoint; recursive rules allowed.
+
+Semi-naive: after the first round of a stratum a rule is only looked at from the facts that are new or
+stronger than before, outward along its lines. So a round costs in proportion to what it changes.
+
+What an exclusion rules out is not derived. Only facts of the base exclude, as in predictions: if derived facts did,
+what is found would hang on the order in which it is found.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.arrays import Doubles
+from ..data.facts import NO_OBJECT, Facts
+from ..data.kb import KnowledgeBase
+from ..errors import ConfigError, LimitError
+from ..logic.rule import Rule
+from .exclusion import Exclusion, by_code
+from .joins import UNBOUND, Binding, LineJoin, Occurrence, Solutions, occurrences
+from .lines import X_NODE, Y_NODE, IdHead, IdLine
+from .normal import alternatives, leaves, normal_form
+from .store import FactKey, Store
+from .strata import strata
+
+Found = dict[FactKey, float]
+HOLDS = 0.5
+"""A negated statement fails if it has a grounding in facts of at least this weight: the facts that count."""
+
+ANYONE = -2
+"""In a key of `_places`: any entity. Neither an id nor NO_OBJECT."""
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """New facts, sorted, each with the confidence of its best derivation, and the rounds it took.
+
+    `num_excluded` facts would have been derived but for the exclusions.
+    """
+
+    facts: Facts
+    confidence: Doubles
+    rounds: int
+    num_excluded: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Clause:
+    """One alternative of a rule: all `positive` lines hold, no `negative` one does."""
+
+    target: int
+    head: IdHead
+    confidence: float
+    join: LineJoin
+    positive: tuple[IdLine, ...]
+    negative: tuple[IdLine, ...]
+    max_facts: int | None = None
+
+    def everything(self) -> Found:
+        """All that the clause derives from the store as it is."""
+        return self._heads({UNBOUND: 1.0}, self.positive)
+
+    def from_fact(self, line: int, where: Occurrence, fact: FactKey, confidence: float) -> Found:
+        """What it derives with `fact` at one place of one of its lines."""
+        rest = self.positive[:line] + self.positive[line + 1 :]
+        solutions = self.join.from_fact(where, fact, confidence)
+        return self._heads(solutions, rest) if solutions else {}
+
+    def _heads(self, solutions: Solutions, lines: tuple[IdLine, ...]) -> Found:
+        found: Found = {}
+        for (x, y, graph), confidence in self._joined(solutions, lines).items():
+            for fact, own_graph in self._head_tuples(x, y, graph):
+                if confidence * self.confidence > found.get(fact, 0.0) and self._nothing_negated(fact, own_graph):
+                    found[fact] = confidence * self.confidence
+                    _refuse_more(found, self.max_facts)
+        return found
+
+    def _joined(self, solutions: Solutions, lines: tuple[IdLine, ...]) -> Solutions:
+        """Line after line, those first whose start is known."""
+        left = list(lines)
+        while left and solutions:
+            x, y, _ = next(iter(solutions))
+            line = min(left, key=lambda candidate: self._cost(candidate, x is not None, y is not None))
+            left.remove(line)
+            joined: Solutions = {}
+            for bound, confidence in solutions.items():
+                for binding, other in self.join.solve(line, bound).items():
+                    best = min(confidence, other)
+                    if best > joined.get(binding, 0.0):
+                        joined[binding] = best
+                _refuse_more(joined, self.max_facts)
+            solutions = joined
+        return solutions
+
+    def _cost(self, line: IdLine, has_x: bool, has_y: bool) -> int:
+        known = [a >= 0 or (a == X_NODE and has_x) or (a == Y_NODE and has_y) for a in line.ends]
+        if any(known):
+            return -sum(known)
+        return min((self.join.store.size(p) for p in line.predicates), default=self.join.store.num_entities)
+
+    def _head_tuples(self, x: int | None, y: int | None, graph: int | None) -> Iterator[tuple[FactKey, int]]:
+        """The facts of a binding; a head variable that nothing binds ranges over the entities of the graph."""
+        store, head = self.join.store, self.head
+        subjects = [head.subject] if head.subject >= 0 else [x] if x is not None else store.entities(graph)
+        for subject in subjects:
+            own = store.graph(subject)
+            if graph not in (None, own):
+                continue
+            if head.object is None:
+                yield (self.target, subject, NO_OBJECT), own
+                continue
+            objects = [head.object] if head.object >= 0 else [y] if y is not None else store.entities(own)
+            for object_ in objects:
+                if store.graph(object_) == own:
+                    yield (self.target, subject, object_), own
+
+    def _nothing_negated(self, fact: FactKey, graph: int) -> bool:
+        _, x, y = fact
+        bound: Binding = (x, None if y == NO_OBJECT else y, graph)
+        return all(self.join.best(line, bound) < HOLDS for line in self.negative)
+
+
+class RuledOut:
+    """Facts that no rule may derive, by the exclusions and the facts of the base that count."""
+
+    def __init__(self, kb: KnowledgeBase, exclusions: Iterable[Exclusion]) -> None:
+        self.codes = by_code(exclusions, kb)
+        self.pairs: dict[int, set[tuple[int, int]]] = {}
+        self.stopped: set[FactKey] = set()
+        for code in {code for steps in self.codes.values() for code in steps}:
+            facts = kb.facts.of(code >> 1).crisp()
+            ends = (facts.subject.tolist(), facts.object.tolist())
+            self.pairs[code] = set(zip(*(ends[::-1] if code & 1 else ends)))
+
+    def stops(self, fact: FactKey) -> bool:
+        """Whether the fact is ruled out; remembered if so."""
+        predicate, *pair = fact
+        if not any(tuple(pair) in self.pairs[code] for code in self.codes.get(predicate, ())):
+            return False
+        self.stopped.add(fact)
+        return True
+
+
+def materialize(
+    kb: KnowledgeBase,
+    rules: Sequence[tuple[Rule, float]],
+    max_rounds: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    max_facts: int | None = None,
+    exclusions: Iterable[Exclusion] = (),
+) -> Derived:
+    """The least fixpoint of the rules over the facts: what is new, and how sure.
+
+    confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep
+    their weight. `progress(rounds, new facts so far)` is called after every round.
+    A fact that one of the `exclusions` rules out by a fact of the base is not derived.
+    A LimitError ends what would derive, or hold at once, more than `max_facts`.
+    """
+    for rule, confidence in rules:
+        if not 0.0 <= confidence <= 1.0:
+            raise ConfigError(f"a rule's confidence must lie in [0, 1], got {confidence} for {rule}")
+    level_of = strata(rule for rule, _ in rules)
+    store = Store(kb, sorted({kb.predicate_id(p) for rule, _ in rules for p in (*rule.predicates, rule.target)}))
+    derived: Found = {}
+    ruled_out = RuledOut(kb, exclusions)
+    rounds = 0
+    for level in sorted(set(level_of.values())):
+        if rounds == max_rounds:
+            break
+        clauses = [
+            replace(clause, max_facts=max_facts)
+            for rule, w in rules
+            if level_of[rule.target] == level
+            for clause in _clauses(kb, store, rule, w)
+        ]
+        changes = _changes(store, derived, ruled_out, (clause.everything() for clause in clauses), max_facts)
+        places = _places(clauses)
+        while changes and (max_rounds is None or rounds < max_rounds):
+            for fact, confidence in changes.items():
+                store.put(fact, confidence)
+            derived.update(changes)
+            _refuse_more(derived, max_facts)
+            rounds += 1
+            if progress is not None:
+                progress(rounds, len(derived))
+            changes = _changes(store, derived, ruled_out, _consequences(places, changes), max_facts)
+    return replace(_result(derived, rounds), num_excluded=len(ruled_out.stopped))
+
+
+def _clauses(kb: KnowledgeBase, store: Store, rule: Rule, confidence: float) -> Iterator[Clause]:
+    head, join = IdHead.of(kb, rule), LineJoin(store, rule.distinct)
+    tree = normal_form(rule.body)
+    lines = {leaf: IdLine.of(kb, leaf.statement) for leaf in leaves(tree)}
+    for conjunction in alternatives(tree):
+        positive = tuple(lines[leaf] for leaf in conjunction if not leaf.negated)
+        negative = tuple(lines[leaf] for leaf in conjunction if leaf.negated)
+        yield Clause(kb.predicate_id(rule.target), head, confidence, join, positive, negative)
+
+
+Place = tuple[Clause, int, Occurrence]
+
+
+def _places(clauses: Sequence[Clause]) -> dict[FactKey, list[Place]]:
+    """Where a fact can enter: by (predicate, subject, object), with ANYONE where any entity will do.
+
+    Rules with constants are many: a fact must not be tried on those of other constants.
+    """
+    places: dict[FactKey, list[Place]] = defaultdict(list)
+    for clause in clauses:
+        for number, line in enumerate(clause.positive):
+            for predicate, where in occurrences(line):
+                nodes = line.anchors[where.node : where.node + 1 + where.is_move]
+                anchors = [a if a >= 0 else ANYONE for a in nodes]
+                if where.is_move and line.codes[where.node] & 1:
+                    anchors.reverse()
+                subject, object_ = anchors if where.is_move else (anchors[0], NO_OBJECT)
+                places[predicate, subject, object_].append((clause, number, where))
+    return dict(places)
+
+
+def _consequences(places: dict[FactKey, list[Place]], changes: Found) -> Iterator[Found]:
+    for fact, confidence in changes.items():
+        predicate, subject, object_ = fact
+        objects = (NO_OBJECT,) if object_ == NO_OBJECT else (object_, ANYONE)
+        for key in [(predicate, s, o) for s in (subject, ANYONE) for o in objects]:
+            for clause, line, where in places.get(key, ()):
+                yield clause.from_fact(line, where, fact, confidence)
+
+
+def _changes(store: Store, derived: Found, ruled_out: RuledOut, parts: Iterator[Found], max_facts: int | None) -> Found:
+    """What is new, or derived before with less confidence. Facts of the base stay as they are, those denied too."""
+    changes: Found = {}
+    for part in parts:
+        for fact, confidence in part.items():
+            known = store.confidence(fact)
+            is_given = fact not in derived if known else fact in store.denied
+            if not is_given and confidence > max(known, changes.get(fact, 0.0)) and not ruled_out.stops(fact):
+                changes[fact] = confidence
+        _refuse_more(changes, max_facts)
+    return changes
+
+
+def _refuse_more(found: Sized, max_facts: int | None) -> None:
+    if max_facts is not None and len(found) > max_facts:
+        raise LimitError(f"the rules derive more than {max_facts:,} facts; leave out those that derive too much")
+
+
+def _result(derived: Found, rounds: int) -> Derived:
+    keys = sorted(derived)
+    columns = np.asarray(keys, np.int32).reshape(-1, 3)
+    predicate, subject, object_ = np.ascontiguousarray(columns.T)
+    return Derived(Facts(predicate, subject, object_), np.asarray([derived[key] for key in keys], np.float64), rounds)

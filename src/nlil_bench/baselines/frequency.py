@@ -1,0 +1,83 @@
+"""Freq, the frequency baseline of the paper: which class occurs most often in the relation that contains the object.
+
+Every relation k(x, z) of an object x casts one vote: for the class that training objects have most often in k with
+the class of z on the other side; its weight is how often it was seen there. The candidates are the classes that were
+voted for and all others tie behind them, which is why its R@5 is hardly above its R@1. With `prior` those others
+follow in the order of their frequency. (The paper's code pools the votes of all objects of one true class in an image
+and asks about them once, which looks at the answer; here every object is asked about by itself.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nlil.data.arrays import Doubles, Ids, Longs, ranges
+from nlil.data.dataset import Dataset
+from nlil.data.kb import KnowledgeBase
+from nlil.errors import ConfigError
+from nlil.progress import Progress
+
+from .class_baselines import ClassBaseline, ClassTask, class_task
+from .context_patterns import Unaries
+
+
+@dataclass(frozen=True)
+class FrequencySettings:
+    """`votes` (count): the weight of a vote is how often the class was seen in the relation, or (share) how often of
+    all. `prior` (off): classes that nothing votes for follow by frequency, instead of being tied."""
+
+    votes: str = "count"
+    prior: bool = False
+
+    def __post_init__(self) -> None:
+        if self.votes not in ("count", "share"):
+            raise ConfigError(f"votes: expected count or share, got {self.votes!r}", "votes")
+
+
+class Frequency(ClassBaseline):
+    name = "freq"
+    note = "votes of relations, no rules"
+
+    def __init__(self, settings: FrequencySettings | None = None) -> None:
+        super().__init__()
+        self.settings = settings or FrequencySettings()
+        self._key = self._vote = np.zeros(0, np.int64)
+        self._weight = self._prior = np.zeros(0)
+
+    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
+        """Nothing is random: `seed` changes nothing."""
+        task = class_task(self.name, dataset, "train")
+        num_classes = len(task.classes)
+        object_, key = neighbour_keys(task.kb, task.objects)
+        pair, count = np.unique(key * num_classes + task.answer[object_], return_counts=True)
+        key, answer = np.divmod(pair, num_classes)
+        total = np.bincount(task.answer, minlength=num_classes)
+        order = np.lexsort((answer, -total[answer], -count, key))  # of equal counts the more frequent class
+        first = order[np.unique(key[order], return_index=True)[1]]
+        self._key, self._vote = key[first], answer[first]
+        seen = np.bincount(np.searchsorted(self._key, key), weights=count)
+        self._weight = count[first] / (seen if self.settings.votes == "share" else 1.0)
+        self._prior = total / max(total.sum(), 1)
+
+    def _scores(self, task: ClassTask, progress: Progress) -> Doubles:
+        scores = np.zeros((len(task), len(task.classes)))
+        object_, key = neighbour_keys(task.kb, task.objects)
+        place = np.minimum(np.searchsorted(self._key, key), max(len(self._key) - 1, 0))
+        known = self._key[place] == key if len(self._key) else np.zeros(len(key), bool)
+        np.add.at(scores, (object_[known], self._vote[place[known]]), self._weight[place[known]])
+        return np.where(scores > 0, scores, self._prior - 1) if self.settings.prior else scores
+
+
+def neighbour_keys(kb: KnowledgeBase, objects: Ids) -> tuple[Longs, Longs]:
+    """(position in `objects`, number of (step, class of the neighbour)) of every stated relation of the objects."""
+    stated = kb.without(sorted(kb.geometry))
+    edges, labels = stated.adjacency, Unaries.of(kb, np.isin(kb.unary.predicate, list(kb.classes)))
+    begin = edges.pointer[objects]
+    degree = edges.pointer[objects.astype(np.int64) + 1] - begin
+    edge = ranges(begin, degree)
+    owner = np.repeat(np.arange(len(objects)), degree)
+    near = edges.neighbour[edge].astype(np.int64)
+    row, label = labels.expand(near)
+    return owner[row], edges.code[edge][row].astype(np.int64) * kb.num_predicates + label

@@ -1,0 +1,127 @@
+"""One interface for every method that is measured beside ours: fit on a data set, give the figures of a split.
+
+    popularity   how often an entity is the answer
+    neural-lp    chain rules by attention (our code)
+    dilp         differentiable ILP (our code; small sets)
+    transe       translations, through PyKEEN (extra `kge`)
+    rotate       rotations, through PyKEEN (extra `kge`)
+    freq         object classes: the class seen most often in each relation (the paper's)
+    logistic     object classes: logistic regression on the patterns around an object
+    mlp          object classes: a multilayer perceptron on boxes, patterns, feature vectors
+
+All figures come from `nlil.evaluation`: filtered, both directions, realistic ties; R@k for object classes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from nlil.errors import ConfigError, NlilError, UnknownName, closest
+from nlil.learning.config import parse_size
+from nlil.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from nlil.data.dataset import Dataset
+    from nlil.evaluation.metrics import Metrics
+
+
+class Baseline(Protocol):
+    """`settings` is a frozen dataclass; its docstring states the defaults. `packages` are those beside torch whose
+    versions belong to a figure."""
+
+    settings: Any
+    packages: tuple[str, ...]
+
+    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
+        """Learn from the training facts of the set; `valid` may serve to choose by, `test` never."""
+
+    def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
+        """The figures of `nlil.evaluate` on the facts of a split, whose predicate is a target of the set."""
+
+
+_HOME: Mapping[str, tuple[str, str]] = {
+    "popularity": ("popularity", "Popularity"),
+    "neural-lp": ("chain_baseline", "NeuralLPBaseline"),
+    "dilp": ("dilp", "DILP"),
+    "transe": ("embeddings", "TransE"),
+    "rotate": ("embeddings", "RotatE"),
+    "freq": ("frequency", "Frequency"),
+    "logistic": ("logistic", "Logistic"),
+    "mlp": ("mlp", "MLP"),
+}
+"""name -> module and class, imported when it is asked for."""
+
+NAMES: tuple[str, ...] = tuple(_HOME)
+"""Of all baselines."""
+CLASS_NAMES = ("freq", "logistic", "mlp")
+"""Of those that rank the classes of objects, and nothing else."""
+
+
+def make_baseline(name: str, settings: Iterable[str] = (), options: Mapping[str, Any] | None = None) -> Baseline:
+    """The baseline of that name. `settings` are `key=value` words for its dataclass; `options` (device, threads,
+    memory) are common to all methods, and one that this method has no use for is passed over.
+
+    >>> make_baseline("popularity").settings
+    PopularitySettings(memory=1073741824)
+    """
+    if name not in _HOME:
+        raise UnknownName("baseline", name, NAMES)
+    module, kind = _HOME[name]
+    made: Baseline = getattr(importlib.import_module(f".{module}", __package__), kind)()
+    known = {f.name for f in fields(made.settings)}
+    given = {k: v for k, v in (options or {}).items() if k in known and k != "seed"}
+    made.settings = configured(configured(made.settings, given, "options"), _words(settings), "--set")
+    return made
+
+
+Settings = TypeVar("Settings")
+
+
+def configured(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
+    """The settings with these values; only numbers and words can be given this way."""
+    known = {f.name: getattr(settings, f.name) for f in fields(settings)}  # type: ignore[arg-type]
+    plain = {key: old for key, old in known.items() if isinstance(old, int | float | str) and key != "seed"}
+    clean: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in plain:
+            near = closest(key, plain)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(plain)}"
+            raise ConfigError(f"{where}: unknown key {key!r} for {type(settings).__name__}; {hint}", key)
+        try:
+            kind = type(plain[key])
+            clean[key] = _truth(value) if kind is bool else parse_size(str(value)) if key == "memory" else kind(value)
+        except ValueError:
+            wanted = "on or off" if kind is bool else kind.__name__
+            raise ConfigError(f"{where}: {key}: expected {wanted}, got {value!r}", key) from None
+    return replace(settings, **clean) if clean else settings  # type: ignore[type-var]
+
+
+def _truth(value: Any) -> bool:
+    words = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+    if str(value).lower() not in words:
+        raise ValueError(value)
+    return words[str(value).lower()]
+
+
+def _words(settings: Iterable[str]) -> dict[str, str]:
+    values = {}
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator:
+            raise ConfigError(f"--set {setting}: expected key=value, got no '='")
+        values[key.strip()] = value.strip()
+    return values
+
+
+def check_least(settings: object, least: Mapping[str, float]) -> None:
+    """For the settings of baselines: these fields are at least so much."""
+    for key, bound in least.items():
+        if getattr(settings, key) < bound:
+            raise ConfigError(f"{key}: expected at least {bound:g}, got {getattr(settings, key)}", key)
+
+
+def not_fitted(name: str) -> NlilError:
+    return NlilError(f"{name}: asked for figures before it was fitted; call fit(dataset) first")

@@ -1,0 +1,266 @@
+"""Neural-LP (Yang, Yang and Cohen, NIPS 2017): chain rules by attention, on our engine and ranked by our protocol.
+
+A recurrent controller reads the target and attends, at each of T steps, to the operators (every predicate, its
+inverse, "stay") and to the results of earlier steps; the score of an answer is what arrives there. All targets
+share the controller. p(?, y) is asked as a query of its own, from y.
+
+As everywhere with us the query's own fact is hidden. (The original hides all facts of the batch.)
+
+Unary targets, which the original has not: u(?) knows no entity, so it starts from all entities of its graph,
+unary predicates are operators that filter, and the score of x is what arrives at x. Starting from x and asking
+whether the chain comes back, u(x, x), would be answered by "stay" alone. In graphs of more than
+`chain_walks.SMALL_WORLD` entities the queries of a batch share one start, so each also hides the facts of the others.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from nlil.data.arrays import Doubles, Ids
+from nlil.data.facts import Facts, Splits
+from nlil.data.kb import KnowledgeBase
+from nlil.errors import ConfigError, NlilError
+from nlil.evaluation import Metrics
+from nlil.kernel.device import resolve_device
+from nlil.kernel.threads import one_torch_thread
+from nlil.logic.predicate import Predicate
+from nlil.neural.sources import NOBODY, Limits
+from nlil.progress import Progress, silent
+
+from .chain_ranking import chain_metrics
+from .chain_rules import SoftRule, soft_rules
+from .chain_walks import ChainMap, ChainQueries, Walks
+from .controller import THRESHOLD, Controller, chain_values
+
+UNLIMITED = Limits(step_edges=2**62)
+LARGEST_GRADIENT = 5.0
+
+
+@dataclass(frozen=True)
+class NeuralLP:
+    """The settings; defaults are the original's. `steps` is T, the longest chain; `rank` chains are added up.
+
+    `share` of the queries, drawn anew, make an epoch; the original asks about one quarter of the facts, always the
+    same. `batch` counts queries; the original's counts facts, each asked in both directions.
+    """
+
+    steps: int = 2
+    rank: int = 3
+    hidden: int = 128
+    epochs: int = 10
+    share: float = 1.0
+    lr: float = 0.001
+    batch: int = 64
+    seed: int = 0
+    device: str = "cpu"
+    threads: int = 1
+    memory: int = 2**30
+    limits: Limits = field(default=UNLIMITED)
+
+    def __post_init__(self) -> None:
+        for key, least in (("steps", 1), ("rank", 1), ("hidden", 1), ("epochs", 0), ("batch", 1), ("seed", 0)):
+            if getattr(self, key) < least:
+                raise ConfigError(f"{key}: expected a whole number of at least {least}, got {getattr(self, key)}", key)
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"share: expected a number above 0 and at most 1, got {self.share}", "share")
+
+    def fit(
+        self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, progress: Progress = silent
+    ) -> NeuralLPModel:
+        """One controller for all `targets` (default: every predicate with facts)."""
+        trainer = Trainer(self, kb, targets)
+        history = []
+        for epoch in range(self.epochs):
+            loss, seconds = trainer.epoch(progress)
+            history.append({"epoch": epoch + 1, "loss": loss, "seconds": seconds})
+        return trainer.model(history)
+
+
+class Trainer:
+    """The controller, its optimiser, and the queries in an order drawn anew for each epoch."""
+
+    def __init__(self, config: NeuralLP, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None) -> None:
+        self.config, self.kb, self.targets = config, kb, _targets(kb, targets)
+        self.map = ChainMap(kb, config.steps, config.limits, resolve_device(config.device))
+        ids = np.array([kb.predicate_id(p) for p in self.targets], np.int32)
+        facts = kb.crisp.facts
+        facts = facts[np.isin(facts.predicate, ids)]
+        self.queries = ChainQueries.of(facts, np.ones(len(facts), bool))
+        self.vocabulary = np.array([2 * p + d for p in sorted(ids.tolist()) for d in range(kb.predicates[p].arity)])
+        self.controller = Controller(
+            len(self.vocabulary), self.map.num_operators, config.steps, config.rank, config.hidden, config.seed
+        ).to(self.map.device)
+        self.optimiser = torch.optim.Adam(self.controller.parameters(), config.lr)
+        self.random = np.random.default_rng(config.seed)
+        self.work = self.map.work()
+
+    def epoch(self, progress: Progress = silent, queries: int | None = None) -> tuple[float, float]:
+        """(mean loss, seconds) of one pass over the epoch's share of the queries, or over so many of them."""
+        begin = time.perf_counter()
+        if queries is None:
+            queries = math.ceil(self.config.share * len(self.queries))
+        order = self.random.permutation(len(self.queries))[:queries]
+        total = 0.0
+        with one_torch_thread():
+            for low in range(0, len(order), self.config.batch):
+                total += self._batch(self.queries[order[low : low + self.config.batch]])
+                done = min(low + self.config.batch, len(order))
+                progress("neural-lp", done, len(order), f"loss {total / done:.4f}")
+        return total / max(len(order), 1), time.perf_counter() - begin
+
+    def _batch(self, queries: ChainQueries) -> float:
+        """The summed loss, -log u_y; one step against its mean."""
+        self.optimiser.zero_grad()
+        total = 0.0
+        for part in self.map.parts(queries, self.work, self.config.memory):
+            loss = self.loss(self.map.walks(part))
+            if loss.requires_grad:
+                (loss / len(queries)).backward()
+            total += float(loss.detach())
+        torch.nn.utils.clip_grad_value_(self.controller.parameters(), LARGEST_GRADIENT)
+        self.optimiser.step()
+        return total
+
+    def loss(self, walks: Walks) -> torch.Tensor:
+        """Summed over the queries; an answer out of reach costs what the threshold says, and teaches nothing."""
+        attentions = self.controller(_positions(self.vocabulary, walks.codes, self.map.device))
+        value = chain_values(walks, attentions.precise()).mean(1)
+        reached = walks.answer[walks.answer != NOBODY]
+        lost = len(walks.answer) - len(reached)
+        return -value[reached].clamp(min=THRESHOLD).log().sum() - lost * float(np.log(THRESHOLD))
+
+    def model(self, history: Sequence[dict[str, Any]] = ()) -> NeuralLPModel:
+        return NeuralLPModel(self.config, self.kb, self.targets, self.vocabulary, self.controller, tuple(history))
+
+
+class NeuralLPModel:
+    """What was trained, with the base that it walks on. `history` has epoch, loss and seconds of each epoch."""
+
+    def __init__(
+        self,
+        config: NeuralLP,
+        kb: KnowledgeBase,
+        targets: tuple[Predicate, ...],
+        vocabulary: np.ndarray,
+        controller: Controller,
+        history: tuple[dict[str, Any], ...],
+    ) -> None:
+        self.config, self.kb, self.targets, self.vocabulary = config, kb, targets, vocabulary
+        self.history = history
+        self.controller = copy.deepcopy(controller).double()  # equal chains score the same
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Of each epoch."""
+        return tuple(entry["seconds"] for entry in self.history)
+
+    @torch.no_grad()
+    def row_scores(self, walks: Walks) -> torch.Tensor:
+        """(rows,): u, the mean over the chains."""
+        positions = _positions(self.vocabulary, walks.codes, walks.key.device)
+        return chain_values(walks, self.controller(positions)).mean(1)
+
+    def scores(self, target: str | Predicate, x: str | int | None = None, inverse: bool = False) -> tuple[Ids, Doubles]:
+        """(entities, scores), best first: the answers of target(x, ?), of target(?, x) if `inverse`; of target(?)
+        for a unary target, in the graph of x. Entities that are not listed score 0. Nothing is hidden."""
+        p = self._target_id(target)
+        unary = self.kb.predicates[p].arity == 1
+        entity = 0 if x is None else self.kb.entities.id(x) if isinstance(x, str) else x
+        if x is None and not unary:
+            raise ConfigError(f"scores: {self.kb.predicates[p]} needs the entity that the query knows; give x", "x")
+        known = np.array([NOBODY if unary else entity], np.int64)
+        query = ChainQueries(np.array([2 * p + inverse]), known, np.array([entity], np.int64), np.zeros(1, bool))
+        walks = ChainMap(self.kb, self.config.steps, self.config.limits, str(_device(self.controller))).walks(query)
+        score = self.row_scores(walks).cpu().numpy()
+        order = np.argsort(-score, kind="stable")
+        order = order[score[order] > 0]
+        return (walks.key.cpu().numpy()[order] % self.kb.num_entities).astype(np.int32), score[order]
+
+    def rank(
+        self,
+        kb: KnowledgeBase,
+        facts: Facts,
+        splits: Splits | None = None,
+        split: str = "test",
+        progress: Progress = silent,
+    ) -> Metrics:
+        """The figures of `nlil.evaluate` on the facts of the targets: same queries, filter, ties and metrics."""
+        if kb.predicates != self.kb.predicates:
+            raise NlilError(
+                "neural-lp: expected a base with the predicates that it was trained on, got others; "
+                "load both from one data set"
+            )
+        with one_torch_thread():
+            return chain_metrics(self, kb, facts, splits, split, progress)
+
+    def rules(self, k: int = 3) -> dict[Predicate, list[SoftRule]]:
+        """The k chains of each target with the largest product of attentions, for reading only.
+
+        What Neural-LP prints is not what it scores: a score adds up all chains at once, normalised at each step by
+        what they reach, and no set of printed rules gives the same ranks.
+        """
+        return soft_rules(self, k)
+
+    def _target_id(self, target: str | Predicate) -> int:
+        p = self.kb.predicate_id(self.kb.predicate(target) if isinstance(target, str) else target)
+        if self.kb.predicates[p] not in self.targets:
+            raise ConfigError(
+                f"neural-lp: expected one of its {len(self.targets)} targets, "
+                f"got {self.kb.predicates[p]}; train it with that target",
+                "target",
+            )
+        return p
+
+
+@dataclass(frozen=True)
+class EpochTime:
+    """`seconds` of a whole epoch of `queries` queries, from `measured` of them."""
+
+    seconds: float
+    queries: int
+    measured: int
+
+
+def chain_epoch_seconds(
+    kb: KnowledgeBase,
+    targets: Sequence[str | Predicate] | None = None,
+    length: int = 2,
+    queries: int | None = None,
+    **settings: Any,
+) -> EpochTime:
+    """The time of one training epoch with chains of up to `length` atoms; the first batch, which compiles, is apart.
+
+    `queries`: measure a random sample of so many and scale up; long chains reach everything from everywhere.
+    """
+    config = NeuralLP(steps=length, **settings)
+    trainer = Trainer(config, kb, targets)
+    trainer.epoch(queries=min(config.batch, queries or config.batch))
+    measured = min(queries or len(trainer.queries), len(trainer.queries))
+    _, seconds = trainer.epoch(queries=measured)
+    return EpochTime(seconds * len(trainer.queries) / max(measured, 1), len(trainer.queries), measured)
+
+
+def _positions(vocabulary: np.ndarray, codes: np.ndarray, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.searchsorted(vocabulary, codes)).to(device)
+
+
+def _device(controller: Controller) -> torch.device:
+    return controller.embedding.device
+
+
+def _targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> tuple[Predicate, ...]:
+    if targets is None:
+        found = [p for p, count in zip(kb.predicates, kb.predicate_counts) if count]
+    else:
+        found = [kb.predicate(t) if isinstance(t, str) else kb.predicates[kb.predicate_id(t)] for t in targets]
+    if not found:
+        raise NlilError("neural-lp: there is no predicate with facts to learn; check the data with: nlil inspect")
+    return tuple(dict.fromkeys(found))

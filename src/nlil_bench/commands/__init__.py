@@ -1,0 +1,1 @@
+"""`nlil bench`: one command for each table."""

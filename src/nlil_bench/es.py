@@ -1,0 +1,201 @@
+"""nlil bench es: Even-and-successor. Solved: with all even facts removed, the rules derive exactly the even numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from nlil.progress import Progress
+
+from .record import machine, peak_memory_mb, versions
+
+if TYPE_CHECKING:
+    from nlil.data import Dataset
+    from nlil.logic.rule import Rule
+
+SIZES = (10, 50, 1000, 100_000)
+QUICK_SIZES = (10, 50)
+FIRST, LARGEST = SIZES[0], SIZES[-1]
+METHODS = ("neural", "both", "neural-lp", "dilp")
+"""The two searches of ours, Neural-LP on our engine, and our dILP."""
+CONFIDENT = 0.95
+"""As `nlil materialize` has it."""
+NEURAL_LP_SIZES = SIZES[:3]
+"""The paper's; and every query of a unary target starts from everywhere, so an epoch grows with the square."""
+NEURAL_LP_STEPS = 3
+"""What the recursion needs: the even numbers, then two successors."""
+NEURAL_LP_UPDATES = 200
+"""Batches that it is trained with; ten epochs, as in its paper, are ten batches here."""
+NEURAL_LP_RULES = 5
+"""Chains that are read off its attentions."""
+DILP_SIZES = SIZES[:2]
+"""The paper's; beyond, all ground atoms of an invented binary predicate are too many."""
+DILP_UPDATES = 400
+MOST_RULES = 20
+"""Rules that a result file keeps as text."""
+
+
+def job(size: int, method: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
+    """What the measuring process is told. The rules from the smallest set are also tried on the largest."""
+    transfer = QUICK_SIZES[-1] if quick else LARGEST
+    return {
+        "bench": "es",
+        "data": f"even:{size}",
+        "size": size,
+        "method": method,
+        "settings": list(settings),
+        "options": dict(options),
+        "quick": quick,
+        "transfer": transfer if size == FIRST else None,
+    }
+
+
+def jobs(quick: bool, settings: Sequence[str], options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    sizes = QUICK_SIZES if quick else SIZES
+    allowed = {"neural-lp": NEURAL_LP_SIZES, "dilp": DILP_SIZES[:1] if quick else DILP_SIZES}
+    return [
+        job(size, method, settings, options, quick)
+        for method in METHODS
+        for size in sizes
+        if size in allowed.get(method, SIZES)
+    ]
+
+
+def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Learn in this process, then derive. Seconds count reading the facts and learning, not the judgement."""
+    from nlil.data import load_dataset
+
+    begin = time.perf_counter()
+    dataset = load_dataset(job["data"])
+    loaded = time.perf_counter()
+    find = {"neural-lp": _neural_lp, "dilp": _dilp}.get(job["method"], _ours)
+    rules, learn, about = find(dataset, job, progress)
+    learnt = time.perf_counter()
+    verdict = judged(dataset, rules)
+    transfer = None
+    if job["transfer"]:
+        transfer = {"size": job["transfer"], **judged(load_dataset(f"even:{job['transfer']}"), rules)}
+    return {
+        "data": job["data"],
+        "size": job["size"],
+        "method": job["method"],
+        "checksum": dataset.checksum,
+        "quick": job["quick"],
+        **verdict,
+        "transfer": transfer,
+        "num_rules": len(rules),
+        "rules": [str(rule) for rule in rules[:MOST_RULES]],
+        "seconds": {"load": loaded - begin, "learn": learn, "derive": time.perf_counter() - learnt},
+        "peak_memory_mb": peak_memory_mb(),
+        **about,
+        "versions": versions(),
+    }
+
+
+def judged(dataset: Dataset, rules: Sequence[Rule]) -> dict[str, Any]:
+    """What the rules derive on this base without its even facts; `why` they derive nothing where they contradict.
+
+    `solved` does not count rules that name numbers, which could list the even ones: those without must do it too.
+    """
+    from nlil.errors import RuleError
+    from nlil.kernel.fixpoint import fixpoint_stats
+
+    target = dataset.targets[0]
+    even = len(dataset.kb.facts.of(dataset.kb.predicate_id(target)))
+    invented = sorted({rule.target for rule in rules}.difference(dataset.kb.predicates))
+    kb = replace(dataset.kb, predicates=(*dataset.kb.predicates, *invented))
+    try:
+        stats = fixpoint_stats(kb, rules, target)
+        plain = [rule for rule in rules if not rule.constants]
+        general = stats if len(plain) == len(rules) else fixpoint_stats(kb, plain, target)
+    except RuleError as error:
+        return {"solved": False, "derived": 0, "correct": 0, "even": even, "why": str(error)}
+    solved = all(s.support == s.body_size == s.head_size for s in (stats, general))
+    return {"solved": solved, "derived": stats.body_size, "correct": stats.support, "even": even, "why": ""}
+
+
+Found = tuple[list["Rule"], float, dict[str, Any]]
+"""Confident rules, the seconds it took to learn them, what else the entry should say."""
+
+
+def _ours(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found:
+    """The rules of confidence .95 or more."""
+    from nlil.kernel.device import resolve_device
+    from nlil.learning.config import LearnerConfig
+    from nlil.learning.learner import Learner
+
+    # The base case even(X) :- zero(X) explains one fact.
+    config = LearnerConfig(search=job["method"], min_support=1, constants=False).with_settings(job["settings"])
+    config = config.with_values(job["options"], "options")
+    begin = time.perf_counter()
+    learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
+    seconds = time.perf_counter() - begin
+    rules = [scored.rule for scored in learned.rules if scored.stats.confidence >= CONFIDENT]
+    about = {"seed": config.seed, "config": config.to_dict(), "machine": machine(resolve_device(config.device))}
+    return rules, seconds, about
+
+
+def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found:
+    """Those of the chains it attends to most that hold; `soft_f1` is what its own scores reach on the facts."""
+    from nlil.kernel.evaluator import Evaluator
+    from nlil.kernel.statistics import rule_stats
+
+    from .baselines.neural_lp import NeuralLP
+
+    target = dataset.targets[0]
+    facts = int((dataset.kb.facts.predicate == dataset.kb.predicate_id(target)).sum())
+    seed = int(job["options"].get("seed", 0))
+    batches = -(-facts // NeuralLP.batch)
+    config = NeuralLP(steps=NEURAL_LP_STEPS, epochs=-(-NEURAL_LP_UPDATES // batches), seed=seed)
+    begin = time.perf_counter()
+    model = config.fit(dataset.kb, [target], progress)
+    seconds = time.perf_counter() - begin
+    evaluator = Evaluator(dataset.kb)
+    chains = [soft.rule for soft in model.rules(NEURAL_LP_RULES)[target]]
+    rules = [rule for rule in chains if rule_stats(evaluator, rule).confidence >= CONFIDENT]
+    metrics = model.rank(dataset.kb, dataset.splits.train, split="train")
+    about = {
+        "seed": seed,
+        "config": {"steps": config.steps, "epochs": config.epochs, "rank": config.rank},
+        "chains": [str(rule) for rule in chains],
+        "soft_f1": metrics.values.get("f1"),
+        "machine": machine(),
+    }
+    return rules, seconds, about
+
+
+def _dilp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found:
+    """The argmax program of its best start, the invented succ2 included, whatever it derives."""
+    from nlil.kernel.device import resolve_device
+    from nlil.logic.predicate import Predicate
+
+    from .baselines.clauses import Definition, Template
+    from .baselines.dilp import DILPSettings, learn_target
+    from .baselines.interface import configured
+
+    succ2 = Definition(Predicate("succ2", 2), (Template(1),))
+    given = {k: v for k, v in job["options"].items() if k in ("device", "memory")}
+    settings = configured(DILPSettings(invented=(succ2,), updates=DILP_UPDATES), given, "options")
+    seed = int(job["options"].get("seed", 0))
+    begin = time.perf_counter()
+    model = learn_target(dataset, dataset.targets[0], settings, seed, progress)
+    seconds = time.perf_counter() - begin
+    about = {
+        "seed": seed,
+        "config": asdict(settings),
+        "loss": model.loss,
+        "starts_solved": model.starts_solved,
+        "verdict": model.verdict,
+        "machine": machine(resolve_device(settings.device)),
+    }
+    return list(model.rules), seconds, about
+
+
+def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+    device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
+    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
+    return " ".join(
+        [entry["data"], entry["method"], device, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
+    )
