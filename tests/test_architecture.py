@@ -22,9 +22,10 @@ ROOMS = (
     "kernel",
     "search",
     "neural",
-    "classes",
     "evaluation",
     "explanation",
+    "scene",
+    "datasets",
     "exports",
     "learning",
     "report",
@@ -142,7 +143,7 @@ def test_import_is_light() -> None:
 
 
 def test_data_does_not_need_torch() -> None:
-    code = "import sys, nlil.data; nlil.data.load('even:10'); print('torch' in sys.modules)"
+    code = "import sys, nlil.datasets; nlil.datasets.load('even:10'); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -151,11 +152,11 @@ def test_counting_and_ranking_do_not_need_torch() -> None:
     """Rules that are lines, found by counting and ranked on a CPU: a second or two less to wait for."""
     code = """
 import sys
-import nlil.data
+from nlil.datasets import load_dataset
 from nlil.evaluation import evaluate
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
-data = nlil.data.load_dataset("kin")
+data = load_dataset("kin")
 config = LearnerConfig().with_values({"search": "count", "conjunctions": 0})
 learned = Learner(config).fit(data.kb, list(data.targets), data.splits)
 found = evaluate(learned.rules, data.kb, data.splits.test, splits=data.splits)

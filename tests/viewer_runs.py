@@ -29,7 +29,7 @@ PLAIN = (
 
 def learn_family(folder: Path, settings: tuple[str, ...] = PLAIN) -> Path:
     """A run over the built-in genealogy in which two people have odd names and one predicate has a label."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     kb = load_dataset("kin:60").kb
     rows = zip(kb.facts.predicate.tolist(), kb.facts.subject.tolist(), kb.facts.object.tolist())

@@ -49,7 +49,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .data import DataOptions, Dataset, Facts, KnowledgeBase, Splits, load, load_dataset, with_numbers
+    from .data import DataOptions, Dataset, Facts, KnowledgeBase, Splits, with_numbers
+    from .datasets import load, load_dataset
     from .errors import NlilError
     from .evaluation import Answer, Metrics, evaluate, predict
     from .evaluation.fidelity import Fidelity
@@ -67,7 +68,8 @@ if TYPE_CHECKING:
     from .logic.rule import Rule, RuleStats, ScoredRule
 
 _HOME = {
-    "data": ("DataOptions", "Dataset", "Facts", "KnowledgeBase", "Splits", "load", "load_dataset", "with_numbers"),
+    "data": ("DataOptions", "Dataset", "Facts", "KnowledgeBase", "Splits", "with_numbers"),
+    "datasets": ("load", "load_dataset"),
     "kernel.evaluator": ("Evaluator",),
     "kernel.materialize": ("materialize",),
     "kernel.statistics": ("rule_stats",),

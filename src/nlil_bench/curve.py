@@ -74,7 +74,7 @@ def _ours(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
 
 
 def _peer(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     dataset = load_dataset(job["data"], seed=job["seed"])
     about = {

@@ -65,7 +65,7 @@ def jobs(quick: bool, settings: Sequence[str], options: Mapping[str, Any]) -> li
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Learn in this process, then derive. Seconds count reading the facts and learning, not the judgement."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     begin = time.perf_counter()
     dataset = load_dataset(job["data"])

@@ -67,7 +67,7 @@ def seed_jobs(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Load, learn, evaluate; seconds of each and the peak memory of all three."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     begin = time.perf_counter()
     dataset = load_dataset(job["data"], seed=job["data_seed"])

@@ -69,7 +69,7 @@ def chain_job(data: str, length: int, seed: int, quick: bool) -> dict[str, Any]:
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """One model at one size."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     dataset = load_dataset(job["data"])
     progress(f"{job['model']} {job.get('length', job.get('levels'))}", 0, 1)

@@ -38,7 +38,7 @@ def run(num_triples: int, seed: int, quick: bool = False, progress: Progress = s
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Seconds from the file to a KnowledgeBase, and the peak memory of that process."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     begin = time.perf_counter()
     dataset = load_dataset(Path(job["path"]))

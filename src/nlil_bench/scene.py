@@ -51,7 +51,7 @@ def rows(data: str, model: str | None, given: Settings) -> list[tuple[str, Setti
 
     A generated set has no boxes, so a row that differs from another by geometry alone is left out there.
     """
-    from nlil.data import builtin_names
+    from nlil.datasets import builtin_names
 
     if given:
         return [(model or OURS, given)]
@@ -123,7 +123,7 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
 
 
 def _loaded(job: Mapping[str, Any], options: DataOptions) -> Dataset:
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     seed = int(job["options"].get("seed", 0))
     dataset = load_dataset(job["data"], seed=seed, options=options)

@@ -42,7 +42,7 @@ def jobs(data: str, seed: int, quick: bool) -> list[dict[str, Any]]:
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """One model on one set."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     dataset = load_dataset(job["data"])
     timed = _ours if job["model"] == OURS else _neural_lp
@@ -97,7 +97,7 @@ def sampled(targets: tuple[Predicate, ...], seed: int, quick: bool) -> list[Pred
 
 def _compile(config: LearnerConfig) -> None:
     """Learn something small first, with rules to count: scaled up, the compiler's seconds would count many times."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
     from nlil.learning.learner import Learner
 
     small = load_dataset(COMPILED_ON)

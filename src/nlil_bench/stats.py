@@ -24,7 +24,7 @@ def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Counts of one data set; nothing is downloaded for it. `seconds`: reading and counting, then the search."""
-    from nlil.data import load_dataset, summarise
+    from nlil.datasets import load_dataset, summarise
 
     begin = time.perf_counter()
     dataset = load_dataset(job["data"], seed=job["seed"], may_download=False)

@@ -40,7 +40,7 @@ def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
 
 def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Learn, serve, open pages, write a report: each a command of its own, as a user runs it."""
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
     from nlil.kernel.binding import bind
     from nlil.learning.run import load_run
 

@@ -13,7 +13,7 @@ import pytest
 
 from commandline import Nlil
 from nlil.cli.main import run
-from nlil.data import load_dataset
+from nlil.datasets import load_dataset
 from nlil.explanation.shown import number
 from nlil.learning.folder import sha256
 from nlil.learning.run import load_with_info

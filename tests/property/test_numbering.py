@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlil.classes import numbering
-from nlil.classes.numbering import gathered, numbered
-from nlil.classes.softmax import softmax
+from nlil.scene import numbering
+from nlil.scene.numbering import gathered, numbered
+from nlil.scene.softmax import softmax
 
 
 @settings(deadline=None)  # the first call compiles

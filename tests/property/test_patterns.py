@@ -6,11 +6,6 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nlil.classes.choosing import Choice, _with_conjunctions, class_counts
-from nlil.classes.fitting import Labelled, Model, scores
-from nlil.classes.joint import as_rules, asked
-from nlil.classes.pairs import telling_pairs
-from nlil.classes.patterns import Patterns, find_patterns
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.evidence import SCALE
 from nlil.evaluation.members import MemberScorer
@@ -19,6 +14,11 @@ from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
+from nlil.scene.choosing import Choice, _with_conjunctions, class_counts
+from nlil.scene.fitting import Labelled, Model, scores
+from nlil.scene.joint import as_rules, asked
+from nlil.scene.pairs import telling_pairs
+from nlil.scene.patterns import Patterns, find_patterns
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
 
 MEMORY = 2**30

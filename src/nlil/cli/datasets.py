@@ -28,7 +28,8 @@ def datasets(
 
 
 def show_list(session: Session) -> None:
-    from ..data import builtin_names, list_catalog
+    from ..data import list_catalog
+    from ..datasets import builtin_names
     from .render import cells, plain_table
 
     builtin = builtin_names()
@@ -43,7 +44,8 @@ def show_list(session: Session) -> None:
 
 
 def get(session: Session, name: str) -> None:
-    from ..data import builtin_names, download, find
+    from ..data import download, find
+    from ..datasets import builtin_names
 
     if name.partition(":")[0] in builtin_names():
         session.show({"name": name, "path": None, "builtin": True}, f"{name} is built in, there is nothing to fetch")

@@ -27,7 +27,7 @@ def demo(
     ] = None,
 ) -> None:
     """Learn, evaluate, explain and report on a built-in data set."""
-    from ..data import summarise
+    from ..datasets import summarise
     from ..explanation import explain
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learner

@@ -15,8 +15,8 @@ from .what_if import Supposed
 if TYPE_CHECKING:
     from ..evaluation.calibration import Calibration
     from ..explanation import Explanation
-    from ..explanation.object_classes import ObjectClasses
-    from ..explanation.picture_words import Neighbour
+    from ..scene.object_classes import ObjectClasses
+    from ..scene.picture_words import Neighbour
 
 CANDIDATES = 5
 """Classes named for an object, the most probable one among them."""
@@ -68,9 +68,9 @@ def explain(
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
     from ..explanation import Explainer
     from ..explanation import explain as explain_fact
-    from ..explanation.picture import check_picture_name, draw, write_picture
     from ..explanation.why import SIDES
     from ..learning.calibrating import load_calibration
+    from ..scene.picture import check_picture_name, draw, write_picture
 
     if side not in SIDES:
         raise ConfigError(f"--side {side}: choose {' or '.join(SIDES)}", "side")
@@ -124,7 +124,7 @@ def show(
 
 def classes_of(opened: Opened, query: str) -> ObjectClasses | None:
     """The ranked classes where the query is an object of a scene; None where it is a fact."""
-    from ..explanation.object_classes import object_classes
+    from ..scene.object_classes import object_classes
 
     kb = opened.base
     name = query.strip()
@@ -141,8 +141,8 @@ def classes_of(opened: Opened, query: str) -> ObjectClasses | None:
 
 def neighbours(opened: Opened, explanation: Explanation) -> list[Neighbour]:
     """What is near the query in its scene; of a plain knowledge graph nothing is listed."""
-    from ..explanation.picture_scene import scene_of
-    from ..explanation.picture_words import surroundings
+    from ..scene.picture_scene import scene_of
+    from ..scene.picture_words import surroundings
 
     kb = opened.base
     return surroundings(scene_of(explanation, kb)) if kb.graph_of is not None and kb.classes else []

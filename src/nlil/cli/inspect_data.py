@@ -9,8 +9,9 @@ import typer
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..data import DataOptions, Dataset, Summary
-    from ..data.scene_counts import SceneCounts
+    from ..data import DataOptions, Dataset
+    from ..datasets import Summary
+    from ..scene.counts import SceneCounts
 
 
 def inspect(
@@ -26,7 +27,7 @@ def inspect(
     ] = None,
 ) -> None:
     """Count what is in a data set: facts, entities, predicates, splits, degrees."""
-    from ..data import summarise
+    from ..datasets import summarise
     from .opening import read_data
 
     dataset = read_data(session, data, session.seed or 0, chosen(settings or []))

@@ -52,7 +52,8 @@ def read_data(
     session: Session, source: str, seed: int, options: DataOptions | None = None, like: Collection[Predicate] = ()
 ) -> Dataset:
     """A data set, its numbers cut as in `like`; what its reader decided is said on stderr."""
-    from ..data import DataOptions, load_dataset
+    from ..data import DataOptions
+    from ..datasets import load_dataset
 
     dataset = load_dataset(source, seed=seed, options=options or DataOptions(), like=like)
     for note in dataset.notes:
@@ -62,9 +63,10 @@ def read_data(
 
 def lasting_source(source: str) -> str:
     """What a run folder remembers: a known name as it is, a path made absolute. A name wins, as in `load_dataset`."""
-    from ..data import builtin_names, find
+    from ..data import find
     from ..data.catalog import catalog_names
-    from ..data.folder import ORIGINAL
+    from ..datasets import builtin_names
+    from ..datasets.folder import ORIGINAL
 
     if source.endswith(ORIGINAL):
         return lasting_source(source.removesuffix(ORIGINAL)) + ORIGINAL

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..classes.choosing import Choice
-from ..classes.joint import joint_rules
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
@@ -11,6 +9,8 @@ from ..errors import ConfigError
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop
+from ..scene.choosing import Choice
+from ..scene.joint import joint_rules
 from .config import LearnerConfig
 
 RULES = 30

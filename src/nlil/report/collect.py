@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
-from ..data.summary import summarise
+from ..datasets.summary import summarise
 from ..explanation.disputes import check
 from ..explanation.labels import Labels
 from ..explanation.phrases import short_rule
@@ -25,7 +25,7 @@ from ..logic.denial import step_text
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from ..progress import Progress, silent
-from .class_surprises import class_surprises
+from ..scene.class_surprises import class_surprises
 from .curves import curves
 from .factor_graph import factor_graph
 from .pictures import object_pictures

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..explanation.labels import Labels
-from ..explanation.picture_canvas import shortened, text_width
 from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
+from ..scene.picture_canvas import shortened, text_width
 
 SIZE = 11.0
 """Of the text."""

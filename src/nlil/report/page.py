@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.files import replacing
 from ..errors import require
-from ..explanation.picture_svg import FORBIDDEN
 from ..explanation.rule_card import Instance
 from ..explanation.shown import number
 from ..logic.predicate import Fact
+from ..scene.picture_svg import FORBIDDEN
 from .bars import bar
 from .collect import main_figures
 from .factor_layout import short

@@ -11,11 +11,11 @@ from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..evaluation.members import MemberScorer
 from ..explanation.disputes import Dispute
-from ..explanation.object_classes import object_classes
-from ..explanation.picture import draw
-from ..explanation.picture_svg import as_svg
 from ..explanation.why import Explainer
 from ..kernel.ruleset import RuleSet
+from ..scene.object_classes import object_classes
+from ..scene.picture import draw
+from ..scene.picture_svg import as_svg
 from .values import ObjectPicture
 
 ASKED = 400

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..data.summary import Summary
+from ..datasets.summary import Summary
 from ..evaluation.fidelity import Fidelity
 from ..explanation.disputes import Dispute
 from ..explanation.explanation import Explanation
 from ..explanation.labels import Labels
 from ..explanation.rule_card import RuleCard
 from ..logic.predicate import Fact, Predicate
+from ..scene.class_surprises import ClassSurprise
 
 
 @dataclass(frozen=True)
@@ -68,23 +69,6 @@ class Surprise:
     fact: Fact
     score: float
     num_answers: int
-    explanation: Explanation
-
-
-@dataclass(frozen=True)
-class ClassSurprise:
-    """`fact` is the class that the rules are sure of, `given` that of the data; both with their probability, or with
-    their score where rules give no probabilities. `rank` is that of the given class."""
-
-    fact: Fact
-    chance: float
-    given: Fact
-    given_chance: float
-    rank: float
-    num_classes: int
-    image: str | None
-    is_held_out: bool
-    is_probability: bool
     explanation: Explanation
 
 

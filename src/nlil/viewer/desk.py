@@ -21,7 +21,6 @@ from ..evaluation import Answer, Calibration
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
 from ..explanation.labels import Labels
-from ..explanation.object_classes import ObjectClasses, ranked_classes
 from ..explanation.scenes import Scenes
 from ..kernel.finding import rows_of_rule, rows_of_text
 from ..kernel.ruleset import RuleSet
@@ -29,7 +28,8 @@ from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verd
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..logic.rule import Rule
-from .class_table import ClassTable, TablePredictor
+from ..scene.class_table import ClassTable, TablePredictor
+from ..scene.object_classes import ObjectClasses, ranked_classes
 from .names import NameIndex
 from .shelf import Shelf, entity_ids
 

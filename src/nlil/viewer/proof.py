@@ -6,8 +6,8 @@ import re
 from html import escape, unescape
 
 from ..explanation import Explanation
-from ..explanation.picture import draw
-from ..explanation.picture_svg import as_svg
+from ..scene.picture import draw
+from ..scene.picture_svg import as_svg
 from .desk import Desk
 
 # What `as_svg` writes for an object; its name and title are escaped, so neither holds a quote or a bracket.

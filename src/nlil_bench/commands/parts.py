@@ -49,8 +49,9 @@ def given_options(session: Session) -> dict[str, Any]:
 
 def available(session: Session, name: str, skipped: dict[str, str], asked: bool) -> bool:
     """Built in, or on this machine. A set that was asked for by name is an error, another one is passed over."""
-    from nlil.data import builtin_names, find
+    from nlil.data import find
     from nlil.data.catalog import catalog_names
+    from nlil.datasets import builtin_names
 
     if name.partition(":")[0] in builtin_names() or find(name) is not None:
         return True

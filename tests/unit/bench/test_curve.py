@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlil.data import load_dataset
 from nlil.data.facts import Facts
+from nlil.datasets import load_dataset
 from nlil.errors import DataError, NlilError
 from nlil.progress import silent
 from nlil_bench import curve

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commandline import Nlil
-from nlil.data import load_dataset
+from nlil.datasets import load_dataset
 from nlil.errors import LimitError, NlilError
 from nlil.progress import silent
 from nlil_bench import es, kb

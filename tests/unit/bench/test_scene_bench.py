@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from commandline import Nlil
-from nlil.data import load_dataset
+from nlil.datasets import load_dataset
 from nlil.errors import DataError
 from nlil.progress import silent
 from nlil_bench import fewshot, scene
@@ -224,7 +224,7 @@ def test_documents_may_have_places_for_both() -> None:
 def test_planted_rules_are_counted() -> None:
     from dataclasses import replace
 
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
     from nlil.kernel.ruleset import RuleSet
     from nlil.logic.rule import RuleStats, ScoredRule
     from nlil_bench.scene import planted_found

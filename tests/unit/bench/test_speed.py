@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from commandline import Nlil
-from nlil.data import load_dataset
+from nlil.datasets import load_dataset
 from nlil.errors import NlilError
 from nlil.learning.config import PRESETS
 from nlil.learning.learner import Learner

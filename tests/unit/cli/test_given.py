@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nlil.cli.given import known_to, read_rules
-from nlil.data import load_dataset
+from nlil.datasets import load_dataset
 from nlil.errors import DataError
 from nlil.logic.denial import denial_text
 

@@ -8,11 +8,12 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from data_cases import rows, write
 
-from nlil.data import find, list_catalog, load_dataset
+from data_cases import rows, write
+from nlil.data import find, list_catalog
 from nlil.data.catalog import CatalogEntry, RemoteFile
 from nlil.data.download import download
+from nlil.datasets import load_dataset
 from nlil.errors import DataError, NlilError, UnknownName
 
 NAMES = ["wn18", "fb15k-237", "family", "kinship", "kinship-conve", "umls", "umls-conve", "vrd", "hico-det", "gqa"]

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from data_cases import rows
 
-from nlil.data import KnowledgeBase, load_dataset, write_facts
+from data_cases import rows
+from nlil.data import KnowledgeBase, write_facts
+from nlil.datasets import load_dataset
 from nlil.errors import DataError, MissingExtra
 
 TRIPLES = [("ann", "mother", "bob"), ("bob", "likes", "carl")]

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from data_cases import rows, write
 
 import nlil.data.delimited as delimited
-from nlil.data import load_dataset
+from data_cases import rows, write
+from nlil.datasets import load_dataset
 from nlil.errors import DataError
 
 

@@ -4,14 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from data_cases import rows, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nlil.data.builder as builder_module
-from nlil.data import KnowledgeBase, load_dataset, summarise
+from data_cases import rows, write
+from nlil.data import KnowledgeBase
 from nlil.data.facts import Facts
 from nlil.data.synthetic import write_random_triples
+from nlil.datasets import load_dataset, summarise
 from nlil.errors import DataError
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "é", "x y", "1"])

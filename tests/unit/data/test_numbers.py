@@ -6,14 +6,15 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from data_cases import rows, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nlil.data import DataOptions, load_dataset
+from data_cases import rows, write
+from nlil.data import DataOptions
 from nlil.data.kb import KnowledgeBase
 from nlil.data.numbers import cuts_in, number_facts, quantile_cuts, with_numbers, with_predicates
+from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError, UnknownName
 from nlil.logic.predicate import Predicate
 

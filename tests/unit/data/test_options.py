@@ -7,10 +7,11 @@ from dataclasses import fields
 from importlib import import_module
 
 import pytest
-from data_cases import rows, write
 
-from nlil.data import DataOptions, load, load_dataset
+from data_cases import rows, write
+from nlil.data import DataOptions
 from nlil.data.merging import read_merges
+from nlil.datasets import load, load_dataset
 from nlil.errors import ConfigError, DataError, UnknownName
 from nlil.learning.config import LearnerConfig
 
@@ -190,7 +191,7 @@ def test_options_that_change_nothing_change_no_checksum(scenes):
 )
 def test_geometry_is_asked_for_where_there_are_boxes(tmp_path, monkeypatch, box, geometry, is_asked):
     asked = []
-    loading = import_module("nlil.data.load")  # as an attribute of nlil.data it is the function
+    loading = import_module("nlil.datasets.load")  # as an attribute of nlil.data it is the function
     monkeypatch.setattr(loading, "with_geometry", lambda dataset, options, like: asked.append(options) or dataset)
     place = {"x": 1, "y": 1, "w": 1, "h": 1} if box else {}
     path = write(tmp_path / "a_sceneGraphs.json", json.dumps({"im": {"objects": {"1": {"name": "cat", **place}}}}))

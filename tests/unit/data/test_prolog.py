@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from data_cases import rows, write
 
-from nlil.data import load_dataset
+from data_cases import rows, write
+from nlil.datasets import load_dataset
 from nlil.errors import DataError
 
 

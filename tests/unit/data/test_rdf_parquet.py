@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from data_cases import rows, write
 
-from nlil.data import load_dataset
+from data_cases import rows, write
+from nlil.datasets import load_dataset
 from nlil.errors import DataError
 
 TURTLE = """

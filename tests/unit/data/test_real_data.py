@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nlil.data import DataOptions, load_dataset, summarise
+from nlil.data import DataOptions
 from nlil.data.merging import read_merges
+from nlil.datasets import load_dataset, summarise
 
 pytestmark = pytest.mark.data
 

@@ -203,7 +203,7 @@ def test_the_sample_follows_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_threads_do_not_change_the_sample() -> None:
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
 
     data = load_dataset("kin:60")
     stats = RuleStats(1, 2, 1, 1)
@@ -216,7 +216,7 @@ def test_threads_do_not_change_the_sample() -> None:
 
 
 def test_classes_of_the_objects_of_a_split() -> None:
-    from nlil.data import load_dataset
+    from nlil.datasets import load_dataset
     from nlil.evaluation.evidence import score
     from nlil.evaluation.members import MemberScorer
 

@@ -12,7 +12,7 @@ import pytest
 import kbs
 import systems
 from nlil.data import KnowledgeBase
-from nlil.data.load import load_dataset
+from nlil.datasets.load import load_dataset
 from nlil.errors import ConfigError, DataError, ExportError
 from nlil.exports import EXECUTABLE, facts, program, rule_text
 from nlil.exports.alternatives import depends_on_graph

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nlil.data import Dataset, load_dataset
+from nlil.data import Dataset
+from nlil.datasets import load_dataset
 from nlil.errors import RunError
 from nlil.evaluation import calibration_figures, scored_candidates
 from nlil.evaluation.calibration import Calibration, CalibrationMap

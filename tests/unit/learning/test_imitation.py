@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 import nlil
-from nlil.classes.fitting import Labelled, Model, fit, slopes
-from nlil.data import Dataset, KnowledgeBase, load_dataset
+from nlil.data import Dataset, KnowledgeBase
 from nlil.data.target_scores import matrix_scores, target_scores
+from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError
 from nlil.evaluation.fidelity import Fidelity, measure_fidelity
 from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.learning.imitation import imitate, parts, scores_of
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
+from nlil.scene.fitting import Labelled, Model, fit, slopes
 
 QUICK: dict[str, Any] = {"top_rules": 6, "max_length": 2, "threads": 1}
 

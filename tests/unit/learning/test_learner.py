@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nlil.data import KnowledgeBase, load_dataset
+from nlil.data import KnowledgeBase
 from nlil.data.facts import Facts, Splits
+from nlil.datasets import load_dataset
 from nlil.evaluation import evaluate
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nlil.data import load_dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.data.planted import planted
+from nlil.datasets import load_dataset
 from nlil.errors import ConfigError
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.fixpoint import fixpoint_stats

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nlil.data import load_dataset
+from nlil.datasets import load_dataset
 from nlil.evaluation import weighing
 from nlil.evaluation.weighing import LEAST_FACTS, fitted
 from nlil.progress import Stop

@@ -16,9 +16,9 @@ from nlil.cli.predict import predictor_of
 from nlil.cli.session import Session
 from nlil.explanation.scenes import Scenes
 from nlil.logic.query import Query
-from nlil.viewer import class_table
+from nlil.scene import class_table
+from nlil.scene.class_table import ClassTable
 from nlil.viewer.application import application
-from nlil.viewer.class_table import ClassTable
 from nlil.viewer.desk import Desk
 from nlil.viewer.guard import Guard
 from nlil.viewer.server import listen

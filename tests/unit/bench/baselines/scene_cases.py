@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nlil.data.dataset import Dataset, make_dataset
-from nlil.data.scene import SceneCollector
+from nlil.scene.collector import SceneCollector
 from nlil_bench.baselines.class_baselines import ClassTask, class_task
 
 

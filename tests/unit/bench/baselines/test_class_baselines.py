@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from scene_cases import asked, positions, scenes, with_geometry_of
 
-from nlil.data import load_dataset
 from nlil.data.dataset import Dataset
+from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError
 from nlil.progress import silent
 from nlil_bench.baselines import make_baseline

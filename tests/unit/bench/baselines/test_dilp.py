@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from kbs import knowledge_base
-from nlil.data import load_dataset
 from nlil.data.dataset import Dataset, make_dataset
 from nlil.data.facts import NO_OBJECT, Facts, Splits
 from nlil.data.kb import KnowledgeBase
+from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, LimitError
 from nlil.logic.predicate import Predicate
 from nlil_bench import es

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from nlil.data import load_dataset
 from nlil.data.dataset import Dataset, make_dataset
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
+from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, NlilError, UnknownName
 from nlil.evaluation import Ranker, evaluate
 from nlil.evaluation.evidence import score

@@ -1,1 +1,0 @@
-"""Rules for object classes, chosen and weighed together: `joint.py` is the way in.   [docs/scenes.md]"""

@@ -1,0 +1,223 @@
+"""Folders and single files: which file is what.
+
+    folder/  train.* [facts.*] [valid.*] [test.*] [train|valid|test_negatives.*] [labels.tsv] [relation_labels.tsv]
+    folder/  one facts file
+    folder/  bk.pl [exs.pl]                  read from these two only
+    folder/  *_sceneGraphs.json[.gz]         scene graphs in the common form; wins over other files beside it
+    folder/  scene_graphs.json | relationships.json                                          Visual Genome
+    folder/  annotations_train.json [annotations_test.json] objects.json predicates.json     VRD
+    folder/  instances_train2015.json | hico-det-train*.json [instances_test2015.json] [hico_hoi_list.txt]   HICO-DET
+
+The last three are original annotations. Where a folder has the common form too, `FOLDER:original` names them, and
+so does the path of one of the files: it is read as training data, with the name lists beside it.
+`facts.*` beside `train.*` is Neural-LP's way: both are training facts, in this order.
+`numbers.tsv` (also .csv, .txt, .parquet) beside any of them but bk.pl: numbers of entities, which become predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..data.columns import Batch, Collected, FactCollector
+from ..data.dataset import Dataset, make_dataset
+from ..data.delimited import read_delimited
+from ..data.facts import Splits
+from ..data.files import ending, stem, unreadable
+from ..data.labels import read_labels
+from ..data.numbers import NUM_BINS, with_numbers
+from ..data.numbers_tables import ENDINGS, FILE_STEM, read_numbers
+from ..data.prolog import read_examples, read_prolog
+from ..data.rdf import read_rdf
+from ..data.tables import read_parquet
+from ..errors import DataError
+from ..logic.predicate import Predicate
+from ..scene.files import FILE_MARK, common_files, original_files, read_scenes
+
+READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
+    ".tsv": read_delimited,
+    ".csv": read_delimited,
+    ".txt": read_delimited,
+    ".parquet": read_parquet,
+    ".nt": read_rdf,
+    ".ttl": read_rdf,
+    ".pl": read_prolog,
+}
+ROLES = {
+    "facts": "train",
+    "train": "train",
+    "valid": "valid",
+    "val": "valid",
+    "test": "test",
+    "train_negatives": "negatives train",
+    "valid_negatives": "negatives valid",
+    "test_negatives": "negatives test",
+}
+"""File name -> split, in the order in which files are read (it numbers the entities)."""
+ORIGINAL = ":original"
+"""Behind the path of a folder: its original annotations, not the common form beside them."""
+NOT_FACTS = frozenset(
+    {"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license", FILE_STEM}
+)
+
+
+def read_path(path: Path, name: str | None = None, cuts: int = NUM_BINS, like: Collection[Predicate] = ()) -> Dataset:
+    """A data set from a file or a folder; its numbers are cut as in `like` (numbers.py), or into `cuts` bins."""
+    name = name or path.name
+    try:
+        if str(path).endswith(ORIGINAL) and not path.exists():
+            folder = Path(str(path).removesuffix(ORIGINAL))
+            return _numbered(_read_originals(folder, name), folder, cuts, like)
+        if path.is_dir():
+            return _numbered(_read_folder(path, name), path, cuts, like)
+        path.stat()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if ending(path) == ".json":
+        return _scene_dataset({"train": path}, name)
+    if ending(path) not in READERS:
+        raise DataError(f"expected a file ending in {', '.join(READERS)} or .json (also .gz), got {path.name!r}", path)
+    return _plain_dataset({"train": [path]}, name, path)
+
+
+def _read_folder(folder: Path, name: str) -> Dataset:
+    files = _files(folder)
+    background = _present(folder, "bk.pl")
+    if background:
+        return _read_ilp(folder, name, background, _present(folder, "exs.pl"))
+    scenes = common_files(files)
+    if scenes:
+        return _scene_dataset(scenes, name)
+    tables = [f for f in files if ending(f) in READERS and stem(f).lower() not in NOT_FACTS]
+    if not any(stem(f) in ROLES for f in tables) and original_files(files):
+        return _read_originals(folder, name)
+    roles = _roles(folder, tables)
+    unread = [f.name for f in tables if not any(f in group for group in roles.values())]
+    notes = (f"files not read: {', '.join(unread)}",) if unread else ()
+    return _plain_dataset(roles, name, folder, notes)
+
+
+def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predicate]) -> Dataset:
+    """With predicates made of the folder's numbers, where it has any; bk.pl is read without its neighbours."""
+    files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
+    if not files or _present(folder, "bk.pl"):
+        return dataset
+    if len(files) > 1:
+        raise DataError(f"expected one {FILE_STEM} file, got {files[0].name} and {files[1].name}", folder)
+    try:
+        return with_numbers(dataset, read_numbers(files[0]), cuts, like)
+    except DataError as error:
+        raise (error if error.path is not None else DataError(str(error), files[0])) from error
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+
+
+def _read_originals(folder: Path, name: str) -> Dataset:
+    """The original annotations of a folder; what of them is not read is named in a note."""
+    scenes = original_files(_files(folder))
+    if not scenes:
+        raise DataError(
+            "expected original annotations (scene_graphs.json, relationships.json, annotations_train.json, "
+            "instances_train2015.json or hico-det-train*.json, also .gz), got none",
+            folder,
+        )
+    dataset = _scene_dataset(scenes, name)
+    others = original_files([f for f in _files(folder) if f not in scenes.values()])
+    note = f"files not read: {', '.join(f.name for f in others.values())}"
+    return replace(dataset, notes=(*dataset.notes, note)) if others else dataset
+
+
+def _present(folder: Path, name: str) -> Path | None:
+    return next((f for f in (folder / name, folder / f"{name}.gz") if f.is_file()), None)
+
+
+def _roles(folder: Path, files: list[Path]) -> dict[str, list[Path]]:
+    """Split -> its files, in reading order."""
+    by_stem: dict[str, Path] = {}
+    for file in files:
+        if stem(file) in ROLES and stem(file) in by_stem:
+            raise DataError(f"expected one {stem(file)} file, got {by_stem[stem(file)].name} and {file.name}", folder)
+        by_stem[stem(file)] = file
+    roles: dict[str, list[Path]] = {}
+    for name, role in ROLES.items():
+        if name in by_stem:
+            roles.setdefault(role, []).append(by_stem[name])
+    if "train" not in roles:
+        others = [f for f in files if stem(f) not in ROLES]
+        if len(others) != 1:
+            found = ", ".join(f.name for f in files) or "none of these"
+            raise DataError(
+                f"expected train.tsv (also .csv, .txt, .parquet, .nt, .ttl, .pl, .gz), "
+                f"a single facts file, bk.pl or train{FILE_MARK}, got {found}",
+                folder,
+            )
+        roles = {"train": others, **roles}
+    if len(roles.get("valid", ())) > 1:
+        raise DataError("expected one of valid and val, got both", folder)
+    return roles
+
+
+def _plain_dataset(roles: Mapping[str, list[Path]], name: str, source: Path, notes: tuple[str, ...] = ()) -> Dataset:
+    collector = FactCollector()
+    for role, files in roles.items():
+        for file in files:
+            for batch in READERS[ending(file)](file):
+                collector.add(batch, role)
+    folder = source if source.is_dir() else None
+    return _finish(collector.finish(), name, source, folder, notes=notes)
+
+
+def _finish(
+    got: Collected,
+    name: str,
+    source: Path,
+    folder: Path | None,
+    targets: tuple[Predicate, ...] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Dataset:
+    if not len(got.of("train")):
+        raise DataError("expected at least one training fact, got none", source)
+    predicate_names = {predicate.name for predicate in got.predicates}
+    predicate_labels = {n: label for n, label in got.labels.items() if n in predicate_names}
+    entity_labels = {**got.labels, **_labels(folder, "labels")}
+    predicate_labels |= _labels(folder, "relation_labels")
+    kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels)
+    negatives = {role.removeprefix("negatives "): facts for role, facts in got.facts.items() if " " in role}
+    splits = Splits(kb.facts, got.of("valid"), got.of("test"), negatives)
+    return make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes))
+
+
+def _labels(folder: Path | None, name: str) -> dict[str, str]:
+    file = _present(folder, f"{name}.tsv") if folder else None
+    return read_labels(file) if file else {}
+
+
+def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) -> Dataset:
+    """bk.pl is background; exs.pl gives the examples: pos joins the training facts, its predicates are the targets."""
+    collector = FactCollector()
+    for batch in read_prolog(background):
+        collector.add(batch)
+    targets: tuple[Predicate, ...] | None = None
+    if examples:
+        found: set[Predicate] = set()
+        for kind, batch in read_examples(examples):
+            collector.add(batch, "train" if kind == "pos" else "negatives train")
+            found |= _predicates(batch)
+        targets = tuple(sorted(found))
+    return _finish(collector.finish(), name, folder, None, targets)
+
+
+def _predicates(batch: Batch) -> set[Predicate]:
+    objects = [None] * len(batch) if batch.object is None else batch.object.to_pylist()
+    pairs = set(zip(batch.predicate.to_pylist(), (o is None for o in objects), strict=True))
+    return {Predicate(name, 1 if is_unary else 2) for name, is_unary in pairs}
+
+
+def _scene_dataset(paths: Mapping[str, Path], name: str) -> Dataset:
+    kb, splits, notes = read_scenes(paths)
+    if not len(kb.facts):
+        raise DataError("expected at least one object, got none", paths["train"])
+    return make_dataset(name, kb, splits, notes=notes)

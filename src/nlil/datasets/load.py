@@ -1,0 +1,73 @@
+"""The one way in: a built-in name, a catalogue name, a file or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from ..data.catalog import catalog_names, find
+from ..data.dataset import Dataset
+from ..data.download import download
+from ..data.facts import Splits
+from ..data.kb import KnowledgeBase
+from ..data.options import DataOptions
+from ..data.refining import refined
+from ..errors import DataError, UnknownName
+from ..logic.predicate import Predicate
+from ..scene.geometry import with_geometry
+from .builtin import builtin_names, make_builtin
+from .folder import ORIGINAL, read_path
+
+PLAIN = DataOptions()
+
+
+def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> tuple[KnowledgeBase, Splits]:
+    """The training facts and the splits of a data set.
+
+    >>> kb, splits = load("even:10")
+    >>> len(kb.facts)
+    17
+    """
+    dataset = load_dataset(source, seed=seed, options=options)
+    return dataset.kb, dataset.splits
+
+
+def load_dataset(
+    source: str | Path,
+    *,
+    seed: int = 0,
+    may_download: bool = True,
+    options: DataOptions = PLAIN,
+    like: Collection[Predicate] = (),
+) -> Dataset:
+    """Built-in `name[:size]` (generated with `seed`), else a catalogue name, else a path; then as `options` want it.
+
+    A name wins over a file of the same name in the working folder; `./kin` means the file. `NAME:original` and
+    `PATH:original` read a folder's original annotations where it also has the common form (see folder.py).
+    Numbers and boxes are cut and named as in the predicates `like`, those of a run whose rules are to be applied.
+    """
+    dataset = refined(_found(source, seed, may_download, options.cuts, like), options)
+    if options.geometry and dataset.kb.boxes is not None:
+        return with_geometry(dataset, options, like)
+    return dataset
+
+
+def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: Collection[Predicate]) -> Dataset:
+    if isinstance(source, Path):
+        return read_path(source, None, cuts, like)
+    builtin = make_builtin(source, seed)
+    if builtin is not None:
+        return builtin
+    name = source.removesuffix(ORIGINAL)
+    ending = source[len(name) :]
+    folder = find(name)
+    if folder is not None:
+        return read_path(folder.with_name(folder.name + ending), source, cuts, like)
+    if name in catalog_names():
+        if not may_download:
+            raise DataError(f"{name} is not on this machine; fetch it with: nlil datasets get {name}")
+        return read_path(Path(f"{download(name)}{ending}"), source, cuts, like)
+    if name and Path(name).expanduser().exists():
+        return read_path(Path(source).expanduser(), None, cuts, like)
+    known = (*builtin_names(), *catalog_names())
+    raise UnknownName("data set", source, known, "it is neither a known set nor an existing path")

@@ -1,0 +1,139 @@
+"""Scene graphs in GQA's structure, image after image, become facts: {"objects": {id: {"name", "attributes", ...}}}.
+
+An object's name is its class (the exclusive group), attributes are unary predicates, relations binary;
+each image is a graph of its own. An attribute fact whose name is also a class would tell the class that a
+query hides, and names are never rewritten: such facts are left out and counted in a note.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Floats, Ids
+from ..data.facts import NO_OBJECT, Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..data.vocabulary import Vocabulary
+from ..errors import DataError
+from ..logic.predicate import Predicate
+from .values import BOX, SIZE, items, numbers, text
+
+CLASS, ATTRIBUTE, RELATION = 0, 1, 2
+
+
+@dataclass
+class SceneCollector:
+    """Objects, classes, attributes and relations by number, image after image; `finish` names and sorts them."""
+
+    objects: list[str] = field(default_factory=list)
+    images: dict[str, int] = field(default_factory=dict)
+    graph_of: array[int] = field(default_factory=lambda: array("i"))
+    split_of_graph: list[str] = field(default_factory=list)
+    names: dict[tuple[int, str], int] = field(default_factory=dict)
+    rows: array[int] = field(default_factory=lambda: array("i"))  # name, subject, object, one after the other
+    boxes: array[float] = field(default_factory=lambda: array("f"))  # x, y, w, h of each object, NaN where unknown
+    sizes: array[float] = field(default_factory=lambda: array("f"))  # width, height of each image, NaN where unknown
+
+    def add(self, image: str, graph: Any, split: str) -> None:
+        """One image; raises DataError where its structure is not GQA's."""
+        if image in self.images:
+            raise DataError(f"image {image!r}: expected each image once, got it again")
+        objects = graph.get("objects") if isinstance(graph, Mapping) else None
+        if not isinstance(objects, Mapping):
+            raise DataError(f"image {image!r}: expected {{'objects': {{id: object}}}}, got {graph!r:.80}")
+        start = len(self.objects)
+        number = {id: start + i for i, id in enumerate(objects)}
+        for id, thing in objects.items():
+            where = f"image {image!r}, object {id!r}"
+            self._row(CLASS, text(thing, "name", where), number[id])
+            self.boxes.extend(numbers(thing, BOX, where))
+            for attribute in items(thing, "attributes", where):
+                self._row(ATTRIBUTE, text({"attribute": attribute}, "attribute", where), number[id])
+            for relation in items(thing, "relations", where):
+                other = text(relation, "object", where)
+                if other not in number:
+                    raise DataError(f"{where}: expected a relation to an object of the same image, got {other!r}")
+                self._row(RELATION, text(relation, "name", where), number[id], number[other])
+        self.objects += map(str, objects)
+        self.graph_of.extend([len(self.images)] * len(objects))
+        self.images[image] = len(self.images)
+        self.split_of_graph.append(split)
+        self.sizes.extend(numbers(graph, SIZE, f"image {image!r}"))
+
+    def _row(self, kind: int, name: str, subject: int, object: int = NO_OBJECT) -> None:
+        self.rows.extend((self.names.setdefault((kind, name), len(self.names)), subject, object))
+
+    def finish(self) -> tuple[KnowledgeBase, Splits, tuple[str, ...]]:
+        """The training facts, the splits (class facts, and context), notes."""
+        columns = np.frombuffer(self.rows, np.int32).reshape(-1, 3) if self.rows else np.zeros((0, 3), np.int32)
+        graph_of = np.asarray(self.graph_of, np.int32)
+        predicates, table, classes, clashing = self._predicates()
+        kept = columns[table[columns[:, 0]] >= 0]
+        facts = Facts(table[kept[:, 0]], kept[:, 1].copy(), kept[:, 2].copy()).unique()
+        notes = self._notes(len(columns) - len(kept), clashing)
+        parts = self._context(facts, graph_of)
+        is_class = {split: np.isin(part.predicate, list(classes)) for split, part in parts.items()}
+        queries = {split: part[is_class[split]] for split, part in parts.items()}
+        train = parts.get("train", Facts.empty())
+        kb = KnowledgeBase(
+            Vocabulary(self._entity_names()),
+            predicates,
+            train,
+            graph_of,
+            classes,
+            boxes=_table(self.boxes, len(BOX)),
+            graph_sizes=_table(self.sizes, len(SIZE)),
+            graph_names=Vocabulary(self.images, "image"),
+        )
+        empty = Facts.empty()
+        splits = Splits(train, queries.get("valid", empty), queries.get("test", empty), context=parts)
+        return kb, splits, notes
+
+    def _predicates(self) -> tuple[tuple[Predicate, ...], Ids, frozenset[int], list[str]]:
+        """Sorted predicates; a table from name numbers to their ids (-1: left out); class ids; clashing names."""
+        clashing = sorted(name for kind, name in self.names if kind == ATTRIBUTE and (CLASS, name) in self.names)
+        wanted = {
+            key: Predicate(key[1], 2 if key[0] == RELATION else 1)
+            for key in self.names
+            if not (key[0] == ATTRIBUTE and (CLASS, key[1]) in self.names)
+        }
+        predicates = tuple(sorted(wanted.values()))
+        ids = {predicate: i for i, predicate in enumerate(predicates)}
+        table = np.full(len(self.names), -1, np.int32)
+        for key, number in self.names.items():
+            if key in wanted:
+                table[number] = ids[wanted[key]]
+        classes = frozenset(ids[predicate] for key, predicate in wanted.items() if key[0] == CLASS)
+        return predicates, table, classes, clashing
+
+    def _context(self, facts: Facts, graph_of: Ids) -> dict[str, Facts]:
+        splits = list(dict.fromkeys(self.split_of_graph))
+        code = np.asarray([splits.index(split) for split in self.split_of_graph], np.int32)
+        owner = code[graph_of[facts.subject]]
+        return {split: facts[owner == i] for i, split in enumerate(splits)}
+
+    def _entity_names(self) -> list[str]:
+        """Object ids; where ids repeat from image to image, image/id throughout."""
+        if len(set(self.objects)) == len(self.objects):
+            return self.objects
+        images = list(self.images)
+        return [f"{images[graph]}/{id}" for graph, id in zip(self.graph_of, self.objects, strict=True)]
+
+    def _notes(self, num_dropped: int, clashing: list[str]) -> tuple[str, ...]:
+        notes = []
+        if num_dropped:
+            named = ", ".join(clashing[:8]) + (", ..." if len(clashing) > 8 else "")
+            notes.append(f"{num_dropped} attribute fact(s) left out because a class has the same name: {named}")
+        if len(set(self.objects)) != len(self.objects):
+            notes.append("object ids repeat from image to image, so objects are named image/id")
+        return tuple(notes)
+
+
+def _table(numbers: array[float], width: int) -> Floats | None:
+    """The numbers by rows; none at all where nothing is known."""
+    rows = np.asarray(numbers, np.float32).reshape(-1, width)
+    return None if np.isnan(rows).all() else rows
