@@ -194,30 +194,6 @@ def interruptible(stop: Stop) -> Iterator[Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def settings_help() -> str:
-    """The settings that --set and --config know: key, default, and the comment beside the field."""
-    import inspect
-    import re
-
-    from ..learning.config import LearnerConfig
-
-    field = re.compile(r"^    (\w+): [^=]+ = (.+?)  # (.+)$", re.MULTILINE)
-    defaults = LearnerConfig().to_dict()
-    found = [(key, defaults[key], text) for key, _, text in field.findall(inspect.getsource(LearnerConfig))]
-    return "Settings:\n" + "\n".join(f"{key}={_word(value)}: {text}" for key, value, text in found)
-
-
-def _word(value: Any) -> str:
-    """A value as --set would take it."""
-    match value:
-        case bool():
-            return "on" if value else "off"
-        case list():
-            return ",".join(value)
-        case _:
-            return str(value)
-
-
 def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:
     """Defaults, then the file, then --set, then the options of their own."""
     from ..learning.config import LearnerConfig

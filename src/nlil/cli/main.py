@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..learning.config import settings_help
 from .command import command, complain
 from .commands import installed_commands
-from .learn import settings_help
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException: typer carries click under one name or another, this is the class it raises from."""

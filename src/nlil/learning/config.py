@@ -1,16 +1,17 @@
-"""LearnerConfig: every choice a user can make about learning, with its default and its meaning.
+"""LearnerConfig: every choice a user can make about learning.
 
-The comment beside a field is its help text. `--set key=value`, a TOML file and keyword arguments all
-end here; an unknown key is an error that names the closest known one.
+One line declares a setting: name, type, default, help text, what values it allows, and by the function that makes it
+its topic. `--set key=value`, a TOML file and keyword arguments all end here; the help page is made from it.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError, closest
 
@@ -45,134 +46,219 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def parse_size(text: str | float) -> int:
+    """Bytes: 2GiB, 512MB, 4g, 1000000.
+
+    >>> parse_size("2GiB")
+    2147483648
+    """
+    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+    plain = str(text).strip().lower().removesuffix("b")
+    digits = plain.rstrip("kmgi")
+    try:
+        return int(float(digits) * units[plain[len(digits) :]])
+    except (ValueError, KeyError, OverflowError):
+        raise ConfigError(f"memory: expected a size such as 2GiB or 512MB, got {str(text)!r}", "memory") from None
+
+
+def parse_seconds(text: str | float) -> float:
+    """Seconds: 60, 60s, 5min, 1h."""
+    units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+    plain = str(text).strip().lower()
+    digits = plain.rstrip("smhin")
+    try:
+        return float(digits) * units[plain[len(digits) :]]
+    except (ValueError, KeyError):
+        raise ConfigError(
+            f"time limit: expected seconds such as 60s or 5min, got {str(text)!r}", "time_limit"
+        ) from None
+
+
+class Allowed(NamedTuple):
+    """Which values a setting takes: in words for messages, and as a test."""
+
+    text: str
+    holds: Callable[[Any], bool]
+
+
+def at_least(least: int) -> Allowed:
+    return Allowed(f"{least} or more", lambda value: value >= least)
+
+
+def more_than(least: int) -> Allowed:
+    return Allowed(f"more than {least}", lambda value: value > least)
+
+
+def between(least: int, most: int) -> Allowed:
+    return Allowed(f"{least} to {most}", lambda value: least <= value <= most)
+
+
+def one_of(*names: str) -> Allowed:
+    return Allowed(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
+
+
+def setting(
+    topic: str, default: Any, help: str, allowed: Allowed | None = None, read: Callable[[Any], Any] | None = None
+) -> Any:
+    """A field of LearnerConfig.
+
+    Args:
+        topic: what it is about.
+        default: its value where nothing is said; values are converted to its type.
+        help: one line for the help page.
+        allowed: which values it takes; default: all of its type, numbers from 0 on.
+        read: from a word to a value, where the type does not say how.
+    """
+    if allowed is None and type(default) in (int, float):
+        allowed = at_least(0)
+    read = read or _READERS[type(default)]
+    return field(default=default, metadata={"topic": topic, "help": help, "allowed": allowed, "read": read})
+
+
+def _truth(value: Any) -> bool:
+    words = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+    return words[str(value).lower()]
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+_READERS: Mapping[type, Callable[[Any], Any]] = {bool: _truth, int: int, float: float, tuple: _names, str: str}
+
+general = partial(setting, "general")
+rules = partial(setting, "rules")
+training = partial(setting, "training")
+scoring = partial(setting, "scoring")
+data = partial(setting, "data")
+
+
 @dataclass(frozen=True)
 class LearnerConfig:
-    seed: int = 0  # all randomness comes from here
-    search: str = "both"  # how rules are found: count, neural, both
-    preset: str = "default"  # a named set of values, applied before all others
-    max_length: int = 3  # most body atoms of a chain found by counting
-    tried_length: int = 5  # longer chains up to this are kept if 200 or more validation facts rise by them; 0: none
-    min_support: int = 2  # facts a rule must explain
-    min_confidence: float = -1.0  # least standard confidence of a rule but a prior; -1: .002, on a large base .01
-    body: tuple[str, ...] = ()  # predicates allowed in bodies; empty: all
-    not_body: tuple[str, ...] = ()  # predicates not allowed in bodies
-    constants: bool = True  # rules with constants: anchored, half-anchored, priors
-    typed: bool = True  # variants of chains with a unary filter, where they raise confidence
-    conjunctions: int = 10  # conjunctions of statements tried for a target, kept where validation facts gain; 0: none
-    exclusions: bool = True  # what never holds together with a target rules candidates out; not with search=neural
-    top_rules: int = 0  # rules kept for each target, best first (with joint: for each class on average); 0: all
-    joint: bool = False  # rules of object classes are chosen and weighed together; not with search=neural
-    samples: int = 1_000  # facts of each target from which chains longer than 2 are grown
-    candidates: int = 200  # longer chains counted exactly for each target
-    max_paths: float = 7e9  # chains of a length are left out when the graph has more paths of it; 0: no bound
-    neural_targets: int = 4  # with search=both, targets that counting leaves unexplained and training takes on; 0: all
-    neural_facts: int = 3_000  # with search=both, facts of the largest base that is trained on; 0: any
-    steps: int = 2  # T, the most operators of a path
-    heads: int = 2  # H, operator sequences that paths choose from; 1 in the paper
-    instances: int = 1  # statements of each predicate
-    levels: int = 1  # L, levels of products over statements; 0: a rule is one statement or its negation
-    formulas: int = 4  # C, formulas of each level
-    vocabulary: int = 40  # predicates of a trained target's bodies, the most frequent around its facts
-    domain: int = 0  # vocabulary of so many predicates of the head's root domain (the paper: 20); 0: by frequency
-    neural_constants: int = 8  # entities that trained statements may name; 0: none
-    recursive: bool = True  # trained rules may use their own target in the body
-    priors: bool = True  # with search=neural, also the rules p(X, c) :- true
-    positives: int = 200  # facts of each target that are trained on
-    negatives: float = 2.0  # tuples that are no facts, for each of them
-    negative_sampling: str = "near"  # near: reached from x, or of the target's own range; uniform: any (the paper)
-    batch: int = 256  # queries of one step of training
-    step_edges: int = 1024  # edges that one step from a query may take; a step that needs more is left out
-    meet_edges: int = 2048  # edges that the statements of a query may use, nearest first
-    generator: str = "free"  # what makes the attentions: transformer (the paper), free (scores that are parameters)
-    dim: int = 32  # d of the Transformer
-    layers: int = 3  # of each Transformer network
-    attention_heads: int = 4  # of each layer but the last, which has one
-    squash: str = "clamp"  # from a count of paths to a truth value: clamp, sigmoid (the paper)
-    restarts: int = 16  # generators of each target; the best rules of all are kept
-    epochs: int = 200  # of training, at most
-    rate: float = 0.0005  # learning rate of a Transformer
-    score_rate: float = 0.05  # learning rate of free scores
-    temperature: float = 0.2  # of the attentions at the end of training; 1 at its start
-    entropy: float = 0.02  # weight of the attentions' entropy in the loss at the end of training
-    patience: int = 40  # epochs without a better validation loss, then training ends
-    beam: int = 10  # most probable rules read from each generator; 1: only the largest choices
-    extract_samples: int = 0  # rules drawn at random from each generator
-    neural_candidates: int = 500  # rules of a trained target that are counted exactly
-    refine: bool = True  # after training, parts of the best rules are exchanged or added while exact F1 rises
-    aggregation: str = "noisy-or"  # how rules that fire become a score: noisy-or, max
-    aggregation_top: int = 5  # strongest rules that count in noisy-or; 0: all
-    weigh: bool = True  # after counting, how much each kind of rule counts is fitted on validation facts (200 or more)
-    geometry: bool = True  # boxes of a scene graph become predicates: large(X), left_of(X, Y)
-    drop: tuple[str, ...] = ()  # relations of the data that are left out
-    merge: str = ""  # file or folder of name merges, a line each: car: car,cars
-    min_count: int = 0  # predicates with fewer training facts are left out; objects of such a class stay; 0: none is
-    num_classes: int = 150  # targets of a scene graph unless named: its most frequent classes
-    cuts: int = 10  # quantile bins that a number of an object is cut into
-    time_limit: float = 0.0  # seconds of search, then the run is marked partial; 0: none
-    device: str = "auto"  # auto, cpu, cuda
-    threads: int = 0  # CPU threads; 0: all cores
-    memory: int = 4 * 2**30  # bytes that block sizes are chosen for
+    """All settings; `to_dict` and `with_values` give and take them as plain values."""
+
+    seed: int = general(0, "all randomness comes from here")
+    search: str = rules("both", "how rules are found: count, neural, both", one_of("count", "neural", "both"))
+    preset: str = general(
+        "default",
+        "a named set of values, applied before all others",
+        Allowed(", ".join(PRESETS), lambda v: v in PRESETS),
+    )
+    max_length: int = rules(3, "most body atoms of a chain found by counting", between(1, 8))
+    tried_length: int = rules(
+        5,
+        "longer chains up to this are kept if they raise the score on validation facts (200 or more); 0: none",
+        between(0, 8),
+    )
+    min_support: int = rules(2, "facts a rule must explain", at_least(1))
+    min_confidence: float = rules(
+        -1.0,
+        "least standard confidence of a rule but a prior; -1: .002, on a large base .01",
+        Allowed("0 to 1, or -1", lambda v: 0 <= v <= 1 or v == -1),
+    )
+    body: tuple[str, ...] = rules((), "predicates allowed in bodies; empty: all")
+    not_body: tuple[str, ...] = rules((), "predicates not allowed in bodies")
+    constants: bool = rules(True, "rules with constants: anchored, half-anchored, priors")
+    typed: bool = rules(True, "variants of chains with a unary filter, where they raise confidence")
+    conjunctions: int = rules(
+        10,
+        "conjunctions of statements tried for a target, kept where they raise the score on validation facts; 0: none",
+    )
+    exclusions: bool = rules(
+        True, "what never holds together with a target rules candidates out; not with search=neural"
+    )
+    top_rules: int = rules(0, "rules kept for each target, best first (with joint: for each class on average); 0: all")
+    joint: bool = rules(False, "rules of object classes are chosen and weighed together; not with search=neural")
+    samples: int = rules(1_000, "facts of each target from which chains longer than 2 are grown")
+    candidates: int = rules(200, "longer chains counted exactly for each target")
+    max_paths: float = rules(7e9, "chains of a length are left out when the graph has more paths of it; 0: no bound")
+    neural_targets: int = training(
+        4, "with search=both, targets that counting leaves unexplained and training takes on; 0: all"
+    )
+    neural_facts: int = training(3_000, "with search=both, facts of the largest base that is trained on; 0: any")
+    steps: int = training(2, "T, the most operators of a path", at_least(1))
+    heads: int = training(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))
+    instances: int = training(1, "statements of each predicate", at_least(1))
+    levels: int = training(1, "L, levels of products over statements; 0: a rule is one statement or its negation")
+    formulas: int = training(4, "C, formulas of each level", at_least(1))
+    vocabulary: int = training(
+        40, "predicates of a trained target's bodies, the most frequent around its facts", at_least(1)
+    )
+    domain: int = training(
+        0, "vocabulary of so many predicates of the head's root domain (the paper: 20); 0: by frequency"
+    )
+    neural_constants: int = training(8, "entities that trained statements may name; 0: none")
+    recursive: bool = training(True, "trained rules may use their own target in the body")
+    priors: bool = training(True, "with search=neural, also the rules p(X, c) :- true")
+    positives: int = training(200, "facts of each target that are trained on", at_least(1))
+    negatives: float = training(2.0, "tuples that are no facts, for each of them")
+    negative_sampling: str = training(
+        "near",
+        "near: reached from x, or of the target's own range; uniform: any (the paper)",
+        one_of("near", "uniform"),
+    )
+    batch: int = training(256, "queries of one step of training", at_least(1))
+    step_edges: int = training(
+        1024, "edges that one step from a query may take; a step that needs more is left out", at_least(1)
+    )
+    meet_edges: int = training(2048, "edges that the statements of a query may use, nearest first", at_least(1))
+    generator: str = training(
+        "free",
+        "what makes the attentions: transformer (the paper), free (scores that are parameters)",
+        one_of("transformer", "free"),
+    )
+    dim: int = training(32, "d of the Transformer", at_least(1))
+    layers: int = training(3, "of each Transformer network", at_least(1))
+    attention_heads: int = training(4, "of each layer but the last, which has one", at_least(1))
+    squash: str = training(
+        "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
+    )
+    restarts: int = training(16, "generators of each target; the best rules of all are kept", at_least(1))
+    epochs: int = training(200, "of training, at most", at_least(1))
+    rate: float = training(0.0005, "learning rate of a Transformer", more_than(0))
+    score_rate: float = training(0.05, "learning rate of free scores", more_than(0))
+    temperature: float = training(
+        0.2,
+        "of the attentions at the end of training; 1 at its start",
+        Allowed("above 0, at most 1", lambda v: 0 < v <= 1),
+    )
+    entropy: float = training(0.02, "weight of the attentions' entropy in the loss at the end of training")
+    patience: int = training(40, "epochs without a better validation loss, then training ends")
+    beam: int = training(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
+    extract_samples: int = training(0, "rules drawn at random from each generator")
+    neural_candidates: int = training(500, "rules of a trained target that are counted exactly", at_least(1))
+    refine: bool = training(True, "after training, parts of the best rules are exchanged or added while exact F1 rises")
+    aggregation: str = scoring(
+        "noisy-or", "how rules that fire become a score: noisy-or, max", one_of("noisy-or", "max")
+    )
+    aggregation_top: int = scoring(5, "strongest rules that count in noisy-or; 0: all")
+    weigh: bool = scoring(
+        True, "after counting, how much each kind of rule counts is fitted on validation facts (200 or more)"
+    )
+    geometry: bool = data(True, "boxes of a scene graph become predicates: large(X), left_of(X, Y)")
+    drop: tuple[str, ...] = data((), "relations of the data that are left out")
+    merge: str = data("", "file or folder of name merges, a line each: car: car,cars")
+    min_count: int = data(
+        0, "predicates with fewer training facts are left out; objects of such a class stay; 0: none is"
+    )
+    num_classes: int = data(150, "targets of a scene graph unless named: its most frequent classes", at_least(1))
+    cuts: int = data(10, "quantile bins that a number of an object is cut into", at_least(2))
+    time_limit: float = general(0.0, "seconds of search, then the run is marked partial; 0: none", read=parse_seconds)
+    device: str = general("auto", "auto, cpu, cuda", one_of("auto", "cpu", "cuda"))
+    threads: int = general(0, "CPU threads; 0: all cores")
+    memory: int = general(
+        4 * 2**30,
+        "bytes that block sizes are chosen for",
+        Allowed("at least 64MiB", lambda v: v >= 64 * 2**20),
+        read=parse_size,
+    )
 
     def __post_init__(self) -> None:
-        self._check("search", self.search in ("count", "neural", "both"), "count, neural or both")
-        self._check("generator", self.generator in ("transformer", "free"), "transformer or free")
-        self._check("squash", self.squash in ("clamp", "sigmoid"), "clamp or sigmoid")
-        self._check("negative_sampling", self.negative_sampling in ("near", "uniform"), "near or uniform")
-        self._check("temperature", 0 < self.temperature <= 1, "above 0, at most 1")
         self._check("dim", self.dim % max(1, self.attention_heads) == 0, "a multiple of attention_heads")
-        for key in (
-            "steps",
-            "heads",
-            "instances",
-            "formulas",
-            "vocabulary",
-            "positives",
-            "batch",
-            "dim",
-            "layers",
-            "attention_heads",
-            "restarts",
-            "epochs",
-            "beam",
-            "neural_candidates",
-            "step_edges",
-            "meet_edges",
-            "num_classes",
-        ):
-            self._check(key, getattr(self, key) >= 1, "1 or more")
-        for key in ("rate", "score_rate"):
-            self._check(key, getattr(self, key) > 0, "more than 0")
-        self._check("preset", self.preset in PRESETS, ", ".join(PRESETS))
-        self._check("max_length", 1 <= self.max_length <= 8, "1 to 8")
-        self._check("tried_length", self.tried_length <= 8, "0 to 8")
-        self._check("min_support", self.min_support >= 1, "1 or more")
-        self._check("min_confidence", 0 <= self.min_confidence <= 1 or self.min_confidence == -1, "0 to 1, or -1")
-        self._check("aggregation", self.aggregation in ("noisy-or", "max"), "noisy-or or max")
-        self._check("device", self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
-        for key in (
-            "top_rules",
-            "aggregation_top",
-            "time_limit",
-            "threads",
-            "seed",
-            "samples",
-            "candidates",
-            "conjunctions",
-            "max_paths",
-            "neural_targets",
-            "neural_facts",
-            "neural_constants",
-            "domain",
-            "levels",
-            "negatives",
-            "entropy",
-            "patience",
-            "extract_samples",
-            "min_count",
-        ):
-            self._check(key, getattr(self, key) >= 0, "0 or more")
-        self._check("cuts", self.cuts >= 2, "2 or more")
-        self._check("memory", self.memory >= 64 * 2**20, "at least 64MiB")
+        for f in fields(self):
+            if (allowed := f.metadata["allowed"]) is not None:
+                self._check(f.name, allowed.holds(getattr(self, f.name)), allowed.text)
 
     def data_options(self) -> DataOptions:
         """The choices that are about the facts: what `load_dataset` takes."""
@@ -196,7 +282,11 @@ class LearnerConfig:
                 near = closest(key, known)
                 hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
                 raise ConfigError(f"{where}: unknown key {key!r}{hint}", key)
-            clean[key] = _convert(key, value, getattr(type(self)(), key), where)
+            try:
+                clean[key] = known[key].metadata["read"](value)
+            except (ValueError, KeyError, TypeError):
+                kind = type(known[key].default).__name__
+                raise ConfigError(f"{where}: {key}: expected {kind}, got {value!r}", key) from None
         return replace(self, **clean)
 
     def with_settings(self, settings: Iterable[str]) -> LearnerConfig:
@@ -221,61 +311,13 @@ class LearnerConfig:
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
 
 
-def _convert(key: str, value: Any, default: Any, where: str) -> Any:
-    """A word or a TOML value as the type of the field's default."""
-    try:
-        match default:
-            case bool():
-                if isinstance(value, bool):
-                    return value
-                return {
-                    "on": True,
-                    "true": True,
-                    "yes": True,
-                    "1": True,
-                    "off": False,
-                    "false": False,
-                    "no": False,
-                    "0": False,
-                }[str(value).lower()]
-            case int() if key == "memory":
-                return parse_size(str(value))
-            case int():
-                return int(value)
-            case float() if key == "time_limit":
-                return parse_seconds(str(value))
-            case float():
-                return float(value)
-            case tuple():
-                items = value.split(",") if isinstance(value, str) else value
-                return tuple(str(item).strip() for item in items if str(item).strip())
-            case _:
-                return str(value)
-    except (ValueError, KeyError, TypeError):
-        raise ConfigError(f"{where}: {key}: expected {type(default).__name__}, got {value!r}", key) from None
+def settings_help() -> str:
+    """The settings that --set and --config know: key, default, help text."""
 
+    def word(value: Any) -> str:
+        """A default as --set would take it."""
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return ",".join(value) if isinstance(value, tuple) else str(value)
 
-def parse_size(text: str) -> int:
-    """Bytes: 2GiB, 512MB, 4g, 1000000.
-
-    >>> parse_size("2GiB")
-    2147483648
-    """
-    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-    plain = text.strip().lower().removesuffix("b")
-    digits = plain.rstrip("kmgi")
-    try:
-        return int(float(digits) * units[plain[len(digits) :]])
-    except (ValueError, KeyError, OverflowError):
-        raise ConfigError(f"memory: expected a size such as 2GiB or 512MB, got {text!r}", "memory") from None
-
-
-def parse_seconds(text: str) -> float:
-    """Seconds: 60, 60s, 5min, 1h."""
-    units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
-    plain = text.strip().lower()
-    digits = plain.rstrip("smhin")
-    try:
-        return float(digits) * units[plain[len(digits) :]]
-    except (ValueError, KeyError):
-        raise ConfigError(f"time limit: expected seconds such as 60s or 5min, got {text!r}", "time_limit") from None
+    return "Settings:\n" + "\n".join(f"{f.name}={word(f.default)}: {f.metadata['help']}" for f in fields(LearnerConfig))
