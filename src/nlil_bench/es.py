@@ -171,8 +171,8 @@ def _dilp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found
     from nlil.kernel.device import resolve_device
     from nlil.logic.predicate import Predicate
 
-    from .baselines.clauses import Definition, Template
     from .baselines.dilp import DILPSettings, learn_target
+    from .baselines.dilp_program import Definition, Template
     from .baselines.interface import configured
 
     succ2 = Definition(Predicate("succ2", 2), (Template(1),))

@@ -1,6 +1,15 @@
 """What the baselines for object classes share: the objects that are asked about, and figures from their scores.
 
 A model gives every object a score for every class; ranks, ties and figures are those of `nlil.evaluation`.
+
+Below it what surrounds an object, as columns of a sparse table: its paths, its attributes, what else is in its graph.
+
+    one step      k(X, Z1), u(Z1)                    bare      k(X, Z1)
+    two steps     k(X, Z1), r(Z1, Z2), u(Z2)                   k(X, Z1), r(Z1, Z2)
+    own           a(X): attributes; geometry on request
+    context       c(Z1): another object of the graph has the class c
+
+Variables are distinct, so no path leads back to the object, and its own class is not looked at.
 """
 
 from __future__ import annotations
@@ -11,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from nlil.data.arrays import Doubles, Ids, Longs, Mask
+from nlil.data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, DataError
@@ -133,3 +143,142 @@ class ClassBaseline(ABC):
 def _left_out(dataset: Dataset, task: ClassTask) -> str:
     others = len(dataset.targets) - len(task.classes)
     return f"{others} targets left out: the method ranks object classes only" if others else ""
+
+
+@dataclass(frozen=True)
+class PatternParts:
+    """`patterns` (2): the most steps of a path, 0 to 2. `bare` (on): also what only says that there is a relation.
+    `context` (on): the classes of the other objects. `geometry` (on): unary predicates that come from boxes.
+    `min_count` (2): training objects that a pattern needs."""
+
+    patterns: int = 2
+    bare: bool = True
+    context: bool = True
+    geometry: bool = True
+    min_count: int = 2
+
+    def __post_init__(self) -> None:
+        if self.patterns not in (0, 1, 2):
+            raise ConfigError(f"patterns: expected 0, 1 or 2 steps, got {self.patterns}", "patterns")
+        if self.min_count < 1:
+            raise ConfigError(f"min_count: expected at least 1, got {self.min_count}", "min_count")
+
+
+class Patterns:
+    """The patterns that training objects have, each a column; `table` says which hold for objects of any graphs."""
+
+    def __init__(self, task: ClassTask, parts: PatternParts) -> None:
+        self.parts = parts
+        _, number = pattern_rows(task, parts)
+        found, count = np.unique(number, return_counts=True)
+        self.numbers: Longs = found[count >= parts.min_count]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def table(self, task: ClassTask) -> csr_matrix:
+        """(objects, patterns) of ones."""
+        row, number = pattern_rows(task, self.parts)
+        column = np.searchsorted(self.numbers, number)
+        known = column < len(self.numbers)
+        known[known] = self.numbers[column[known]] == number[known]
+        ones = np.ones(int(known.sum()), np.float32)
+        return csr_matrix((ones, (row[known], column[known])), (len(task), len(self.numbers)))
+
+
+def pattern_rows(task: ClassTask, parts: PatternParts) -> tuple[Longs, Longs]:
+    """(position of the object, number of the pattern) of everything that holds, each once."""
+    kb = task.kb
+    geometry = sorted(kb.geometry)
+    rows = [_own(kb, task.objects, geometry if parts.geometry else [])]
+    rows += _paths(kb.without(geometry), task.objects, parts)
+    if parts.context:
+        rows.append(_others(kb, task.objects))
+    owner, number = (np.concatenate(columns) for columns in zip(*rows))
+    order = np.lexsort((number, owner))
+    owner, number = owner[order], number[order]
+    new = np.ones(len(owner), bool)
+    new[1:] = (owner[1:] != owner[:-1]) | (number[1:] != number[:-1])
+    return owner[new], number[new]
+
+
+Rows = tuple[Longs, Longs]
+
+
+@dataclass(frozen=True, eq=False)
+class Unaries:
+    """The unary predicates of each entity: those of v are predicate[pointer[v]] .. predicate[pointer[v + 1]]."""
+
+    pointer: Longs
+    predicate: Ids
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, chosen: np.ndarray) -> Unaries:
+        facts = kb.unary[chosen]
+        order = np.argsort(facts.subject, kind="stable")
+        return cls(offsets(facts.subject[order], kb.num_entities), facts.predicate[order])
+
+    def expand(self, entities: Ids | Longs) -> tuple[Longs, Longs]:
+        """(row of `entities`, predicate) for each predicate of each of them."""
+        begin = self.pointer[entities]
+        count = self.pointer[np.asarray(entities, np.int64) + 1] - begin
+        found = self.predicate[ranges(begin, count)]
+        return np.repeat(np.arange(len(entities)), count), found.astype(np.int64)
+
+
+def _own(kb: KnowledgeBase, objects: Ids, geometry: list[int]) -> Rows:
+    """Attributes and, where asked for, geometry: numbers below the number of predicates."""
+    every = sorted(kb.geometry)
+    wanted = ~np.isin(kb.unary.predicate, [*kb.classes, *every]) | np.isin(kb.unary.predicate, geometry)
+    return Unaries.of(kb, wanted).expand(objects)
+
+
+def _paths(kb: KnowledgeBase, objects: Ids, parts: PatternParts) -> list[Rows]:
+    """Numbers: the codes of the steps and what is at the end (0: nothing said), above those of `_own`."""
+    unary = Unaries.of(kb, np.ones(len(kb.unary), bool))
+    owner = np.arange(len(objects), dtype=np.int64)
+    before, here = np.full(len(objects), -1, np.int64), np.asarray(objects, np.int64)
+    path = np.zeros(len(objects), np.int64)
+    found = []
+    for _ in range(parts.patterns):
+        start = objects[owner]
+        edge, step = _steps(kb, here)
+        owner, before, path = owner[step], here[step], path[step]
+        here = kb.adjacency.neighbour[edge].astype(np.int64)
+        path = path * (kb.num_codes + 1) + kb.adjacency.code[edge] + 1
+        forward = (here != start[step]) & (here != before)
+        owner, before, here, path = owner[forward], before[forward], here[forward], path[forward]
+        row, end = unary.expand(here)
+        found.append((owner[row], _number(kb, path[row], end + 1)))
+        if parts.bare:
+            found.append((owner, _number(kb, path, np.zeros(len(path), np.int64))))
+    return found
+
+
+def _steps(kb: KnowledgeBase, entities: Longs) -> tuple[Longs, Longs]:
+    """(edge, row of `entities`) for each edge of each of them."""
+    begin = kb.adjacency.pointer[entities]
+    count = kb.adjacency.pointer[entities + 1] - begin
+    return ranges(begin, count), np.repeat(np.arange(len(entities)), count)
+
+
+def _number(kb: KnowledgeBase, path: Longs, end: Longs) -> Longs:
+    return kb.num_predicates + path * (kb.num_predicates + 1) + end
+
+
+def _others(kb: KnowledgeBase, objects: Ids) -> Rows:
+    """The classes of the other objects of the graph, as numbers below 0."""
+    graph_of = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
+    facts = kb.unary[np.isin(kb.unary.predicate, list(kb.classes))]
+    key, count = np.unique(graph_of[facts.subject] * kb.num_predicates + facts.predicate, return_counts=True)
+    graph, present = np.divmod(key, kb.num_predicates)
+    pointer = offsets(graph, kb.num_graphs)
+    begin = pointer[graph_of[objects]]
+    length = pointer[graph_of[objects] + 1] - begin
+    place = ranges(begin, length)
+    owner = np.repeat(np.arange(len(objects)), length)
+    # A class that the graph has through the object alone is not said: that would be the answer.
+    own_row, own = Unaries.of(kb, np.isin(kb.unary.predicate, list(kb.classes))).expand(objects)
+    mine = np.isin(owner * kb.num_predicates + present[place], own_row * kb.num_predicates + own)
+    kept = count[place] - mine > 0
+    return owner[kept], -1 - present[place][kept]

@@ -33,8 +33,7 @@ from nlil.neural.transformer import draw
 from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics
-from .clauses import Definition, Template
-from .forward import Program, one_hot_weights, softmax_weights
+from .dilp_program import Definition, Program, Template, one_hot_weights, softmax_weights
 from .interface import check_least, not_fitted
 
 MOST_ATOMS = 2_000_000

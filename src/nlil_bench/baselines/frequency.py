@@ -19,8 +19,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.progress import Progress
 
-from .class_baselines import ClassBaseline, ClassTask, class_task
-from .context_patterns import Unaries
+from .class_baselines import ClassBaseline, ClassTask, Unaries, class_task
 
 
 @dataclass(frozen=True)

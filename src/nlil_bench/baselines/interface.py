@@ -44,7 +44,7 @@ class Baseline(Protocol):
 
 _HOME: Mapping[str, tuple[str, str]] = {
     "popularity": ("popularity", "Popularity"),
-    "neural-lp": ("chain_baseline", "NeuralLPBaseline"),
+    "neural-lp": ("neural_lp", "NeuralLPBaseline"),
     "dilp": ("dilp", "DILP"),
     "transe": ("embeddings", "TransE"),
     "rotate": ("embeddings", "RotatE"),

@@ -17,8 +17,7 @@ from nlil.data.dataset import Dataset
 from nlil.kernel.threads import one_torch_thread
 from nlil.progress import Progress
 
-from .class_baselines import ClassBaseline, ClassTask, class_task
-from .context_patterns import PatternParts, Patterns
+from .class_baselines import ClassBaseline, ClassTask, PatternParts, Patterns, class_task
 from .interface import check_least
 
 BLOCK = 16_384

@@ -18,27 +18,33 @@ import copy
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from nlil.data.arrays import Doubles, Ids
+from nlil.data.dataset import Dataset
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, NlilError
-from nlil.evaluation import Metrics
+from nlil.evaluation.metrics import Metrics
 from nlil.kernel.device import resolve_device
 from nlil.kernel.threads import one_torch_thread
-from nlil.logic.predicate import Predicate
+from nlil.logic.formula import ANY, TRUE, Formula, Statement, X, Y
+from nlil.logic.predicate import Predicate, Step
+from nlil.logic.rule import Head, Rule
+from nlil.neural.products import multiply_add
 from nlil.neural.sources import NOBODY, Limits
+from nlil.neural.space import operators_of
+from nlil.neural.transformer import draw
 from nlil.progress import Progress, silent
 
-from .chain_ranking import chain_metrics
-from .chain_rules import SoftRule, soft_rules
-from .chain_walks import ChainMap, ChainQueries, Walks
-from .controller import THRESHOLD, Controller, chain_values
+from .chain_walks import THRESHOLD, ChainMap, ChainQueries, Walks, chain_metrics
+from .interface import not_fitted
 
 UNLIMITED = Limits(step_edges=2**62)
 LARGEST_GRADIENT = 5.0
@@ -264,3 +270,196 @@ def _targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> tu
     if not found:
         raise NlilError("neural-lp: there is no predicate with facts to learn; check the data with: nlil inspect")
     return tuple(dict.fromkeys(found))
+
+
+LARGEST_INNER_GRADIENT = 1e15
+"""Of the recurrence in double precision: what is passed back to the controller in single precision stays below."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChainAttentions:
+    """For C query codes and R chains; each distribution sums to 1 over its last dimension."""
+
+    operators: Tensor  # a (C, R, T, O)
+    memories: tuple[Tensor, ...]  # b_1 .. b_(T + 1): (C, R, t), over u_0 .. u_(t - 1)
+
+    def precise(self) -> ChainAttentions:
+        """The same for a recurrence in double precision: gradients through two sums near the threshold need it.
+
+        What comes back is cut to a size that the controller can bear in single precision.
+        """
+
+        def widened(t: Tensor) -> Tensor:
+            wide = t.double()
+            if wide.requires_grad:
+                wide.register_hook(lambda gradient: gradient.clamp(-LARGEST_INNER_GRADIENT, LARGEST_INNER_GRADIENT))
+            return wide
+
+        return ChainAttentions(widened(self.operators), tuple(map(widened, self.memories)))
+
+
+class Controller(nn.Module):
+    """h_t = LSTM(h_(t-1), query), the last input being "end";  a_t = softmax(W h_t + w);
+    b_t = softmax over tau < t of h_(tau+1) . h_t: the state that is about to write cell tau + 1 speaks for cell tau.
+
+    Each of the `rank` chains has an LSTM and a W of its own; the embeddings of the queries are shared.
+    """
+
+    def __init__(self, num_queries: int, num_operators: int, steps: int, rank: int, hidden: int, seed: int) -> None:
+        super().__init__()
+        self.steps, self.hidden = steps, hidden
+
+        def parameter(name: str, *sizes: int, deviation: float = 1.0) -> nn.Parameter:
+            return nn.Parameter(draw(seed, f"neural-lp.{name}", *sizes, deviation=deviation))
+
+        glorot = math.sqrt(2 / (6 * hidden))
+        self.embedding = nn.Parameter(functional.normalize(parameter("embedding", num_queries + 1, hidden).data))
+        self.input = parameter("input", rank, hidden, 4 * hidden, deviation=glorot)
+        self.recurrent = parameter("recurrent", rank, hidden, 4 * hidden, deviation=glorot)
+        self.bias = nn.Parameter(torch.zeros(rank, 1, 4 * hidden))
+        self.bias.data[:, :, hidden : 2 * hidden] = 1.0  # a forget gate that is open at first
+        self.choose = parameter("choose", rank, hidden, num_operators)
+        self.choose_bias = nn.Parameter(torch.zeros(rank, 1, num_operators))
+
+    def forward(self, queries: Tensor) -> ChainAttentions:
+        """`queries` (C,): positions in the vocabulary of queries."""
+        states = self._states(queries)
+        operators = torch.stack(
+            [torch.softmax(torch.baddbmm(self.choose_bias, h, self.choose), -1) for h in states[:-1]], 2
+        )
+        memories = []
+        for t in range(1, self.steps + 2):
+            earlier = torch.stack(states[:t], 2)  # (R, C, t, hidden)
+            memories.append(torch.softmax((earlier * states[t - 1][:, :, None]).sum(-1), -1).transpose(0, 1))
+        return ChainAttentions(operators.transpose(0, 1), tuple(memories))
+
+    def _states(self, queries: Tensor) -> list[Tensor]:
+        """h_1 .. h_(T + 1), each (R, C, hidden)."""
+        rank = len(self.input)
+        query, end = self.embedding[queries], self.embedding[-1:].expand(len(queries), -1)
+        read, read_end = (torch.baddbmm(self.bias, v.expand(rank, -1, -1), self.input) for v in (query, end))
+        h = c = torch.zeros(rank, len(queries), self.hidden, dtype=query.dtype, device=query.device)
+        states = []
+        for t in range(self.steps + 1):
+            gates = torch.baddbmm(read if t < self.steps else read_end, h, self.recurrent)
+            write, forget, new, show = gates.chunk(4, -1)
+            c = torch.sigmoid(forget) * c + torch.sigmoid(write) * torch.tanh(new)
+            h = torch.sigmoid(show) * torch.tanh(c)
+            states.append(h)
+        return states
+
+
+def chain_values(walks: Walks, attentions: ChainAttentions) -> Tensor:
+    """(rows, R): u of every row, each chain by itself.
+
+        u_t = normal( sum_k a_t^k M_k^T (sum_tau b_t^tau u_tau) ),   u = sum_tau b_(T+1)^tau u_tau
+
+    M_k^T moves from subject to object; normal() divides by the sum over entities, as the original does.
+    """
+    operators = attentions.operators
+    codes, rank, steps, choices = operators.shape
+    cells = [walks.start.to(operators.dtype)[:, None].expand(-1, rank).contiguous()]
+    one = torch.ones(1, rank, dtype=operators.dtype, device=operators.device)
+    for t in range(steps):
+        table = operators[:, :, t].transpose(1, 2).reshape(codes * choices, rank).contiguous()
+        value = multiply_add(_read(walks, cells, attentions.memories[t]), table, walks.moves[t])
+        total = multiply_add(value, one, walks.into_source)
+        cells.append(multiply_add(value, 1 / total.clamp(min=THRESHOLD), walks.by_source))
+    return _read(walks, cells, attentions.memories[steps])
+
+
+def _read(walks: Walks, cells: list[Tensor], memory: Tensor) -> Tensor:
+    """sum_tau b^tau u_tau"""
+    parts = [multiply_add(cell, memory[:, :, tau].contiguous(), walks.by_code) for tau, cell in enumerate(cells)]
+    return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
+
+
+BEAM = 64
+"""Chains kept in each cell of the memory."""
+
+Chain = tuple[int, ...]
+"""Step codes; "stay" leaves no trace."""
+
+
+@dataclass(frozen=True)
+class SoftRule:
+    """`confidence`: the products of attentions that lead along this chain, added up; means over chains of the rank
+    and over both directions of the query. It says how much attention the chain has, not how often it is right."""
+
+    rule: Rule
+    confidence: float
+
+
+def soft_rules(model: NeuralLPModel, k: int) -> dict[Predicate, list[SoftRule]]:
+    """The k heaviest rules of each target, heaviest first."""
+    kb = model.kb
+    operators = operators_of(kb, np.arange(kb.num_predicates, dtype=np.int32))
+    with torch.no_grad():
+        attentions = model.controller(torch.arange(len(model.vocabulary), device=model.controller.embedding.device))
+    choices = attentions.operators.cpu().numpy()
+    memories = [b.cpu().numpy() for b in attentions.memories]
+    found: dict[Predicate, dict[Rule, float]] = {target: {} for target in model.targets}
+    for row, code in enumerate(model.vocabulary.tolist()):
+        target = kb.predicates[code // 2]
+        rank = choices.shape[1]
+        for r in range(rank):
+            for chain, weight in _chains(choices[row, r], [b[row, r] for b in memories], operators).items():
+                steps = tuple(kb.step(c) for c in chain)
+                rule = Rule(Head.of(target), _body(target, steps, bool(code % 2)))
+                found[target][rule] = found[target].get(rule, 0.0) + weight / rank / target.arity
+    return {
+        target: [
+            SoftRule(rule, weight)
+            for rule, weight in sorted(rules.items(), key=lambda item: (-item[1], str(item[0])))[:k]
+        ]
+        for target, rules in found.items()
+    }
+
+
+def _chains(choices: np.ndarray, memories: list[np.ndarray], operators: np.ndarray) -> dict[Chain, float]:
+    """The weights of the chains of one query and one chain of the rank: the recurrence of u, on chains for entities."""
+    cells: list[dict[Chain, float]] = [{(): 1.0}]
+    for attention, memory in zip(choices, memories):
+        longer: dict[Chain, float] = {}
+        heaviest = np.argsort(-attention, kind="stable")[:BEAM].tolist()
+        for chain, weight in _mixed(cells, memory).items():
+            for o in heaviest:
+                after = (*chain, int(operators[o])) if o < len(operators) else chain
+                longer[after] = longer.get(after, 0.0) + weight * float(attention[o])
+        cells.append(dict(sorted(longer.items(), key=lambda item: (-item[1], item[0]))[:BEAM]))
+    return _mixed(cells, memories[-1])
+
+
+def _mixed(cells: list[dict[Chain, float]], memory: np.ndarray) -> dict[Chain, float]:
+    mixed: dict[Chain, float] = {}
+    for cell, attention in zip(cells, memory.tolist()):
+        for chain, weight in cell.items():
+            mixed[chain] = mixed.get(chain, 0.0) + attention * weight
+    return mixed
+
+
+def _body(target: Predicate, steps: tuple[Step, ...], inverse: bool) -> Formula:
+    if target.arity == 1:
+        return Statement(ANY, steps, X) if steps else TRUE
+    return Statement(Y, steps, X) if inverse else Statement(X, steps, Y)
+
+
+class NeuralLPBaseline:
+    """All targets of the set share one controller. The settings are the original's: 2 steps, rank 3, 128 hidden
+    units, 10 epochs, batches of 64, Adam with lr .001."""
+
+    packages: tuple[str, ...] = ()
+
+    def __init__(self, settings: NeuralLP | None = None) -> None:
+        self.settings = settings or NeuralLP()
+        self._fitted: tuple[Dataset, NeuralLPModel] | None = None
+
+    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
+        self.settings = replace(self.settings, seed=seed)
+        self._fitted = dataset, self.settings.fit(dataset.kb, list(dataset.targets), progress)
+
+    def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
+        if self._fitted is None:
+            raise not_fitted("neural-lp")
+        dataset, model = self._fitted
+        return model.rank(dataset.kb, dataset.splits[split], dataset.splits, split, progress)

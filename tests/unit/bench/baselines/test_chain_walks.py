@@ -14,8 +14,7 @@ from nlil.logic.predicate import Predicate
 from nlil.neural.sources import Limits
 from nlil_bench.baselines import chain_walks
 from nlil_bench.baselines.chain_walks import ChainMap, ChainQueries, Walks
-from nlil_bench.baselines.controller import ChainAttentions, chain_values
-from nlil_bench.baselines.neural_lp import UNLIMITED
+from nlil_bench.baselines.neural_lp import UNLIMITED, ChainAttentions, chain_values
 
 
 def soft_family() -> KnowledgeBase:

@@ -16,10 +16,10 @@ from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError
 from nlil.progress import silent
 from nlil_bench.baselines import make_baseline
-from nlil_bench.baselines.context_patterns import PatternParts, Patterns, pattern_rows
+from nlil_bench.baselines.class_baselines import PatternParts, Patterns, pattern_rows
 from nlil_bench.baselines.frequency import Frequency, FrequencySettings
 from nlil_bench.baselines.logistic import minimised
-from nlil_bench.baselines.object_features import box_numbers, read_features
+from nlil_bench.baselines.mlp import box_numbers, read_features
 
 HATS = (
     "a:man b:hat ; a wearing b",

@@ -20,9 +20,16 @@ from nlil.errors import ConfigError, LimitError
 from nlil.logic.predicate import Predicate
 from nlil_bench import es
 from nlil_bench.baselines import make_baseline
-from nlil_bench.baselines.clauses import Clause, Definition, Template, clauses
 from nlil_bench.baselines.dilp import DILP, DILPSettings, fixpoint, learn_target, relation
-from nlil_bench.baselines.forward import Program, one_hot_weights, softmax_weights
+from nlil_bench.baselines.dilp_program import (
+    Clause,
+    Definition,
+    Program,
+    Template,
+    clauses,
+    one_hot_weights,
+    softmax_weights,
+)
 
 EVEN, SUCC, ZERO = Predicate("even", 1), Predicate("succ", 2), Predicate("zero", 1)
 SUCC2 = Definition(Predicate("succ2", 2), (Template(1),))

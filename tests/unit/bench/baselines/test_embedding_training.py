@@ -7,8 +7,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from nlil_bench.baselines.embedding_training import LAST_RATE, EmbeddingTrainer
-from nlil_bench.baselines.embeddings import Embedding, EmbeddingSettings, RotatE, TransE
+from nlil_bench.baselines.embeddings import LAST_RATE, Embedding, EmbeddingSettings, EmbeddingTrainer, RotatE, TransE
 
 pytestmark = pytest.mark.skipif(
     find_spec("pykeen") is None,
