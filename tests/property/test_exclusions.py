@@ -122,6 +122,6 @@ def test_many_queries_at_once_as_one_by_one(kb, exclusions):
     owner, known = (torch.tensor(column) for column in zip(*queries))
     total = torch.as_tensor(np.stack([plain.evidence(*groups[g], a) for g, a in queries]))
     excluded = torch.as_tensor(np.stack([ranker.target_plan(*group)[0].excluded for group in groups]))
-    edges = (torch.as_tensor(a).long() for a in (ranker.edges.pointer, ranker.edges.code, ranker.edges.neighbour))
-    got = exclude(total, known, excluded, owner, *edges)
+    graph = (torch.as_tensor(a).long() for a in (ranker.graph.pointer, ranker.graph.code, ranker.graph.neighbour))
+    got = exclude(total, known, excluded, owner, *graph)
     assert got.tolist() == [ranker.evidence(*groups[g], a).tolist() for g, a in queries]

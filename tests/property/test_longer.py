@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.kernel.edges import edge_index, target_facts
+from nlil.kernel.graph import Graph, target_facts
 from nlil.kernel.walk import FEW, NO_LIMIT, reach, walk_space
 from nlil.search.chain_walk import CHEAP
 from nlil.search.longer import ChainCounter
@@ -39,7 +39,7 @@ def simple_ends(kb: KnowledgeBase, start: int, steps: list[int]) -> set[int]:
 @given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6), st.sampled_from([0, 5, CHEAP]))
 def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int], cheap: int) -> None:
     targets = np.arange(kb.num_predicates, dtype=np.int32)
-    counter = ChainCounter(edge_index(kb), target_facts(kb, targets), len(targets), len(steps))
+    counter = ChainCounter(Graph.of(kb.crisp), target_facts(kb, targets), len(targets), len(steps))
     counter.path = counter.path._replace(cheap=cheap)
     counter.count(np.array(steps[::-1], np.int32))  # nothing of a chain before must be left
     support, body, pca = counter.count(np.array(steps, np.int32))
@@ -58,7 +58,7 @@ def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few:
     space = walk_space(kb.num_entities, len(steps), few)
     for start in range(kb.num_entities):
         found = reach(
-            edge_index(kb),
+            Graph.of(kb.crisp),
             space,
             np.array(steps, np.int64),
             len(steps),

@@ -16,8 +16,8 @@ from nlil.evaluation.evidence import evidence, score, tie_bounds
 from nlil.evaluation.members import MemberScorer
 from nlil.evaluation.plan import bodies
 from nlil.evaluation.ranking import Ranker
-from nlil.kernel.edges import edge_index
 from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import Aggregation, RuleSet
 from nlil.logic.formula import Truth
 from nlil.search.count import count_rules
@@ -130,11 +130,11 @@ def test_every_fact_is_ranked_as_if_alone(
 
 @given(st.lists(st.tuples(*[st.sampled_from("abc")] * 2), min_size=1, max_size=5))
 def test_bodies_are_the_entities_that_have_such_an_edge(pairs: list[tuple[str, str]]) -> None:
-    edges = edge_index(KnowledgeBase.from_facts([(s, "knows", o) for s, o in pairs]))
-    found = bodies(edges)
+    graph = Graph.of(KnowledgeBase.from_facts([(s, "knows", o) for s, o in pairs]))
+    found = bodies(graph)
     rows = [found.member[low:high].tolist() for low, high in zip(found.pointer[:-1], found.pointer[1:])]
-    triples = list(zip(edges.code_neighbour, np.repeat([0, 1], np.diff(edges.code_pointer)), edges.code_node))
-    items = zip(edges.item_code, edges.item_entity)
+    triples = list(zip(graph.code_neighbour, np.repeat([0, 1], np.diff(graph.code_pointer)), graph.code_node))
+    items = zip(graph.item_code, graph.item_entity)
     expected = [sorted({x for y, k, x in triples if (k, y) == item}) for item in items]
     for code in (0, 1):
         expected += [sorted({x for y, k, x in triples if k == code and not (apart and x == y)}) for apart in (0, 1)]

@@ -141,7 +141,7 @@ def totals_at_a(answer: str, margin: int) -> dict[str, int]:
     space = ranker.pool.scratch()
     known, wanted = kb.entities.id("a"), np.array([kb.entities.id(answer)], np.int32)
     score_until_settled(
-        ranker.edges,
+        ranker.graph,
         layout,
         ranker.is_unary,
         known,

@@ -13,7 +13,7 @@ import oracle
 from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.explanation import Explainer, check, explain, necessary_facts, rule_card, what_if, why_not
-from nlil.explanation.changes import changed, walking_index
+from nlil.explanation.changes import changed, walking_graph
 from nlil.explanation.firing import Firing
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
@@ -61,9 +61,9 @@ def test_indexes_of_a_changed_base_are_those_of_a_new_one(kb, drawn):
     for name in ("pointer", "code", "neighbour", "weight"):
         assert np.array_equal(getattr(got.adjacency, name), getattr(expected.adjacency, name)), name
     assert np.array_equal(got.edge_key, expected.edge_key)
-    edges, right = walking_index(Firing(RuleSet.empty(kb), kb).edges, got), Firing(RuleSet.empty(kb), expected).edges
+    graph, right = walking_graph(Firing(RuleSet.empty(kb), kb).graph, got), Firing(RuleSet.empty(kb), expected).graph
     for name in ("pointer", "code", "neighbour", "unary_pointer", "unary_predicate"):
-        assert np.array_equal(getattr(edges, name), getattr(right, name)), name
+        assert np.array_equal(getattr(graph, name), getattr(right, name)), name
 
 
 @given(

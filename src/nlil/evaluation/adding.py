@@ -92,12 +92,12 @@ class Standing:
                 extra: list[np.ndarray] = extra,
             ) -> None:
                 a, q = int(ends[direction][i]), begin + i
-                touched = collect(ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, NO_LIMIT, extra[i], space)
-                sum_up(ranker.edges, layout, a, -1, False, space, touched)
+                touched = collect(ranker.graph, layout, ranker.is_unary, a, -1, ranker.top, NO_LIMIT, extra[i], space)
+                sum_up(ranker.graph, layout, a, -1, False, space, touched)
                 total[q], strongest[q] = space.total, space.strongest[:, kind]
                 clear(space, touched)
-                mine = slice(ranker.edges.pointer[a], ranker.edges.pointer[a + 1])
-                allowed[q, ranker.edges.neighbour[mine][layout.excluded[ranker.edges.code[mine]]]] = False
+                mine = slice(ranker.graph.pointer[a], ranker.graph.pointer[a + 1])
+                allowed[q, ranker.graph.neighbour[mine][layout.excluded[ranker.graph.code[mine]]]] = False
                 counts[q, answers.to(a)] = False
                 counts[q, ends[1 - direction][i]] = True
 

@@ -149,7 +149,7 @@ class _Sampler:
             found = []
             for a, more in zip(*task):
                 score_query(
-                    ranker.edges, layout, ranker.is_unary, a, -1, ranker.top, ranker.strongest_only, more, space
+                    ranker.graph, layout, ranker.is_unary, a, -1, ranker.top, ranker.strongest_only, more, space
                 )
                 space.total[known.to(int(a))] = 0
                 if graph_of is not None:

@@ -17,7 +17,7 @@ from torch import Tensor
 from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..kernel.calculus import ranges
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
 from .device_exclusions import KnownAnswers, exclude
@@ -48,26 +48,26 @@ def is_short(plan: Plan, is_unary: np.ndarray) -> np.ndarray:
     return (plan.chain_length <= 2) & plan.chain_distinct & ~filters.any(axis=1)
 
 
-def fits(plan: Plan, edges: EdgeIndex, is_unary: np.ndarray) -> bool:
+def fits(plan: Plan, graph: Graph, is_unary: np.ndarray) -> bool:
     """Whether a plan can be ranked here: every half-anchored rule has distinct variables, so its body is an item."""
     if np.count_nonzero(~is_short(plan, is_unary)) > MOST_WALKED:
         return False
-    half_body = plan.back_body[plan.back_body >= len(edges.item_code)] - len(edges.item_code)
+    half_body = plan.back_body[plan.back_body >= len(graph.item_code)] - len(graph.item_code)
     return bool(plan.half_distinct.all() and (half_body & 1 == 1).all())
 
 
 class DeviceRanker:
     def __init__(self, ranker: Ranker, device: str) -> None:
         self.ranker, self.device = ranker, torch.device(device)
-        edges = ranker.edges
-        self.num_entities, self.num_codes, self.num_items = edges.num_entities, edges.num_codes, len(edges.item_code)
-        self.pointer, self.code, self.neighbour = (self.put(a) for a in (edges.pointer, edges.code, edges.neighbour))
+        graph = ranker.graph
+        self.num_entities, self.num_codes, self.num_items = graph.num_entities, graph.num_codes, len(graph.item_code)
+        self.pointer, self.code, self.neighbour = (self.put(a) for a in (graph.pointer, graph.code, graph.neighbour))
         node = torch.repeat_interleave(torch.arange(self.num_entities, device=self.device), self.pointer.diff())
         # A code to another entity is an item too, numbered behind the others: the body k(X, Z1).
         apart = self.neighbour != node
         half = torch.unique(self.code[apart] * self.num_entities + node[apart])
         half_item, half_node = half // self.num_entities + self.num_items, half % self.num_entities
-        item = torch.cat((self.put(edges.item_of_edge), half_item))
+        item = torch.cat((self.put(graph.item_of_edge), half_item))
         owner = torch.cat((node, half_node))
         order = torch.argsort(owner, stable=True)
         self.items, self.items_pointer = item[order], self._offsets(owner[order], self.num_entities)
@@ -268,7 +268,7 @@ class _Rules:
             buffer = np.zeros(2**12, np.int64)
             while True:
                 pointer = np.zeros(len(mine) * len(rules) + 1, np.int64)
-                used = _collect(cpu.edges, space.walk, plan, rules, cpu.is_unary, query[mine], pointer, buffer)  # type: ignore[attr-defined]
+                used = _collect(cpu.graph, space.walk, plan, rules, cpu.is_unary, query[mine], pointer, buffer)  # type: ignore[attr-defined]
                 if used <= len(buffer):
                     break
                 buffer = np.zeros(2 * used, np.int64)
@@ -293,7 +293,7 @@ class _Rules:
 
 @compiled
 def _collect(
-    edges: EdgeIndex,
+    graph: Graph,
     walk: WalkSpace,
     plan: Plan,
     rules: Longs,
@@ -308,7 +308,7 @@ def _collect(
     for a in query:
         for rule in rules:
             found = reach(
-                edges,
+                graph,
                 walk,
                 plan.chain_steps[rule],
                 plan.chain_length[rule],

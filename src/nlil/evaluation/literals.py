@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Ids, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import NO_STEP
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..kernel.walk import WalkSpace, reach
@@ -34,29 +34,29 @@ def _is_set(statement: Statement) -> bool:
 
 
 @compiled
-def _mark(edges, first, steps, length, distinct, column, is_unary, entities, hidden_group, walk, out):
+def _mark(graph, first, steps, length, distinct, column, is_unary, entities, hidden_group, walk, out):
     """out[i, column[s]]: the line s holds for entities[i]; lines are sorted by their first step."""
     for i in range(len(entities)):
         x = entities[i]
-        for k in range(edges.node_code_pointer[x], edges.node_code_pointer[x + 1]):
-            code = edges.node_code[k]
+        for k in range(graph.node_code_pointer[x], graph.node_code_pointer[x + 1]):
+            code = graph.node_code[k]
             for s in range(first[code], first[code + 1]):
                 out[i, column[s]] = (
-                    reach(edges, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1, hidden_group, 1) > 0
+                    reach(graph, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1, hidden_group, 1) > 0
                 )
-        for k in range(edges.unary_pointer[x], edges.unary_pointer[x + 1]):
-            code = 2 * edges.unary_predicate[k]
+        for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
+            code = 2 * graph.unary_predicate[k]
             for s in range(first[code], first[code + 1]):
                 out[i, column[s]] = (
-                    reach(edges, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1, hidden_group, 1) > 0
+                    reach(graph, walk, steps[s], length[s], is_unary, x, distinct[s], -1, -1, hidden_group, 1) > 0
                 )
 
 
 class Literals:
     """Which of the given simple rules hold for which entities of a crisp base."""
 
-    def __init__(self, rules: list[Rule], kb: KnowledgeBase, edges: EdgeIndex, is_unary: Mask) -> None:
-        self.rules, self.kb, self.edges, self.is_unary = rules, kb, edges, is_unary
+    def __init__(self, rules: list[Rule], kb: KnowledgeBase, graph: Graph, is_unary: Mask) -> None:
+        self.rules, self.kb, self.graph, self.is_unary = rules, kb, graph, is_unary
         self.column: dict[tuple[Statement, bool], int] = {}
         for rule in rules:
             for statement in statements(rule.body):
@@ -74,7 +74,7 @@ class Literals:
         self.length = np.array([len(steps) for steps, _, _ in lines], np.int32)
         self.distinct = np.array([distinct for _, distinct, _ in lines], np.bool_)
         self.line_column = np.array([column for _, _, column in lines], np.int64)
-        self.first = offsets(self.steps[:, 0].astype(np.int32), edges.num_codes)
+        self.first = offsets(self.steps[:, 0].astype(np.int32), graph.num_codes)
         self.sets = [
             (kb.predicate_id(s.steps[0].predicate), column) for (s, _), column in self.column.items() if s.start != X
         ]
@@ -87,7 +87,7 @@ class Literals:
             some = entities[begin : begin + BLOCK]
             held = np.zeros((len(some), len(self.column)), np.bool_)
             _mark(
-                self.edges,
+                self.graph,
                 self.first,
                 self.steps,
                 self.length,

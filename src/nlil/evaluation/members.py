@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import NO_STEP
-from ..kernel.edges import EdgeIndex, edge_index
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
@@ -78,11 +78,11 @@ def walkable(rules: RuleSet) -> Mask:
 
 
 @compiled
-def _fires(edges, plan, body, is_unary, x, hidden_group, walk):
+def _fires(graph, plan, body, is_unary, x, hidden_group, walk):
     end = plan.end[body]
     limit = 1 if end < 0 else NO_LIMIT
     found = reach(
-        edges, walk, plan.steps[body], plan.length[body], is_unary, x, plan.distinct[body], -1, -1, hidden_group, limit
+        graph, walk, plan.steps[body], plan.length[body], is_unary, x, plan.distinct[body], -1, -1, hidden_group, limit
     )
     if end < 0:
         return found > 0
@@ -93,27 +93,27 @@ def _fires(edges, plan, body, is_unary, x, hidden_group, walk):
 
 
 @compiled
-def _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, walk):
+def _fire_bodies(graph, plan, is_unary, x, code, hidden_group, top, strongest, walk):
     for body in range(plan.first_pointer[code], plan.first_pointer[code + 1]):
-        if not _fires(edges, plan, body, is_unary, x, hidden_group, walk):
+        if not _fires(graph, plan, body, is_unary, x, hidden_group, walk):
             continue
         for r in range(plan.rule_pointer[body], plan.rule_pointer[body + 1]):
             sink(strongest[plan.rule_target[r]], plan.rule_evidence[r], top)
 
 
 @compiled
-def _score_entities(edges, plan, is_unary, entities, hidden_group, top, walk, extra, extra_pointer, total):
+def _score_entities(graph, plan, is_unary, entities, hidden_group, top, walk, extra, extra_pointer, total):
     """total[i, t] = summed evidence of the kept rules of target t for entities[i], without priors."""
     num_targets = total.shape[1]
     strongest = np.zeros((num_targets, max(top, 1)), np.int64)
     for i in range(len(entities)):
         x = entities[i]
         strongest[:] = 0
-        for k in range(edges.node_code_pointer[x], edges.node_code_pointer[x + 1]):
-            _fire_bodies(edges, plan, is_unary, x, edges.node_code[k], hidden_group, top, strongest, walk)
-        for k in range(edges.unary_pointer[x], edges.unary_pointer[x + 1]):
-            code = 2 * edges.unary_predicate[k]
-            _fire_bodies(edges, plan, is_unary, x, code, hidden_group, top, strongest, walk)
+        for k in range(graph.node_code_pointer[x], graph.node_code_pointer[x + 1]):
+            _fire_bodies(graph, plan, is_unary, x, graph.node_code[k], hidden_group, top, strongest, walk)
+        for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
+            code = 2 * graph.unary_predicate[k]
+            _fire_bodies(graph, plan, is_unary, x, code, hidden_group, top, strongest, walk)
         for row in range(extra_pointer[i], extra_pointer[i + 1]):
             sink(strongest[extra[row, 1]], extra[row, 2], top)
         for t in range(num_targets):
@@ -126,11 +126,11 @@ class MemberScorer:
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, targets: Ids, threads: int = 0, memory: int = 2**30) -> None:
         self.rules, self.kb, self.targets = rules, kb, np.asarray(targets, np.int32)
-        self.edges: EdgeIndex = edge_index(kb)
+        self.graph: Graph = Graph.of(kb.crisp)
         self.is_unary = unary_mask(kb)
         is_prior = ~(rules.steps != NO_STEP).any(axis=1)
         lines = is_prior if kb.facts.weight is not None else is_prior | walkable(rules)
-        self.plan = body_plan(rules if lines.all() else rules.take(lines), self.targets, self.edges.num_codes)
+        self.plan = body_plan(rules if lines.all() else rules.take(lines), self.targets, self.graph.num_codes)
         general = np.isin(rules.head, self.targets)
         general[: rules.num_lines] &= ~lines
         self.general = np.flatnonzero(general)
@@ -142,7 +142,7 @@ class MemberScorer:
         crisp = kb.facts.weight is None
         self.simple = np.array([r for r in self.general if crisp and is_simple(rules.rule(int(r)))], np.int64)
         self.general = np.setdiff1d(self.general, self.simple, assume_unique=True)
-        self.literals = Literals([rules.rule(int(r)) for r in self.simple], kb, self.edges, self.is_unary)
+        self.literals = Literals([rules.rule(int(r)) for r in self.simple], kb, self.graph, self.is_unary)
         width = max(rules.steps.shape[1], self.literals.width)
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, max(width, 1)), threads)
 
@@ -167,7 +167,7 @@ class MemberScorer:
             some = entities[begin : begin + BLOCK]
             total = np.zeros((len(some), len(self.targets)), np.int64)
             _score_entities(
-                self.edges,
+                self.graph,
                 self.plan,
                 self.is_unary,
                 some,

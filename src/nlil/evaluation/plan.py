@@ -24,7 +24,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.ruleset import KINDS, Aggregation, RuleSet
 from .evidence import UNIT, evidence, weighed
@@ -116,20 +116,20 @@ class Bodies(NamedTuple):
     member: Ids
 
 
-def bodies(edges: EdgeIndex) -> Bodies:
-    code = np.repeat(np.arange(edges.num_codes), np.diff(edges.code_pointer))
+def bodies(graph: Graph) -> Bodies:
+    code = np.repeat(np.arange(graph.num_codes), np.diff(graph.code_pointer))
     rows, members = [], []
-    for apart, kept in enumerate((slice(None), edges.code_neighbour != edges.code_node)):
-        of, node = code[kept], edges.code_node[kept]
+    for apart, kept in enumerate((slice(None), graph.code_neighbour != graph.code_node)):
+        of, node = code[kept], graph.code_node[kept]
         first = np.ones(len(of), bool)
         first[1:] = (of[1:] != of[:-1]) | (node[1:] != node[:-1])
         rows.append(2 * of[first] + apart)
         members.append(node[first])
     row = np.concatenate(rows)
     order = np.argsort(row, kind="stable")
-    behind = offsets(row[order], 2 * edges.num_codes)[1:] + edges.item_pointer[-1]
-    member = np.concatenate((edges.item_member, np.concatenate(members)[order]))
-    return Bodies(np.concatenate((edges.item_pointer, behind)), member.astype(np.int32))
+    behind = offsets(row[order], 2 * graph.num_codes)[1:] + graph.item_pointer[-1]
+    member = np.concatenate((graph.item_member, np.concatenate(members)[order]))
+    return Bodies(np.concatenate((graph.item_pointer, behind)), member.astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +142,13 @@ class TargetRules:
     item: Ids
 
     @classmethod
-    def of(cls, rules: RuleSet, edges: EdgeIndex, parts: Shapes) -> TargetRules:
+    def of(cls, rules: RuleSet, graph: Graph, parts: Shapes) -> TargetRules:
         item = np.full(rules.num_lines, -1, np.int32)
-        item[parts.anchored] = item_ids(edges, rules.steps[parts.anchored, 0], rules.end[parts.anchored])
+        item[parts.anchored] = item_ids(graph, rules.steps[parts.anchored, 0], rules.end[parts.anchored])
         return cls(rules, parts, evidence(rules.weights), item)
 
 
-def plan(mine: TargetRules, edges: EdgeIndex, bodies: Bodies, is_unary: Mask, direction: int) -> Plan:
+def plan(mine: TargetRules, graph: Graph, bodies: Bodies, is_unary: Mask, direction: int) -> Plan:
     """Lay out the rules for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
     rules, power = mine.rules, mine.power
     parts = _that_count(rules, mine.parts, direction)
@@ -160,24 +160,24 @@ def plan(mine: TargetRules, edges: EdgeIndex, bodies: Bodies, is_unary: Mask, di
     proposing, known = (SECOND, FIRST) if direction == 0 else (FIRST, SECOND)
 
     ahead = parts.anchored[(rules.fixed[parts.anchored] == proposing) & (mine.item[parts.anchored] >= 0)]
-    ahead = ahead[stable_order(mine.item[ahead], len(edges.item_code))]
+    ahead = ahead[stable_order(mine.item[ahead], len(graph.item_code))]
     half = parts.half[rules.fixed[parts.half] == proposing]
     half = half[np.argsort(rules.steps[half, 0], kind="stable")]
-    back, body = _back_rules(mine, parts, len(edges.item_code), known)
+    back, body = _back_rules(mine, parts, len(graph.item_code), known)
     # Strongest first for each entity: the loop may then skip a candidate that already holds enough rules.
     by_power = np.argsort(-power[back], kind="stable")
-    by_entity = by_power[stable_order(rules.head_entity[back][by_power], edges.num_entities)]
+    by_entity = by_power[stable_order(rules.head_entity[back][by_power], graph.num_entities)]
     back, body = back[by_entity], body[by_entity]
-    prior, weights = _priors(mine, proposing, edges.num_entities), kind_weights(rules.aggregation)
+    prior, weights = _priors(mine, proposing, graph.num_entities), kind_weights(rules.aggregation)
     return Plan(
         2 * int(rules.head[0]) + direction if len(rules) else direction,
         steps, length.astype(np.int32), rules.distinct[chain], power[chain],
         mine.item[ahead], rules.head_entity[ahead], power[ahead],
         rules.steps[half, 0].astype(np.int32), rules.distinct[half], rules.head_entity[half], power[half],
         prior,
-        offsets(rules.head_entity[back], edges.num_entities), body, power[back],
-        _priors(mine, known, edges.num_entities),
-        np.zeros(edges.num_codes, bool),
+        offsets(rules.head_entity[back], graph.num_entities), body, power[back],
+        _priors(mine, known, graph.num_entities),
+        np.zeros(graph.num_codes, bool),
         bodies.pointer, bodies.member,
         *weights, weighed(prior, weights[2]),
     )  # fmt: skip
@@ -253,10 +253,10 @@ def excluded_codes(codes: Iterable[int], direction: int, num_codes: int) -> Mask
     return excluded
 
 
-def item_ids(edges: EdgeIndex, code: np.ndarray, entity: np.ndarray) -> Longs:
+def item_ids(graph: Graph, code: np.ndarray, entity: np.ndarray) -> Longs:
     """The item (code, entity) of this base, or -1 where no entity has such an edge."""
-    keys = edges.item_key
-    wanted = code.astype(np.int64) * edges.num_entities + entity
+    keys = graph.item_key
+    wanted = code.astype(np.int64) * graph.num_entities + entity
     place = np.searchsorted(keys, wanted)
     found = np.zeros(len(wanted), bool)
     inside = place < len(keys)

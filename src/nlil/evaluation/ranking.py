@@ -15,8 +15,8 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import NO_STEP
 from ..kernel.device import resolve_device
-from ..kernel.edges import EdgeIndex, edge_index
 from ..kernel.exclusion import by_code
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..kernel.ruleset import KINDS, RuleSet
@@ -76,8 +76,8 @@ class Ranker:
         self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
         if device != "auto":
             resolve_device(device)  # who asks for one that is not there learns it now
-        self.edges: EdgeIndex = edge_index(kb)
-        self._bodies = bodies(self.edges)
+        self.graph: Graph = Graph.of(kb.crisp)
+        self._bodies = bodies(self.graph)
         self.is_unary = unary_mask(kb)
         self._exclusions = by_code(rules.exclusions, kb)
         self._order = np.argsort(rules.head, kind="stable")
@@ -117,11 +117,11 @@ class Ranker:
             others = np.setdiff1d(np.arange(len(mine)), parts.prior)
             none = others[:0]
             parts = Shapes(none, none, none, parts.prior, others)
-        return TargetRules.of(mine, self.edges, parts)
+        return TargetRules.of(mine, self.graph, parts)
 
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        layout = plan(mine, self.edges, self._bodies, self.is_unary, direction)
-        excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.edges.num_codes)
+        layout = plan(mine, self.graph, self._bodies, self.is_unary, direction)
+        excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
         return layout._replace(code=2 * target + direction, excluded=excluded), mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
@@ -130,7 +130,7 @@ class Ranker:
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
         extra = next(general_evidence(rest, self.kb, layout.code, query, end, self.memory))
         space = self.pool.scratch()
-        score_query(self.edges, layout, self.is_unary, known, hidden_end, self.top, self.strongest_only, extra, space)
+        score_query(self.graph, layout, self.is_unary, known, hidden_end, self.top, self.strongest_only, extra, space)
         return space.total.copy()
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
@@ -173,7 +173,7 @@ class Ranker:
         rest, there = [], []
         for group, (layout, general) in zip(groups, self._plans(groups)):
             _, direction, rows = group
-            if len(general) or own[rows].any() or not self.top or not fits(layout, self.edges, self.is_unary):
+            if len(general) or own[rows].any() or not self.top or not fits(layout, self.graph, self.is_unary):
                 rest.append(group)
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
@@ -232,7 +232,7 @@ class Ranker:
         pointer = asked.pointer[task.low : task.high + 1]
         known = asked.answers
         walked = score_block(
-            self.edges,
+            self.graph,
             asked.plan,
             self.is_unary,
             asked.query[some],
@@ -257,7 +257,7 @@ class Ranker:
 
 @compiled
 def score_block(
-    edges,
+    graph,
     plan,
     is_unary,
     query,
@@ -278,7 +278,7 @@ def score_block(
     for i in range(len(query)):
         a = query[i]
         touched, walked[i] = score_until_settled(
-            edges,
+            graph,
             plan,
             is_unary,
             a,

@@ -40,7 +40,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
     def run(space: ScoreSpace, task: tuple[Ids, Ids, list[np.ndarray]]) -> np.ndarray:
         result = np.empty((3, len(task[0])), np.int64)
         for i, (a, own, more) in enumerate(zip(*task)):
-            score_query(ranker.edges, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space)
+            score_query(ranker.graph, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space)
             total = space.total
             mine = total[own]
             total[answers.to(int(a))] = NOBODY

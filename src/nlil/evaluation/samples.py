@@ -196,7 +196,7 @@ def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sa
     pointer = asked.pointer[task.low : task.high + 1]
     answer = asked.answer[pointer[0] : pointer[-1]]
     _gather_block(
-        ranker.edges,
+        ranker.graph,
         asked.plan,
         ranker.is_unary,
         asked.query[task.low : task.high],
@@ -218,7 +218,7 @@ def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sa
 
 @compiled
 def _gather_block(
-    edges,
+    graph,
     plan,
     is_unary,
     query,
@@ -246,7 +246,7 @@ def _gather_block(
         a, begin, end = query[i], pointer[i], pointer[i + 1]
         known_answers = known_answer[known_pointer[a] : known_pointer[a + 1]]
         touched, _ = score_until_settled(
-            edges,
+            graph,
             plan,
             is_unary,
             a,

@@ -26,11 +26,11 @@ def _hidden_end(query_code, known, hidden_end, node, code):
 
 
 @compiled
-def leaves(edges, node, code, distinct, hidden_end):
+def leaves(graph, node, code, distinct, hidden_end):
     """Has `node` an edge `code` (to another entity when distinct) besides the one to hidden_end?"""
-    low, high = code_range(edges, node, code)
+    low, high = code_range(graph, node, code)
     for e in range(low, high):
-        there = edges.neighbour[e]
+        there = graph.neighbour[e]
         if there != hidden_end and not (distinct and there == node):
             return True
     return False
@@ -49,23 +49,23 @@ def _lower_bound(values, wanted):
 
 
 @compiled
-def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
+def _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched):
     """`chain` for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
     evidence, kind = plan.chain_evidence[i], plan.kind[1]
     second = plan.chain_steps[i, 1]
-    low, high = code_range(edges, known, plan.chain_steps[i, 0])
+    low, high = code_range(graph, known, plan.chain_steps[i, 0])
     if low == high:
         return num_touched
     hidden = _hidden_end(plan.code, known, hidden_end, known, plan.chain_steps[i, 0])
     space.walk.clock[0] += 1
     epoch = space.walk.clock[0]
     for e in range(low, high):
-        middle = edges.neighbour[e]
+        middle = graph.neighbour[e]
         if middle == known or middle == hidden:
             continue
-        begin, end = code_range(edges, middle, second)
+        begin, end = code_range(graph, middle, second)
         for f in range(begin, end):
-            b = edges.neighbour[f]
+            b = graph.neighbour[f]
             if evidence > space.floor[kind, b] and space.walk.seen[b] != epoch and b != known and b != middle:
                 space.walk.seen[b] = epoch
                 num_touched = add(space, num_touched, b, evidence, top, kind)
@@ -73,14 +73,14 @@ def _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
+def chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
     """Walk chain i of the plan."""
     first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
     moves = not is_unary[first >> 1] and not is_unary[second >> 1]
     if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
-        return _two_moves(edges, plan, i, known, hidden_end, top, space, num_touched)
+        return _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched)
     found = reach(
-        edges,
+        graph,
         space.walk,
         plan.chain_steps[i],
         plan.chain_length[i],
@@ -101,22 +101,22 @@ def chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num
 
 
 @compiled
-def _forward(edges, plan, known, hidden_end, top, space, num_touched):
+def _forward(graph, plan, known, hidden_end, top, space, num_touched):
     item_kind, half_kind = plan.kind[2], plan.kind[3]
-    end = edges.pointer[known]
-    while end < edges.pointer[known + 1]:
-        code, begin = edges.code[end], end
+    end = graph.pointer[known]
+    while end < graph.pointer[known + 1]:
+        code, begin = graph.code[end], end
         hidden = _hidden_end(plan.code, known, hidden_end, known, code)
         leaves_at_all, leaves_itself = False, False
-        while end < edges.pointer[known + 1] and edges.code[end] == code:
-            if edges.neighbour[end] != hidden:
+        while end < graph.pointer[known + 1] and graph.code[end] == code:
+            if graph.neighbour[end] != hidden:
                 leaves_at_all = True
-                leaves_itself = leaves_itself or edges.neighbour[end] != known
+                leaves_itself = leaves_itself or graph.neighbour[end] != known
             end += 1
         for e in range(begin, end):
-            if edges.neighbour[e] == hidden:
+            if graph.neighbour[e] == hidden:
                 continue
-            item = edges.item_of_edge[e]
+            item = graph.item_of_edge[e]
             i = _lower_bound(plan.item, item)
             while i < len(plan.item) and plan.item[i] == item:
                 b, evidence = plan.item_candidate[i], plan.item_evidence[i]
@@ -133,33 +133,33 @@ def _forward(edges, plan, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _body_holds(edges, query_code, known, hidden_end, x, body):
+def _body_holds(graph, query_code, known, hidden_end, x, body):
     """Whether x, a member of the body, is one without the hidden fact too."""
-    num_items = len(edges.item_code)
+    num_items = len(graph.item_code)
     if body < num_items:
-        return edges.item_entity[body] != _hidden_end(query_code, known, hidden_end, x, edges.item_code[body])
+        return graph.item_entity[body] != _hidden_end(query_code, known, hidden_end, x, graph.item_code[body])
     code, distinct = (body - num_items) >> 1, (body - num_items) & 1 == 1
-    return leaves(edges, x, code, distinct, _hidden_end(query_code, known, hidden_end, x, code))
+    return leaves(graph, x, code, distinct, _hidden_end(query_code, known, hidden_end, x, code))
 
 
 @compiled
-def _back(edges, plan, begin, end, known, hidden_end, top, space, num_touched):
+def _back(graph, plan, begin, end, known, hidden_end, top, space, num_touched):
     """The back rules begin .. end - 1: in one call, since most have few members and a call has many arguments."""
-    num_items = len(edges.item_code)
+    num_items = len(graph.item_code)
     for i in range(begin, end):
         body, evidence = plan.back_body[i], plan.back_evidence[i]
         kind = plan.kind[4 if body < num_items else 5]
         for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
             x = plan.body_member[m]
             if evidence > space.floor[kind, x] and (
-                hidden_end < 0 or _body_holds(edges, plan.code, known, hidden_end, x, body)
+                hidden_end < 0 or _body_holds(graph, plan.code, known, hidden_end, x, body)
             ):
                 num_touched = add(space, num_touched, x, evidence, top, kind)
     return num_touched
 
 
 @compiled
-def _chains_and_back(edges, plan, is_unary, known, hidden_end, top, most_steps, space):
+def _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space):
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
     no_group = np.zeros(len(is_unary), np.bool_)
     num_touched = 0
@@ -171,30 +171,30 @@ def _chains_and_back(edges, plan, is_unary, known, hidden_end, top, most_steps, 
         while stronger < last and plan.back_evidence[stronger] > plan.chain_evidence[i]:
             stronger += 1
         if stronger > back:
-            num_touched = _back(edges, plan, back, stronger, known, hidden_end, top, space, num_touched)
+            num_touched = _back(graph, plan, back, stronger, known, hidden_end, top, space, num_touched)
             back = stronger
-        num_touched = chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched)
-    return _back(edges, plan, back, last, known, hidden_end, top, space, num_touched)
+        num_touched = chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched)
+    return _back(graph, plan, back, last, known, hidden_end, top, space, num_touched)
 
 
 @compiled
-def score_query(edges, plan, is_unary, known, hidden_end, top, strongest_only, extra, space):
+def score_query(graph, plan, is_unary, known, hidden_end, top, strongest_only, extra, space):
     """space.total[b] = the evidence of candidate b for the query at `known`; hidden_end: its own fact, or -1.
 
     `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
     A candidate that an exclusion rules out has none, priors included.
     """
-    touched = collect(edges, plan, is_unary, known, hidden_end, 1 if strongest_only else top, NO_LIMIT, extra, space)
-    sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+    touched = collect(graph, plan, is_unary, known, hidden_end, 1 if strongest_only else top, NO_LIMIT, extra, space)
+    sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
     clear(space, touched)
 
 
 @compiled
-def collect(edges, plan, is_unary, known, hidden_end, top, most_steps, extra, space):
+def collect(graph, plan, is_unary, known, hidden_end, top, most_steps, extra, space):
     """The strongest rules of each kind for every candidate, chains of up to `most_steps`; how many candidates have
     any."""
-    touched = _chains_and_back(edges, plan, is_unary, known, hidden_end, top, most_steps, space)
-    touched = _forward(edges, plan, known, hidden_end, top, space, touched)
+    touched = _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space)
+    touched = _forward(graph, plan, known, hidden_end, top, space, touched)
     kind = plan.kind[6]
     for i in range(len(extra)):
         if extra[i, 1] > space.floor[kind, extra[i, 0]]:
@@ -203,20 +203,20 @@ def collect(edges, plan, is_unary, known, hidden_end, top, most_steps, extra, sp
 
 
 @compiled
-def sum_up(edges, plan, known, hidden_end, strongest_only, space, touched):
+def sum_up(graph, plan, known, hidden_end, strongest_only, space, touched):
     """space.total of every candidate."""
     base = weighed(plan.back_prior[known], plan.prior_weight)
     if strongest_only:
-        for b in range(edges.num_entities):
+        for b in range(graph.num_entities):
             space.total[b] = max(base, plan.weighed_prior[b])
     else:
-        for b in range(edges.num_entities):
+        for b in range(graph.num_entities):
             space.total[b] = base + plan.weighed_prior[b]
-    sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched)
+    sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
 
 
 @compiled
-def sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched):
+def sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched):
     """space.total of the candidates that have rules, where those of the others are there already."""
     base = weighed(plan.back_prior[known], plan.prior_weight)
     for i in range(touched):
@@ -231,7 +231,7 @@ def sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched):
                     break
                 total += weighed(space.strongest[b, k, j], plan.weight[k, j])
         space.total[b] = total
-    _exclude(edges, plan, known, hidden_end, space.total)
+    _exclude(graph, plan, known, hidden_end, space.total)
 
 
 @compiled
@@ -241,10 +241,10 @@ def weighed(evidence, weight):
 
 
 @compiled
-def _exclude(edges, plan, known, hidden_end, total):
+def _exclude(graph, plan, known, hidden_end, total):
     """No fact but the hidden one is overlooked: it must not rule itself out."""
-    for e in range(edges.pointer[known], edges.pointer[known + 1]):
-        code, b = edges.code[e], edges.neighbour[e]
+    for e in range(graph.pointer[known], graph.pointer[known + 1]):
+        code, b = graph.code[e], graph.neighbour[e]
         if plan.excluded[code] and b != _hidden_end(plan.code, known, hidden_end, known, code):
             total[b] = 0
 

@@ -22,7 +22,7 @@ APART = 2 * RESOLUTION
 
 @compiled
 def score_until_settled(
-    edges, plan, is_unary, known, hidden_end, top, strongest_only, extra, answers, known_answers, weight, space
+    graph, plan, is_unary, known, hidden_end, top, strongest_only, extra, answers, known_answers, weight, space
 ):
     """`collect` and `sum_up`, as far as the ranks of `answers` depend on it: totals may lack what weak long chains add.
 
@@ -30,25 +30,25 @@ def score_until_settled(
     whether a long chain was walked.
     """
     if top == 0:  # every rule counts: there is no bound
-        touched = collect(edges, plan, is_unary, known, hidden_end, top, NO_LIMIT, extra, space)
-        sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+        touched = collect(graph, plan, is_unary, known, hidden_end, top, NO_LIMIT, extra, space)
+        sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
         return touched, True
     no_group = np.zeros(len(is_unary), np.bool_)
-    touched = collect(edges, plan, is_unary, known, hidden_end, top, SHORT, extra, space)
-    sum_up(edges, plan, known, hidden_end, strongest_only, space, touched)
+    touched = collect(graph, plan, is_unary, known, hidden_end, top, SHORT, extra, space)
+    sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
     looked, walked = np.int64(2**62), False
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] <= SHORT:
             continue
         left = most_to_come(plan.chain_evidence, i, weight)
         if 2 * left <= looked:  # to look takes time too: not at every chain
-            sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched)
+            sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
             if is_settled(space.total, answers, known_answers, left):
                 return touched, walked
             looked = left
-        touched = chain(edges, plan, i, is_unary, no_group, known, hidden_end, top, space, touched)
+        touched = chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, touched)
         walked = True
-    sum_touched(edges, plan, known, hidden_end, strongest_only, space, touched)
+    sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
     return touched, walked
 
 

@@ -125,7 +125,7 @@ def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 
             found = []
             for a, own, more in zip(*task):
                 score_query(
-                    ranker.edges, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space
+                    ranker.graph, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space
                 )
                 found.append(int(space.total[own]))
             return found

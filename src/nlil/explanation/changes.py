@@ -14,7 +14,7 @@ import numpy as np
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import Adjacency, KnowledgeBase
 from ..errors import ConfigError
-from ..kernel.edges import EdgeIndex, edge_index
+from ..kernel.graph import Graph
 from ..logic.predicate import Fact
 from ..logic.query import parse_fact
 from ..logic.text import fact_text
@@ -60,21 +60,21 @@ def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact]
     return kb
 
 
-def walking_index(edges: EdgeIndex, kb: KnowledgeBase, has_other_members: bool = True) -> EdgeIndex:
-    """`edges` with what a walk reads taken from the changed base; what only counting reads stays as it was.
+def walking_graph(graph: Graph, kb: KnowledgeBase, has_other_members: bool = True) -> Graph:
+    """`graph` with what a walk reads taken from the changed base; what only counting reads stays as it was.
 
     `has_other_members`: whether unary facts changed; those of a large scene base take a while to sort.
     """
     if kb.facts.weight is not None:
-        return edge_index(kb)
+        return Graph.of(kb.crisp)
     there = kb.adjacency
-    edges = edges._replace(pointer=there.pointer, code=there.code, neighbour=there.neighbour)
+    graph = graph._replace(pointer=there.pointer, code=there.code, neighbour=there.neighbour)
     if not has_other_members:
-        return edges
+        return graph
     unary = kb.unary
     order = np.lexsort((unary.predicate, unary.subject))
     pointer = np.concatenate(([0], np.cumsum(np.bincount(unary.subject, minlength=kb.num_entities))))
-    return edges._replace(unary_pointer=pointer, unary_predicate=unary.predicate[order])
+    return graph._replace(unary_pointer=pointer, unary_predicate=unary.predicate[order])
 
 
 def _edited(kb: KnowledgeBase, row: int, ids: Ids3, is_added: bool) -> KnowledgeBase:

@@ -19,9 +19,9 @@ from ..evaluation.evidence import evidence
 from ..evaluation.members import walkable
 from ..evaluation.plan import Shapes, reversed_steps, shapes, unary_mask
 from ..kernel.coding import FIRST, FREE, NO_STEP, SECOND
-from ..kernel.edges import EdgeIndex, edge_index
 from ..kernel.evaluator import Evaluator
 from ..kernel.exclusion import Exclusion, by_code
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.ruleset import KINDS, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
@@ -67,13 +67,13 @@ def _naming(rules: RuleSet, predicates: Set[int]) -> Mask:
 
 @compiled
 def _walk_lines(
-    edges, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group, fires
+    graph, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group, fires
 ):
     """fires[i]: the line steps[i] from `start` arrives at end[i] (anywhere where that is negative)."""
     for i in range(len(steps)):
         limit = 1 if end[i] < 0 else NO_LIMIT
         found = reach(
-            edges, walk, steps[i], length[i], is_unary, start, distinct[i], hidden_code, hidden_end, hidden_group, limit
+            graph, walk, steps[i], length[i], is_unary, start, distinct[i], hidden_code, hidden_end, hidden_group, limit
         )
         fires[i] = found > 0 if end[i] < 0 else walk.seen[end[i]] == walk.clock[0]
 
@@ -81,9 +81,9 @@ def _walk_lines(
 class Firing:
     """Asks which rules fire, over one base; keep it for many facts. `rules` are bound to the ids of `kb`."""
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, edges: EdgeIndex | None = None) -> None:
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, graph: Graph | None = None) -> None:
         self.rules, self.kb, self.memory = rules, kb, memory
-        self.edges = edge_index(kb) if edges is None else edges
+        self.graph = Graph.of(kb.crisp) if graph is None else graph
         self.is_unary = unary_mask(kb)
         self.is_soft = kb.facts.weight is not None
         self._exclusions = by_code(rules.exclusions, kb)
@@ -91,13 +91,13 @@ class Firing:
         self._last: _Asked | None = None
         self._before: tuple[_Asked, Set[int]] | None = None
 
-    def over(self, kb: KnowledgeBase, edges: EdgeIndex, changed: Set[int]) -> Firing:
+    def over(self, kb: KnowledgeBase, graph: Graph, changed: Set[int]) -> Firing:
         """The same rules over a base in which facts of the predicates `changed` differ, and no others.
 
         What was looked up among the rules is kept, and so is what the last question said of rules whose body does not
         name these predicates.
         """
-        other = Firing(self.rules, kb, self.memory, edges)
+        other = Firing(self.rules, kb, self.memory, graph)
         other._target, other._rows, other._mine = self._target, self._rows, self._mine
         other._before = None if self._last is None else (self._last, changed)
         return other
@@ -214,7 +214,7 @@ class Firing:
         holds = np.zeros(len(some), bool)
         group = np.zeros(len(self.is_unary), bool)
         _walk_lines(
-            self.edges,
+            self.graph,
             self.walk,
             steps[some],
             length[some],
@@ -234,13 +234,13 @@ class Firing:
     def _leads_from(self, node: int, codes: Longs) -> Mask:
         """Whether the node has an edge of each code; a filter is not looked at."""
         there = np.zeros(2 * len(self.is_unary), bool)
-        there[self.edges.code[slice(*self.edges.pointer[node : node + 2])]] = True
+        there[self.graph.code[slice(*self.graph.pointer[node : node + 2])]] = True
         return there[codes] | self.is_unary[codes >> 1]
 
     def _edges_of(self, node: int, target: int, hidden: Pair | None) -> tuple[Ids, Ids]:
         """(codes, neighbours) of the node, the hidden fact left out in both directions."""
-        span = slice(*self.edges.pointer[node : node + 2])
-        code, there = self.edges.code[span], self.edges.neighbour[span]
+        span = slice(*self.graph.pointer[node : node + 2])
+        code, there = self.graph.code[span], self.graph.neighbour[span]
         if hidden is None:
             return code, there
         forward = (code == 2 * target) & (there == hidden[1]) & (node == hidden[0])
@@ -269,7 +269,7 @@ class Firing:
         if hide:
             group[list(self.kb.classes if target in self.kb.classes else {target})] = True
         _walk_lines(
-            self.edges,
+            self.graph,
             self.walk,
             mine.steps[lines].astype(np.int64),
             length[lines],

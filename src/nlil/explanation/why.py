@@ -18,7 +18,7 @@ from ..kernel.ruleset import RuleSet
 from ..logic.formula import Constant, Formula, Statement, Variable
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
-from .changes import changed, fact_ids, place, walking_index
+from .changes import changed, fact_ids, place, walking_graph
 from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing
 from .labels import Labels
@@ -67,8 +67,8 @@ class Explainer:
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
         different = {fact.predicate for fact in (*add, *without)}
-        edges = walking_index(self.firing.edges, kb, any(predicate.arity == 1 for predicate in different))
-        other.firing = self.firing.over(kb, edges, {kb.predicate_id(predicate) for predicate in different})
+        graph = walking_graph(self.firing.graph, kb, any(predicate.arity == 1 for predicate in different))
+        other.firing = self.firing.over(kb, graph, {kb.predicate_id(predicate) for predicate in different})
         return other
 
     def score(self, fact: Fact, side: Side = "object") -> float:

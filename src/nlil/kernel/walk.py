@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
-from .edges import EdgeIndex
+from .graph import Graph
 from .kernels import compiled
 
 NO_LIMIT = 2**62
@@ -59,42 +59,42 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
 
 
 @compiled
-def code_range(edges: EdgeIndex, node: int, code: int) -> tuple[int, int]:
+def code_range(graph: Graph, node: int, code: int) -> tuple[int, int]:
     """The edges of `node` with step `code`."""
-    low, high = edges.pointer[node], edges.pointer[node + 1]
+    low, high = graph.pointer[node], graph.pointer[node + 1]
     top = high
     while low < high:
         middle = (low + high) // 2
-        if edges.code[middle] < code:
+        if graph.code[middle] < code:
             low = middle + 1
         else:
             high = middle
     high = low
-    while high < top and edges.code[high] == code:
+    while high < top and graph.code[high] == code:
         high += 1
     return low, high
 
 
 @compiled
-def has_unary(edges: EdgeIndex, node: int, predicate: int) -> bool:
-    for i in range(edges.unary_pointer[node], edges.unary_pointer[node + 1]):
-        if edges.unary_predicate[i] == predicate:
+def has_unary(graph: Graph, node: int, predicate: int) -> bool:
+    for i in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
+        if graph.unary_predicate[i] == predicate:
             return True
     return False
 
 
 @compiled
 def _open(
-    edges: EdgeIndex, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask, start: int
+    graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask, start: int
 ) -> None:
     """Set up the edges to try from the node at `depth`; a filter is one try at the node itself."""
     code = steps[depth]
     node = space.node[depth]
     if is_unary[code >> 1]:
-        holds = has_unary(edges, node, code >> 1) and not (hidden_group[code >> 1] and node == start)
+        holds = has_unary(graph, node, code >> 1) and not (hidden_group[code >> 1] and node == start)
         space.position[depth], space.stop[depth] = 0, 1 if holds else 0
     else:
-        space.position[depth], space.stop[depth] = code_range(edges, node, code)
+        space.position[depth], space.stop[depth] = code_range(graph, node, code)
 
 
 @compiled
@@ -154,7 +154,7 @@ def _meets(space: WalkSpace, sets: Ids, begin: int, size: int, before: int) -> b
 
 @compiled
 def reach(
-    edges: EdgeIndex,
+    graph: Graph,
     space: WalkSpace,
     steps: Longs,
     num_steps: int,
@@ -182,7 +182,7 @@ def reach(
     if num_steps == 0:
         space.ends[0] = start
         return 1
-    _open(edges, space, steps, is_unary, 0, hidden_group, start)
+    _open(graph, space, steps, is_unary, 0, hidden_group, start)
     while depth >= 0:
         if space.position[depth] >= space.stop[depth]:
             depth -= 1
@@ -192,7 +192,7 @@ def reach(
         space.position[depth] += 1
         there = here
         if not is_unary[steps[depth] >> 1]:
-            there = edges.neighbour[e]
+            there = graph.neighbour[e]
             code = steps[depth]
             if hidden_end >= 0 and (
                 (code == hidden_code and here == start and there == hidden_end)
@@ -218,7 +218,7 @@ def reach(
             if space.visit_epoch[depth + 1, there] == epoch:
                 continue
             space.visit_epoch[depth + 1, there] = epoch
-        _open(edges, space, steps, is_unary, depth + 1, hidden_group, start)
+        _open(graph, space, steps, is_unary, depth + 1, hidden_group, start)
         many = distinct and space.stop[depth + 1] - space.position[depth + 1] > space.few
         if not (many and moves == num_steps and is_needless(space, depth + 1, num_steps, epoch)):
             depth += 1

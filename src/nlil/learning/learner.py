@@ -17,8 +17,8 @@ from ..errors import NlilError
 from ..evaluation.fidelity import Fidelity
 from ..evaluation.weighing import fitted
 from ..kernel.device import resolve_device
-from ..kernel.edges import edge_index, num_paths
 from ..kernel.exclusion import Exclusion
+from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import Aggregation, RuleSet
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
@@ -41,7 +41,7 @@ with more paths of two steps than this has too many of them."""
 
 
 def is_small(kb: KnowledgeBase) -> bool:
-    return num_paths(edge_index(kb.crisp), 2)[-1] <= MOST_PATHS
+    return num_paths(Graph.of(kb.crisp), 2)[-1] <= MOST_PATHS
 
 
 def least_confidence(kb: KnowledgeBase) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
-from ..kernel.edges import edge_index, target_facts
+from ..kernel.graph import Graph, target_facts
 from ..kernel.lines import X_NODE, Y_NODE, IdLine
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
@@ -66,7 +66,7 @@ def count_chains(
     Of more than `keep` bodies of a target those with the best estimate, on sampled starts, are counted.
     """
     targets = np.array(sorted(proposed), np.int32)
-    edges, facts = edge_index(kb), target_facts(kb, targets)
+    graph, facts = Graph.of(kb.crisp), target_facts(kb, targets)
     parts = [RuleSet.empty(kb)]
     lengths = sorted({len(body) for bodies in proposed.values() for body in bodies})
     for length in lengths:
@@ -74,7 +74,7 @@ def count_chains(
         bodies = sorted({b for found in mine.values() for b in found})
         row = {body: i for i, body in enumerate(bodies)}
         steps = np.array(bodies, np.int32)
-        pool = Pool(lambda length=length: ChainCounter(edges, facts, len(targets), length), threads)  # type: ignore[misc]
+        pool = Pool(lambda length=length: ChainCounter(graph, facts, len(targets), length), threads)  # type: ignore[misc]
         chosen = np.ones(len(bodies), bool)
         most = keep if length < LONG else max(1, keep // 4)
         if max(len(found) for found in mine.values()) > most:

@@ -18,7 +18,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import NO_STEP
-from ..kernel.edges import edge_index, num_paths
+from ..kernel.graph import Graph, num_paths
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..logic.formula import ANY, And, Formula, Statement, X
@@ -83,7 +83,7 @@ class Patterns:
 def find_patterns(kb: KnowledgeBase, entities: Ids, moves: int, least: int, memory: int, threads: int = 0) -> Patterns:
     """The patterns that hold for at least `least` of the objects; of several for the same objects the simplest."""
     kb = kb.crisp
-    bodies = Bodies(edge_index(kb), kb.num_predicates, moves)
+    bodies = Bodies(Graph.of(kb.crisp), kb.num_predicates, moves)
     parts = list(_listed(kb, entities, bodies, memory, threads))
     owner = np.concatenate([part[0] for part in parts])
     number = np.concatenate([part[1] for part in parts])
@@ -104,8 +104,8 @@ def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int, threa
     plain = kb.without(geometry)
     unary = np.array([predicate.arity == 1 for predicate in kb.predicates])
     moves = bodies.moves
-    edges = edge_index(plain)
-    while moves > 1 and sum(num_paths(edges, moves)) * BYTES_OF_ENTRY > memory / 2:
+    graph = Graph.of(plain.crisp)
+    while moves > 1 and sum(num_paths(graph, moves)) * BYTES_OF_ENTRY > memory / 2:
         moves -= 1
     yield _walked(plain, entities, bodies, moves, threads)
     if geometry:
@@ -124,17 +124,17 @@ def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int, threa
 
 def _described(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, Longs]:
     """Neighbours by class and attribute: of each edge of X to Z1 every class of Z1 with every other unary of Z1."""
-    edges = edge_index(kb)
+    graph = Graph.of(kb.crisp)
     is_class = np.zeros(kb.num_predicates, bool)
     is_class[list(kb.classes)] = True
-    owner, there = ranges(edges.pointer, entities.astype(np.int64))
+    owner, there = ranges(graph.pointer, entities.astype(np.int64))
     row = np.repeat(np.arange(len(entities), dtype=np.int32), np.diff(owner))
-    code, node = edges.code[there].astype(np.int64), edges.neighbour[there]
+    code, node = graph.code[there].astype(np.int64), graph.neighbour[there]
     seen = node != entities[row]
     row, code, node = row[seen], code[seen], node[seen]
-    pointer, place = ranges(edges.unary_pointer, node.astype(np.int64))
+    pointer, place = ranges(graph.unary_pointer, node.astype(np.int64))
     edge = np.repeat(np.arange(len(node)), np.diff(pointer))
-    unary = edges.unary_predicate[place]
+    unary = graph.unary_predicate[place]
     of_class, of_other = is_class[unary], ~is_class[unary]
     # The classes of an edge's end, then for each of them the others of the same end.
     class_edge, classes = edge[of_class], unary[of_class]
@@ -149,13 +149,13 @@ def _described(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> tuple[Ids, L
 
 def _walked(kb: KnowledgeBase, entities: Ids, bodies: Bodies, moves: int, threads: int) -> tuple[Ids, Longs]:
     """Of every object what a walk of up to `moves` edges finds, but for its own classes."""
-    edges = edge_index(kb)
+    graph = Graph.of(kb.crisp)
     own_class = np.zeros(bodies.ends, bool)
     own_class[[p + 1 for p in kb.classes]] = True
 
     def walk(_: None, start: int) -> list[tuple[Ids, Longs]]:
         found = []
-        for begin, pointer, held in list_bodies(edges, entities[start : start + BLOCK], bodies, moves):
+        for begin, pointer, held in list_bodies(graph, entities[start : start + BLOCK], bodies, moves):
             first = start + begin
             owner = np.repeat(np.arange(first, first + len(pointer) - 1, dtype=np.int32), np.diff(pointer))
             keep = (held >= bodies.ends) | ~own_class[np.minimum(held, bodies.ends - 1)]

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import FREE, NO_STEP
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..kernel.kept import Kept
 from ..logic.formula import Statement, X, Y
 from ..logic.rule import SMOOTHING
@@ -28,8 +28,8 @@ MOST_OTHERS = 300_000
 class Relations:
     """The pairs x * n + y that chains of up to two steps join, all their entities distinct; kept by chain."""
 
-    def __init__(self, edges: EdgeIndex, memory: int) -> None:
-        self.n, self.edges = edges.num_entities, edges
+    def __init__(self, graph: Graph, memory: int) -> None:
+        self.n, self.graph = graph.num_entities, graph
         self.kept = Kept(memory // 8)
         self.steps: dict[int, csr_matrix] = {}
 
@@ -51,8 +51,8 @@ class Relations:
         return self.steps[code]
 
     def _edges_of(self, code: int) -> csr_matrix:
-        edges = slice(self.edges.code_pointer[code], self.edges.code_pointer[code + 1])
-        node, neighbour = self.edges.code_node[edges], self.edges.code_neighbour[edges]
+        graph = slice(self.graph.code_pointer[code], self.graph.code_pointer[code + 1])
+        node, neighbour = self.graph.code_node[graph], self.graph.code_neighbour[graph]
         apart = node != neighbour
         ones = np.ones(int(apart.sum()), np.float32)
         return csr_matrix((ones, (node[apart], neighbour[apart])), (self.n, self.n))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.walk import is_needless
 from .chains import _mark_objects
@@ -27,9 +27,9 @@ class ChainEdges(NamedTuple):
     cheap: int
 
 
-def chain_edges(edges: EdgeIndex, length: int, cheap: int = CHEAP) -> ChainEdges:
-    most = int(np.diff(edges.code_pointer).max(initial=0))
-    shape = (length, edges.num_entities, 2)
+def chain_edges(graph: Graph, length: int, cheap: int = CHEAP) -> ChainEdges:
+    most = int(np.diff(graph.code_pointer).max(initial=0))
+    shape = (length, graph.num_entities, 2)
     return ChainEdges(
         np.zeros(shape, np.int32),
         np.zeros((length, most), np.int32),
@@ -40,18 +40,18 @@ def chain_edges(edges: EdgeIndex, length: int, cheap: int = CHEAP) -> ChainEdges
 
 
 @compiled
-def _keep_alive(edges, steps, path):
+def _keep_alive(graph, steps, path):
     """Fill `path` for this chain, from its last step to its first."""
     path.chain[0] += 1
     chain = path.chain[0]
     for depth in range(len(steps) - 1, -1, -1):
         is_last = depth == len(steps) - 1
         kept = 0
-        i, stop = edges.code_pointer[steps[depth]], edges.code_pointer[steps[depth] + 1]
+        i, stop = graph.code_pointer[steps[depth]], graph.code_pointer[steps[depth] + 1]
         while i < stop:
-            here, begin, ways = edges.code_node[i], kept, 0
-            while i < stop and edges.code_node[i] == here:
-                there = edges.code_neighbour[i]
+            here, begin, ways = graph.code_node[i], kept, 0
+            while i < stop and graph.code_node[i] == here:
+                there = graph.code_neighbour[i]
                 i += 1
                 if here == there or not (is_last or path.ways[depth + 1, there, 0] == chain):
                     continue
@@ -112,17 +112,17 @@ def _ends(space, path, start, length):
 
 
 @compiled
-def count_chain(edges, facts, steps, stride, most_pairs, space, path, mark, support, pca):
+def count_chain(graph, facts, steps, stride, most_pairs, space, path, mark, support, pca):
     """Adds to the support and PCA body of each target; returns the body size. Only every `stride`-th start counts, and
     no start after `most_pairs` pairs."""
-    _keep_alive(edges, steps, path)
-    stop = edges.code_pointer[steps[0] + 1]
-    i = edges.code_pointer[steps[0]]
+    _keep_alive(graph, steps, path)
+    stop = graph.code_pointer[steps[0] + 1]
+    i = graph.code_pointer[steps[0]]
     body = 0
     index = 0
     while i < stop and body < most_pairs:
-        a = edges.code_node[i]
-        while i < stop and edges.code_node[i] == a:
+        a = graph.code_node[i]
+        while i < stop and graph.code_node[i] == a:
             i += 1
         index += 1
         if index % stride or path.ways[0, a, 0] != path.chain[0]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.graph import Graph, TargetFacts
 from ..kernel.kernels import compiled, first_visit, new_table, table_mask
 
 
@@ -40,30 +40,30 @@ class Chains:
 class Workspace:
     """Scratch arrays of one thread; `epoch` never repeats, so nothing is ever cleared."""
 
-    def __init__(self, edges: EdgeIndex, num_targets: int) -> None:
-        self.table = new_table(most_reached(edges))
-        self.mark = np.full((edges.num_entities, 2), -1, np.int64)
+    def __init__(self, graph: Graph, num_targets: int) -> None:
+        self.table = new_table(most_reached(graph))
+        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
         self.epoch = 0
-        self.support = np.zeros((num_targets, edges.num_codes), np.int64)
-        self.pca = np.zeros((num_targets, edges.num_codes), np.int64)
-        self.body = np.zeros(edges.num_codes, np.int64)
+        self.support = np.zeros((num_targets, graph.num_codes), np.int64)
+        self.pca = np.zeros((num_targets, graph.num_codes), np.int64)
+        self.body = np.zeros(graph.num_codes, np.int64)
 
 
-def most_reached(edges: EdgeIndex) -> int:
+def most_reached(graph: Graph) -> int:
     """The most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
-    if not len(edges.code):
+    if not len(graph.code):
         return 1
-    degree = np.diff(edges.pointer)
-    reached = degree[edges.code_neighbour]
+    degree = np.diff(graph.pointer)
+    reached = degree[graph.code_neighbour]
     starts = np.flatnonzero(
-        np.concatenate(([True], (np.diff(edges.code_node) != 0) | (np.diff(edge_codes(edges)) != 0)))
+        np.concatenate(([True], (np.diff(graph.code_node) != 0) | (np.diff(edge_codes(graph)) != 0)))
     )
     return int(np.add.reduceat(reached, starts).max(initial=1))
 
 
-def edge_codes(edges: EdgeIndex) -> Ids:
+def edge_codes(graph: Graph) -> Ids:
     """The code of each edge in the order by code."""
-    return np.repeat(np.arange(edges.num_codes, dtype=np.int32), np.diff(edges.code_pointer))
+    return np.repeat(np.arange(graph.num_codes, dtype=np.int32), np.diff(graph.code_pointer))
 
 
 @compiled
@@ -77,20 +77,20 @@ def _mark_objects(facts, a, mark, epoch):
 
 
 @compiled
-def _two_steps(edges, facts, first, epoch, table, mark, support, pca, body):
+def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
     """Counts for all chains that begin with the step `first`; returns the last epoch used."""
-    span = np.int64(edges.num_codes) * edges.num_entities
-    count = np.zeros(edges.num_codes, np.int64)
-    touched = np.empty(edges.num_codes, np.int64)
-    stop = edges.code_pointer[first + 1]
-    i = edges.code_pointer[first]
+    span = np.int64(graph.num_codes) * graph.num_entities
+    count = np.zeros(graph.num_codes, np.int64)
+    touched = np.empty(graph.num_codes, np.int64)
+    stop = graph.code_pointer[first + 1]
+    i = graph.code_pointer[first]
     while i < stop:
-        a = edges.code_node[i]
+        a = graph.code_node[i]
         j = i
         reached = 0
-        while j < stop and edges.code_node[j] == a:
-            z = edges.code_neighbour[j]
-            reached += edges.pointer[z + 1] - edges.pointer[z]
+        while j < stop and graph.code_node[j] == a:
+            z = graph.code_neighbour[j]
+            reached += graph.pointer[z + 1] - graph.pointer[z]
             j += 1
         epoch += 1
         _mark_objects(facts, a, mark, epoch)
@@ -98,15 +98,15 @@ def _two_steps(edges, facts, first, epoch, table, mark, support, pca, body):
         alone = j - i == 1  # a single middle entity reaches nothing twice
         num_touched = 0
         for k in range(i, j):
-            z = edges.code_neighbour[k]
+            z = graph.code_neighbour[k]
             if z == a:
                 continue
-            for e in range(edges.pointer[z], edges.pointer[z + 1]):
-                b = edges.neighbour[e]
+            for e in range(graph.pointer[z], graph.pointer[z + 1]):
+                b = graph.neighbour[e]
                 if b == a or b == z:
                     continue
-                second = edges.code[e]
-                key = np.int64(second) * edges.num_entities + b
+                second = graph.code[e]
+                key = np.int64(second) * graph.num_entities + b
                 if not alone and not first_visit(table, mask, epoch, span, key):
                     continue
                 if count[second] == 0:
@@ -129,13 +129,13 @@ def _two_steps(edges, facts, first, epoch, table, mark, support, pca, body):
 
 
 def chains_from(
-    edges: EdgeIndex, facts: TargetFacts, first: int, work: Workspace, min_support: int, min_confidence: float
+    graph: Graph, facts: TargetFacts, first: int, work: Workspace, min_support: int, min_confidence: float
 ) -> Chains:
     """All chains of length 2 that begin with the step code `first`."""
     work.support[:] = 0
     work.pca[:] = 0
     work.body[:] = 0
-    work.epoch = _two_steps(edges, facts, first, work.epoch, work.table, work.mark, work.support, work.pca, work.body)
+    work.epoch = _two_steps(graph, facts, first, work.epoch, work.table, work.mark, work.support, work.pca, work.body)
     enough = work.support >= np.maximum(min_support, min_confidence * work.body)
     target, second = np.nonzero(enough & (work.support > 0))
     steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
@@ -145,14 +145,14 @@ def chains_from(
 
 
 @compiled
-def _one_step(edges, facts, target_code, mark, support, pca, body):
-    for a in range(edges.num_entities):
+def _one_step(graph, facts, target_code, mark, support, pca, body):
+    for a in range(graph.num_entities):
         _mark_objects(facts, a, mark, a)
-        for e in range(edges.pointer[a], edges.pointer[a + 1]):
-            b = edges.neighbour[e]
+        for e in range(graph.pointer[a], graph.pointer[a + 1]):
+            b = graph.neighbour[e]
             if a == b:
                 continue
-            step = edges.code[e]
+            step = graph.code[e]
             body[step] += 1
             for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
                 pca[facts.subject_target[t], step] += 1
@@ -164,15 +164,13 @@ def _one_step(edges, facts, target_code, mark, support, pca, body):
                     f += 1
 
 
-def one_step_chains(
-    edges: EdgeIndex, facts: TargetFacts, targets: Ids, min_support: int, min_confidence: float
-) -> Chains:
+def one_step_chains(graph: Graph, facts: TargetFacts, targets: Ids, min_support: int, min_confidence: float) -> Chains:
     """p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct."""
-    shape = (len(targets), edges.num_codes)
+    shape = (len(targets), graph.num_codes)
     support, pca = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    body = np.zeros(edges.num_codes, np.int64)
-    mark = np.full((edges.num_entities, 2), -1, np.int64)
-    _one_step(edges, facts, 2 * targets.astype(np.int64), mark, support, pca, body)
+    body = np.zeros(graph.num_codes, np.int64)
+    mark = np.full((graph.num_entities, 2), -1, np.int64)
+    _one_step(graph, facts, 2 * targets.astype(np.int64), mark, support, pca, body)
     enough = (support > 0) & (support >= np.maximum(min_support, min_confidence * body))
     target, step = np.nonzero(enough)
     return Chains(

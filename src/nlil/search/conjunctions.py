@@ -16,7 +16,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import NO_STEP, OTHER
-from ..kernel.edges import edge_index
+from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And
 from ..logic.order import formula_key
@@ -55,9 +55,9 @@ class Conjunctions:
 
     def __init__(self, kb: KnowledgeBase, body: KnowledgeBase | None, options: CountOptions) -> None:
         self.kb, self.options = kb.crisp, options
-        edges = edge_index(kb if body is None else body)
-        self.filters = all_filters(edges, options.constants, max(options.min_support, 2))
-        self.relations = Relations(edges, options.memory)
+        graph = Graph.of((kb if body is None else body).crisp)
+        self.filters = all_filters(graph, options.constants, max(options.min_support, 2))
+        self.relations = Relations(graph, options.memory)
         self.is_unary = np.array([p.arity == 1 for p in kb.predicates], bool)
 
     def proposals(self, rules: RuleSet, target: int, count: int) -> list[ScoredRule]:

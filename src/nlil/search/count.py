@@ -14,7 +14,7 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
-from ..kernel.edges import EdgeIndex, TargetFacts, edge_index, num_paths, target_facts
+from ..kernel.graph import Graph, TargetFacts, num_paths, target_facts
 from ..kernel.pool import Pool
 from ..kernel.ruleset import UNKNOWN, RuleSet, step_dtype
 from ..progress import Progress, silent
@@ -48,36 +48,36 @@ def count_rules(
 ) -> Counted:
     """Rules for the target predicate ids; bodies use the facts of `body` (default: of kb)."""
     kb = kb.crisp
-    edges = edge_index(kb if body is None else body)
+    graph = Graph.of((kb if body is None else body).crisp)
     binary = np.array([t for t in targets if kb.predicates[t].arity == 2], np.int32)
     unary = np.array([t for t in targets if kb.predicates[t].arity == 1], np.int32)
     parts = [RuleSet.empty(kb)]
     notes: list[str] = []
     if len(binary):
-        options, notes = _bounded(edges, options)
-        parts += _binary(kb, edges, binary, options, body, progress)
+        options, notes = _bounded(graph, options)
+        parts += _binary(kb, graph, binary, options, body, progress)
     if len(unary) and not _late(options):
-        parts += _unary_part(kb, unary, unary_rules(kb, edges, unary, options, progress))
+        parts += _unary_part(kb, unary, unary_rules(kb, graph, unary, options, progress))
     return Counted(RuleSet.join(parts), options.stop is not None and options.stop.cut, tuple(notes))
 
 
-def _bounded(edges: EdgeIndex, options: CountOptions) -> tuple[CountOptions, list[str]]:
+def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[str]]:
     """Chains only as long as the graph's paths of that length stay within max_paths (two steps always).
 
     Steps between the same two entities are one: most are twins.
     """
     longest = max(options.max_length, options.tried_length)
-    for length, paths in enumerate(num_paths(edges, longest), start=1):
+    for length, paths in enumerate(num_paths(graph, longest), start=1):
         if length > 2 and 0 < options.max_paths < paths:
             note = (
                 f"chains of length {length} left out: the graph has {paths:.1e} such paths, "
                 f"more than max_paths = {options.max_paths:.0e}"
             )
             return replace(options, chain_length=length - 1), [note]
-        if length > options.max_length and paths > MOST_WAYS * edges.num_entities:
+        if length > options.max_length and paths > MOST_WAYS * graph.num_entities:
             return replace(options, chain_length=length - 1), []  # only tried: too many ways from each entity to rank
-        if length > 2 and edges.num_codes**length >= 2**63:
-            note = f"chains of length {length} left out: a body over {edges.num_codes} steps has no 64-bit number"
+        if length > 2 and graph.num_codes**length >= 2**63:
+            note = f"chains of length {length} left out: a body over {graph.num_codes} steps has no 64-bit number"
             return replace(options, chain_length=length - 1), [note]
     return replace(options, chain_length=longest), []
 
@@ -88,31 +88,31 @@ def _late(options: CountOptions) -> bool:
 
 def _binary(
     kb: KnowledgeBase,
-    edges: EdgeIndex,
+    graph: Graph,
     targets: Ids,
     options: CountOptions,
     body: KnowledgeBase | None,
     progress: Progress,
 ) -> list[RuleSet]:
     facts = target_facts(kb, targets)
-    tensors = _tensors(edges, facts, targets, options)
-    found = _short(edges, facts, targets, options, tensors, progress)
+    tensors = _tensors(graph, facts, targets, options)
+    found = _short(graph, facts, targets, options, tensors, progress)
     short = list(found)
     # Before longer chains, though they stand behind them: where time is short they bring more for less.
-    constants = _constants(kb, edges, facts, targets, options, tensors, body, progress)
+    constants = _constants(kb, graph, facts, targets, options, tensors, body, progress)
     for length in range(3, options.chain_length + 1):
         # What is only tried leaves time for what comes after the counting.
         tried = length > options.max_length and options.stop is not None
         mine = replace(options, stop=options.stop.part(1 / 3)) if tried and options.stop else options
-        found.append(_longer(edges, facts, len(targets), length, mine, progress))
-    if options.typed and len(edges.unary_predicate):
-        found += _typed(kb, edges, facts, short, options, progress)
+        found.append(_longer(graph, facts, len(targets), length, mine, progress))
+    if options.typed and len(graph.unary_predicate):
+        found += _typed(kb, graph, facts, short, options, progress)
     return [*(chain_part(kb, targets, facts, c) for c in found), *constants]
 
 
 def _constants(
     kb: KnowledgeBase,
-    edges: EdgeIndex,
+    graph: Graph,
     facts: TargetFacts,
     targets: Ids,
     options: CountOptions,
@@ -124,23 +124,23 @@ def _constants(
     if not options.constants or kb.graph_of is not None:
         return []
     if body is None:
-        return _by_code(kb, edges, targets, options, tensors, progress)
+        return _by_code(kb, graph, targets, options, tensors, progress)
     # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
-    edges = edge_index(kb)
-    found = _by_code(kb, edges, targets, options, _tensors(edges, facts, targets, options), progress)
+    graph = Graph.of(kb.crisp)
+    found = _by_code(kb, graph, targets, options, _tensors(graph, facts, targets, options), progress)
     return [_with_bodies(part, body) for part in found]
 
 
-def _tensors(edges: EdgeIndex, facts: TargetFacts, targets: Ids, options: CountOptions) -> TensorCounter | None:
-    if options.device == "cpu" or not len(edges.code):
+def _tensors(graph: Graph, facts: TargetFacts, targets: Ids, options: CountOptions) -> TensorCounter | None:
+    if options.device == "cpu" or not len(graph.code):
         return None
     from .tensors import TensorCounter
 
-    return TensorCounter(edges, facts, targets, options.device, options.memory)
+    return TensorCounter(graph, facts, targets, options.device, options.memory)
 
 
 def _short(
-    edges: EdgeIndex,
+    graph: Graph,
     facts: TargetFacts,
     targets: Ids,
     options: CountOptions,
@@ -151,20 +151,20 @@ def _short(
     least = (options.min_support, options.min_confidence)
     if tensors is not None:
         return tensors.chains(*least)[: options.max_length]
-    found = [chains.one_step_chains(edges, facts, targets, *least)]
+    found = [chains.one_step_chains(graph, facts, targets, *least)]
     if options.max_length >= 2:
-        pool = Pool(lambda: chains.Workspace(edges, len(targets)), options.threads)
+        pool = Pool(lambda: chains.Workspace(graph, len(targets)), options.threads)
 
         def two(work: chains.Workspace, first: int) -> Chains:
-            return chains.chains_from(edges, facts, first, work, *least)
+            return chains.chains_from(graph, facts, first, work, *least)
 
-        found.append(Chains.join(pool.map(two, range(edges.num_codes), "chains", progress, options.stop), 2))
+        found.append(Chains.join(pool.map(two, range(graph.num_codes), "chains", progress, options.stop), 2))
     return found
 
 
 def _by_code(
     kb: KnowledgeBase,
-    edges: EdgeIndex,
+    graph: Graph,
     targets: Ids,
     options: CountOptions,
     tensors: TensorCounter | None,
@@ -174,8 +174,8 @@ def _by_code(
     least = (options.min_support, options.min_confidence)
 
     def part(code: int, rows: anchored.Anchored) -> RuleSet:
-        rows = anchored.Anchored.join([rows, anchored.priors(edges, code, options.min_support)])
-        return _anchored_part(kb, edges, code, rows)
+        rows = anchored.Anchored.join([rows, anchored.priors(graph, code, options.min_support)])
+        return _anchored_part(kb, graph, code, rows)
 
     if tensors is not None:
         parts = []
@@ -189,7 +189,7 @@ def _by_code(
     budget = max(options.memory // (4 * pool.threads), 2**20)
 
     def constant(_: None, code: int) -> RuleSet:
-        return part(code, anchored.anchored_rules(edges, code, *least, budget))
+        return part(code, anchored.anchored_rules(graph, code, *least, budget))
 
     return pool.map(constant, codes, "constants", progress, options.stop)
 
@@ -201,11 +201,11 @@ def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
 
 
 def _longer(
-    edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, options: CountOptions, progress: Progress
+    graph: Graph, facts: TargetFacts, num_targets: int, length: int, options: CountOptions, progress: Progress
 ) -> Chains:
     """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
-    twin = twin_of(edges)
-    pool = Pool(lambda: longer.ChainCounter(edges, facts, num_targets, length, twin), options.threads)
+    twin = twin_of(graph)
+    pool = Pool(lambda: longer.ChainCounter(graph, facts, num_targets, length, twin), options.threads)
     subject = np.repeat(np.arange(len(facts.pointer) - 1, dtype=np.int32), np.diff(facts.pointer))
 
     most = longer.most_candidates(facts.size, options.candidates)
@@ -227,7 +227,7 @@ def _longer(
     begin = None if options.stop is None else options.stop.part(1 / 3)
     proposed = pool.map(propose, range(num_targets), f"length {length}: propose", progress, begin)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
-    steps = longer.unpack(bodies, length, edges.num_codes)
+    steps = longer.unpack(bodies, length, graph.num_codes)
     blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
 
     def guess(counter: longer.ChainCounter, block: Ids) -> np.ndarray:
@@ -252,20 +252,20 @@ def _longer(
 
     # One by one, as a single body may take a second; such bodies first, unless they might take the time of all others.
     is_timed = options.stop is not None and options.stop.is_timed
-    order = range(len(picked)) if is_timed else longer.by_effort(edges, picked).tolist()
+    order = range(len(picked)) if is_timed else longer.by_effort(graph, picked).tolist()
     counted = pool.map(count, order, f"length {length}: count", progress, options.stop)
     return Chains.join([chains for _, chains in sorted(counted, key=lambda pair: pair[0])], length)
 
 
 def _typed(
     kb: KnowledgeBase,
-    edges: EdgeIndex,
+    graph: Graph,
     facts: TargetFacts,
     short: list[Chains],
     options: CountOptions,
     progress: Progress,
 ) -> list[Chains]:
-    pool = Pool(lambda: typed.TypedCounter(edges, kb.num_predicates), options.threads)
+    pool = Pool(lambda: typed.TypedCounter(graph, kb.num_predicates), options.threads)
     found = []
     for c in short:
         length = c.steps.shape[1] + 1
@@ -274,7 +274,7 @@ def _typed(
         rows = np.flatnonzero(c.support < c.body_size)
 
         def variants(counter: typed.TypedCounter, row: int, c: Chains = c) -> Chains:
-            return typed.typed_variants(edges, facts, c, row, counter, options)
+            return typed.typed_variants(graph, facts, c, row, counter, options)
 
         found.append(Chains.join(pool.map(variants, rows.tolist(), "typed", progress, options.stop), length))
     return found
@@ -293,12 +293,12 @@ def _part(kb: KnowledgeBase, steps: np.ndarray, **columns: np.ndarray | int | bo
 def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
     """p(X, c) :- true and p(c, Y) :- true of the binary targets, p(X) :- true of the unary ones."""
     kb = kb.crisp
-    edges = edge_index(kb)
+    graph = Graph.of(kb.crisp)
     parts = [RuleSet.empty(kb)]
     for t in targets:
         if kb.predicates[t].arity == 2 and kb.graph_of is None:
             parts += [
-                _anchored_part(kb, edges, code, anchored.priors(edges, code, min_support))
+                _anchored_part(kb, graph, code, anchored.priors(graph, code, min_support))
                 for code in (2 * int(t), 2 * int(t) + 1)
             ]
     unary = np.array([t for t in targets if kb.predicates[t].arity == 1], np.int32)
@@ -321,16 +321,16 @@ def chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -
     )
 
 
-def _anchored_part(kb: KnowledgeBase, edges: EdgeIndex, code: int, rows: anchored.Anchored) -> RuleSet:
+def _anchored_part(kb: KnowledgeBase, graph: Graph, code: int, rows: anchored.Anchored) -> RuleSet:
     """q(X, c) for an even code, q(c, Y) for an odd one: the same items seen from the other argument."""
     on_item = rows.body >= 0
     half = (rows.body < 0) & (rows.body != anchored.PRIOR)
     item = np.where(on_item, rows.body, 0)
-    step = np.where(on_item, edges.item_code[item], np.where(half, anchored.HALF - rows.body, NO_STEP))
+    step = np.where(on_item, graph.item_code[item], np.where(half, anchored.HALF - rows.body, NO_STEP))
     return _part(
-        kb, step[:, None], head=code >> 1, head_entity=edges.item_entity[rows.head],
-        fixed=SECOND if code % 2 == 0 else FIRST, end=np.where(on_item, edges.item_entity[item], FREE), distinct=half,
-        support=rows.support, body_size=rows.body_size, head_size=np.diff(edges.item_pointer)[rows.head],
+        kb, step[:, None], head=code >> 1, head_entity=graph.item_entity[rows.head],
+        fixed=SECOND if code % 2 == 0 else FIRST, end=np.where(on_item, graph.item_entity[item], FREE), distinct=half,
+        support=rows.support, body_size=rows.body_size, head_size=np.diff(graph.item_pointer)[rows.head],
         pca_body=rows.pca_body,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from ..data.arrays import Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import FREE
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..logic.formula import ANY, Anchor, Constant, Statement, Variable
 
 
@@ -34,27 +34,27 @@ class Filters(NamedTuple):
         return found
 
 
-def all_filters(edges: EdgeIndex, constants: bool, least: int) -> Filters:
+def all_filters(graph: Graph, constants: bool, least: int) -> Filters:
     """Those that hold of `least` entities or more, and not of all."""
     sets: list[tuple[Ids, Ids, Longs, Ids]] = []  # code, end, set sizes, members one set after the other
-    if constants and len(edges.item_code):
-        sets.append((edges.item_code, edges.item_entity, np.diff(edges.item_pointer), edges.item_member))
+    if constants and len(graph.item_code):
+        sets.append((graph.item_code, graph.item_entity, np.diff(graph.item_pointer), graph.item_member))
     # `q(X, Z)` of distinct variables: an edge to oneself is none.
-    leaves = edges.code_neighbour != edges.code_node
-    code_of = np.repeat(np.arange(edges.num_codes), np.diff(edges.code_pointer))[leaves]
-    sets.append(_grouped(code_of, edges.code_node[leaves], edges))
-    entity = np.repeat(np.arange(edges.num_entities), np.diff(edges.unary_pointer))
-    sets.append(_grouped(2 * edges.unary_predicate.astype(np.int64), entity, edges))
+    leaves = graph.code_neighbour != graph.code_node
+    code_of = np.repeat(np.arange(graph.num_codes), np.diff(graph.code_pointer))[leaves]
+    sets.append(_grouped(code_of, graph.code_node[leaves], graph))
+    entity = np.repeat(np.arange(graph.num_entities), np.diff(graph.unary_pointer))
+    sets.append(_grouped(2 * graph.unary_predicate.astype(np.int64), entity, graph))
     code, end, size, member = (np.concatenate(column) for column in zip(*sets))
     pointer = np.concatenate(([0], np.cumsum(size)))
-    matrix = csr_matrix((np.ones(len(member), np.float32), member, pointer), (len(code), edges.num_entities))
-    useful = (size >= least) & (size < edges.num_entities)
+    matrix = csr_matrix((np.ones(len(member), np.float32), member, pointer), (len(code), graph.num_entities))
+    useful = (size >= least) & (size < graph.num_entities)
     return Filters(code[useful], end[useful], matrix[np.flatnonzero(useful)])
 
 
-def _grouped(code: np.ndarray, entity: np.ndarray, edges: EdgeIndex) -> tuple[Ids, Ids, Longs, Ids]:
+def _grouped(code: np.ndarray, entity: np.ndarray, graph: Graph) -> tuple[Ids, Ids, Longs, Ids]:
     """The entities of each code, each once."""
-    pairs = np.unique(code.astype(np.int64) * edges.num_entities + entity)
-    codes, size = np.unique(pairs // max(edges.num_entities, 1), return_counts=True)
-    member = pairs % max(edges.num_entities, 1)
+    pairs = np.unique(code.astype(np.int64) * graph.num_entities + entity)
+    codes, size = np.unique(pairs // max(graph.num_entities, 1), return_counts=True)
+    member = pairs % max(graph.num_entities, 1)
     return codes.astype(np.int32), np.full(len(codes), FREE, np.int32), size, member.astype(np.int32)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids, Longs
-from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.graph import Graph, TargetFacts
 from ..kernel.kernels import compiled
 from ..kernel.walk import NO_LIMIT, WalkSpace, walk_space
 from ..logic.rule import SMOOTHING
@@ -36,13 +36,13 @@ class ChainCounter:
     """Counts bodies for all targets at once; the scratch arrays of one thread."""
 
     def __init__(
-        self, edges: EdgeIndex, facts: TargetFacts, num_targets: int, length: int, twin: Ids | None = None
+        self, graph: Graph, facts: TargetFacts, num_targets: int, length: int, twin: Ids | None = None
     ) -> None:
-        self.edges, self.facts, self.num_targets = edges, facts, num_targets
-        self.twin = np.arange(edges.num_codes, dtype=np.int32) if twin is None else twin
-        self.space: WalkSpace = walk_space(edges.num_entities, length)
-        self.mark = np.full((edges.num_entities, 2), -1, np.int64)
-        self.path = chain_edges(edges, length)
+        self.graph, self.facts, self.num_targets = graph, facts, num_targets
+        self.twin = np.arange(graph.num_codes, dtype=np.int32) if twin is None else twin
+        self.space: WalkSpace = walk_space(graph.num_entities, length)
+        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
+        self.path = chain_edges(graph, length)
         self.buffer = np.zeros(2**16, np.int64)
 
     def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
@@ -52,7 +52,7 @@ class ChainCounter:
         """
         support, pca = np.zeros(self.num_targets, np.int64), np.zeros(self.num_targets, np.int64)
         body = count_chain(
-            self.edges, self.facts, steps, stride, most_pairs, self.space, self.path, self.mark, support, pca
+            self.graph, self.facts, steps, stride, most_pairs, self.space, self.path, self.mark, support, pca
         )
         return support, body, pca
 
@@ -62,7 +62,7 @@ class ChainCounter:
         out, used, looked, fact = np.zeros(2**14, np.int64), 0, 0, 0
         while True:
             fact, used, looked, more = _bodies_of_facts(
-                self.edges, subject, object, fact, length, self.twin, self.space, self.buffer, out, used, looked
+                self.graph, subject, object, fact, length, self.twin, self.space, self.buffer, out, used, looked
             )
             if not more:
                 return out[:used]
@@ -72,13 +72,13 @@ class ChainCounter:
 
 
 @compiled
-def _bodies_of_facts(edges, subject, object, fact, length, twin, space, buffer, out, used, looked):
+def _bodies_of_facts(graph, subject, object, fact, length, twin, space, buffer, out, used, looked):
     """Goes on at `fact`. Returns where it ended, how much of `out` is used, how many edges were looked at, and how many
     numbers there must be room for to go on: 0 when all is done."""
     while fact < len(subject) and looked <= MOST_LOOKED:
         a, b = subject[fact], object[fact]
         if a != b:
-            found, more = _paths_between(edges, a, b, length, twin, space, buffer, MOST_EDGES)
+            found, more = _paths_between(graph, a, b, length, twin, space, buffer, MOST_EDGES)
             if found > min(len(buffer), len(out) - used):
                 return fact, used, looked, found
             looked += more
@@ -93,7 +93,7 @@ def _bodies_of_facts(edges, subject, object, fact, length, twin, space, buffer, 
 
 
 @compiled
-def _paths_between(edges, a, b, length, twin, space, out, most_edges):
+def _paths_between(graph, a, b, length, twin, space, out, most_edges):
     """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit), and
     how many edges were looked at.
 
@@ -101,15 +101,15 @@ def _paths_between(edges, a, b, length, twin, space, out, most_edges):
     """
     space.clock[0] += 1
     epoch = space.clock[0]
-    for e in range(edges.pointer[b], edges.pointer[b + 1]):
-        space.seen[edges.neighbour[e]] = epoch
+    for e in range(graph.pointer[b], graph.pointer[b + 1]):
+        space.seen[graph.neighbour[e]] = epoch
     found = 0
     looked = 0
     depth = 0
-    base = np.int64(edges.num_codes)
+    base = np.int64(graph.num_codes)
     prefix = np.zeros(length + 1, np.int64)
     space.node[0] = a
-    space.position[0], space.stop[0] = edges.pointer[a], edges.pointer[a + 1]
+    space.position[0], space.stop[0] = graph.pointer[a], graph.pointer[a + 1]
     while depth >= 0:
         if space.position[depth] >= space.stop[depth] or looked > most_edges:
             depth -= 1
@@ -117,7 +117,7 @@ def _paths_between(edges, a, b, length, twin, space, out, most_edges):
         e = space.position[depth]
         space.position[depth] += 1
         looked += 1
-        there = edges.neighbour[e]
+        there = graph.neighbour[e]
         if there == b:
             continue
         if depth + 2 == length and space.seen[there] != epoch:
@@ -127,26 +127,26 @@ def _paths_between(edges, a, b, length, twin, space, out, most_edges):
             repeated = repeated or space.node[i] == there
         if repeated:
             continue
-        prefix[depth + 1] = prefix[depth] * base + twin[edges.code[e]]
+        prefix[depth + 1] = prefix[depth] * base + twin[graph.code[e]]
         if depth + 2 < length:
             depth += 1
             space.node[depth] = there
-            space.position[depth], space.stop[depth] = edges.pointer[there], edges.pointer[there + 1]
+            space.position[depth], space.stop[depth] = graph.pointer[there], graph.pointer[there + 1]
             continue
         # The step from b back to `there`, reversed, closes the path; walk the smaller list.
-        back, ahead = edges.pointer[b + 1] - edges.pointer[b], edges.pointer[there + 1] - edges.pointer[there]
+        back, ahead = graph.pointer[b + 1] - graph.pointer[b], graph.pointer[there + 1] - graph.pointer[there]
         looked += min(back, ahead)
         if back < ahead:
-            for f in range(edges.pointer[b], edges.pointer[b + 1]):
-                if edges.neighbour[f] == there:
+            for f in range(graph.pointer[b], graph.pointer[b + 1]):
+                if graph.neighbour[f] == there:
                     if found < len(out):
-                        out[found] = prefix[depth + 1] * base + twin[edges.code[f] ^ 1]
+                        out[found] = prefix[depth + 1] * base + twin[graph.code[f] ^ 1]
                     found += 1
         else:
-            for f in range(edges.pointer[there], edges.pointer[there + 1]):
-                if edges.neighbour[f] == b:
+            for f in range(graph.pointer[there], graph.pointer[there + 1]):
+                if graph.neighbour[f] == b:
                     if found < len(out):
-                        out[found] = prefix[depth + 1] * base + twin[edges.code[f]]
+                        out[found] = prefix[depth + 1] * base + twin[graph.code[f]]
                     found += 1
     return found, looked
 
@@ -186,7 +186,7 @@ def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
 
 def estimate(counter: ChainCounter, steps: Ids, min_confidence: float) -> np.ndarray:
     """For each target the smoothed confidence of the body on every n-th start; 0 where it is not confident enough."""
-    starts = counter.edges.code_pointer[steps[0] + 1] - counter.edges.code_pointer[steps[0]]
+    starts = counter.graph.code_pointer[steps[0] + 1] - counter.graph.code_pointer[steps[0]]
     stride = max(1, int(starts) // ESTIMATE_STARTS)
     support, body, _ = counter.count(steps, stride, ESTIMATE_PAIRS)
     smoothed = stride * support / (stride * body + SMOOTHING)
@@ -206,8 +206,8 @@ def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence:
     )
 
 
-def by_effort(edges: EdgeIndex, steps: Ids) -> Longs:
+def by_effort(graph: Graph, steps: Ids) -> Longs:
     """The order of the bodies, those first that lead along most paths if entities had the same number of edges."""
-    size = np.diff(edges.code_pointer)
-    ways = size / np.maximum(np.bincount(edges.node_code, minlength=edges.num_codes), 1)
+    size = np.diff(graph.code_pointer)
+    ways = size / np.maximum(np.bincount(graph.node_code, minlength=graph.num_codes), 1)
     return np.argsort(-size[steps[:, 0]] * ways[steps[:, 1:]].prod(axis=1), kind="stable")

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..data.arrays import Ids
 from ..kernel.calculus import ranges as ranges_between
-from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.graph import Graph, TargetFacts
 from .anchored import HALF, Anchored
 from .chains import Chains
 
@@ -31,8 +31,8 @@ def ranges(low: Tensor, count: Tensor) -> Tensor:
 class TensorCounter:
     """Edges and target facts on a device."""
 
-    def __init__(self, edges: EdgeIndex, facts: TargetFacts, targets: Ids, device: str, memory: int) -> None:
-        self.num_entities, self.num_codes = edges.num_entities, edges.num_codes
+    def __init__(self, graph: Graph, facts: TargetFacts, targets: Ids, device: str, memory: int) -> None:
+        self.num_entities, self.num_codes = graph.num_entities, graph.num_codes
         self.num_targets, self.most_paths = len(targets), max(memory // BYTES_PER_PATH, 1)
 
         def tensor(array: np.ndarray) -> Tensor:
@@ -40,15 +40,15 @@ class TensorCounter:
 
         self.device = torch.device(device)
         # The same fields as the index of arrays, as tensors.
-        arrays: dict[str, Any] = {n: tensor(a) for n, a in edges._asdict().items() if isinstance(a, np.ndarray)}
+        arrays: dict[str, Any] = {n: tensor(a) for n, a in graph._asdict().items() if isinstance(a, np.ndarray)}
         columns: dict[str, Any] = {name: tensor(array) for name, array in facts._asdict().items()}
-        index: Any = edges._replace(**arrays)
+        index: Any = graph._replace(**arrays)
         of_targets: Any = facts._replace(**columns)
-        self.edges, self.facts = index, of_targets
-        self.node = torch.repeat_interleave(torch.arange(edges.num_entities, device=device), self.edges.pointer.diff())
-        self.degree = self.edges.pointer.diff()
+        self.graph, self.facts = index, of_targets
+        self.node = torch.repeat_interleave(torch.arange(graph.num_entities, device=device), self.graph.pointer.diff())
+        self.degree = self.graph.pointer.diff()
         self.target_code = 2 * tensor(targets)
-        subject = torch.repeat_interleave(torch.arange(edges.num_entities, device=device), self.facts.pointer.diff())
+        subject = torch.repeat_interleave(torch.arange(graph.num_entities, device=device), self.facts.pointer.diff())
         self.pair, self.pair_count = torch.unique_consecutive(
             subject * self.num_entities + self.facts.object, return_counts=True
         )
@@ -68,27 +68,27 @@ class TensorCounter:
 
     def chains(self, min_support: int, min_confidence: float) -> list[Chains]:
         """All chains of length 1 and of length 2."""
-        edges = self.edges
-        apart = edges.neighbour != self.node
+        graph = self.graph
+        apart = graph.neighbour != self.node
         one = self._count(
-            iter([(self.node[apart], edges.code[apart], edges.neighbour[apart])]), 1, min_support, min_confidence
+            iter([(self.node[apart], graph.code[apart], graph.neighbour[apart])]), 1, min_support, min_confidence
         )
         two = self._count(self._two_steps(), 2, min_support, min_confidence)
         return [one, two]
 
     def _two_steps(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """(start, body, end) of every two-step path with distinct nodes, by blocks of starts."""
-        edges = self.edges
-        reached = self.degree[edges.neighbour]
+        graph = self.graph
+        reached = self.degree[graph.neighbour]
         work = torch.zeros(self.num_entities, dtype=torch.int64, device=self.device).index_add_(0, self.node, reached)
         for begin, end in self._blocks(work):
-            low, high = int(edges.pointer[begin]), int(edges.pointer[end])
+            low, high = int(graph.pointer[begin]), int(graph.pointer[end])
             first = torch.arange(low, high, device=self.device)
-            second = ranges(edges.pointer[edges.neighbour[low:high]], reached[low:high])
+            second = ranges(graph.pointer[graph.neighbour[low:high]], reached[low:high])
             first = torch.repeat_interleave(first, reached[low:high])
-            start, middle, last = self.node[first], edges.neighbour[first], edges.neighbour[second]
+            start, middle, last = self.node[first], graph.neighbour[first], graph.neighbour[second]
             keep = (middle != start) & (last != start) & (last != middle)
-            body = edges.code[first] * self.num_codes + edges.code[second]
+            body = graph.code[first] * self.num_codes + graph.code[second]
             yield start[keep], body[keep], last[keep]
 
     def _count(
@@ -151,35 +151,35 @@ class TensorCounter:
 
     def anchored(self, codes: list[int], min_support: int, min_confidence: float) -> Iterator[tuple[int, Anchored]]:
         """(code, its anchored and half-anchored rules) in the order of `codes`."""
-        edges = self.edges
-        self.size = edges.item_pointer.diff()
+        graph = self.graph
+        self.size = graph.item_pointer.diff()
         self._prepare_constants()
         wanted = torch.zeros(self.num_codes, dtype=torch.bool, device=self.device)
         wanted[torch.as_tensor(codes, device=self.device)] = True
-        heads = (wanted[edges.item_code] & (self.size >= min_support)).nonzero().squeeze(1)
-        work = torch.zeros_like(self.size).index_add_(0, edges.item_of_edge, self.degree[self.node])
+        heads = (wanted[graph.item_code] & (self.size >= min_support)).nonzero().squeeze(1)
+        work = torch.zeros_like(self.size).index_add_(0, graph.item_of_edge, self.degree[self.node])
         parts = [torch.zeros((5, 0), dtype=torch.int64, device=self.device)]
         for low, high in self._blocks(work[heads]):
             parts.append(_enough(self._anchored(heads[low:high]), min_support, min_confidence))
             parts.append(_enough(self._half(heads[low:high]), min_support, min_confidence))
         rows = _sorted(torch.cat(parts, dim=1))
-        code_of_row = edges.item_code.cpu().numpy()[rows[0]]
+        code_of_row = graph.item_code.cpu().numpy()[rows[0]]
         for code in codes:
             low, high = np.searchsorted(code_of_row, (code, code + 1))
             yield code, Anchored(*rows[:, low:high])
 
     def _prepare_constants(self) -> None:
         """What every head needs: codes that lead to another entity, self-loops, and the PCA counts of even codes."""
-        edges, codes = self.edges, self.num_codes
-        apart = edges.neighbour != self.node
+        graph, codes = self.graph, self.num_codes
+        apart = graph.neighbour != self.node
         self.loop = torch.zeros(len(self.size), dtype=torch.bool, device=self.device)
-        self.loop[edges.item_of_edge[~apart]] = True
-        beyond, self.beyond_many = torch.unique((self.node * codes + edges.code)[apart], return_counts=True)
+        self.loop[graph.item_of_edge[~apart]] = True
+        beyond, self.beyond_many = torch.unique((self.node * codes + graph.code)[apart], return_counts=True)
         beyond_node, self.beyond_code = beyond // codes, beyond % codes
         everyone = torch.arange(self.num_entities + 1, device=self.device)
         self.beyond_pointer = torch.searchsorted(beyond_node, everyone)
         self.half_body = torch.bincount(self.beyond_code, minlength=codes)
-        has = torch.unique(self.node * codes + edges.code)
+        has = torch.unique(self.node * codes + graph.code)
         has = has[has % codes % 2 == 0]
         owner, code = has // codes, has % codes
         count = self.beyond_pointer[owner + 1] - self.beyond_pointer[owner]
@@ -189,7 +189,7 @@ class TensorCounter:
         keys, counts = [], []
         for low, high in self._blocks(self.degree[owner]):
             many = self.degree[owner[low:high]]
-            item = edges.item_of_edge[ranges(edges.pointer[owner[low:high]], many)]
+            item = graph.item_of_edge[ranges(graph.pointer[owner[low:high]], many)]
             key, number = torch.unique(
                 torch.repeat_interleave(code[low:high], many) * len(self.size) + item, return_counts=True
             )
@@ -203,23 +203,23 @@ class TensorCounter:
 
     def _members(self, head: Tensor) -> tuple[Tensor, Tensor]:
         """(position in head, member) of every member of the head items."""
-        member = self.edges.item_member[ranges(self.edges.item_pointer[head], self.size[head])]
+        member = self.graph.item_member[ranges(self.graph.item_pointer[head], self.size[head])]
         return torch.repeat_interleave(torch.arange(len(head), device=self.device), self.size[head]), member
 
     def _anchored(self, head: Tensor) -> Tensor:
         """Rows (head, item, support, body size, PCA body) of all anchored rules."""
-        edges, num_items = self.edges, len(self.size)
+        graph, num_items = self.graph, len(self.size)
         owner, x = self._members(head)
-        edge = ranges(edges.pointer[x], self.degree[x])
+        edge = ranges(graph.pointer[x], self.degree[x])
         owner = torch.repeat_interleave(owner, self.degree[x])
         x = torch.repeat_interleave(x, self.degree[x])
-        item, c, q = edges.item_of_edge[edge], edges.item_entity[head][owner], edges.item_code[head][owner]
-        mirrored = (x == c) & (edges.code[edge] == (q ^ 1)) & (edges.neighbour[edge] == c)
+        item, c, q = graph.item_of_edge[edge], graph.item_entity[head][owner], graph.item_code[head][owner]
+        mirrored = (x == c) & (graph.code[edge] == (q ^ 1)) & (graph.neighbour[edge] == c)
         keep = (item != head[owner]) & ~mirrored
         key, support = torch.unique(owner[keep] * num_items + item[keep], return_counts=True)
         owner, item = key // num_items, key % num_items
-        c, q = edges.item_entity[head][owner], edges.item_code[head][owner]
-        mirror = self.loop[head][owner] & (edges.item_code[item] == (q ^ 1)) & (edges.item_entity[item] == c)
+        c, q = graph.item_entity[head][owner], graph.item_code[head][owner]
+        mirror = self.loop[head][owner] & (graph.item_code[item] == (q ^ 1)) & (graph.item_entity[item] == c)
         less = mirror.to(torch.int64)
         place = torch.searchsorted(self.pca_key, q * num_items + item).clamp(max=max(len(self.pca_key) - 1, 0))
         pca = torch.where(q % 2 == 0, self.pca_count[place], self.size[item]) if len(self.pca_key) else self.size[item]
@@ -232,9 +232,9 @@ class TensorCounter:
         count = self.beyond_pointer[x + 1] - self.beyond_pointer[x]
         entry = ranges(self.beyond_pointer[x], count)
         owner, x = torch.repeat_interleave(owner, count), torch.repeat_interleave(x, count)
-        code, own = self.beyond_code[entry], self.edges.item_code[head]
+        code, own = self.beyond_code[entry], self.graph.item_code[head]
         # For k = q the edge to c is the fact itself: another one is needed.
-        others = self.beyond_many[entry] - ((code == own[owner]) & (self.edges.item_entity[head][owner] != x)).long()
+        others = self.beyond_many[entry] - ((code == own[owner]) & (self.graph.item_entity[head][owner] != x)).long()
         key, support = torch.unique((owner * codes + code)[others > 0], return_counts=True)
         lonely = torch.zeros(len(head), dtype=torch.int64, device=self.device)
         lonely.index_add_(0, owner, ((code == own[owner]) & (others == 0)).long())

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..data.arrays import Ids
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 
 SAME = 0.8
 """Two steps are twins when each has this share of the other's pairs."""
@@ -21,16 +21,16 @@ SPELLED = 4
 """Steps of the longest chain that is spelled in more than one way."""
 
 
-def twin_of(edges: EdgeIndex) -> Ids:
+def twin_of(graph: Graph) -> Ids:
     """For each code the least code that is its twin, or the code itself."""
-    node = np.repeat(np.arange(edges.num_entities, dtype=np.int64), np.diff(edges.pointer))
-    pairs, pair = np.unique(node * edges.num_entities + edges.neighbour, return_inverse=True)
-    holds = csr_array((np.ones(len(pair), np.int32), (edges.code, pair)), shape=(edges.num_codes, len(pairs)))
+    node = np.repeat(np.arange(graph.num_entities, dtype=np.int64), np.diff(graph.pointer))
+    pairs, pair = np.unique(node * graph.num_entities + graph.neighbour, return_inverse=True)
+    holds = csr_array((np.ones(len(pair), np.int32), (graph.code, pair)), shape=(graph.num_codes, len(pairs)))
     shared = (holds @ holds.T).tocoo()
-    size = np.bincount(edges.code, minlength=edges.num_codes)
+    size = np.bincount(graph.code, minlength=graph.num_codes)
     row, column = shared.coords
     same = shared.data >= SAME * np.maximum(size[row], size[column])
-    twin = np.arange(edges.num_codes, dtype=np.int32)
+    twin = np.arange(graph.num_codes, dtype=np.int32)
     np.minimum.at(twin, row[same], column[same].astype(np.int32))
     return twin
 

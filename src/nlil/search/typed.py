@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..kernel.coding import NO_STEP
-from ..kernel.edges import EdgeIndex, TargetFacts
+from ..kernel.graph import Graph, TargetFacts
 from ..kernel.kernels import compiled, first_visit, new_table
 from ..logic.rule import SMOOTHING
 from .chains import Chains, _mark_objects
@@ -27,45 +27,45 @@ GAIN = 1.1
 class TypedCounter:
     """Scratch of one thread for chains of up to two steps over `num_predicates` predicates."""
 
-    def __init__(self, edges: EdgeIndex, num_predicates: int) -> None:
-        self.mark = np.full((edges.num_entities, 2), -1, np.int64)
+    def __init__(self, graph: Graph, num_predicates: int) -> None:
+        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
         self.table = new_table(2**16)
         self.epoch = 0
         self.counts = np.zeros((3, 3, num_predicates), np.int64)
 
 
 @compiled
-def _count_typed(edges, facts, steps, target, epoch, table, mark, counts):
+def _count_typed(graph, facts, steps, target, epoch, table, mark, counts):
     """counts[what, variable, u]: what = support, body, PCA body of the chain filtered by u(variable).
 
     Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative when the table is too small.
     """
     num_predicates = counts.shape[2]
-    span = np.int64(3) * num_predicates * edges.num_entities
+    span = np.int64(3) * num_predicates * graph.num_entities
     mask = len(table) - 1
-    stop = edges.code_pointer[steps[0] + 1]
-    i = edges.code_pointer[steps[0]]
+    stop = graph.code_pointer[steps[0] + 1]
+    i = graph.code_pointer[steps[0]]
     while i < stop:
-        a = edges.code_node[i]
+        a = graph.code_node[i]
         epoch += 1
         _mark_objects(facts, a, mark, epoch)
         has_target = False
         for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
             has_target = has_target or facts.subject_target[t] == target
         entries = 0
-        while i < stop and edges.code_node[i] == a:
-            z = edges.code_neighbour[i]
+        while i < stop and graph.code_node[i] == a:
+            z = graph.code_neighbour[i]
             i += 1
             if z == a:
                 continue
             low, high = i - 1, i
             if len(steps) == 2:
-                low, high = edges.pointer[z], edges.pointer[z + 1]
+                low, high = graph.pointer[z], graph.pointer[z + 1]
             for e in range(low, high):
                 b = z
                 if len(steps) == 2:
-                    b = edges.neighbour[e]
-                    if edges.code[e] != steps[1] or b == a or b == z:
+                    b = graph.neighbour[e]
+                    if graph.code[e] != steps[1] or b == a or b == z:
                         continue
                 holds = False
                 if mark[b, 0] == epoch:
@@ -77,9 +77,9 @@ def _count_typed(edges, facts, steps, target, epoch, table, mark, counts):
                     node = a if variable == 0 else b if variable == 2 else z
                     if variable == 1 and len(steps) == 1:
                         continue
-                    for u in range(edges.unary_pointer[node], edges.unary_pointer[node + 1]):
-                        predicate = edges.unary_predicate[u]
-                        key = (np.int64(variable) * num_predicates + predicate) * edges.num_entities + b
+                    for u in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
+                        predicate = graph.unary_predicate[u]
+                        key = (np.int64(variable) * num_predicates + predicate) * graph.num_entities + b
                         if first_visit(table, mask, epoch, span, key):
                             entries += 1
                             if 2 * entries > len(table):
@@ -91,7 +91,7 @@ def _count_typed(edges, facts, steps, target, epoch, table, mark, counts):
 
 
 def typed_variants(
-    edges: EdgeIndex, facts: TargetFacts, chains: Chains, row: int, counter: TypedCounter, options: CountOptions
+    graph: Graph, facts: TargetFacts, chains: Chains, row: int, counter: TypedCounter, options: CountOptions
 ) -> Chains:
     """The best filtered variants of one chain; their steps are one longer, filters included."""
     steps, target = chains.steps[row], int(chains.target[row])
@@ -99,7 +99,7 @@ def typed_variants(
     while True:
         counter.counts[:] = 0
         counter.epoch = _count_typed(
-            edges, facts, steps, target, counter.epoch, counter.table, counter.mark, counter.counts
+            graph, facts, steps, target, counter.epoch, counter.table, counter.mark, counter.counts
         )
         if counter.epoch >= 0:
             break

@@ -18,7 +18,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.coding import FREE, NO_STEP
-from ..kernel.edges import EdgeIndex
+from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..progress import Progress, silent
 from .options import CountOptions
@@ -39,14 +39,14 @@ class Bodies:
     """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare);
     numbers from `constants_from` on are items k(X, d)."""
 
-    def __init__(self, edges: EdgeIndex, num_predicates: int, moves: int) -> None:
-        self.base = edges.num_codes + 1
+    def __init__(self, graph: Graph, num_predicates: int, moves: int) -> None:
+        self.base = graph.num_codes + 1
         self.ends = num_predicates + 1
-        while moves > 1 and self.base**moves * self.ends + len(edges.item_code) >= 2**62:
+        while moves > 1 and self.base**moves * self.ends + len(graph.item_code) >= 2**62:
             moves -= 1  # longer paths have no 64-bit number
         self.constants_from = self.base**moves * self.ends
         self.moves = moves
-        self.edges = edges
+        self.graph = graph
 
     def decode(self, numbers: Longs, width: int) -> tuple[Ids, Ids]:
         """Steps (n, width) and end of each body."""
@@ -54,8 +54,8 @@ class Bodies:
         end = np.full(len(numbers), FREE, np.int32)
         constant = numbers >= self.constants_from
         item = numbers[constant] - self.constants_from
-        steps[constant, 0] = self.edges.item_code[item]
-        end[constant] = self.edges.item_entity[item]
+        steps[constant, 0] = self.graph.item_code[item]
+        end[constant] = self.graph.item_entity[item]
         for row in np.flatnonzero(~constant):
             path, unary = divmod(int(numbers[row]), self.ends)
             digits = []
@@ -70,7 +70,7 @@ class Bodies:
 
 
 @compiled
-def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, constants, out, pointer):
+def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, constants, out, pointer):
     """Bodies that hold for entities[begin:], sorted and once each, until `out` is full; returns the next entity."""
     node = np.zeros(moves + 1, np.int64)
     position = np.zeros(moves + 1, np.int64)
@@ -83,29 +83,29 @@ def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, cons
         depth = 0
         node[0] = x
         path[0] = 0
-        position[0] = edges.pointer[x]
+        position[0] = graph.pointer[x]
         fits = True
         arrived = True
         while depth >= 0 and fits:
             here = node[depth]
             if arrived:
-                unary = edges.unary_pointer[here + 1] - edges.unary_pointer[here]
+                unary = graph.unary_pointer[here + 1] - graph.unary_pointer[here]
                 if used + unary + 1 > len(out):
                     fits = False
                     break
-                for i in range(edges.unary_pointer[here], edges.unary_pointer[here + 1]):
-                    out[used] = path[depth] * ends + edges.unary_predicate[i] + 1
+                for i in range(graph.unary_pointer[here], graph.unary_pointer[here + 1]):
+                    out[used] = path[depth] * ends + graph.unary_predicate[i] + 1
                     used += 1
                 if depth > 0:
                     out[used] = path[depth] * ends
                     used += 1
                 arrived = False
-            if depth == moves or position[depth] == edges.pointer[here + 1]:
+            if depth == moves or position[depth] == graph.pointer[here + 1]:
                 depth -= 1
                 continue
             e = position[depth]
             position[depth] += 1
-            there = edges.neighbour[e]
+            there = graph.neighbour[e]
             repeated = False
             for i in range(depth + 1):
                 repeated = repeated or node[i] == there
@@ -113,14 +113,14 @@ def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, cons
                 continue
             depth += 1
             node[depth] = there
-            path[depth] = path[depth - 1] * base + edges.code[e] + 1
-            position[depth] = edges.pointer[there]
+            path[depth] = path[depth - 1] * base + graph.code[e] + 1
+            position[depth] = graph.pointer[there]
             arrived = True
         if fits and constants:
-            fits = used + edges.pointer[x + 1] - edges.pointer[x] <= len(out)
+            fits = used + graph.pointer[x + 1] - graph.pointer[x] <= len(out)
             if fits:
-                for e in range(edges.pointer[x], edges.pointer[x + 1]):
-                    out[used] = constants_from + edges.item_of_edge[e]
+                for e in range(graph.pointer[x], graph.pointer[x + 1]):
+                    out[used] = constants_from + graph.item_of_edge[e]
                     used += 1
         if not fits:
             return index
@@ -137,7 +137,7 @@ def _list_bodies(edges, entities, begin, moves, base, ends, constants_from, cons
 
 
 def list_bodies(
-    edges: EdgeIndex, entities: Ids, bodies: Bodies, moves: int, constants: bool = False, size: int = 2**20
+    graph: Graph, entities: Ids, bodies: Bodies, moves: int, constants: bool = False, size: int = 2**20
 ) -> Iterator[tuple[int, Longs, Longs]]:
     """(first entity's place, pointer, bodies) of block after block of entities; those of one are sorted, once each."""
     out = np.zeros(size, np.int64)
@@ -146,7 +146,7 @@ def list_bodies(
     while begin < len(entities):
         pointer[begin] = 0
         end = _list_bodies(
-            edges, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants, out, pointer
+            graph, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants, out, pointer
         )
         if end == begin:
             out = np.zeros(2 * len(out), np.int64)
@@ -162,18 +162,18 @@ def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple
 
 
 def unary_rules(
-    kb: KnowledgeBase, edges: EdgeIndex, targets: Ids, options: CountOptions, progress: Progress = silent
+    kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
 ) -> UnaryRules:
     """All rules for the unary `targets` (predicate ids) with enough support and confidence."""
     kb = kb.crisp
-    bodies = Bodies(edges, kb.num_predicates, max(options.max_length - 1, 0))
+    bodies = Bodies(graph, kb.num_predicates, max(options.max_length - 1, 0))
     constants = options.constants and kb.graph_of is None
     entities = np.flatnonzero(kb.domain).astype(np.int32)
     targets_of = _targets_of(kb, targets)
     none = np.zeros(0, np.int64)
     body_keys, body_counts, pair_keys, pair_counts = none, none, none, none
     size = min(max(options.memory // 64, 2**16), 2**22)
-    for begin, pointer, held in list_bodies(edges, entities, bodies, bodies.moves, constants, size):
+    for begin, pointer, held in list_bodies(graph, entities, bodies, bodies.moves, constants, size):
         if options.stop is not None and options.stop():
             # Counts of a part of the entities are no statistics: nothing is better than something wrong.
             targets, pair_keys, pair_counts = targets[:0], none, none

@@ -244,8 +244,8 @@ class Desk:
         return ObjectClasses(self.kb.entities.name(entity), ranked, true, probability)
 
     def unary_of(self, entity: int) -> list[int]:
-        edges = self._explainer.firing.edges
-        return edges.unary_predicate[slice(*edges.unary_pointer[entity : entity + 2])].tolist()
+        graph = self._explainer.firing.graph
+        return graph.unary_predicate[slice(*graph.unary_pointer[entity : entity + 2])].tolist()
 
     def classes_of(self, entity: int) -> list[int]:
         """What an object is in the data."""

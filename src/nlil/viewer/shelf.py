@@ -112,7 +112,7 @@ class Shelf:
             fits[: rules.num_lines] &= (rules.fixed == 0) | begins_at(rules, self.kb, entities)
         other = copy(base)
         other.rules = rules.take(fits)
-        other.firing = Firing(other.rules, base.kb, base.firing.memory, base.firing.edges)
+        other.firing = Firing(other.rules, base.kb, base.firing.memory, base.firing.graph)
         # A cached property: what is put in its place is not made again.
         vars(other.firing)["evaluator"] = TogetherEvaluator(base.firing.evaluator, entities)
         return other, self.active_rows[fits]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nlil.data.kb import KnowledgeBase
-from nlil.kernel.edges import edge_index
+from nlil.kernel.graph import Graph
 from nlil.kernel.walk import NO_LIMIT, reach, walk_space
 
 
@@ -15,7 +15,7 @@ def ends(facts: list[tuple[str, str, str]], start: str, *steps: str) -> set[str]
     nothing = np.zeros(kb.num_predicates + 1, bool)
     space = walk_space(kb.num_entities, len(steps))
     found = reach(
-        edge_index(kb), space, codes, len(codes), nothing, kb.entities.id(start), True, -1, -1, nothing, NO_LIMIT
+        Graph.of(kb.crisp), space, codes, len(codes), nothing, kb.entities.id(start), True, -1, -1, nothing, NO_LIMIT
     )
     return set(kb.entities.names(space.ends[:found]))
 

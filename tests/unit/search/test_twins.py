@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nlil.data.kb import KnowledgeBase
-from nlil.kernel.edges import edge_index, num_paths
+from nlil.kernel.graph import Graph, num_paths
 from nlil.search.longer import by_effort, most_candidates
 from nlil.search.twins import SPELLED, spellings, twin_of
 
@@ -24,7 +24,7 @@ def codes(kb: KnowledgeBase, *names: str) -> list[int]:
 
 def test_twins_share_most_of_their_pairs() -> None:
     kb = base()
-    twin = twin_of(edge_index(kb))
+    twin = twin_of(Graph.of(kb.crisp))
     above, above_back, below, below_back, near, near_back, far, far_back = codes(
         kb, "above", "above'", "below", "below'", "near", "near'", "far", "far'"
     )
@@ -39,7 +39,7 @@ def test_twins_share_most_of_their_pairs() -> None:
 
 def test_spellings_differ_in_one_step() -> None:
     kb = base()
-    twin = twin_of(edge_index(kb))
+    twin = twin_of(Graph.of(kb.crisp))
     above, below_back, far = codes(kb, "above", "below'", "far")
     found = {tuple(row) for row in spellings(np.array([[above, far, above]], np.int32), twin).tolist()}
     assert found == {(above, far, above), (below_back, far, above), (above, far, below_back)}
@@ -49,7 +49,7 @@ def test_spellings_differ_in_one_step() -> None:
 
 def test_paths_over_two_names_are_one() -> None:
     kb = KnowledgeBase.from_facts([("a", "p", "b"), ("a", "q", "b"), ("b", "p", "c")])
-    assert num_paths(edge_index(kb), 2) == [4.0, 6.0]  # a-b, b-c both ways; then aba, abc, bab, bcb, cba, cbc
+    assert num_paths(Graph.of(kb.crisp), 2) == [4.0, 6.0]  # a-b, b-c both ways; then aba, abc, bab, bcb, cba, cbc
 
 
 def test_few_facts_have_few_candidates() -> None:
@@ -62,4 +62,4 @@ def test_what_leads_along_most_paths_is_counted_first() -> None:
     kb = KnowledgeBase.from_facts(facts)
     many, many_back, one = codes(kb, "many", "many'", "one")
     bodies = np.array([[one, one, one], [many, one, one], [many, many_back, many], [one, many_back, one]], np.int32)
-    assert by_effort(edge_index(kb), bodies).tolist() == [2, 1, 3, 0]
+    assert by_effort(Graph.of(kb.crisp), bodies).tolist() == [2, 1, 3, 0]

@@ -1,4 +1,4 @@
-"""EdgeIndex: a crisp knowledge base as flat arrays, in the orders that the compiled loops walk.
+"""Graph: the facts of a knowledge base as flat arrays, in the orders that the compiled loops walk.
 
 A named tuple of arrays, so that numba kernels take it as one argument. An *item* (k, d) is the set of
 entities x with an edge k to d: the body of an anchored rule `k(X, d)` and the head of one `q(X, c)`.
@@ -15,7 +15,9 @@ from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
 
 
-class EdgeIndex(NamedTuple):
+class Graph(NamedTuple):
+    """Build it with `Graph.of`: one for each base, kept as long as the base."""
+
     num_entities: int
     num_codes: int
     # edges of both directions by (node, code, neighbour)
@@ -40,24 +42,23 @@ class EdgeIndex(NamedTuple):
     unary_pointer: Longs
     unary_predicate: Ids
 
+    @classmethod
+    def of(cls, kb: KnowledgeBase) -> Graph:
+        """The graph of the facts of `kb`; loops that know no weights take that of `kb.crisp`."""
+        found = _kept.get(kb)
+        if found is None:
+            found = _build(kb)
+            if len(kb.facts) <= MOST_KEPT:
+                _kept[kb] = found
+        return found
+
 
 MOST_KEPT = 2_000_000
-"""Facts up to which the index of a base is kept as long as the base: some 100 MB; larger ones are made when needed."""
-_kept: WeakKeyDictionary[KnowledgeBase, EdgeIndex] = WeakKeyDictionary()
+"""Facts up to which the graph of a base is kept as long as the base: some 100 MB; larger ones are made when needed."""
+_kept: WeakKeyDictionary[KnowledgeBase, Graph] = WeakKeyDictionary()
 
 
-def edge_index(kb: KnowledgeBase) -> EdgeIndex:
-    """Index the facts that count (weight >= .5)."""
-    kb = kb.crisp
-    found = _kept.get(kb)
-    if found is None:
-        found = _index(kb)
-        if len(kb.facts) <= MOST_KEPT:
-            _kept[kb] = found
-    return found
-
-
-def _index(kb: KnowledgeBase) -> EdgeIndex:
+def _build(kb: KnowledgeBase) -> Graph:
     num_entities, num_codes = kb.num_entities, max(kb.num_codes, 1)
     edges = kb.adjacency
     node = edges.node
@@ -69,7 +70,7 @@ def _index(kb: KnowledgeBase) -> EdgeIndex:
     node_code = np.unique(node.astype(np.int64) * num_codes + edges.code)
     unary = kb.unary
     by_entity = np.lexsort((unary.predicate, unary.subject))
-    return EdgeIndex(
+    return Graph(
         num_entities,
         num_codes,
         edges.pointer,
@@ -122,10 +123,10 @@ def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
     )
 
 
-def num_paths(edges: EdgeIndex, longest: int) -> list[float]:
+def num_paths(graph: Graph, longest: int) -> list[float]:
     """How many paths of 1, 2, ... steps there are; steps between the same two entities are one."""
-    n = max(edges.num_entities, 1)
-    pair = np.unique(np.repeat(np.arange(n, dtype=np.int64), np.diff(edges.pointer)) * n + edges.neighbour)
+    n = max(graph.num_entities, 1)
+    pair = np.unique(np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.pointer)) * n + graph.neighbour)
     node, neighbour = np.divmod(pair, n)
     ways: np.ndarray = np.ones(n)
     found = []
