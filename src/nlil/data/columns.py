@@ -73,7 +73,10 @@ def encoded(column: Any) -> pa.DictionaryArray:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not isinstance(column, pa.Array):
-        column = pa.array(column, pa.large_string())
+        try:
+            column = pa.array(column, pa.large_string())
+        except UnicodeEncodeError as error:
+            raise DataError(f"expected names that UTF-8 can spell, got {error.object!r}") from error
     by_code = pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32()
     if by_code and column.dictionary.null_count == 0:  # else a null hides in the dictionary itself
         return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))

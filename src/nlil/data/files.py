@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from ..errors import DataError
 
 UTF8_BOM = b"\xef\xbb\xbf"
+BLOCK_BYTES = 1 << 23
 
 
 def ending(path: Path) -> str:
@@ -60,17 +61,40 @@ def unreadable(path: Path, error: Exception) -> DataError:
     return DataError(reason, path)
 
 
+def blocks(path: Path) -> Iterator[tuple[int, str]]:
+    """(number of the first line, text) of a UTF-8 file in blocks of whole lines; a byte order mark is left out."""
+    rest, number = b"", 1
+    with readable(path) as stream:
+        while True:
+            data = stream.read(BLOCK_BYTES)
+            end = data.rfind(b"\n") + 1 if data else 0
+            if data and not end:
+                rest += data
+                continue
+            block = rest + data[:end]
+            if block:
+                yield number, _decoded(block.removeprefix(UTF8_BOM) if number == 1 else block, path, number)
+            if not data:
+                return
+            number += block.count(b"\n")
+            rest = data[end:]
+
+
+def _decoded(block: bytes, path: Path, number: int) -> str:
+    try:
+        return block.decode()
+    except UnicodeDecodeError as error:
+        begin = block.rfind(b"\n", 0, error.start) + 1
+        line = number + block.count(b"\n", 0, begin)
+        raise DataError(f"expected UTF-8 text, got the bytes {block[begin:].split()[0][:60]!r}", path, line) from error
+
+
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number, text without its end) of a UTF-8 file; blank lines are passed over."""
-    with readable(path) as stream:
-        for number, raw in enumerate(stream, start=1):
-            data = raw.removeprefix(UTF8_BOM) if number == 1 else raw
-            try:
-                text = data.rstrip(b"\r\n").decode()
-            except UnicodeDecodeError as error:
-                raise DataError(f"expected UTF-8 text, got the bytes {raw[:60]!r}", path, number) from error
-            if text.strip(" "):
-                yield number, text
+    for first, block in blocks(path):
+        for number, line in enumerate(block.split("\n"), start=first):
+            if line.strip(" \r"):
+                yield number, line.rstrip("\r")
 
 
 @contextmanager

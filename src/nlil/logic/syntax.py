@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .predicate import Predicate
-from .tokens import Fault, Token, tokenize
+from .tokens import Fault, Token, tokenize, unclosed
 
 MAX_DEPTH = 100
 """Nested parentheses and negations: deeper text is refused, since reading it is recursive."""
@@ -90,7 +90,7 @@ class Denial:
 
 def read_clauses(text: str) -> list[Clause]:
     """Every clause of the text; the dot after the last one may be missing."""
-    reader = _Reader(tokenize(text))
+    reader = _Reader(text)
     clauses = []
     while not reader.at_end:
         clauses.append(reader.clause())
@@ -99,7 +99,7 @@ def read_clauses(text: str) -> list[Clause]:
 
 def read_program(text: str) -> list[Clause | Denial]:
     """Every clause and every denial of the text."""
-    reader = _Reader(tokenize(text))
+    reader = _Reader(text)
     found: list[Clause | Denial] = []
     while not reader.at_end:
         found.append(reader.denial() or reader.clause())
@@ -109,8 +109,15 @@ def read_program(text: str) -> list[Clause | Denial]:
 class _Reader:
     """A position in the tokens: each method reads one thing of the grammar and moves past it."""
 
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens, self._position, self._depth = tokens, 0, 0
+    def __init__(self, text: str) -> None:
+        self._tokens = list(tokenize(text))
+        self._position = self._depth = 0
+        for token in self._tokens:
+            if token.kind == "open":
+                raise unclosed(text, token.offset)
+            if token.kind == "other":
+                hint = "quote names that hold it, as in '/film/genre'"
+                raise Fault(f"unexpected character {token.text!r}; {hint}", token.offset)
 
     @property
     def _next(self) -> Token:

@@ -1,10 +1,14 @@
-"""Rule text to tokens, and quoted names to the names they stand for. Knows no grammar."""
+"""Prolog text to tokens: the one tokenizer, for rules (syntax.py) and for fact files (data/prolog.py).
+
+A word is a variable where it begins with `_` or with a capital letter of any alphabet (X, Éric), else a name. Numbers,
+'quoted names' and "strings" are names too. Comments are skipped. Knows no grammar.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 
 class Fault(Exception):
@@ -15,14 +19,15 @@ class Fault(Exception):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """`text` is the name meant: unquoted and with its escapes resolved."""
+class Token(NamedTuple):
+    """`text` is the name meant: unquoted and with its escapes resolved.
 
-    kind: Literal["name", "variable", "mark", "end"]
+    `other` is a character that begins no token, `open` a quote or comment that the text ends in, `end` the end.
+    """
+
+    kind: Literal["name", "variable", "mark", "other", "open", "end"]
     text: str
     offset: int
-    quoted: bool = False
 
     @property
     def shown(self) -> str:
@@ -33,17 +38,23 @@ class Token:
 
 
 # Possessive (*+): a doubled quote, or the backslash that ends \x41\, is never read a second way.
-QUOTED = r"'(?:[^'\\\n]|''|\\x[0-9a-fA-F]+\\|\\[0-7]+\\|\\[\s\S])*+'"
+_ESCAPED = r"\\x[0-9a-fA-F]+\\|\\[0-7]+\\|\\[\s\S]"
+_QUOTE = rf"'(?:[^'\\\n]|''|{_ESCAPED})*+"
+_STRING = rf'"(?:[^"\\\n]|""|{_ESCAPED})*+'
+QUOTED = f"{_QUOTE}'"
 _TOKEN = re.compile(
-    rf"""(?P<skip>\s+|%[^\n]*|/\*[\s\S]*?\*/)
-       |(?P<quoted>{QUOTED})
-       |(?P<word>[^\W\d]\w*)
-       |(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
-       |(?P<mark>:-|<=|<-|\\\+|\\=|[=(),;.])""",
+    rf"""(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+
+      (?:(?P<word>[^\W\d]\w*)
+       |(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])
+       |(?P<quoted>{QUOTED}|{_STRING}")
+       |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w))
+       |(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
+       |(?P<end>\Z)
+       |(?P<other>[\s\S]))""",
     re.VERBOSE,
 )
 _ESCAPE = re.compile(
-    r"""''
+    r"""(?P<doubled>''|"")
        |\\(?:x(?P<hex>[0-9a-fA-F]+)\\ | (?P<octal>[0-7]+)\\
            | u(?P<short>[0-9a-fA-F]{4}) | U(?P<long>[0-9a-fA-F]{8}) | (?P<char>[\s\S]))""",
     re.VERBOSE,
@@ -54,33 +65,41 @@ _CHARACTERS = {
 }  # fmt: skip
 
 
-def tokenize(text: str) -> list[Token]:
-    """Every token of the text; the last one is the end."""
-    tokens: list[Token] = []
-    offset = 0
-    while offset < len(text):
-        match = _TOKEN.match(text, offset)
-        if match is None:
-            raise Fault(_stray(text[offset]), offset)
-        found = match.group()
-        match match.lastgroup:
-            case "quoted":
-                tokens.append(Token("name", unquote(found, offset), offset, quoted=True))
-            case "word":
-                is_variable = found[0] == "_" or found[0].isupper() or found[0].istitle()
-                tokens.append(Token("variable" if is_variable else "name", found, offset))
-            case "number":
-                tokens.append(Token("name", found, offset))
+def tokenize(text: str) -> Iterator[Token]:
+    """Every token of the text; the last one is `end`. A quote that its line does not close is a Fault."""
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "end"
+        found, offset = match[kind], match.start(kind)
+        match kind:
             case "mark":
-                tokens.append(Token("mark", found, offset))
-        offset = match.end()
-    return [*tokens, Token("end", "", len(text))]
+                yield Token("mark", found, offset)
+            case "word":
+                yield Token("variable" if begins_variable(found) else "name", found, offset)
+            case "number":
+                yield Token("name", found, offset)
+            case "quoted":
+                yield Token("name", unquote(found, offset), offset)
+            case "open":
+                yield Token("open", found, offset)
+            case "end":
+                yield Token("end", "", offset)
+                return
+            case _ if found in ("'", '"'):
+                raise unclosed(text, offset)
+            case _:
+                yield Token("other", found, offset)
 
 
-def _stray(character: str) -> str:
-    if character == "'":
-        return "the quoted name that begins here is not closed on its line"
-    return f"unexpected character {character!r}; quote names that hold it, as in '/film/genre'"
+def begins_variable(word: str) -> bool:
+    """Whether Prolog takes the bare word for a variable: `_`, or a capital letter, also a title case one."""
+    return word[0] == "_" or word[0].isupper() or word[0].istitle()
+
+
+def unclosed(text: str, offset: int) -> Fault:
+    """The Fault for a comment, quoted name or string that begins at the offset and is not closed."""
+    if text[offset] == "/":
+        return Fault("expected '*/' to close this comment, got the end", offset)
+    return Fault(f"the quoted name is not closed on its line, got {text[offset:].partition(chr(10))[0]!r}", offset)
 
 
 def unquote(quoted: str, offset: int) -> str:
@@ -89,13 +108,14 @@ def unquote(quoted: str, offset: int) -> str:
     >>> unquote(r"'it\\'s'", 0)
     "it's"
     """
+    quote = quoted[0]
 
     def character(match: re.Match[str]) -> str:
-        if match.group() == "''":
-            return "'"
         kind = match.lastgroup or ""
         digits = match[kind]
         where = offset + 1 + match.start()
+        if kind == "doubled":
+            return quote if digits[0] == quote else digits
         if kind == "char":
             if digits not in _CHARACTERS:
                 raise Fault(f"unknown escape {match.group()!r} in a quoted name; write \\\\ for a backslash", where)
@@ -106,4 +126,5 @@ def unquote(quoted: str, offset: int) -> str:
             raise Fault(f"the escape {match.group()!r} is no character", where)
         return chr(code)
 
-    return _ESCAPE.sub(character, quoted[1:-1])
+    inner = quoted[1:-1]
+    return _ESCAPE.sub(character, inner) if "\\" in inner or quote in inner else inner

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import nlil.data.delimited as delimited
 from data_cases import rows, write
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
@@ -73,7 +72,7 @@ def test_blocks_change_nothing(tmp_path, monkeypatch):
     text = "".join("e{}\tp{}\te{}\n".format(*random.integers(0, 90, 3)) for _ in range(3000))
     path = write(tmp_path / "f.tsv", text)
     whole = read(path)
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", 512)
+    monkeypatch.setattr("nlil.data.files.BLOCK_BYTES", 512)
     monkeypatch.setattr("nlil.data.columns.NAMES_PENDING", 100)
     assert read(path).checksum == whole.checksum
     # A line of another arity near the end: the rest is read line by line, nothing twice, nothing lost.
@@ -110,7 +109,7 @@ def test_a_bad_line_is_named(tmp_path, name, text, line, said):
 
 
 def test_a_bad_line_far_down_has_its_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr("nlil.data.files.BLOCK_BYTES", 1000)
     path = write(tmp_path / "f.tsv", "a\tp\tb\n" * 5000 + "\n\nbroken\n" + "a\tp\tb\n" * 10)
     with pytest.raises(DataError, match=r"f\.tsv:5003: expected"):
         read(path)
