@@ -82,8 +82,8 @@ def _clauses(path: Path) -> Iterator[_Clause]:
         text = text[begin:]
         tokens = [token._replace(offset=token.offset - begin) for token in tokens]
     if tokens and tokens[-1].kind == "open":
-        fault = unclosed(text, tokens[-1].offset)
-        raise DataError(fault.message, path, line + text.count("\n", 0, fault.offset))
+        opened = unclosed(text, tokens[-1].offset)
+        raise DataError(opened.message, path, line + text.count("\n", 0, opened.offset))
     if tokens:
         line += text.count("\n", 0, tokens[-1].offset)
         rest = " ".join(text[tokens[0].offset :].split())
