@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ def read_rules(path: Path) -> Given:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError("expected UTF-8 text", path) from error
-    return _checked(_READERS[_format(text, path)](text, path), path)
+    return _checked(_reader(text, path)(text, path), path)
 
 
 def _checked(given: Given, path: Path) -> Given:
@@ -72,32 +72,19 @@ def _checked(given: Given, path: Path) -> Given:
     return given
 
 
-def _format(text: str, path: Path) -> str:
-    """json by the name; anyburl and amie by a line that only they write; else prolog."""
-    from ..exports import amie, anyburl
+def _reader(text: str, path: Path) -> Callable[[str, Path], Given]:
+    """JSON by the name; another system by a line that only it writes; else Prolog."""
+    from ..exports.foreign import FORMATS
 
     if path.suffix.lower() == ".json":
-        return "json"
+        return _from_json
     for line in text.split("\n"):
-        if anyburl.LINE.fullmatch(line):
-            return "anyburl"
-        if amie.LINE.fullmatch(line):
-            return "amie"
+        for pattern, read in FORMATS.values():
+            if pattern.fullmatch(line):
+                return lambda text, path: _sayable(read(text, path), path)
         if ":-" in line:
             break
-    return "prolog"
-
-
-def _from_anyburl(text: str, path: Path) -> Given:
-    from ..exports.anyburl import read_rules as read
-
-    return _sayable(read(text, path), path)
-
-
-def _from_amie(text: str, path: Path) -> Given:
-    from ..exports.amie import read_rules as read
-
-    return _sayable(read(text, path), path)
+    return _from_prolog
 
 
 def _sayable(found: Iterable[tuple[Rule | Unsayable, int]], path: Path) -> Given:
@@ -166,14 +153,6 @@ def _from_json(text: str, path: Path) -> Given:
             raise DataError(f"exclusion {number}: expected one denial such as :- p(X, Y), q(X, Y). got {item!r}", path)
         given.denials.append((denials[0][0], f"{path}: exclusion {number}"))
     return given
-
-
-_READERS: Mapping[str, Callable[[str, Path], Given]] = {
-    "json": _from_json,
-    "prolog": _from_prolog,
-    "anyburl": _from_anyburl,
-    "amie": _from_amie,
-}
 
 
 def _texts(items: Any, what: str) -> list[str]:

@@ -77,7 +77,7 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
 
 def labelled(query: str, kb: KnowledgeBase) -> str:
     """The query as asked, then what its names mean."""
-    from ..explanation.labels import Labels
+    from ..logic.labels import Labels
     from ..logic.query import parse_query
 
     parsed = parse_query(query)

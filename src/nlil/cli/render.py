@@ -52,9 +52,9 @@ def number(value: float | int) -> str:
 
 def reader(rules: RuleSet) -> Reader:
     """rule -> text with labels where the data has them."""
-    from ..explanation.labels import Labels
+    from ..logic.labels import Labels
 
-    return Labels(rules.entity_labels, rules.predicate_labels).rule
+    return Labels.of(rules).rule
 
 
 def short_text(rule: Rule, read: Reader) -> str:
@@ -98,10 +98,10 @@ def rule_table(
 
 def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
     """For each of the targets one line with what excludes it, what chance speaks most against first."""
-    from ..explanation.labels import Labels
     from ..logic.denial import step_text
+    from ..logic.labels import Labels
 
-    label = Labels(rules.entity_labels, rules.predicate_labels).predicate
+    label = Labels.of(rules).predicate
     lines = []
     for target in targets:
         mine = [e for e in rules.exclusions if e.target == target]

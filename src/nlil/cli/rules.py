@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, ExportError
+from ..exports import EXECUTABLE, LANGUAGES
 from .session import Session
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..learning.feedback import Feedback
     from ..logic.rule import ScoredRule
 
-FORMATS = ("text", "prolog", "datalog", "sparql", "sql", "cypher", "anyburl", "latex", "english", "json")
+FORMATS = ("text", *LANGUAGES, "json")
 SHOWN = 20
 
 
@@ -151,19 +152,19 @@ class Program:
 
 def write_program(session: Session, asked: Program, rules: RuleSet, count: int) -> None:
     """All of it or nothing: a rule that cannot be said is an error, unless it is to be left out."""
-    from ..explanation.labels import Labels
-    from ..exports.programs import ANSWERS_ONLY, program
+    from ..exports.programs import language, program
+    from ..logic.labels import Labels
 
     scored = rules.top(count)
     refused: list[ExportError] = []
-    denials = [(e.target, e.step) for e in rules.exclusions] if asked.language in ANSWERS_ONLY else []
+    denials = [(e.target, e.step) for e in rules.exclusions] if language(asked.language).answers_only else []
     pieces = list(
         program(
             scored,
             asked.language,
             has_graphs(session, asked, scored),
             denials,
-            Labels(rules.entity_labels, rules.predicate_labels),
+            Labels.of(rules),
             refused.append if asked.leave_out else None,
         )
     )
@@ -179,8 +180,7 @@ def write_program(session: Session, asked: Program, rules: RuleSet, count: int) 
 
 def has_graphs(session: Session, asked: Program, rules: list[ScoredRule]) -> bool:
     """Whether the facts are many graphs. They are looked at only where some rule means something else then."""
-    from ..exports.alternatives import depends_on_graph
-    from ..exports.programs import EXECUTABLE
+    from ..exports.language import depends_on_graph
     from .opening import open_run
 
     if asked.language not in EXECUTABLE or not any(depends_on_graph(item.rule) for item in rules):
@@ -190,7 +190,6 @@ def has_graphs(session: Session, asked: Program, rules: list[ScoredRule]) -> boo
 
 def write_facts(session: Session, run: Path, data: str | None, language: str, out: Path) -> None:
     from ..data.files import replacing
-    from ..exports import EXECUTABLE
     from ..exports import facts as fact_pieces
     from .opening import open_run
 

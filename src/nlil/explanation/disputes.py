@@ -25,13 +25,13 @@ from ..evaluation.rivals import NOBODY, Rivals, rival_answers, rival_classes
 from ..kernel.binding import bind
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
+from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
 from .changes import changed
 from .firing import Firing
-from .labels import Labels
 from .phrases import grounding_document, grounding_line, short_rule, statistics_note
 from .sharing import share_out
 from .shown import Item, Shown

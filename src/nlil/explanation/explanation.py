@@ -11,11 +11,11 @@ from typing import Any, Literal
 from ..kernel.exclusion import Exclusion
 from ..kernel.grounding import Grounding
 from ..logic.formula import Formula
+from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text
-from .labels import Labels
 from .phrases import grounding_document
 from .shown import Item, Shown
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..logic.formula import Not
+from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from .explanation import Excluded, Explanation, Miss, Support
-from .labels import Labels
 from .phrases import grounding_line, short_rule, statistics_note
 from .shown import Item, many, number
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..kernel.grounding import Grounding
 from ..logic.formula import Anchor, Constant, Statement, Variable
+from ..logic.labels import Labels
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text
-from .labels import Labels
 from .shown import number
 
 

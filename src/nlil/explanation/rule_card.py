@@ -17,6 +17,7 @@ from ..kernel.evaluator import Evaluator
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
 from ..kernel.statistics import rule_stats
+from ..logic.labels import Labels
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
@@ -24,7 +25,6 @@ from ..logic.text import fact_text
 from .changes import place
 from .disputes import is_functional
 from .instances import Instances, Tuple
-from .labels import Labels
 from .phrases import grounding_document, grounding_line, short_rule
 from .scenes import Scenes
 from .shown import Item, Shown, many, number

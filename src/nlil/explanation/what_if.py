@@ -9,13 +9,13 @@ from typing import Any
 from ..data.kb import KnowledgeBase
 from ..kernel.grounding import Grounding, groundings
 from ..kernel.ruleset import RuleSet
+from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .changes import as_facts
 from .explanation import Explanation, Side
-from .labels import Labels
 from .phrases import short_rule
 from .sharing import share_out
 from .shown import Item, Shown, many, number, number_pair

@@ -16,12 +16,12 @@ from ..kernel.exclusion import Exclusion
 from ..kernel.grounding import first_failing
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import Constant, Formula, Statement, Variable
+from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from .changes import changed, fact_ids, place, walking_graph
 from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing
-from .labels import Labels
 from .sharing import Shares, share_out
 from .specific import specific_groundings
 

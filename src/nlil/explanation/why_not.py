@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.kb import KnowledgeBase
 from ..kernel.ruleset import RuleSet
+from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, RuleStats
@@ -17,7 +18,6 @@ from ..logic.text import fact_text
 from .changes import fact_ids, place
 from .completions import Change, apart, completions
 from .explanation import Excluded, Side
-from .labels import Labels
 from .phrases import short_rule, statistics_note
 from .sharing import share_out
 from .shown import Item, Shown, number, number_pair

@@ -9,18 +9,18 @@ over one graph.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..data.kb import KnowledgeBase
-from ..errors import ExportError
+from ..errors import ExportError, RuleError
+from ..kernel.normal import Leaf, Term
+from ..kernel.strata import strata
 from ..logic.formula import Constant, Variable
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from .alternatives import Alternative, Part, Term, alternatives
-from .rows import entity_rows, fact_rows
+from .language import Alternative, Language, Options, alternatives, entity_rows, fact_rows, refuse_nul
 
-LANGUAGE = "Datalog"
-COMMENT = "% "
+NAME = "Datalog"
 _PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*", re.ASCII)
 _OWN = re.compile(r"not|fact|entity|graph|absent_[0-9_]+", re.ASCII)
 """Words of the language and relations that the export makes: a predicate of such a name is written with fact(...)."""
@@ -37,9 +37,7 @@ def constant(name: str) -> str:
 
 
 def _string(name: str) -> str:
-    if "\0" in name:
-        raise ExportError(f"a string cannot hold the character NUL of {name!r}; rename it in the data", LANGUAGE)
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + refuse_nul(name, NAME).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def atom_text(predicate: Predicate, *arguments: str) -> str:
@@ -48,67 +46,73 @@ def atom_text(predicate: Predicate, *arguments: str) -> str:
     return f"fact({', '.join((_string(predicate.name), *arguments))})"
 
 
-def rule_clauses(rule: Rule, number: int = 1, graphs: bool = False) -> str:
-    """The clauses of a rule; `number` keeps its helper relations apart from those of other rules."""
+def rule_clauses(rule: Rule, options: Options) -> str:
+    """The clauses of a rule; `options.number` keeps its helper relations apart from those of other rules."""
+    if options.exclusions:
+        raise ExportError(
+            "exclusions look at given facts only, but a relation here also holds what is derived; "
+            "leave the exclusions out",
+            NAME,
+        )
     lines: list[str] = []
     head = atom_text(rule.target, *map(_term, rule.head.arguments))
-    for index, alternative in enumerate(alternatives(rule, LANGUAGE, graphs), start=1):
-        body, helpers = _body(alternative, f"{number}_{index}")
+    for index, alternative in enumerate(alternatives(rule, NAME, options), start=1):
+        body, helpers = _body(alternative, f"{options.number}_{index}")
         lines += [*helpers, f"{head} :- {', '.join(body)}."]
-    return "\n".join(lines) or f"{COMMENT}never holds"
+    return "\n".join(lines) or "% never holds"
 
 
 def _term(term: Term) -> str:
     return constant(term.name) if isinstance(term, Constant) else term.name
 
 
-def _atoms(part: Part) -> list[str]:
-    return [atom_text(atom.predicate, *map(_term, atom.arguments)) for atom in part.atoms]
+def _atoms(leaf: Leaf) -> list[str]:
+    return [atom_text(atom.predicate, *map(_term, atom.arguments)) for atom in leaf.atoms]
 
 
-def _different(part: Part) -> list[str]:
-    return [f"{_term(one)} != {_term(two)}" for one, two in part.different]
+def _different(leaf: Leaf) -> list[str]:
+    return [f"{_term(one)} != {_term(two)}" for one, two in leaf.different]
 
 
 def _body(alternative: Alternative, place: str) -> tuple[list[str], list[str]]:
     body: list[str] = []
     helpers: list[str] = []
     in_graph = bool(alternative.in_graph)
-    for part in alternative.joined:
-        body += [*_atoms(part), *_different(part)]
+    for leaf in alternative.joined:
+        body += [*_atoms(leaf), *_different(leaf)]
     body += [f"entity({variable.name})" for variable in alternative.unbound]
     body += [f"graph({_term(term)}, G)" for term in alternative.in_graph]
-    for index, part in enumerate(alternative.tested, start=1):
-        if part.equal is not None:
-            one, two = map(_term, part.equal)
-            body.append(f"{one} {'!=' if part.negated else '='} {two}")
-        elif not part.negated:
-            body += _conjunction(part, in_graph)
-        elif _is_one_fact(part):
-            body.append(f"not {_atoms(part)[0]}")
+    for index, leaf in enumerate(alternative.tested, start=1):
+        if leaf.equal is not None:
+            one, two = map(_term, leaf.equal)
+            body.append(f"{one} {'!=' if leaf.negated else '='} {two}")
+        elif not leaf.negated:
+            body += _conjunction(leaf, in_graph)
+        elif _is_one_fact(leaf):
+            body.append(f"not {_atoms(leaf)[0]}")
         else:
-            helper, clause = _helper(part, f"absent_{place}_{index}", in_graph)
+            helper, clause = _helper(leaf, f"absent_{place}_{index}", in_graph)
             body.append(f"not {helper}")
             helpers.append(clause)
     return body, helpers
 
 
-def _conjunction(part: Part, in_graph: bool) -> list[str]:
-    tie = [f"graph({part.outside.name}, G)"] if in_graph and part.outside is not None else []
-    return [*_atoms(part), *tie, *_different(part)]
+def _conjunction(leaf: Leaf, in_graph: bool) -> list[str]:
+    tie = [f"graph({leaf.untied.name}, G)"] if in_graph and leaf.untied is not None else []
+    return [*_atoms(leaf), *tie, *_different(leaf)]
 
 
-def _is_one_fact(part: Part) -> bool:
-    return len(part.atoms) == 1 and not part.different and all(isinstance(t, Constant | Variable) for t in part.terms)
+def _is_one_fact(leaf: Leaf) -> bool:
+    return len(leaf.atoms) == 1 and not leaf.different and all(isinstance(t, Constant | Variable) for t in leaf.terms)
 
 
-def _helper(part: Part, name: str, in_graph: bool) -> tuple[str, str]:
+def _helper(leaf: Leaf, name: str, in_graph: bool) -> tuple[str, str]:
     """What is negated, as a relation over the head variables in it (and its graph)."""
-    shared = [variable.name for variable in part.head_variables]
-    if in_graph and part.outside is not None:
+    shared = [variable.name for variable in leaf.head_variables]
+    if in_graph and leaf.untied is not None:
         shared.append("G")
     helper = f"{name}({', '.join(shared)})" if shared else name
-    return helper, f"{helper} :- {', '.join(_conjunction(part, in_graph))}."
+    return helper, f"{helper} :- {', '.join(_conjunction(leaf, in_graph))}."
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
@@ -124,3 +128,14 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
         arguments = (subject,) if object is None else (subject, object)
         predicate = Predicate(relation, 1 if object is None else 2)
         yield f"{atom_text(predicate, *map(constant, arguments))}.\n"
+
+
+def check_stratified(rules: Sequence[Rule]) -> None:
+    """Negation in a circle gives clingo several answer sets, or none: then there is no one set of answers."""
+    try:
+        strata(rules)
+    except RuleError as error:
+        raise ExportError(str(error), NAME) from error
+
+
+LANGUAGE = Language(rule_clauses, facts, comment="% ", check=check_stratified)

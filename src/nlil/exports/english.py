@@ -6,10 +6,6 @@ That variables take different entities (`distinct`) goes without saying.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
-
 from ..logic.formula import (
     Anchor,
     And,
@@ -24,6 +20,7 @@ from ..logic.formula import (
     Variable,
     statements,
 )
+from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .english_predicates import (
@@ -36,31 +33,16 @@ from .english_predicates import (
     clause,
     relative,
     unary_reading,
+    with_article,
 )
-from .english_words import with_article
+from .language import Language
 
 
-class Labelled(Protocol):
-    """Labels for people by name of the data (`explanation.labels.Labels`, or a RuleSet's own)."""
-
-    @property
-    def entities(self) -> Mapping[str, str]: ...
-
-    @property
-    def predicates(self) -> Mapping[str, str]: ...
-
-
-@dataclass(frozen=True)
-class _NoLabels:
-    entities: Mapping[str, str] = field(default_factory=dict)
-    predicates: Mapping[str, str] = field(default_factory=dict)
-
-
-def rule_sentence(rule: Rule, labels: Labelled | None = None, place: str | None = None) -> str:
+def rule_sentence(rule: Rule, labels: Labels | None = None, place: str | None = None) -> str:
     """The rule as one sentence. `place` is where an unanchored set is looked for: the image for unary heads, which
     are about objects of scenes, else the data."""
     where = place or ("the image" if rule.target.arity == 1 else "the data")
-    speaker = _Speaker(labels or _NoLabels(), where, _num_named(rule.body))
+    speaker = _Speaker(labels or Labels(), where, _num_named(rule.body))
     conclusion = speaker.head(rule)
     if isinstance(rule.body, Truth):
         sentence = f"most often {conclusion}"
@@ -82,7 +64,7 @@ def _names_variables(line: Line) -> bool:
 class _Speaker:
     """Says one rule; named variables are Z, or Z1, Z2, ... where there are several."""
 
-    def __init__(self, labels: Labelled, place: str, num_named: int) -> None:
+    def __init__(self, labels: Labels, place: str, num_named: int) -> None:
         self._labels, self._place, self._num_named = labels, place, num_named
         self._count = 0
 
@@ -268,3 +250,6 @@ def _joined(parts: list[str], word: str) -> str:
     """a, b and c; a comma keeps apart what has an `and` of its own."""
     comma = "," if any(f" {word} " in part for part in parts) else ""
     return f"{', '.join(parts[:-1])}{comma} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+LANGUAGE = Language(lambda rule, options: rule_sentence(rule, options.labels))

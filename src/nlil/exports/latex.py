@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..kernel.normal import node_names
+from ..kernel.normal import BodyVariable, Leaf, Term, node_names
 from ..logic.formula import And, Constant, Formula, Not, Or, Statement
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from .alternatives import Free, Part, Term, part_of
+from .language import Language, Options
 
 BEGIN = (
     "% needs amsmath and, for pdfLaTeX, \\usepackage[T1]{fontenc} (letters that T1 lacks show by number);\n"
@@ -43,9 +43,9 @@ def _other(character: str) -> str:
     return character if character in _IN_T1 else f"\\nlilchar{{{number}}}{{{number:04X}}}"
 
 
-def rule_line(rule: Rule, labels: Mapping[str, str] | None = None) -> str:
+def rule_line(rule: Rule, options: Options) -> str:
     """head &\\leftarrow body; with labels in place of entity names where there are some."""
-    writer = _Writer(rule, labels or {})
+    writer = _Writer(rule, options.labels.entities if options.labels else {})
     head = writer.atom(rule.target, rule.head.arguments)
     return f"{head} &\\leftarrow {writer.body(rule.body)}"
 
@@ -59,7 +59,7 @@ class _Writer:
         """`inside` another connective a compound formula stands in brackets."""
         match formula:
             case Statement():
-                return self._statement(part_of(formula, next(self._names), self._distinct), inside)
+                return self._statement(Leaf(formula, next(self._names), distinct=self._distinct), inside)
             case Not(argument):
                 return f"\\lnot {self.body(argument, inside=True)}"
             case And(arguments) | Or(arguments):
@@ -69,19 +69,19 @@ class _Writer:
             case _:
                 return "\\top"
 
-    def _statement(self, part: Part, inside: bool) -> str:
+    def _statement(self, leaf: Leaf, inside: bool) -> str:
         """Body variables are bound where the statement stands: it closes over them."""
-        items = [self.atom(atom.predicate, atom.arguments) for atom in part.atoms]
-        if part.equal is not None:
-            items.append(" = ".join(map(self._term, part.equal)))
-        items += [f"{self._term(two)} \\neq {self._term(one)}" for one, two in part.different]
+        items = [self.atom(atom.predicate, atom.arguments) for atom in leaf.atoms]
+        if leaf.equal is not None:
+            items.append(" = ".join(map(self._term, leaf.equal)))
+        items += [f"{self._term(two)} \\neq {self._term(one)}" for one, two in leaf.different]
         text = " \\land ".join(items)
-        free = [self._term(t) for t in part.terms if isinstance(t, Free)]
+        free = [self._term(t) for t in leaf.terms if isinstance(t, BodyVariable)]
         if not inside:
             return text
         if free:
             return f"\\exists {', '.join(free)}\\,({text})"
-        return f"({text})" if len(items) > 1 or part.equal is not None else text
+        return f"({text})" if len(items) > 1 or leaf.equal is not None else text
 
     def atom(self, predicate: Predicate, arguments: Sequence[Term]) -> str:
         return f"\\text{{{escaped(predicate.name)}}}({', '.join(map(self._term, arguments))})"
@@ -89,4 +89,7 @@ class _Writer:
     def _term(self, term: Term) -> str:
         if isinstance(term, Constant):
             return f"\\text{{{escaped(self._labels.get(term.name, term.name))}}}"
-        return f"Z_{{{term.name[1:]}}}" if isinstance(term, Free) else term.name
+        return f"Z_{{{term.name[1:]}}}" if isinstance(term, BodyVariable) else term.name
+
+
+LANGUAGE = Language(rule_line, begin=BEGIN, between=" \\\\\n", after="", end="\n" + END)

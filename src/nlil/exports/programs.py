@@ -1,111 +1,100 @@
-"""One door to all languages: a rule, a program of many rules, the facts to run it on."""
+"""One door to all languages: a rule, a program of many rules, the facts to run it on.
+
+A new language is a module with a `LANGUAGE` (see `language.Language`), and its name here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, ExportError, RuleError
-from ..kernel.strata import strata
-from ..logic.rule import Rule, ScoredRule
-from . import anyburl, cypher, datalog, latex, prolog, sparql, sql
-from .alternatives import Denials
+from ..errors import ConfigError, ExportError
 
 if TYPE_CHECKING:
     from ..data.kb import KnowledgeBase
-    from ..explanation.labels import Labels
+    from ..logic.labels import Labels
+    from ..logic.rule import Rule, ScoredRule
+    from .language import Denials, Language
 
 EXECUTABLE = ("prolog", "datalog", "sparql", "sql", "cypher")
 LANGUAGES = (*EXECUTABLE, "anyburl", "latex", "english")
-ANSWERS_ONLY = ("sparql", "sql", "cypher")
-"""Languages whose queries answer from the given facts alone; in the others heads are relations like any other."""
-_MODULES: dict[str, Any] = {"prolog": prolog, "datalog": datalog, "sparql": sparql, "sql": sql, "cypher": cypher}
+"""Names of modules beside this one; they are imported when they are used."""
 
 
-def rule_text(rule: Rule, language: str, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
+def language(name: str, among: Iterable[str] = LANGUAGES) -> Language:
+    """How rules are written in the language of this name, which must be one `among` these."""
+    if name not in among:
+        raise ConfigError(f"{name}: expected one of {', '.join(among)}", "format")
+    found: Language = import_module(f".{name}", __package__).LANGUAGE
+    return found
+
+
+def rule_text(rule: Rule, name: str, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
     """The rule in an executable language.
 
-    number      keeps helper relations of several rules apart (Datalog)
-    graphs      the facts are many graphs, each a world of its own
-    exclusions  (target, step) pairs that rule answers out (SPARQL, SQL, Cypher)
+    Args:
+        rule: What is written.
+        name: One of EXECUTABLE.
+        number: Keeps helper relations of several rules apart (Datalog).
+        graphs: The facts are many graphs, each a world of its own.
+        exclusions: (target, step) pairs that rule answers out (SPARQL, SQL, Cypher).
     """
-    match language:
-        case "prolog":
-            return prolog.rule_clause(rule, number, graphs)
-        case "datalog" if tuple(exclusions):
-            raise ExportError(
-                "exclusions look at given facts only, but a relation here also holds what is derived; "
-                "leave the exclusions out",
-                datalog.LANGUAGE,
-            )
-        case "datalog":
-            return datalog.rule_clauses(rule, number, graphs)
-        case "sparql" | "sql" | "cypher":
-            text: str = _MODULES[language].rule_query(rule, number, graphs, exclusions)
-            return text
-    raise ConfigError(f"{language}: expected one of {', '.join(EXECUTABLE)}", "format")
+    from .language import Options
+
+    return language(name, EXECUTABLE).rule(rule, Options(number, graphs, tuple(exclusions)))
 
 
-def facts(kb: KnowledgeBase, language: str) -> Iterator[str]:
+def facts(kb: KnowledgeBase, name: str) -> Iterator[str]:
     """What a program in this language runs on, piece by piece: entities with their graphs, facts of weight >= .5."""
-    if language not in _MODULES:
-        raise ConfigError(f"{language}: has no facts, expected one of {', '.join(EXECUTABLE)}", "format")
-    pieces: Iterator[str] = _MODULES[language].facts(kb)
-    return pieces
+    pieces = language(name).facts
+    if pieces is None:
+        raise ConfigError(f"{name}: has no facts, expected one of {', '.join(EXECUTABLE)}", "format")
+    return pieces(kb)
 
 
 def program(
     rules: Iterable[ScoredRule],
-    language: str,
+    name: str,
     graphs: bool = False,
     exclusions: Denials = (),
     labels: Labels | None = None,
     refuse: Callable[[ExportError], None] | None = None,
 ) -> Iterator[str]:
-    """All rules, piece by piece. `refuse` is told of each that the language cannot say; without it that is an error."""
-    denials = tuple(exclusions)
-    if language == "datalog":
+    """All rules, piece by piece.
+
+    Args:
+        rules: What is written, in this order.
+        name: One of LANGUAGES.
+        graphs: The facts are many graphs, each a world of its own.
+        exclusions: (target, step) pairs that rule answers out (SPARQL, SQL, Cypher).
+        labels: For people in place of names (LaTeX, English).
+        refuse: Is told of each rule that the language cannot say; without it that is an error.
+    """
+    from .language import Options
+
+    spoken = language(name)
+    options = Options(1, graphs, tuple(exclusions), labels)
+    if spoken.check is not None:
         rules = list(rules)
-        _check_stratified([scored.rule for scored in rules])
-    # An environment without a line does not compile: where there are no rules there is none.
-    separator = begin = latex.BEGIN if language == "latex" else ""
+        spoken.check([scored.rule for scored in rules])
+    # An environment without a line does not compile in LaTeX: where there are no rules there is none.
+    before = spoken.begin
     for number, scored in enumerate(rules, start=1):
         try:
-            text = _entry(scored, language, number, graphs, denials, labels)
+            text = spoken.rule(scored.rule, replace(options, number=number, stats=scored.stats))
         except ExportError as error:
             if refuse is None:
                 raise
             refuse(error)
             continue
-        yield separator + text
-        separator = " \\\\\n" if language == "latex" else "\n" if language in ANSWERS_ONLY else ""
-    if language == "latex" and separator != begin:
-        yield "\n" + latex.END
+        yield before + _comment(scored, spoken.comment) + text + spoken.after
+        before = spoken.between
+    if spoken.end and before != spoken.begin:
+        yield spoken.end
 
 
-def _entry(
-    scored: ScoredRule, language: str, number: int, graphs: bool, exclusions: Denials, labels: Labels | None
-) -> str:
-    rule = scored.rule
-    match language:
-        case "anyburl":
-            return anyburl.rule_line(rule, scored.stats) + "\n"
-        case "latex":
-            return latex.rule_line(rule, labels.entities if labels else None)
-        case "english":
-            from . import english
-
-            return english.rule_sentence(rule, labels) + "\n"
-        case "prolog":
-            return prolog.rule_clause(rule) + "\n"
-    comment = _MODULES[language].COMMENT
+def _comment(scored: ScoredRule, mark: str) -> str:
     stats = f"weight {scored.weight:.4g}, support {scored.stats.support:,} of {scored.stats.body_size:,}"
-    return f"{comment}{rule}  {stats}\n{rule_text(rule, language, number, graphs, exclusions)}\n"
-
-
-def _check_stratified(rules: Sequence[Rule]) -> None:
-    """Negation in a circle gives clingo several answer sets, or none: then there is no one set of answers."""
-    try:
-        strata(rules)
-    except RuleError as error:
-        raise ExportError(str(error), datalog.LANGUAGE) from error
+    return f"{mark}{scored.rule}  {stats}\n" if mark else ""

@@ -16,10 +16,8 @@ from ..errors import ExportError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from ..logic.text import atom_text, rule_text
-from .rows import entity_rows, fact_rows
+from .language import Language, Options, entity_rows, fact_rows
 
-LANGUAGE = "Prolog"
-COMMENT = "% "
 OWN = "nlil:"
 LOADER = r"""
 :- dynamic 'nlil:reading'/0.
@@ -65,7 +63,7 @@ MANY_GRAPHS = """
 """
 
 
-def rule_clause(rule: Rule, number: int = 1, graphs: bool = False) -> str:
+def rule_clause(rule: Rule, options: Options) -> str:
     """The exact text of the rule."""
     for predicate in (rule.target, *rule.predicates):
         _check(predicate)
@@ -76,7 +74,7 @@ def _check(predicate: Predicate) -> None:
     if predicate.name.startswith(OWN):
         raise ExportError(
             f"predicates that begin with {OWN} are used by the export itself, got {predicate}; rename it in the data",
-            LANGUAGE,
+            "Prolog",
         )
 
 
@@ -92,3 +90,6 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
     for subject, relation, object in fact_rows(kb):
         arguments = (subject,) if object is None else (subject, object)
         yield f"{atom_text(relation)}({', '.join(map(atom_text, arguments))}).\n"
+
+
+LANGUAGE = Language(rule_clause, facts)

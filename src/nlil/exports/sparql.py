@@ -13,14 +13,13 @@ from ..data.kb import KnowledgeBase
 from ..data.rdf import RDF_TYPE
 from ..data.write import iri
 from ..errors import ExportError
+from ..kernel.normal import Atom, Leaf, Term
 from ..logic.formula import Constant
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from .alternatives import Alternative, Atom, Denials, Part, Term, alternatives
-from .rows import entity_rows, fact_rows
+from .language import Alternative, Language, Options, alternatives, entity_rows, fact_rows
 
-LANGUAGE = "SPARQL"
-COMMENT = "# "
+NAME = "SPARQL"
 DOMAIN = "urn:nlil-domain:"
 ENTITY, GRAPH = f"<{DOMAIN}entity>", f"<{DOMAIN}graph>"
 
@@ -32,7 +31,7 @@ def node(name: str) -> str:
     """
     if name.startswith(DOMAIN):
         raise ExportError(
-            f"names that begin with {DOMAIN} are used by the export itself, got {name!r}; rename it", LANGUAGE
+            f"names that begin with {DOMAIN} are used by the export itself, got {name!r}; rename it", NAME
         )
     return f"<{iri(name)}>"
 
@@ -41,14 +40,14 @@ def relation(predicate: Predicate) -> str:
     if predicate.name == RDF_TYPE:
         raise ExportError(
             f"rdf:type stands for unary predicates, so no predicate can have this name, got {predicate}; rename it",
-            LANGUAGE,
+            NAME,
         )
     return node(predicate.name)
 
 
-def rule_query(rule: Rule, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
+def rule_query(rule: Rule, options: Options) -> str:
     """CONSTRUCT { head } WHERE { body }"""
-    found = alternatives(rule, LANGUAGE, graphs, exclusions)
+    found = alternatives(rule, NAME, options)
     groups = [_group(alternative) for alternative in found] or ["  FILTER(false)"]
     body = groups[0] if len(groups) == 1 else "  {\n" + "\n  } UNION {\n".join(groups) + "\n  }"
     return f"CONSTRUCT {{ {_triple(Atom(rule.target, rule.head.arguments))} }} WHERE {{\n{body}\n}}"
@@ -65,25 +64,25 @@ def _triple(atom: Atom) -> str:
 
 
 def _group(alternative: Alternative) -> str:
-    lines = [line for part in alternative.joined for line in _pattern(part, in_graph=False)]
+    lines = [line for leaf in alternative.joined for line in _pattern(leaf, in_graph=False)]
     lines += [f"{_term(variable)} a {ENTITY} ." for variable in alternative.unbound]
     lines += [f"{_term(term)} {GRAPH} ?graph ." for term in alternative.in_graph]
-    lines += [_test(part, bool(alternative.in_graph)) for part in alternative.tested]
+    lines += [_test(leaf, bool(alternative.in_graph)) for leaf in alternative.tested]
     return "\n".join(f"  {line}" for line in lines)
 
 
-def _pattern(part: Part, in_graph: bool) -> list[str]:
-    lines = [_triple(atom) for atom in part.atoms]
-    if in_graph and part.outside is not None:
-        lines.append(f"{_term(part.outside)} {GRAPH} ?graph .")
-    return lines + [f"FILTER({_term(one)} != {_term(two)})" for one, two in part.different]
+def _pattern(leaf: Leaf, in_graph: bool) -> list[str]:
+    lines = [_triple(atom) for atom in leaf.atoms]
+    if in_graph and leaf.untied is not None:
+        lines.append(f"{_term(leaf.untied)} {GRAPH} ?graph .")
+    return lines + [f"FILTER({_term(one)} != {_term(two)})" for one, two in leaf.different]
 
 
-def _test(part: Part, in_graph: bool) -> str:
-    if part.equal is not None:
-        one, two = map(_term, part.equal)
-        return f"FILTER({one} {'!=' if part.negated else '='} {two})"
-    return f"FILTER {'NOT ' if part.negated else ''}EXISTS {{ {' '.join(_pattern(part, in_graph))} }}"
+def _test(leaf: Leaf, in_graph: bool) -> str:
+    if leaf.equal is not None:
+        one, two = map(_term, leaf.equal)
+        return f"FILTER({one} {'!=' if leaf.negated else '='} {two})"
+    return f"FILTER {'NOT ' if leaf.negated else ''}EXISTS {{ {' '.join(_pattern(leaf, in_graph))} }}"
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
@@ -97,3 +96,6 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
             yield f"{node(subject)} <{RDF_TYPE}> {node(name)} .\n"
         else:
             yield f"{node(subject)} {node(name)} {node(object)} .\n"
+
+
+LANGUAGE = Language(rule_query, facts, comment="# ", answers_only=True, between="\n")

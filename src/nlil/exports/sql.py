@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from itertools import count
 
 from ..data.kb import KnowledgeBase
-from ..errors import ExportError
+from ..kernel.normal import Leaf, Term
 from ..logic.formula import Constant
 from ..logic.rule import Rule
-from .alternatives import Alternative, Denials, Part, Term, alternatives
-from .rows import blocks, entity_rows, fact_rows
+from .language import Alternative, Language, Options, alternatives, blocks, entity_rows, fact_rows, refuse_nul
 
-LANGUAGE = "SQL"
-COMMENT = "-- "
+NAME = "SQL"
 TABLES = """CREATE TABLE facts(subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT);
 CREATE TABLE entities(name TEXT PRIMARY KEY, graph INTEGER NOT NULL);
 """
@@ -33,14 +31,12 @@ def quoted(name: str) -> str:
     >>> quoted("it's")
     "'it''s'"
     """
-    if "\0" in name:
-        raise ExportError(f"a string cannot hold the character NUL of {name!r}; rename it in the data", LANGUAGE)
-    return "'" + name.replace("'", "''") + "'"
+    return "'" + refuse_nul(name, NAME).replace("'", "''") + "'"
 
 
-def rule_query(rule: Rule, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
+def rule_query(rule: Rule, options: Options) -> str:
     """SELECT DISTINCT subject, predicate, object: the answers of the rule over the tables."""
-    found = alternatives(rule, LANGUAGE, graphs, exclusions)
+    found = alternatives(rule, NAME, options)
     if not found:
         columns = f"name AS subject, {quoted(rule.target.name)} AS predicate, name AS object"
         return f"SELECT {columns} FROM entities WHERE 1 = 0;"
@@ -58,13 +54,13 @@ class _Select:
         tables: list[str] = []
         conditions: list[str] = []
         columns: dict[Term, str] = {}
-        for part in alternative.joined:
-            self._join(part, tables, conditions, columns)
+        for leaf in alternative.joined:
+            self._join(leaf, tables, conditions, columns)
         for variable in alternative.unbound:
             tables.append(f"entities {variable.name.lower()}")
             columns[variable] = f"{variable.name.lower()}.name"
         self._same_graph(alternative, tables, conditions, columns)
-        conditions += [self._test(part, columns) for part in alternative.tested]
+        conditions += [self._test(leaf, columns) for leaf in alternative.tested]
         subject, *objects = [columns.get(a) or self._column(a) for a in rule.head.arguments]
         chosen = f"{subject} AS subject, {quoted(rule.target.name)} AS predicate, {(*objects, 'NULL')[0]} AS object"
         where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
@@ -74,8 +70,8 @@ class _Select:
         assert isinstance(term, Constant), f"{term} is bound before it is used"
         return quoted(term.name)
 
-    def _join(self, part: Part, tables: list[str], conditions: list[str], columns: dict[Term, str]) -> None:
-        for atom in part.atoms:
+    def _join(self, leaf: Leaf, tables: list[str], conditions: list[str], columns: dict[Term, str]) -> None:
+        for atom in leaf.atoms:
             table = f"f{next(self._numbers)}"
             tables.append(f"facts {table}")
             conditions.append(f"{table}.predicate = {quoted(atom.predicate.name)}")
@@ -90,7 +86,7 @@ class _Select:
                 columns[term] = column
                 if side == "object":
                     conditions.append(f"{column} IS NOT NULL")
-        conditions += [f"{columns[one]} <> {columns[two]}" for one, two in part.different]
+        conditions += [f"{columns[one]} <> {columns[two]}" for one, two in leaf.different]
 
     def _same_graph(
         self, alternative: Alternative, tables: list[str], conditions: list[str], columns: dict[Term, str]
@@ -104,20 +100,20 @@ class _Select:
                 conditions.append(f"{table}.graph = {self._graph}")
             self._graph = self._graph or f"{table}.graph"
 
-    def _test(self, part: Part, columns: dict[Term, str]) -> str:
-        if part.equal is not None and not part.atoms:
-            one, two = [columns.get(t) or self._column(t) for t in part.equal]
-            return f"{one} {'<>' if part.negated else '='} {two}"
+    def _test(self, leaf: Leaf, columns: dict[Term, str]) -> str:
+        if leaf.equal is not None and not leaf.atoms:
+            one, two = [columns.get(t) or self._column(t) for t in leaf.equal]
+            return f"{one} {'<>' if leaf.negated else '='} {two}"
         tables: list[str] = []
         conditions: list[str] = []
         inner = dict(columns)
-        self._join(part, tables, conditions, inner)
-        if part.outside is not None and self._graph is not None:
+        self._join(leaf, tables, conditions, inner)
+        if leaf.untied is not None and self._graph is not None:
             table = f"g{next(self._numbers)}"
             tables.append(f"entities {table}")
-            conditions += [f"{table}.name = {inner[part.outside]}", f"{table}.graph = {self._graph}"]
+            conditions += [f"{table}.name = {inner[leaf.untied]}", f"{table}.graph = {self._graph}"]
         exists = f"EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {' AND '.join(conditions)})"
-        return f"NOT {exists}" if part.negated else exists
+        return f"NOT {exists}" if leaf.negated else exists
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
@@ -130,3 +126,6 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
         values = ",\n".join(f"({quoted(s)}, {quoted(p)}, {'NULL' if o is None else quoted(o)})" for s, p, o in triples)
         yield f"INSERT INTO facts VALUES\n{values};\n"
     yield INDEXES
+
+
+LANGUAGE = Language(rule_query, facts, comment="-- ", answers_only=True, between="\n")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..data.kb import KnowledgeBase
-from ..logic.formula import Anything, Formula, Not, Statement, Variable
+from ..logic.formula import Formula, Not, Statement, Variable
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
 from .lines import X_NODE, Y_NODE, Hidden, IdHead, IdLine, check_arity
-from .normal import All, Leaf, Some, Tree, normal_form
+from .normal import All, BodyVariable, Leaf, Some, Tree, normal_form
 from .witnesses import LineQuery, Witness
 
 Bindings = tuple[tuple[str, str], ...]
@@ -136,16 +136,11 @@ class _Asked:
 
     def _grounding(self, leaf: Leaf, witness: Witness) -> Grounding:
         entities = self.kb.entities.names(witness.nodes)
-        line = leaf.statement.line
-        pairs = zip(line.anchors, leaf.names, entities, strict=True)
-        bindings = tuple((name, entity) for anchor, name, entity in pairs if isinstance(anchor, Anything))
-        facts: list[Fact] = []
-        for node, filters in enumerate(line.filters):
-            facts += [Fact(predicate, (entities[node],)) for predicate in filters]
-            if node < len(line.moves):
-                move, ends = line.moves[node], (entities[node], entities[node + 1])
-                facts.append(Fact(move.predicate, ends[::-1] if move.inverse else ends))
-        return Grounding(bindings, tuple(facts), (), witness.weight)
+        pairs = zip(leaf.nodes, entities, strict=True)
+        bindings = tuple((node.name, entity) for node, entity in pairs if isinstance(node, BodyVariable))
+        atoms = leaf.statement.line.atoms
+        facts = tuple(Fact(predicate, tuple(entities[i] for i in nodes)) for predicate, nodes in atoms)
+        return Grounding(bindings, facts, (), witness.weight)
 
     def count(self, tree: Tree) -> int:
         match tree:

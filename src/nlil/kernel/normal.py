@@ -1,20 +1,87 @@
-"""Bodies with negations pushed to the statements, and as alternatives of plain conjunctions."""
+"""The normal form of a body: negations pushed to the statements, each with its atoms spelled out.
+
+`normal_form` is a tree of All and Some over Leaf; `alternatives` multiplies it out into plain conjunctions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from typing import NamedTuple
 
-from ..logic.formula import And, Anything, Formula, Line, Not, Or, Statement, statements
+from ..logic.formula import And, Anything, Constant, Formula, Not, Or, Statement, Variable, statements
+from ..logic.predicate import Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class BodyVariable:
+    """Z1, Z2, ... as in the text of the rule."""
+
+    name: str
+
+
+Term = Variable | Constant | BodyVariable
+
+
+class Atom(NamedTuple):
+    predicate: Predicate
+    arguments: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A statement as it occurs in the body, with the names of its nodes."""
+    """A statement as it occurs in a body.
+
+    names     of its nodes, in the order of the line
+    negated   whether it must not hold
+    distinct  whether its variables take different entities
+    """
 
     statement: Statement
     names: tuple[str, ...]
-    negated: bool
+    negated: bool = False
+    distinct: bool = False
+
+    @cached_property
+    def nodes(self) -> tuple[Term, ...]:
+        """The terms along the line."""
+        pairs = zip(self.statement.line.anchors, self.names, strict=True)
+        return tuple(BodyVariable(name) if isinstance(anchor, Anything) else anchor for anchor, name in pairs)
+
+    @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """In the order of the text."""
+        found = self.statement.line.atoms
+        return tuple(Atom(predicate, tuple(self.nodes[i] for i in nodes)) for predicate, nodes in found)
+
+    @property
+    def equal(self) -> tuple[Term, Term] | None:
+        """The two terms that an equation takes for the same; None for other statements."""
+        other = self.statement.line.equal
+        assert not isinstance(other, Anything), "an equation has two named ends"
+        return None if other is None else (self.nodes[0], other)
+
+    @property
+    def different(self) -> tuple[tuple[Term, Term], ...]:
+        """Pairs of variables that must not meet."""
+        variables = dict.fromkeys(t for t in (*self.nodes, *(self.equal or ())) if not isinstance(t, Constant))
+        return tuple(combinations(variables, 2)) if self.distinct else ()
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Each term once, in the order of the text."""
+        return tuple(dict.fromkeys([*(t for atom in self.atoms for t in atom.arguments), *(self.equal or ())]))
+
+    @property
+    def head_variables(self) -> tuple[Variable, ...]:
+        return tuple(t for t in self.terms if isinstance(t, Variable))
+
+    @property
+    def untied(self) -> BodyVariable | None:
+        """A body variable of a statement without head variables: only a graph can tie it to the query."""
+        return None if self.head_variables else next((t for t in self.terms if isinstance(t, BodyVariable)), None)
 
 
 @dataclass(frozen=True)
@@ -34,19 +101,24 @@ class Some:
 Tree = Leaf | All | Some
 
 
-def normal_form(body: Formula) -> Tree:
-    """Negations at the leaves by De Morgan; statements keep their order and get the names of the text."""
-    return _push(body, node_names(body), False)
+def normal_form(body: Formula, distinct: bool = False) -> Tree:
+    """Negations at the leaves by De Morgan; statements keep their order and get the names of the text.
+
+    Args:
+        body: The body of a rule.
+        distinct: Whether the variables of a statement take different entities, as the rule says.
+    """
+    return _push(body, node_names(body), distinct, False)
 
 
-def _push(formula: Formula, names: Iterator[tuple[str, ...]], negated: bool) -> Tree:
+def _push(formula: Formula, names: Iterator[tuple[str, ...]], distinct: bool, negated: bool) -> Tree:
     match formula:
         case Statement():
-            return Leaf(formula, next(names), negated)
+            return Leaf(formula, next(names), negated, distinct)
         case Not(argument):
-            return _push(argument, names, not negated)
+            return _push(argument, names, distinct, not negated)
         case And(arguments) | Or(arguments):
-            parts = tuple(_push(a, names, negated) for a in arguments)
+            parts = tuple(_push(a, names, distinct, negated) for a in arguments)
             return All(parts) if isinstance(formula, And) != negated else Some(parts)
         case _:
             return Some(()) if negated else All(())
@@ -82,19 +154,10 @@ def node_names(body: Formula) -> Iterator[tuple[str, ...]]:
     for statement in statements(body):
         line = statement.line
         names: dict[int, str] = {}
-        for node in _printing_order(line):
+        # Atoms name the nodes as they mention them: p(Z1, Z2) read backwards names its far end first.
+        for node in chain(*(nodes for _, nodes in line.atoms), [0] if line.equal is not None else []):
             anchor = line.anchors[node]
-            if node in names:
-                continue
-            count += isinstance(anchor, Anything)
-            names[node] = f"Z{count}" if isinstance(anchor, Anything) else anchor.name
+            if node not in names:
+                count += isinstance(anchor, Anything)
+                names[node] = f"Z{count}" if isinstance(anchor, Anything) else anchor.name
         yield tuple(names[node] for node in range(len(line.anchors)))
-
-
-def _printing_order(line: Line) -> Iterator[int]:
-    """Nodes as the atoms mention them: p(Z1, Z2) read backwards names its far end first."""
-    for node, filters in enumerate(line.filters):
-        if filters or line.equal is not None:
-            yield node
-        if node < len(line.moves):
-            yield from (node + 1, node) if line.moves[node].inverse else (node, node + 1)

@@ -171,6 +171,16 @@ class Line:
         return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
 
     @property
+    def atoms(self) -> Iterator[tuple[Predicate, tuple[int, ...]]]:
+        """The atoms along the line: predicate, and the node of each argument. An equation is none."""
+        for node, filters in enumerate(self.filters):
+            for predicate in filters:
+                yield predicate, (node,)
+            if node < len(self.moves):
+                move = self.moves[node]
+                yield move.predicate, (node + 1, node) if move.inverse else (node, node + 1)
+
+    @property
     def num_variables(self) -> int:
         """Different variables on the line: X, Y, and one per unanchored node."""
         free = sum(isinstance(a, Anything) for a in self.anchors)

@@ -106,13 +106,7 @@ class _Writer:
     def _statement(self, statement: Statement, said: set[frozenset[str]]) -> str:
         line = statement.line
         names: dict[int, str] = {}
-        atoms: list[str] = []
-        for node, filters in enumerate(line.filters):
-            atoms += [self._atom(predicate, self._node(line, node, names)) for predicate in filters]
-            if node < len(line.moves):
-                move = line.moves[node]
-                ends = (node + 1, node) if move.inverse else (node, node + 1)
-                atoms.append(self._atom(move.predicate, *[self._node(line, end, names) for end in ends]))
+        atoms = [self._atom(p, *[self._node(line, node, names) for node in nodes]) for p, nodes in line.atoms]
         if line.equal is not None:
             atoms.append(f"{self._node(line, 0, names)} = {self._anchor(line.equal)}")
         text = ", ".join(atoms)
@@ -154,7 +148,7 @@ class _Writer:
 
 
 def _num_atoms(line: Line) -> int:
-    return sum(map(len, line.filters)) + len(line.moves) + (line.equal is not None)
+    return len(list(line.atoms)) + (line.equal is not None)
 
 
 def _holds_together(line: Line) -> bool:

@@ -11,7 +11,6 @@ from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..datasets.summary import summarise
 from ..explanation.disputes import check
-from ..explanation.labels import Labels
 from ..explanation.phrases import short_rule
 from ..explanation.rule_card import RuleCards
 from ..explanation.why import Explainer
@@ -22,6 +21,7 @@ from ..kernel.threads import one_torch_thread
 from ..learning.config import LearnerConfig
 from ..learning.learner import Learned
 from ..logic.denial import step_text
+from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from ..progress import Progress, silent

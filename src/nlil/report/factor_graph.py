@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..explanation.labels import Labels
+from ..logic.labels import Labels
 from ..logic.rule import Rule
 from .factor_layout import GAP, HANGING, PADDING, RADIUS, SIZE, SQUARE, Factor, Frame, Lane, Layout, Node, layout
 from .svg import element, path, picture, text, titled

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..explanation.labels import Labels
 from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
+from ..logic.labels import Labels
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
 from ..scene.picture_canvas import shortened, text_width

@@ -10,8 +10,8 @@ from ..datasets.summary import Summary
 from ..evaluation.fidelity import Fidelity
 from ..explanation.disputes import Dispute
 from ..explanation.explanation import Explanation
-from ..explanation.labels import Labels
 from ..explanation.rule_card import RuleCard
+from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..scene.class_surprises import ClassSurprise
 

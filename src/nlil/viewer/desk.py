@@ -20,11 +20,11 @@ from ..errors import NlilError, UnknownName
 from ..evaluation import Answer, Calibration
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
-from ..explanation.labels import Labels
 from ..explanation.scenes import Scenes
 from ..kernel.finding import rows_of_rule, rows_of_text
 from ..kernel.ruleset import RuleSet
 from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
+from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..logic.rule import Rule

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from nlil.explanation.labels import Labels
 from nlil.exports.english import rule_sentence
+from nlil.logic.labels import Labels
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule
 from strategies import rules

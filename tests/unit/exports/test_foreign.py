@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from nlil.errors import DataError, ExportError
-from nlil.exports import amie, anyburl
-from nlil.exports.foreign import REASONS, Unsayable
+from nlil.exports.anyburl import rule_line
+from nlil.exports.foreign import REASONS, Unsayable, read_amie, read_anyburl
+from nlil.exports.language import Options
 from nlil.logic import RuleStats, parse_rule
 
-STATS = RuleStats(10, 12, 20, 11)
+OPTIONS = Options(stats=RuleStats(10, 12, 20, 11))
 SAYABLE = (
     "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.",
     "uncle(X, Y) :- parent(Z1, Y), brother(Z2, Z1), knows(X, Z2), Z2 \\= X, Z1 \\= X, Z1 \\= Z2, Y \\= X, Y \\= Z2, "
@@ -24,9 +25,9 @@ SAYABLE = (
 
 def test_written_and_read_back(golden) -> None:
     rules = [parse_rule(text) for text in SAYABLE]
-    text = "".join(f"{anyburl.rule_line(rule, STATS)}\n" for rule in rules)
+    text = "".join(f"{rule_line(rule, OPTIONS)}\n" for rule in rules)
     golden("export-anyburl.txt", text)
-    assert [rule for rule, _ in anyburl.read_rules(text, "rules")] == rules
+    assert [rule for rule, _ in read_anyburl(text, "rules")] == rules
 
 
 @pytest.mark.parametrize(
@@ -51,12 +52,12 @@ def test_written_and_read_back(golden) -> None:
 )
 def test_refused(text: str, reason: str) -> None:
     with pytest.raises(ExportError, match=f"^AnyBURL: .*{reason}"):
-        anyburl.rule_line(parse_rule(text), STATS)
+        rule_line(parse_rule(text), OPTIONS)
 
 
 def test_names_with_brackets_and_commas_are_read() -> None:
     line = "5\t3\t0.6\tin(X,Alien_(film,_1979)) <= starring(X,A), of(Foo,_Bar,A)"
-    ((rule, number),) = anyburl.read_rules(f"\n{line}\n", "rules")
+    ((rule, number),) = read_anyburl(f"\n{line}\n", "rules")
     assert str(rule) == "in(X, 'Alien_(film,_1979)') :- starring(X, Z1), of('Foo,_Bar', Z1), Z1 \\= X."
     assert number == 2
 
@@ -72,7 +73,7 @@ def test_names_with_brackets_and_commas_are_read() -> None:
 )
 def test_wrong_lines_of_anyburl(line: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
-        list(anyburl.read_rules(line, "rules"))
+        list(read_anyburl(line, "rules"))
 
 
 UNSAYABLE = {
@@ -88,7 +89,7 @@ UNSAYABLE = {
 
 def test_rules_that_are_none_of_ours_come_with_their_reason() -> None:
     text = "".join(f"5\t3\t0.6\t{rule}\n" for rule in UNSAYABLE)
-    assert [(found, line) for found, line in anyburl.read_rules(text, "rules")] == [
+    assert [(found, line) for found, line in read_anyburl(text, "rules")] == [
         (Unsayable(reason), line) for line, reason in enumerate(UNSAYABLE.values(), start=1)
     ]
     assert set(UNSAYABLE.values()) == set(REASONS.values()), "or a reason is said of no rule"
@@ -96,14 +97,14 @@ def test_rules_that_are_none_of_ours_come_with_their_reason() -> None:
 
 def test_me_myself_is_the_other_argument() -> None:
     text = "5\t3\t0.6\tp(X,c) <= likes(X,me_myself_i)\n5\t3\t0.6\tp(X,c) <= likes(me_myself_i,d), q(X,d)\n"
-    assert [str(rule) for rule, _ in anyburl.read_rules(text, "rules")] == [
+    assert [str(rule) for rule, _ in read_anyburl(text, "rules")] == [
         "p(X, c) :- likes(X, X).",
         "p(X, c) :- likes(d, d), q(X, d).",
     ]
 
 
 def test_a_line_separator_in_a_name_ends_no_line() -> None:
-    ((rule, _),) = anyburl.read_rules("5\t3\t0.6\tp(X,a\u2028b) <= q(X,c)", "rules")
+    ((rule, _),) = read_anyburl("5\t3\t0.6\tp(X,a\u2028b) <= q(X,c)", "rules")
     assert rule == parse_rule("p(X, 'a\u2028b') :- q(X, c).")
 
 
@@ -129,7 +130,7 @@ Total time 0.31 s
 
 
 def test_amie() -> None:
-    found = [(str(rule), line) for rule, line in amie.read_rules(AMIE, "rules")]
+    found = [(str(rule), line) for rule, line in read_amie(AMIE, "rules")]
     assert found == [
         ("uncle(X, Y) :- brother(X, Z1), parent(Z1, Y).", 9),
         ("husband(X, Y) :- wife(Y, X).", 10),
@@ -152,4 +153,4 @@ def test_amie() -> None:
 )
 def test_wrong_lines_of_amie(line: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
-        list(amie.read_rules(line, "rules"))
+        list(read_amie(line, "rules"))

@@ -15,7 +15,7 @@ from nlil.data import KnowledgeBase
 from nlil.datasets.load import load_dataset
 from nlil.errors import ConfigError, DataError, ExportError
 from nlil.exports import EXECUTABLE, facts, program, rule_text
-from nlil.exports.alternatives import depends_on_graph
+from nlil.exports.language import depends_on_graph
 from nlil.kernel.materialize import materialize
 from nlil.logic import Fact, Predicate, RuleStats, ScoredRule, Step, parse_rule
 

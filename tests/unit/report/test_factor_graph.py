@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 import strategies
 from nlil import parse_rule
-from nlil.explanation.labels import Labels
 from nlil.logic import TRUE, Rule
 from nlil.logic.formula import Formula, Not
+from nlil.logic.labels import Labels
 from nlil.report.factor_graph import _Drawing, factor_graph
 from nlil.report.factor_layout import layout
 from nlil.scene.picture_svg import FORBIDDEN

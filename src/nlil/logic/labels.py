@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from ..data.kb import KnowledgeBase
-from ..logic.formula import Formula
-from ..logic.predicate import Fact
-from ..logic.query import Query
-from ..logic.rule import Rule
-from ..logic.text import atom_text, formula_text, readable_text
+from .formula import Formula
+from .predicate import Fact
+from .query import Query
+from .rule import Rule
+from .text import atom_text, formula_text, readable_text
+
+
+class HasLabels(Protocol):
+    """A knowledge base, or a set of rules."""
+
+    @property
+    def entity_labels(self) -> Mapping[str, str]: ...
+
+    @property
+    def predicate_labels(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
+    """Labels by name of the data."""
+
     entities: Mapping[str, str] = field(default_factory=dict)
     predicates: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, kb: KnowledgeBase) -> Labels:
-        return cls(kb.entity_labels, kb.predicate_labels)
+    def of(cls, owner: HasLabels) -> Labels:
+        """The labels of a knowledge base or of a set of rules."""
+        return cls(owner.entity_labels, owner.predicate_labels)
 
     def entity(self, name: str) -> str:
         return self.entities[name] if name in self.entities else atom_text(name)
