@@ -33,7 +33,7 @@ from ..data.rdf import read_rdf
 from ..data.tables import read_parquet
 from ..errors import DataError
 from ..logic.predicate import Predicate
-from ..scene.files import FILE_MARK, common_files, original_files, read_scenes
+from ..scene.readers import FILE_MARK, common_files, original_files, read_scenes
 
 READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
     ".tsv": read_delimited,

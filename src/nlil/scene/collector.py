@@ -1,4 +1,7 @@
-"""Scene graphs in GQA's structure, image after image, become facts: {"objects": {id: {"name", "attributes", ...}}}.
+"""One image becomes facts. Every reader brings its format to GQA's structure, image by image:
+
+    {"width", "height", "objects": {id: {"name", "x", "y", "w", "h", "attributes": [text], "relations":
+                                         [{"name", "object": id}]}}}
 
 An object's name is its class (the exclusive group), attributes are unary predicates, relations binary;
 each image is a graph of its own. An attribute fact whose name is also a class would tell the class that a
@@ -20,8 +23,10 @@ from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
 from ..errors import DataError
 from ..logic.predicate import Predicate
-from .values import BOX, SIZE, items, numbers, text
 
+BOX, SIZE = ("x", "y", "w", "h"), ("width", "height")
+MAX_PIXELS = 1e9
+"""No image is larger, and a coordinate beyond it would not fit the arrays."""
 CLASS, ATTRIBUTE, RELATION = 0, 1, 2
 
 
@@ -137,3 +142,34 @@ def _table(numbers: array[float], width: int) -> Floats | None:
     """The numbers by rows; none at all where nothing is known."""
     rows = np.asarray(numbers, np.float32).reshape(-1, width)
     return None if np.isnan(rows).all() else rows
+
+
+# values inside the JSON of an image: each of the expected kind, or a clear sentence; `where` names image or object
+
+
+def text(thing: Any, key: str, where: str) -> str:
+    value = thing.get(key) if isinstance(thing, Mapping) else None
+    if not isinstance(value, str) or not value:
+        raise DataError(f"{where}: expected text under {key!r}, got {value if isinstance(thing, Mapping) else thing!r}")
+    return value
+
+
+def items(thing: Any, key: str, where: str) -> list[Any]:
+    """A list; absent is empty."""
+    value = thing.get(key, []) if isinstance(thing, Mapping) else None
+    if not isinstance(value, list):
+        raise DataError(
+            f"{where}: expected a list under {key!r}, got {value if isinstance(thing, Mapping) else thing!r:.80}"
+        )
+    return value
+
+
+def numbers(thing: Mapping[str, Any], keys: tuple[str, ...], where: str) -> list[float]:
+    """The numbers under the keys; null or absent is NaN."""
+    return [float("nan") if thing.get(key) is None else as_number(thing[key], key, where) for key in keys]
+
+
+def as_number(value: Any, key: str, where: str) -> float:
+    if type(value) not in (int, float) or not -MAX_PIXELS < value < MAX_PIXELS:  # true is an int too
+        raise DataError(f"{where}: expected a number under {key!r}, got {value!r:.80}")
+    return float(value)

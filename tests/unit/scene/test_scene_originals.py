@@ -10,7 +10,7 @@ import pytest
 from data_cases import rows, write
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
-from nlil.scene.hico import iou
+from nlil.scene.readers import iou
 
 VRD = {
     "a.jpg": [

@@ -1,0 +1,526 @@
+"""Readers of scene graphs: which file is in which format, which of a folder serves as which split, and the formats.
+
+The common form (GQA's) is known by its name, the originals of Visual Genome, VRD and HICO-DET by how they begin.
+Every reader streams its file and hands on GQA's structure (collector.py), image by image: a file of any size is never
+in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ..data.facts import Splits
+from ..data.files import beside, lines, readable, stem, stem_of_gzip
+from ..data.kb import KnowledgeBase
+from ..errors import DataError, require
+from .collector import BOX, SIZE, SceneCollector, as_number, items
+
+FILE_MARK = "_sceneGraphs.json"
+SPLITS = {"train": "train", "val": "valid", "valid": "valid", "test": "test"}
+"""What stands before the mark -> split."""
+
+ORIGINALS: tuple[Mapping[str, str], ...] = (
+    {"scene_graphs": "train"},
+    {"relationships": "train"},
+    {"annotations_train": "train", "annotations_val": "valid", "annotations_test": "test"},
+    {r"instances_train\d*|hico-det-train.*": "train", r"instances_test\d*|hico-det-test.*": "test"},
+)
+"""Originals that belong together: name without ending -> split. The first group with a training file is read."""
+
+Name = TypeVar("Name")
+Box = tuple[float, float, float, float]
+Images = Iterator[tuple[str, Any]]
+"""(name of an image, its graph in GQA's structure)."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the files of one data set share: ids for objects that have none, and what was skipped, counted."""
+
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"{number:,} {what}" for what, number in self.skipped.items())
+
+
+def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple[str, ...]]:
+    """Split -> file: the training graphs' facts, the splits with their context, notes."""
+    collector, reading = SceneCollector(), Reading()
+    for split, path in paths.items():
+        try:
+            for image, graph in format_of(path)(path, reading):
+                collector.add(image, graph, split)
+        except DataError as error:
+            if error.path is not None:
+                raise
+            raise DataError(str(error), path) from error
+    kb, splits, notes = collector.finish()
+    return kb, splits, (*reading.notes(), *notes)
+
+
+def common_files(files: list[Path]) -> dict[str, Path]:
+    """Split -> file of the common form; empty where there is none. val is `valid` beside train and test, else `test`.
+
+    >>> sorted(common_files([Path("train_sceneGraphs.json"), Path("val_sceneGraphs.json")]))
+    ['test', 'train']
+    """
+    scenes = [file for file in files if stem_of_gzip(file).endswith(FILE_MARK)]
+    got = f"got {', '.join(file.name for file in scenes)}"
+    splits: dict[str, Path] = {}
+    for file in scenes:
+        split = SPLITS.get(stem_of_gzip(file).removesuffix(FILE_MARK))
+        if split is None or split in splits:
+            raise DataError(f"expected one each of train{FILE_MARK}, val{FILE_MARK}, test{FILE_MARK}, {got}", file)
+        splits[split] = file
+    if "valid" in splits and "test" not in splits:
+        splits["test"] = splits.pop("valid")
+    if splits and "train" not in splits:
+        raise DataError(f"expected train{FILE_MARK}, {got}")
+    return _in_order(splits)
+
+
+def original_files(files: list[Path]) -> dict[str, Path]:
+    """Split -> file, of the first group of originals that has a training file; empty where there is none."""
+    for group in ORIGINALS:
+        found: dict[str, Path] = {}
+        for pattern, split in group.items():
+            for file in files:
+                if re.fullmatch(rf"(?:{pattern})\.json", stem_of_gzip(file)):
+                    if split in found:
+                        raise DataError(
+                            f"expected one original for {split}, got {found[split].name} and {file.name}", file.parent
+                        )
+                    found[split] = file
+        if "train" in found:
+            return _in_order(found)
+    return {}
+
+
+def _in_order(splits: Mapping[str, Path]) -> dict[str, Path]:
+    return {split: splits[split] for split in ("train", "valid", "test") if split in splits}
+
+
+def format_of(path: Path) -> Callable[[Path, Reading], Images]:
+    """The reader of a file; what begins like none of the originals is read, and if need be refused, as GQA's."""
+    if stem_of_gzip(path).endswith(FILE_MARK):
+        return gqa_images
+    events = _parsed(path, None, "basic_parse")
+    if next(events, ("", None))[0] == "start_array":
+        return visual_genome_images
+    event, key = next(events, ("", None))
+    if event != "map_key":
+        return gqa_images
+    event, _ = next(events, ("", None))
+    if event == "start_array":
+        return parallel_hico_images if key in HICO_LISTS else vrd_images
+    return hico_images if event == "start_map" and "labels" in _keys(events) else gqa_images
+
+
+def _keys(events: Iterator[tuple[str, Any]]) -> Iterator[str]:
+    """The keys of the object whose beginning was just read, and no deeper."""
+    depth = 1
+    for event, value in events:
+        depth += event.startswith("start_") - event.startswith("end_")
+        if depth == 0:
+            return
+        if depth == 1 and event == "map_key":
+            yield value
+
+
+# JSON in pieces -----------------------------------------------------------------------------------------
+
+
+def _parsed(path: Path, expected: str | None, method: str, *place: str) -> Iterator[Any]:
+    """What a method of ijson yields. `expected` is for the error; None: damaged JSON just ends."""
+    ijson = require("ijson", "scene", "reading scene graphs")
+    with readable(path) as stream:
+        try:
+            yield from getattr(ijson, method)(stream, *place, use_float=True)
+        except ijson.JSONError as error:
+            if expected is None:
+                return
+            reason = " ".join(str(error).split())
+            raise DataError(f"expected JSON {expected}, got: {reason:.160}", path) from error
+
+
+def _members(path: Path, expected: str) -> Images:
+    """(key, value) of the object that the file holds, one after the other."""
+    return _parsed(path, expected, "kvitems", "")
+
+
+def _elements(path: Path, place: str, expected: str) -> Iterator[Any]:
+    """The values at a place, such as `item` (of a list) or `annotation.item`; the place "" is the whole file."""
+    return _parsed(path, expected, "items", place)
+
+
+def _box(value: Any, key: str, where: str) -> Box:
+    """Four numbers."""
+    if not isinstance(value, list) or len(value) != 4:
+        raise DataError(f"{where}: expected four numbers under {key!r}, got {value!r:.80}")
+    a, b, c, d = (as_number(v, key, where) for v in value)
+    return a, b, c, d
+
+
+def _name_at(names: list[Name], index: Any, key: str, where: str) -> Name:
+    """The name that an index stands for."""
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(names):
+        raise DataError(f"{where}: expected a number from 0 to {len(names) - 1} under {key!r}, got {index!r:.80}")
+    return names[index]
+
+
+class _Image:
+    """The objects of one image in GQA's structure; a relation is listed once."""
+
+    def __init__(self, reading: Reading, name: Any) -> None:
+        self.reading, self.where = reading, f"image {name!r}"
+        self.objects: dict[str, dict[str, Any]] = {}
+        self._related: set[tuple[str, str, str]] = set()
+
+    def skip(self, what: str) -> None:
+        self.reading.skipped[what] += 1
+
+    def new_object(self, name: str, left: float, top: float, right: float, bottom: float) -> str:
+        """An object that has no id gets the next number."""
+        id = str(next(self.reading.ids))
+        box = dict(zip(BOX, (left, top, right - left, bottom - top)))
+        self.objects[id] = {"name": name, **box, "attributes": [], "relations": []}
+        return id
+
+    def relate(self, subject: str, name: str, object: str) -> bool:
+        """False where this was known already."""
+        is_new = (subject, name, object) not in self._related
+        if is_new:
+            self._related.add((subject, name, object))
+            self.objects[subject]["relations"].append({"name": name, "object": object})
+        return is_new
+
+
+# GQA ----------------------------------------------------------------------------------------------------
+
+
+def gqa_images(path: Path, reading: Reading) -> Images:
+    return _members(path, "{image: {'objects': ...}}")
+
+
+# Visual Genome ------------------------------------------------------------------------------------------
+
+
+def visual_genome_images(path: Path, reading: Reading) -> Images:
+    """Visual Genome in its own two formats: `scene_graphs.json` and `relationships.json`, each a list of images.
+
+        {"image_id", "width"?, "height"?, "objects"?: [OBJECT], "attributes"?: [OBJECT with "attributes"],
+         "relationships": [{"predicate", "subject": OBJECT, "object": OBJECT} or {..., "subject_id", "object_id"}]}
+        OBJECT: {"object_id", "x", "y", "w", "h", "names": [text] or "name": text, "attributes"?: [text] or null}
+
+    What its annotators left open is decided here and counted in notes:
+    - Names, predicates and attributes were typed freely (`ON`, `on`, `on `): all are put in lower case, with single
+      spaces. This is the one place of nlil that rewrites names; `on` and `on a` stay two predicates.
+    - An object with several names has the class of the first; the others would tell its class and are skipped.
+    - An object without a name and a relation without a predicate are skipped.
+    - An image without an image_id is named by its place in the file (`image_50`).
+    """
+    expected = "[{'image_id', 'relationships', 'objects'?}]"
+    for place, given in enumerate(_elements(path, "item", expected), start=1):
+        if not isinstance(given, Mapping):
+            raise DataError(f"image {place} of the list: expected {{'image_id', 'relationships'}}, got {given!r:.80}")
+        id = given.get("image_id")
+        name = f"image_{place}" if id is None else str(id)
+        image = _VisualGenomeImage(reading, name)
+        if id is None:
+            image.skip("image(s) without image_id, named by their place in the file")
+        for thing in (*items(given, "objects", image.where), *items(given, "attributes", image.where)):
+            image.object(thing)
+        for relation in items(given, "relationships", image.where):
+            image.relation(relation)
+        yield name, {**{key: given.get(key) for key in SIZE}, "objects": image.objects}
+
+
+class _VisualGenomeImage(_Image):
+    """Objects have ids; an object that comes a second time only adds attributes."""
+
+    def __init__(self, reading: Reading, name: str) -> None:
+        super().__init__(reading, name)
+        self._nameless: set[str] = set()
+
+    def object(self, thing: Any) -> str | None:
+        """The id of an object, known from now on; None where it has no name."""
+        if not isinstance(thing, Mapping) or thing.get("object_id") is None:
+            raise DataError(f"{self.where}: expected an object with 'object_id', got {thing!r:.80}")
+        id = str(thing["object_id"])
+        if id not in self.objects:
+            names = thing["names"] if "names" in thing else [thing.get("name")]
+            if not isinstance(names, list) or not all(isinstance(name, str | None) for name in names):
+                raise DataError(
+                    f"{self.where}, object {id!r}: expected text under 'name' or a list under 'names', "
+                    f"got {names!r:.80}"
+                )
+            name = self._plain(names[0] or "") if names else ""
+            if not name:
+                if id not in self._nameless:
+                    self.skip("object(s) without a name passed over")
+                self._nameless.add(id)
+                return None
+            if len(names) > 1:
+                self.skip("object(s) with several names, of which the first is the class")
+            self.objects[id] = {"name": name, **{key: thing.get(key) for key in BOX}, "attributes": [], "relations": []}
+        known = self.objects[id]["attributes"]
+        for attribute in items({"attributes": thing.get("attributes") or []}, "attributes", self.where):
+            if not isinstance(attribute, str):
+                raise DataError(f"{self.where}: expected text as an attribute, got {attribute!r:.80}")
+            plain = self._plain(attribute)
+            if plain and plain not in known:
+                known.append(plain)
+        return id
+
+    def relation(self, relation: Any) -> None:
+        if not isinstance(relation, Mapping) or not isinstance(relation.get("predicate"), str):
+            raise DataError(f"{self.where}: expected a relation with text under 'predicate', got {relation!r:.80}")
+        name = self._plain(relation["predicate"])
+        subject, object = self._end(relation, "subject"), self._end(relation, "object")
+        if not name:
+            self.skip("relation(s) without a predicate passed over")
+        elif subject is None or object is None:
+            self.skip("relation(s) of an object without a name passed over")
+        elif not self.relate(subject, name, object):
+            self.skip("repeated relation(s) passed over")
+
+    def _end(self, relation: Mapping[str, Any], role: str) -> str | None:
+        if role in relation:
+            return self.object(relation[role])
+        id = str(relation.get(f"{role}_id"))
+        if id in self._nameless:
+            return None
+        if id not in self.objects:
+            raise DataError(f"{self.where}: expected a relation between objects of the image, got {role}_id {id}")
+        return id
+
+    def _plain(self, name: str) -> str:
+        plain = " ".join(name.lower().split())
+        if plain != name:
+            self.skip("name(s) put in lower case with single spaces")
+        return plain
+
+
+# VRD ----------------------------------------------------------------------------------------------------
+
+
+def vrd_images(path: Path, reading: Reading) -> Images:
+    """VRD as its authors publish it (Lu 2016): relations between boxes that have no ids.
+
+        annotations_SPLIT.json       {file name: [{"predicate": int, "subject": {"category": int, "bbox"}, "object"}]}
+        objects.json, predicates.json     names by index, beside it
+        SPLIT_image_metadata.json    {file name: {"width", "height"}}; optional
+
+    A bbox is [ymin, ymax, xmin, xmax]. An object is one (class, box) of an image; relations that are repeated, or
+    that relate an object to itself, are skipped and counted.
+    """
+    classes, predicates, sizes = _vrd_names(path, "objects.json"), _vrd_names(path, "predicates.json"), _vrd_sizes(path)
+    for name, relations in _members(path, "{file name: [{'predicate', 'subject', 'object'}]}"):
+        image = _VrdImage(reading, name, classes)
+        for relation in items({"relations": relations}, "relations", image.where):
+            if not isinstance(relation, Mapping):
+                raise DataError(f"{image.where}: expected {{'predicate', 'subject', 'object'}}, got {relation!r:.80}")
+            predicate = _name_at(predicates, relation.get("predicate"), "predicate", image.where)
+            subject, object = image.end(relation, "subject"), image.end(relation, "object")
+            if subject == object:
+                image.skip("relation(s) of an object to itself passed over")
+            elif not image.relate(subject, predicate, object):
+                image.skip("repeated relation(s) passed over")
+        size = sizes.get(name, {})
+        yield name, {**{key: size.get(key) for key in SIZE}, "objects": image.objects}
+
+
+class _VrdImage(_Image):
+    """An object is known by its class and its box."""
+
+    def __init__(self, reading: Reading, name: str, classes: list[str]) -> None:
+        super().__init__(reading, name)
+        self._classes = classes
+        self._id_of: dict[tuple[str, Box], str] = {}
+
+    def end(self, relation: Mapping[str, Any], role: str) -> str:
+        thing = relation.get(role)
+        if not isinstance(thing, Mapping):
+            raise DataError(f"{self.where}: expected {{'category', 'bbox'}} under {role!r}, got {thing!r:.80}")
+        name = _name_at(self._classes, thing.get("category"), "category", self.where)
+        box = _box(thing.get("bbox"), "bbox", self.where)
+        if (name, box) not in self._id_of:
+            top, bottom, left, right = box
+            self._id_of[name, box] = self.new_object(name, left, top, right, bottom)
+        return self._id_of[name, box]
+
+
+def _vrd_names(path: Path, name: str) -> list[str]:
+    file = beside(path, name)
+    if file is None:
+        raise DataError(f"expected {name} beside it, which names what its numbers stand for, got none", path)
+    names = next(_elements(file, "", "list of names"))
+    if not isinstance(names, list) or not all(isinstance(n, str) and n for n in names):
+        raise DataError(f"expected a list of names, got {names!r:.80}", file)
+    return names
+
+
+def _vrd_sizes(path: Path) -> Mapping[str, Mapping[str, Any]]:
+    file = beside(path, f"{stem(path).removeprefix('annotations_')}_image_metadata.json")
+    if file is None:
+        return {}
+    sizes = next(_elements(file, "", "{file name: {'width', 'height'}}"))
+    if not isinstance(sizes, Mapping) or not all(isinstance(size, Mapping) for size in sizes.values()):
+        raise DataError(f"expected {{file name: {{'width', 'height'}}}}, got {sizes!r:.80}", file)
+    return sizes
+
+
+# HICO-DET -----------------------------------------------------------------------------------------------
+#
+# Published in two layouts, both with pairs of a person's box and an object's box:
+#
+#     {file name: {"labels": [{"hoi_id": 1..600, "human_bbox", "object_bbox", "width", "height"}]}}
+#                                         with hico_hoi_list.txt (hoi_id, object, verb) beside it
+#     {"filenames": [...], "annotation": [{"boxes_h", "boxes_o", "hoi": [0..599]}], "size": [[width, height]],
+#      "objects": [...], "verbs": [...], "correspondence": [[hoi, object, verb]]}          parallel lists
+#
+# A box is [x1, y1, x2, y2]. Every interaction was annotated by itself, with boxes drawn anew; `_HicoImage` says how
+# boxes become objects. `no_interaction` gives objects but no relation.
+
+HOI_LIST = "hico_hoi_list.txt"
+HICO_LISTS = frozenset(
+    {"annotation", "filenames", "empty", "objects", "verbs", "correspondence", "size", "rare", "non_rare"}
+)
+PERSON, NO_INTERACTION = "person", "no_interaction"
+MIN_IOU = 0.5
+
+
+class Interaction(NamedTuple):
+    object: str
+    verb: str
+
+
+def hico_images(path: Path, reading: Reading) -> Images:
+    """HICO-DET in the layout by file name."""
+    interactions = _listed(path)
+    for name, entry in _members(path, "{file name: {'labels': [{'hoi_id', 'human_bbox', 'object_bbox'}]}}"):
+        image = _HicoImage(reading, name)
+        labels = items(entry, "labels", image.where)
+        for label in labels:
+            hoi = label.get("hoi_id") if isinstance(label, Mapping) else None
+            if not isinstance(hoi, int) or hoi not in interactions:
+                raise DataError(f"{image.where}: expected a label with a hoi_id of {HOI_LIST}, got {label!r:.80}")
+            image.pair(interactions[hoi], *(_box(label.get(k), k, image.where) for k in ("human_bbox", "object_bbox")))
+        size = labels[0] if labels else {}
+        yield name, {**{key: size.get(key) for key in SIZE}, "objects": image.objects}
+
+
+def parallel_hico_images(path: Path, reading: Reading) -> Images:
+    """HICO-DET in the layout of parallel lists; several passes, since the lists come in any order."""
+    expected = "{'filenames': [...], 'annotation': [...]}"
+    objects, verbs, triples, images, sizes = (
+        list(_elements(path, f"{key}.item", expected))
+        for key in ("objects", "verbs", "correspondence", "filenames", "size")
+    )
+    interactions = [_named(triple, objects, verbs) for triple in triples]
+    number = 0
+    for number, annotation in enumerate(_elements(path, "annotation.item", expected), start=1):
+        if number > min(len(images), len(sizes)):
+            break
+        image = _HicoImage(reading, images[number - 1])
+        people, others, which = (items(annotation, key, image.where) for key in ("boxes_h", "boxes_o", "hoi"))
+        if not len(people) == len(others) == len(which):
+            raise DataError(
+                f"{image.where}: expected as many boxes_h and boxes_o as hoi, got {len(people)}, "
+                f"{len(others)} and {len(which)}"
+            )
+        for person, other, hoi in zip(people, others, which, strict=True):
+            interaction = _name_at(interactions, hoi, "hoi", image.where)
+            image.pair(interaction, _box(person, "boxes_h", image.where), _box(other, "boxes_o", image.where))
+        size = sizes[number - 1]
+        if not isinstance(size, list) or len(size) != len(SIZE):
+            raise DataError(f"{image.where}: expected [width, height] under 'size', got {size!r:.80}")
+        yield str(images[number - 1]), {**dict(zip(SIZE, size)), "objects": image.objects}
+    if not number == len(images) == len(sizes):
+        raise DataError(
+            f"expected as many annotations as filenames and sizes, got {number}, {len(images)} and {len(sizes)}", path
+        )
+
+
+@dataclass
+class _Drawn:
+    """An object: its first box, and the box that each (interaction, role) drew for it."""
+
+    id: str
+    name: str
+    box: Box
+    drawn: dict[tuple[Interaction, str], Box] = field(default_factory=dict)
+
+
+class _HicoImage(_Image):
+    """Boxes to objects: a box is the object of its class whose first box overlaps it most, by IoU .5 or more.
+
+    Except that two different boxes drawn for the same interaction, in the same role, are two objects: their
+    annotator saw both at once.
+    """
+
+    def __init__(self, reading: Reading, name: Any) -> None:
+        super().__init__(reading, name)
+        self._known: list[_Drawn] = []
+
+    def pair(self, interaction: Interaction, person: Box, other: Box) -> None:
+        subject = self._object(PERSON, person, (interaction, "person"))
+        object = self._object(interaction.object, other, (interaction, "object"))
+        if subject is object:
+            self.skip("person-person pair(s) whose boxes are one person, passed over")
+        elif interaction.verb == NO_INTERACTION:
+            self.skip(f"{NO_INTERACTION} pair(s) that give objects but no relation")
+        else:
+            self.relate(subject.id, interaction.verb, object.id)
+
+    def _object(self, name: str, box: Box, drawn_for: tuple[Interaction, str]) -> _Drawn:
+        alike = [t for t in self._known if t.name == name and t.drawn.get(drawn_for, box) == box]
+        best = max(alike, key=lambda thing: iou(thing.box, box), default=None)
+        if best is None or iou(best.box, box) < MIN_IOU:
+            best = _Drawn(self.new_object(name, *box), name, box)
+            self._known.append(best)
+        best.drawn[drawn_for] = box
+        return best
+
+
+def iou(one: Box, two: Box) -> float:
+    """The area that two boxes share, over the area that they cover.
+
+    >>> iou((0, 0, 2, 2), (1, 0, 3, 2))
+    0.3333333333333333
+    """
+    width = min(one[2], two[2]) - max(one[0], two[0])
+    height = min(one[3], two[3]) - max(one[1], two[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, two))
+    return width * height / (areas - width * height)
+
+
+def _named(triple: Any, objects: list[str], verbs: list[str]) -> Interaction:
+    if not isinstance(triple, list) or len(triple) != 3:
+        raise DataError(f"correspondence: expected [hoi, object, verb], got {triple!r:.80}")
+    return Interaction(
+        _name_at(objects, triple[1], "correspondence", "object"), _name_at(verbs, triple[2], "correspondence", "verb")
+    )
+
+
+def _listed(path: Path) -> dict[int, Interaction]:
+    """hico_hoi_list.txt: number, object, verb in columns of spaces."""
+    file = beside(path, HOI_LIST)
+    if file is None:
+        raise DataError(f"expected {HOI_LIST} beside it, which names what hoi_id stands for, got none", path)
+    found: dict[int, Interaction] = {}
+    for number, line in lines(file):
+        words = line.split()
+        if len(words) != 3 or not words[0].isdecimal():
+            raise DataError(f"expected number, object and verb, got {line!r:.80}", file, number)
+        found[int(words[0])] = Interaction(words[1], words[2])
+    return found
