@@ -13,7 +13,7 @@ from ..data.even import make_even
 from ..data.kin import make_kin
 from ..data.planted import CONSTRUCTS, make_planted
 from ..errors import DataError
-from ..scene.scenes import make_scenes
+from ..scene.generator import make_scenes
 from ..scene.street import make_street
 
 

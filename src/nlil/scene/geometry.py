@@ -1,26 +1,34 @@
-"""Boxes become predicates: what an object's box says about it, and how the boxes of one image lie to each other.
+"""Geometry predicates, made of the boxes of objects: where an object is and how large, and how two objects lie.
 
-Unary, from numbers (numbers.py has the cuts and the names), as shares of the image; `middle_x` runs from left to
-right, `middle_y`, `top` and `bottom` from the upper edge down. The outermost conditions have plain names (PLAIN).
-Binary, between two objects of an image: `geometry_pairs`. docs/scenes.md lists them all.
+Unary, from numbers (data/numbers.py has the cuts and the names), as shares of the image; `middle_x` runs from left to
+right, `middle_y`, `top` and `bottom` from the upper edge down. The outermost conditions have plain names (PLAIN_NAMES).
+
+Binary, between two objects of one image, in one direction each, as every relation has its inverse anyway:
+
+    inside(X, Z)        at least 90 % of X's area lies in Z
+    overlaps(X, Z)      they share some area, and neither is inside the other; holds both ways
+    above(X, Z)         X's lower edge is at or above Z's middle
+    left_of(X, Z)       X's right edge is at or left of Z's middle
+    larger_than(X, Z)   X has more than twice Z's area
+
+docs/scenes.md lists them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids
+from ..data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges
 from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..data.numbers import cut_text, cuts_in, number_facts, quantile_cuts, training_entities, with_predicates
 from ..data.options import DataOptions
 from ..logic.predicate import Predicate
-from .geometry_pairs import RELATIONS, pair_facts
 
-PLAIN: Mapping[str, tuple[str, str]] = {
+PLAIN_NAMES: Mapping[str, tuple[str, str]] = {
     "size": ("small", "large"),
     "aspect": ("narrow", "wide"),
     "height": ("short", "tall"),
@@ -30,15 +38,22 @@ PLAIN: Mapping[str, tuple[str, str]] = {
 """Number -> the names of "up to its lowest cut" and "over its highest cut"."""
 PREFIX = "box_"
 """Before a name that the data uses already."""
+RELATIONS = ("inside", "overlaps", "above", "left_of", "larger_than")
+INSIDE_PERCENT = 90
+TIMES_LARGER = 2
 
-
-MOST_FACTS, NUMBERS = 18_000_000, 8
+MAX_UNARY_FACTS, NUM_NUMBERS = 18_000_000, 8
 """Facts about single boxes, at most, and numbers of a box."""
+MAX_OBJECTS = 40
+"""The largest objects of an image that take part in relations; fewer where there would be more than MAX_PAIRS."""
+MAX_PAIRS = 5_000_000
+"""Ordered pairs of objects in all images together."""
+PAIRS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Naming:
-    """What predicates of boxes are called: as in `like`, which rules know, else by what the data leaves free.
+    """Names of geometry predicates: as in `like`, which rules know, else what the data leaves free.
 
     A name of the data stays the data's, also where rules mean another thing by it; `clashes` has those.
     """
@@ -73,10 +88,10 @@ class Naming:
 
 
 def with_geometry(dataset: Dataset, options: DataOptions, like: Iterable[Predicate] = ()) -> Dataset:
-    """The data set with predicates from its boxes; a set without boxes comes back as it is.
+    """The data set with geometry predicates; a set without boxes comes back as it is.
 
-    Cut and named as in `like`, the predicates of other data that rules were learned from; numbers that it does not
-    know are cut by this data.
+    `options.cuts` is the number of bins of a number. `like` are the predicates of other data that rules were learned
+    from: cuts and names are taken from them; numbers that they do not mention are cut by this data.
     """
     kb = dataset.kb
     if kb.boxes is None:
@@ -85,26 +100,31 @@ def with_geometry(dataset: Dataset, options: DataOptions, like: Iterable[Predica
     naming = Naming(frozenset(p.name for p in kb.predicates), frozenset(p.name for p in like))
     bins = _affordable_bins(len(boxes), options.cuts)
     facts, plain = _box_facts(dataset, boxes, bins, naming)
-    graph_of = np.zeros(kb.num_entities, np.int32) if kb.graph_of is None else kb.graph_of
-    pairs, notes = pair_facts(boxes, graph_of)
+    pairs, cut_note = pair_facts(boxes, _graph_of(kb))
     prefix = naming.prefix(RELATIONS)
     facts |= {Predicate(prefix + name, 2): rows for name, rows in pairs.items() if len(rows)}
+    notes = [f"of the boxes: {', '.join(f'{name} is {meaning}' for name, meaning in plain.items())}"] if plain else []
+    notes += cut_note
     if bins < options.cuts:
-        few = f"boxes: {bins} bins of each number instead of {options.cuts}, as there are {len(boxes):,} objects"
-        notes = (*notes, few)
-    if plain:
-        notes = (f"of the boxes: {', '.join(f'{name} is {meaning}' for name, meaning in plain.items())}", *notes)
+        notes.append(
+            f"boxes: {bins} bins of each number instead of {options.cuts}, as there are {len(boxes):,} objects"
+        )
     if naming.clashes:
-        notes = (*notes, f"{', '.join(sorted(naming.clashes))}: the data's own, though rules may mean what boxes say")
+        clashes = ", ".join(sorted(naming.clashes))
+        notes.append(f"{clashes}: the data's own, though rules may mean the geometry predicate")
     return replace(with_predicates(dataset, facts), notes=(*dataset.notes, *notes))
 
 
+def _graph_of(kb: KnowledgeBase) -> Ids:
+    return np.zeros(kb.num_entities, np.int32) if kb.graph_of is None else kb.graph_of
+
+
 def _affordable_bins(num_objects: int, wanted: int) -> int:
-    """Bins of a number, so that all numbers together make no more than MOST_FACTS; two at least.
+    """Bins of a number, so that all numbers together make no more than MAX_UNARY_FACTS; two at least.
 
     An object has one bin of each number, and is over half of the cuts between them.
     """
-    for_each = MOST_FACTS / max(num_objects * NUMBERS, 1)
+    for_each = MAX_UNARY_FACTS / max(num_objects * NUM_NUMBERS, 1)
     return min(wanted, max(2, int(2 * (for_each - 1)) + 1))
 
 
@@ -137,7 +157,7 @@ def box_numbers(kb: KnowledgeBase, boxes: Doubles) -> dict[str, Doubles]:
 
 def _image_sizes(kb: KnowledgeBase, boxes: Doubles) -> Doubles:
     """Width and height of each entity's image; where unknown, how far its boxes reach."""
-    graph_of = np.zeros(kb.num_entities, np.int32) if kb.graph_of is None else kb.graph_of
+    graph_of = _graph_of(kb)
     num_graphs = int(graph_of.max(initial=0)) + 1
     reach = np.full((num_graphs, 2), -np.inf)
     has_box = ~np.isnan(boxes[:, 0])
@@ -176,7 +196,75 @@ def _known_cuts(names: Iterable[str], number: str, unit: str) -> list[float]:
 
 def _plain_names(number: str, cuts: list[float], unit: str) -> dict[str, str]:
     """Numeric name -> plain name. Of a single cut the numeric names stay: no other name tells where it is."""
-    if number not in PLAIN or len(cuts) < 2:
+    if number not in PLAIN_NAMES or len(cuts) < 2:
         return {}
-    lowest, highest = PLAIN[number]
+    lowest, highest = PLAIN_NAMES[number]
     return {f"{number}_up_to_{cut_text(cuts[0])}{unit}": lowest, f"{number}_over_{cut_text(cuts[-1])}{unit}": highest}
+
+
+# relations between two boxes of an image ----------------------------------------------------------------
+
+
+def pair_facts(boxes: Doubles, graph_of: Ids, max_pairs: int = MAX_PAIRS) -> tuple[dict[str, Ids], tuple[str, ...]]:
+    """Relation -> rows of (subject, object), and a note where objects had to be left out.
+
+    `boxes` as from `proper_boxes`, `graph_of` the image of each entity; `max_pairs` in all images together.
+    """
+    chosen, max_objects, num_cut = _largest_objects(boxes, graph_of, max_pairs)
+    found: dict[str, list[Ids]] = {name: [np.zeros((0, 2), np.int32)] for name in RELATIONS}
+    for first, second in _pairs(chosen, graph_of):
+        rows = np.stack((first, second), axis=1)
+        for name, holds in _relations(boxes[first], boxes[second]).items():
+            found[name].append(rows[holds])
+    notes: tuple[str, ...] = ()
+    if num_cut:
+        notes = (
+            f"relations between boxes are those of the {max_objects} largest objects of an image; "
+            f"{num_cut:,} images have more",
+        )
+    return {name: np.concatenate(parts) for name, parts in found.items()}, notes
+
+
+def _largest_objects(boxes: Doubles, graph_of: Ids, max_pairs: int) -> tuple[Ids, int, int]:
+    """Entities with a box, graph after graph, largest first, cut to so many a graph; that number; the graphs cut."""
+    entity = np.flatnonzero(~np.isnan(boxes[:, 0])).astype(np.int32)
+    area = boxes[entity, 2] * boxes[entity, 3]
+    entity = entity[np.lexsort((entity, -area, graph_of[entity]))]
+    pointer = offsets(graph_of[entity], int(graph_of.max(initial=0)) + 1)
+    count = np.diff(pointer)
+    max_objects = MAX_OBJECTS
+    while max_objects > 1 and _num_pairs(np.minimum(count, max_objects)) > max_pairs:
+        max_objects -= 1
+    rank = np.arange(len(entity)) - pointer[graph_of[entity]]
+    return entity[rank < max_objects], max_objects, int((count > max_objects).sum())
+
+
+def _num_pairs(count: Longs) -> int:
+    return int((count * (count - 1)).sum())
+
+
+def _pairs(entity: Ids, graph_of: Ids) -> Iterator[tuple[Ids, Ids]]:
+    """All ordered pairs of different entities of one graph, a bounded number at a time."""
+    pointer = offsets(graph_of[entity], int(graph_of.max(initial=0)) + 1)
+    others = np.diff(pointer)[graph_of[entity]]
+    block = np.cumsum(others) // PAIRS_AT_ONCE
+    for part in np.split(np.arange(len(entity)), np.flatnonzero(np.diff(block)) + 1):
+        first = np.repeat(entity[part], others[part])
+        second = entity[ranges(pointer[graph_of[entity[part]]], others[part])]
+        different = first != second
+        yield first[different], second[different]
+
+
+def _relations(x: Doubles, z: Doubles) -> dict[str, Mask]:
+    x_end, z_end = x[:, :2] + x[:, 2:], z[:, :2] + z[:, 2:]
+    shared = np.clip(np.minimum(x_end, z_end) - np.maximum(x[:, :2], z[:, :2]), 0, None).prod(axis=1)
+    x_area, z_area = x[:, 2:].prod(axis=1), z[:, 2:].prod(axis=1)
+    z_middle = z[:, :2] + z[:, 2:] / 2
+    x_inside, z_inside = (100 * shared >= INSIDE_PERCENT * area for area in (x_area, z_area))
+    return {
+        "inside": x_inside,
+        "overlaps": (shared > 0) & ~x_inside & ~z_inside,
+        "above": x_end[:, 1] <= z_middle[:, 1],
+        "left_of": x_end[:, 0] <= z_middle[:, 0],
+        "larger_than": x_area > TIMES_LARGER * z_area,
+    }

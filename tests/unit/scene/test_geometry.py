@@ -16,8 +16,7 @@ from nlil.data.dataset import make_dataset
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
 from nlil.scene.collector import SceneCollector
-from nlil.scene.geometry import box_numbers, proper_boxes, with_geometry
-from nlil.scene.geometry_pairs import MOST_OBJECTS, RELATIONS, pair_facts
+from nlil.scene.geometry import MAX_OBJECTS, RELATIONS, box_numbers, pair_facts, proper_boxes, with_geometry
 
 WIDTH, HEIGHT = 200, 100
 CAT_ON_MAT = {
@@ -275,8 +274,8 @@ def test_pairs_agree_with_a_double_loop(objects):
 
 
 def test_the_number_of_pairs_is_bounded(monkeypatch):
-    monkeypatch.setattr("nlil.scene.geometry_pairs.PAIRS_AT_ONCE", 100)
-    count = MOST_OBJECTS + 5
+    monkeypatch.setattr("nlil.scene.geometry.PAIRS_AT_ONCE", 100)
+    count = MAX_OBJECTS + 5
     boxes = np.asarray([(0, 0, 1 + i, 1 + i) for i in range(count)] + [(0, 0, 1, 1)] * 3, np.float64)
     graph_of = np.asarray([0] * count + [1] * 3, np.int32)
     found, notes = pair_facts(boxes, graph_of)
@@ -285,7 +284,7 @@ def test_the_number_of_pairs_is_bounded(monkeypatch):
     numbers = {(name, *row) for name, pairs in found.items() for row in pairs.tolist()}
     assert numbers == {row for row in brute_pairs(boxes.tolist(), graph_of) if min(row[1:]) >= 5}
     assert notes == ("relations between boxes are those of the 40 largest objects of an image; 1 images have more",)
-    few, notes = pair_facts(boxes, graph_of, most_pairs=100)
+    few, notes = pair_facts(boxes, graph_of, max_pairs=100)
     assert set(few["inside"][:, 0].tolist()) <= {*range(count - 10, count + 3)}
     assert "the 10 largest" in notes[0]  # 10 * 9 pairs and the 6 of the small image are the most below 100
 
@@ -317,8 +316,8 @@ def test_numbers_and_boxes_together(tmp_path):
     [(1_000, 10, 10), (150_000, 10, 10), (1_400_000, 10, 2), (500_000, 20, 8), (10**8, 10, 2), (0, 5, 5)],
 )
 def test_many_boxes_get_fewer_bins(num_objects: int, wanted: int, bins: int) -> None:
-    from nlil.scene.geometry import MOST_FACTS, NUMBERS, _affordable_bins
+    from nlil.scene.geometry import MAX_UNARY_FACTS, NUM_NUMBERS, _affordable_bins
 
     found = _affordable_bins(num_objects, wanted)
     assert found == bins
-    assert found == 2 or num_objects * NUMBERS * (1 + (found - 1) / 2) <= MOST_FACTS
+    assert found == 2 or num_objects * NUM_NUMBERS * (1 + (found - 1) / 2) <= MAX_UNARY_FACTS

@@ -5,8 +5,7 @@ from __future__ import annotations
 from test_geometry import expected_numbers, geometric, meanings, names_of, says, scene
 
 from nlil.data import DataOptions
-from nlil.scene.geometry import with_geometry
-from nlil.scene.geometry_pairs import RELATIONS
+from nlil.scene.geometry import RELATIONS, with_geometry
 
 
 def grid(step, **about):
@@ -41,7 +40,7 @@ def test_other_data_is_named_as_the_rules_are():
     assert names_of(like) == names_of(clashing) > {"box_above", large}
     own = with_geometry(grid(5, attributes=("large",), relation="above"), DataOptions(), learned.kb.predicates)
     assert {"box_above", large, "small"} < names_of(own)
-    assert own.notes[-1] == "above, large: the data's own, though rules may mean what boxes say"
+    assert own.notes[-1] == "above, large: the data's own, though rules may mean the geometry predicate"
 
 
 def test_rules_that_know_no_boxes_say_nothing_about_them():

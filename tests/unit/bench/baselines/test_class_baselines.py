@@ -127,7 +127,7 @@ def test_geometry_is_no_relation_and_counts_only_where_asked_for() -> None:
     assert names_of(data, parts, "0/b") == {"wearing^ man", "wearing^ tall"}
     model = Frequency()
     model.fit(data)
-    assert model.evaluate()["r@1_related"] == 1  # man and hat; the dogs have no relation but what boxes say
+    assert model.evaluate()["r@1_related"] == 1  # man and hat; the dogs have no relation but geometry predicates
     assert model.evaluate()["r@1"] == 2 / 5
 
 
