@@ -17,9 +17,9 @@ import numpy as np
 from scipy.special import softmax
 
 import nlil
-from nlil.baselines.class_baselines import ClassBaseline
-from nlil.baselines.interface import make_baseline
 from nlil.learning.learner import Learned
+from nlil_bench.baselines.class_baselines import ClassBaseline
+from nlil_bench.baselines.interface import make_baseline
 
 BEST = 10
 """Classes of an object that the table keeps: the rest of a perceptron's probability is dust."""

@@ -20,8 +20,8 @@ from .record import machine, peak_memory_mb, versions
 
 if TYPE_CHECKING:
     from nlil.data import Dataset
+    from nlil.data.dataset import DataOptions
     from nlil.data.facts import Facts
-    from nlil.data.options import DataOptions
     from nlil.evaluation import Metrics
     from nlil.kernel.ruleset import RuleSet
     from nlil.learning.config import LearnerConfig
@@ -248,7 +248,7 @@ class BaselineMethod:
         self.seed = int(options.get("seed", 0))
 
     def data_options(self) -> DataOptions:
-        from nlil.data.options import DataOptions
+        from nlil.data.dataset import DataOptions
 
         return DataOptions(geometry=getattr(self.made.settings, "geometry", False))
 

@@ -43,7 +43,7 @@ def inspect(
 
 def chosen(settings: list[str]) -> DataOptions:
     """`--set` words of `learn`, of which only those about the data mean something here."""
-    from ..data.options import KEYS
+    from ..data.dataset import KEYS
     from ..errors import ConfigError
     from ..learning.config import LearnerConfig
 

@@ -6,12 +6,11 @@ the facts.  even, kin, planted: built-in sets.  catalog, download: real sets.  c
 """
 
 from .catalog import CatalogEntry, find, list_catalog
-from .dataset import Dataset
+from .dataset import DataOptions, Dataset
 from .download import download
 from .facts import NO_OBJECT, Facts, Splits
 from .kb import KnowledgeBase
 from .numbers import with_numbers
-from .options import DataOptions
 from .vocabulary import Vocabulary
 from .write import write_facts
 

@@ -1,18 +1,61 @@
-"""Dataset: what `load_dataset` gives. Facts, splits, default targets, a checksum, planted rules."""
+"""Dataset: what `load_dataset` gives. Facts, splits, default targets, a checksum, planted rules; and its options."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
 
+from ..errors import ConfigError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
+from .arrays import Ids
 from .facts import Facts, Splits
 from .kb import KnowledgeBase
-from .options import NUM_CLASSES
+
+LEFT_OUT = -1
+"""In place of the new id of a predicate: its facts go."""
+NUM_CLASSES = 150
+"""Targets of a scene graph: so many of its most frequent classes (as in the paper)."""
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What a user may choose about the facts themselves, before anything is learned from them.
+
+    The same keys and defaults as in `LearnerConfig`; the order of work is merge, drop, min_count, geometry.
+
+    `geometry`     boxes become predicates, where there are boxes
+    `drop`         relations that are left out, by name (after merging)
+    `merge`        a file or folder of name merges (data/refining.py); empty: none
+    `min_count`    predicates with fewer training facts are left out; objects of such a class stay, unlabelled
+    `num_classes`  how many of the most frequent classes are targets
+    `cuts`         into how many quantile bins a number is cut
+    """
+
+    geometry: bool = True
+    drop: tuple[str, ...] = ()
+    merge: str = ""
+    min_count: int = 0
+    num_classes: int = NUM_CLASSES
+    cuts: int = 10
+
+    def __post_init__(self) -> None:
+        for key, least in (("min_count", 0), ("num_classes", 1), ("cuts", 2)):
+            value = getattr(self, key)
+            if value < least:
+                raise ConfigError(f"{key}: expected {least} or more, got {value!r}", key)
+
+    @property
+    def refines(self) -> bool:
+        """Whether any option but `geometry` and `cuts` changes the facts."""
+        return bool(self.drop or self.merge or self.min_count or self.num_classes != NUM_CLASSES)
+
+
+KEYS = tuple(field.name for field in fields(DataOptions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +87,32 @@ class Dataset:
         for context in self.splits.context.values():
             facts = facts + context
         return replace(self.kb, facts=facts.unique())
+
+    def over(self, predicates: tuple[Predicate, ...], id_of: Ids, added: Mapping[str, Facts] | None = None) -> Dataset:
+        """The data set over other predicates; its checksum is still the old one.
+
+        Args:
+            predicates: the new predicates, sorted.
+            id_of: the new id of each old predicate; LEFT_OUT drops its facts.
+            added: new facts by split, with new ids.
+        """
+        kb, old, new = self.kb, self.splits, added or {}
+
+        def renumbered(facts: Facts, split: str = "") -> Facts:
+            kept = facts[id_of[facts.predicate] != LEFT_OUT]
+            result = Facts(id_of[kept.predicate], kept.subject, kept.object, kept.weight)
+            return (result + new[split] if split in new else result).unique()
+
+        def ids(of: frozenset[int]) -> frozenset[int]:
+            return frozenset(int(id_of[i]) for i in of if id_of[i] != LEFT_OUT)
+
+        context = {split: renumbered(facts, split) for split, facts in old.context.items()}
+        train = context["train"] if "train" in context else renumbered(old.train, "train")
+        negatives = {split: renumbered(facts) for split, facts in old.negatives.items()}
+        splits = Splits(train, renumbered(old.valid), renumbered(old.test), negatives, context)
+        facts = train if kb.facts.predicate is old.train.predicate else renumbered(kb.facts, "train")
+        kb = replace(kb, predicates=predicates, facts=facts, classes=ids(kb.classes), geometry=ids(kb.geometry))
+        return replace(self, kb=kb, splits=splits)
 
 
 def make_dataset(

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from .arrays import Doubles, Longs, Mask
 from .columns import Batch
-from .files import blocks, ending
+from .files import blocks, ending, lines
 
 SAMPLE_CHARACTERS = 1 << 16
 """So much of a file tells which separator it has."""
@@ -181,3 +181,14 @@ def _batch(rows: Rows, notes: tuple[str, ...]) -> Batch:
         object = pc.if_else(pa.array(no_object), pa.scalar(None, object.type), object)
     weights = np.where(count == 4, weight, 1.0) if longest > 3 else None
     return Batch.of(subject, predicate, object if longest > 2 else None, weights, notes=notes)
+
+
+def read_labels(path: Path) -> dict[str, str]:
+    """name -> label of a labels.tsv (also .gz): `name <TAB> label`, one a line. Names are keys, labels never are."""
+    labels: dict[str, str] = {}
+    for number, line in lines(path):
+        name, tab, label = line.partition("\t")
+        if not tab or not name:
+            raise DataError(f"expected name <TAB> label, got {line!r}", path, number)
+        labels[name] = label
+    return labels

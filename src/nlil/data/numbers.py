@@ -6,6 +6,15 @@ rounded number, so a name says exactly what holds:
     age_over_60      age > 60            at each cut
     age_18_to_60     18 < age <= 60      between neighbouring cuts
     age_up_to_18     age <= 18           at the lowest cut; above the others, "not over" says the same
+
+The numbers come as a table: numbers.tsv, .csv, .parquet beside the facts; Arrow, pandas or a mapping in Python.
+
+    entity <TAB> age <TAB> height
+    ann    <TAB> 41  <TAB> 1.71
+    bob    <TAB> 12  <TAB>
+
+The first column names the entities, whatever it is called; the others are numbers, an empty field none. In Python a
+mapping may also be {column: {entity: number}}. Rows of entities that no fact names are counted in a note.
 """
 
 from __future__ import annotations
@@ -14,22 +23,33 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import ConfigError, DataError, UnknownName
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Mask
 from .dataset import Dataset, checksum
-from .facts import NO_OBJECT, Facts, Splits
-from .numbers_tables import number_table
+from .delimited import Rows, is_empty, parse_numbers, read_rows
+from .facts import NO_OBJECT, Facts
+from .files import ending
+from .tables import arrow_table, read_parquet_table, table_names
+from .vocabulary import Vocabulary
+
+FILE_STEM = "numbers"
+ENDINGS = (".tsv", ".csv", ".txt", ".parquet")
 
 NUM_BINS = 10
 FEW_DIGITS, ALL_DIGITS = 2, 17
 """A rounded cut has 2 significant digits where that will do; 17 tell any two numbers apart."""
 MANY_DIGITS = 4
 """More than a person wants to read."""
+
+NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
 
 Cuts = int | Sequence[float]
 """Into how many quantile bins a number is cut, or the cuts themselves."""
@@ -40,7 +60,7 @@ NewFacts = Mapping[Predicate, Ids]
 def with_numbers(
     dataset: Dataset, table: Any, cuts: Cuts | Mapping[str, Cuts] = NUM_BINS, like: Iterable[Predicate] = ()
 ) -> Dataset:
-    """The data set with the predicates of the numeric columns of `table` (numbers_tables.py says what it may be).
+    """The data set with the predicates of the numeric columns of `table` (as said above).
 
     `cuts`: for all columns, or by column; the columns it does not name get 10 quantile bins. Columns that the
     predicates `like` were made of (of other data, which rules know) are cut as there.
@@ -182,7 +202,7 @@ def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
     Ids are positions among the sorted predicates, so every id changes. A scene's facts go to the split that its graph
     belongs to (a graph without any fact belongs to none); those of a plain base to the training facts.
     """
-    kb, old = dataset.kb, dataset.splits
+    kb = dataset.kb
     clashing = sorted(p.name for p in new if p in set(kb.predicates))
     if clashing:
         raise DataError(
@@ -191,33 +211,12 @@ def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
         )
     predicates = tuple(sorted({*kb.predicates, *new}))
     id_of = {predicate: i for i, predicate in enumerate(predicates)}
-    table = np.asarray([id_of[p] for p in kb.predicates], np.int32)
-
-    def renumbered(facts: Facts) -> Facts:
-        return Facts(table[facts.predicate], facts.subject, facts.object, facts.weight)
-
     added = _joined((id_of[predicate], ids) for predicate, ids in new.items())
-    by_split = _by_split(dataset, added)
-    context = {split: (renumbered(facts) + by_split[split]).unique() for split, facts in old.context.items()}
-    training = by_split.get("train", Facts.empty())
-    train = context["train"] if "train" in context else (renumbered(old.train) + training).unique()
-    negatives = {split: renumbered(facts) for split, facts in old.negatives.items()}
-    splits = Splits(train, renumbered(old.valid), renumbered(old.test), negatives, context)
-    facts = train if _same(kb.facts, old.train) else (renumbered(kb.facts) + training).unique()
-    kb = replace(
-        kb,
-        predicates=predicates,
-        facts=facts,
-        classes=frozenset(int(table[i]) for i in kb.classes),
-        geometry=frozenset(int(table[i]) for i in kb.geometry) | {id_of[predicate] for predicate in new},
-    )
-    return replace(dataset, kb=kb, splits=splits, checksum=checksum(kb, splits))
-
-
-def _same(one: Facts, other: Facts) -> bool:
-    return len(one) == len(other) and bool(
-        ((one.predicate == other.predicate) & (one.subject == other.subject) & (one.object == other.object)).all()
-    )
+    old_ids = np.asarray([id_of[p] for p in kb.predicates], np.int32)
+    result = dataset.over(predicates, old_ids, _by_split(dataset, added))
+    geometry = result.kb.geometry | {id_of[predicate] for predicate in new}
+    result = replace(result, kb=replace(result.kb, geometry=geometry))
+    return replace(result, checksum=checksum(result.kb, result.splits))
 
 
 def _joined(parts: Iterable[tuple[int, Ids]]) -> Facts:
@@ -241,3 +240,81 @@ def _by_split(dataset: Dataset, added: Facts) -> dict[str, Facts]:
         split_of_graph[kb.graph_of[facts.subject]] = number
     owner = split_of_graph[kb.graph_of[added.subject]]
     return {split: added[owner == number] for number, split in enumerate(context)}
+
+
+# tables of numbers ------------------------------------------------------------------------------------
+
+
+def read_numbers(path: Path) -> pa.Table:
+    """The table of a numbers file (.tsv, .csv, .txt, also .gz, or .parquet)."""
+    if ending(path) == ".parquet":
+        return read_parquet_table(path)
+    header: list[str] = []
+    blocks: list[pa.Table] = []
+    for rows in read_rows(path):
+        if not header and len(rows):
+            header = rows.row(0)
+            rows = rows.without_first()
+        if len(rows):
+            blocks.append(_number_rows(rows, header))
+    if not blocks:
+        raise DataError("expected a header line and at least one row of numbers, got none", path)
+    return pa.concat_tables(blocks)
+
+
+def _number_rows(rows: Rows, header: list[str]) -> pa.Table:
+    expected = f"expected an entity and {len(header) - 1} numbers, as the first line names them"
+    entities = rows.column(0)
+    rows.check(((rows.count != len(header)) | is_empty(entities), lambda i: f"{expected}, got {rows.row(i)}"))
+    numbers = [_number_column(rows, place, name) for place, name in enumerate(header[1:], start=1)]
+    return pa.Table.from_arrays([entities, *numbers], header)
+
+
+def _number_column(rows: Rows, place: int, name: str) -> pa.Array:
+    texts = rows.column(place)
+    values, is_number = parse_numbers(texts)
+    is_blank = is_empty(pc.utf8_trim_whitespace(texts))
+    rows.check((~is_number & ~is_blank, lambda i: f"expected a number for {name!r}, got {texts[i].as_py()!r}"))
+    return pa.array(values)
+
+
+def number_table(table: Any, entities: Vocabulary) -> tuple[dict[str, Doubles], tuple[str, ...]]:
+    """Column -> its number for each entity (NaN: none); notes."""
+    columns = table
+    if isinstance(table, Mapping) and table and all(isinstance(column, Mapping) for column in table.values()):
+        names = list(dict.fromkeys(entity for column in table.values() for entity in column))
+        columns = {"": names} | {name: [column.get(n) for n in names] for name, column in table.items()}
+    rows = arrow_table(columns, "expected a table of numbers")
+    if len(rows.column_names) < 2 or len(set(rows.column_names)) < len(rows.column_names):
+        raise DataError(
+            f"expected a column of entities and columns of numbers, each with a name of its own, "
+            f"got {rows.column_names}"
+        )
+    ids = _entity_ids(table_names(rows.column(0), "an entity"), entities)
+    known = ids >= 0
+    found: dict[str, Doubles] = {}
+    for name in rows.column_names[1:]:
+        found[name] = np.full(len(entities), np.nan)
+        found[name][ids[known]] = _numbers(rows.column(name), name)[known]
+    unknown = int((~known).sum())
+    if unknown == len(ids):
+        raise DataError(f"expected numbers of entities that the facts name, got none among {len(ids)} rows")
+    notes = (f"numbers of {unknown:,} entities that no fact names are not read",) if unknown else ()
+    return found, notes
+
+
+def _entity_ids(names: pa.DictionaryArray, entities: Vocabulary) -> Ids:
+    """The id of each row's entity, -1 where it is unknown; each entity has one row."""
+    codes = names.indices.to_numpy()
+    if len(names.dictionary) < len(codes):
+        _, first = np.unique(codes, return_index=True)
+        row = int(np.argmin(np.isin(np.arange(len(codes)), first)))
+        raise DataError(f"row {row + 1}: expected each entity once, got {names[row].as_py()!r} again")
+    return entities.ids_of(Vocabulary(names.dictionary))[codes]
+
+
+def _numbers(column: Any, name: str) -> Doubles:
+    kind = column.type
+    if not any(is_kind(kind) for is_kind in NUMERIC):
+        raise DataError(f"column {name!r}: expected numbers, got a column of {kind}")
+    return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(), np.float64)

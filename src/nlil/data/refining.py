@@ -1,75 +1,61 @@
 """A data set as its options want it: names merged, relations dropped, rare predicates left out.
 
 Works on ids, after any reader, so it means the same for every format. Entities stay: an object that loses its
-class is still an object of its image.
+class is still an object of its image. Merges give many names of one thing one name:
+
+    car: car,cars                      one merge a line: the name that stays, a colon, the names it stands for
+
+A folder is read from `un_merge.txt` (classes and attributes) and `rel_merge.txt` (relations), either or both; a file
+of one of these names holds merges of that kind, any other file holds merges of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import ConfigError, UnknownName
+from ..errors import ConfigError, DataError, UnknownName
 from ..logic.predicate import Predicate
-from .arrays import Ids
-from .dataset import Dataset, make_dataset
-from .facts import Facts, Splits
+from .dataset import LEFT_OUT, DataOptions, Dataset, make_dataset
+from .files import lines, stem, unreadable
 from .kb import KnowledgeBase
-from .merging import Merges, merged, read_merges
-from .options import DataOptions
 
-LEFT_OUT = -1
+ARITIES: Mapping[str, tuple[int, ...]] = {"un_merge": (1,), "rel_merge": (2,)}
+BOTH = (1, 2)
 
-
-@dataclass(frozen=True)
-class Renumbering:
-    """New predicates, the new id of each old one (-1: left out), the new classes."""
-
-    predicates: tuple[Predicate, ...]
-    id_of: Ids
-    classes: frozenset[int]
-
-    def ids(self, old: Iterable[int]) -> frozenset[int]:
-        return frozenset(int(self.id_of[i]) for i in old if self.id_of[i] != LEFT_OUT)
-
-    def facts(self, facts: Facts) -> Facts:
-        kept = facts[self.id_of[facts.predicate] != LEFT_OUT]
-        return Facts(self.id_of[kept.predicate], kept.subject, kept.object, kept.weight).unique()
+Merges = Mapping[tuple[str, int], str]
+"""(name, arity) -> the name that takes its place."""
 
 
 def refined(dataset: Dataset, options: DataOptions) -> Dataset:
     """Merge, then drop, then keep what is frequent enough, then choose the targets."""
     if not options.refines:
         return dataset
-    notes, is_scene = list(dataset.notes), dataset.is_scene
+    notes, was_scene = list(dataset.notes), dataset.is_scene
     if options.merge:
-        merges = read_merges(Path(options.merge).expanduser())
-        dataset = _renumbered(dataset, _merging(dataset, merges, notes), merges)
+        dataset = _merged(dataset, read_merges(Path(options.merge).expanduser()), notes)
     if options.drop:
-        dataset = _renumbered(dataset, _without(dataset.kb, _dropped(dataset.kb, options.drop)))
+        dataset = _without(dataset, _named_relations(dataset.kb, options.drop))
     if options.min_count:
-        counts = dataset.kb.predicate_counts
-        rare = {i for i in range(dataset.kb.num_predicates) if counts[i] < options.min_count}
+        rare = set(np.flatnonzero(dataset.kb.predicate_counts < options.min_count).tolist())
         if rare:
             notes.append(_rare_note(dataset.kb, rare, options.min_count))
-            dataset = _renumbered(dataset, _without(dataset.kb, rare))
-    _check_something_left(dataset, options, is_scene)
+            dataset = _without(dataset, rare)
+    if not len(dataset.kb.facts) or dataset.is_scene != was_scene:
+        what = "class" if was_scene else "predicate"
+        chosen = f"min_count={options.min_count}" if options.min_count else f"drop={','.join(options.drop)}"
+        raise ConfigError(f"{chosen}: expected at least one {what} of {dataset.name} to be left, got none")
     targets = None if dataset.is_scene else dataset.targets
+    classes = options.num_classes
     return make_dataset(
-        dataset.name,
-        dataset.kb,
-        dataset.splits,
-        targets,
-        dataset.planted,
-        tuple(notes),
-        num_classes=options.num_classes,
+        dataset.name, dataset.kb, dataset.splits, targets, dataset.planted, tuple(notes), num_classes=classes
     )
 
 
-def _merging(dataset: Dataset, merges: Merges, notes: list[str]) -> Renumbering:
+def _merged(dataset: Dataset, merges: Merges, notes: list[str]) -> Dataset:
     """An attribute that would take the name of a class is left out, as a reader does: it would tell the class."""
     kb = dataset.kb
     new = [merged(p, merges) for p in kb.predicates]
@@ -82,12 +68,13 @@ def _merging(dataset: Dataset, merges: Merges, notes: list[str]) -> Renumbering:
     predicates = tuple(sorted(set(new)))
     ids = {predicate: i for i, predicate in enumerate(predicates)}
     id_of = np.asarray([LEFT_OUT if i in clashing else ids[p] for i, p in enumerate(new)], np.int32)
-    gone = kb.num_predicates - len(predicates)
-    notes.append(f"{gone} of {kb.num_predicates} predicates were merged into others")
-    return Renumbering(predicates, id_of, frozenset(ids[p] for p in class_names))
+    notes.append(f"{kb.num_predicates - len(predicates)} of {kb.num_predicates} predicates were merged into others")
+    targets = tuple(dict.fromkeys(p for p in (merged(t, merges) for t in dataset.targets) if p in ids))
+    # A rule that was planted under other names is no longer said by the data.
+    return replace(dataset.over(predicates, id_of), targets=targets, planted=() if merges else dataset.planted)
 
 
-def _dropped(kb: KnowledgeBase, names: tuple[str, ...]) -> set[int]:
+def _named_relations(kb: KnowledgeBase, names: tuple[str, ...]) -> set[int]:
     relations = {p.name: i for i, p in enumerate(kb.predicates) if p.arity == 2}
     for name in names:
         if name not in relations:
@@ -95,42 +82,17 @@ def _dropped(kb: KnowledgeBase, names: tuple[str, ...]) -> set[int]:
     return {relations[name] for name in names}
 
 
-def _without(kb: KnowledgeBase, left_out: set[int]) -> Renumbering:
+def _without(dataset: Dataset, left_out: set[int]) -> Dataset:
+    """Without the facts of some predicates, and without the rules planted about them."""
+    kb = dataset.kb
     kept = [i for i in range(kb.num_predicates) if i not in left_out]
     id_of = np.full(kb.num_predicates, LEFT_OUT, np.int32)
     id_of[kept] = np.arange(len(kept), dtype=np.int32)
-    classes = frozenset(int(id_of[i]) for i in kb.classes if i not in left_out)
-    return Renumbering(tuple(kb.predicates[i] for i in kept), id_of, classes)
-
-
-def _renumbered(dataset: Dataset, new: Renumbering, merges: Merges | None = None) -> Dataset:
-    old = dataset.splits
-    context = _all(new, old.context)
-    train = context["train"] if "train" in context else new.facts(old.train)
-    splits = Splits(train, new.facts(old.valid), new.facts(old.test), _all(new, old.negatives), context)
-    kb = replace(
-        dataset.kb,
-        predicates=new.predicates,
-        facts=new.facts(dataset.kb.facts),
-        classes=new.classes,
-        geometry=new.ids(dataset.kb.geometry),
-    )
-    known = set(new.predicates)
-    targets = tuple(dict.fromkeys(p for p in (merged(t, merges or {}) for t in dataset.targets) if p in known))
-    # A rule that was planted under other names, or about what is left out, is no longer said by the data.
-    planted = tuple(r for r in dataset.planted if {r.target, *r.predicates} <= known) if not merges else ()
-    return replace(dataset, kb=kb, splits=splits, targets=targets, planted=planted)
-
-
-def _all(new: Renumbering, parts: Mapping[str, Facts]) -> dict[str, Facts]:
-    return {name: new.facts(facts) for name, facts in parts.items()}
-
-
-def _check_something_left(dataset: Dataset, options: DataOptions, was_scene: bool) -> None:
-    if not len(dataset.kb.facts) or dataset.is_scene != was_scene:
-        what = "class" if was_scene else "predicate"
-        chosen = f"min_count={options.min_count}" if options.min_count else f"drop={','.join(options.drop)}"
-        raise ConfigError(f"{chosen}: expected at least one {what} of {dataset.name} to be left, got none")
+    predicates = tuple(kb.predicates[i] for i in kept)
+    known = set(predicates)
+    targets = tuple(target for target in dataset.targets if target in known)
+    planted = tuple(rule for rule in dataset.planted if {rule.target, *rule.predicates} <= known)
+    return replace(dataset.over(predicates, id_of), targets=targets, planted=planted)
 
 
 def _rare_note(kb: KnowledgeBase, rare: set[int], least: int) -> str:
@@ -139,3 +101,50 @@ def _rare_note(kb: KnowledgeBase, rare: set[int], least: int) -> str:
     objects = int(counts[sorted(rare & kb.classes)].sum())
     said = f"{len(rare)} predicates with fewer than {least} training facts are left out ({facts:,} facts)"
     return said + (f"; {objects:,} training objects lost their class by it" if objects else "")
+
+
+def read_merges(path: Path) -> Merges:
+    """The merges of a file or folder.
+
+    A name is merged once: into one name that is not itself merged away, so that the order of lines means nothing.
+    """
+    merges: dict[tuple[str, int], str] = {}
+    for file in _files(path):
+        for number, line in lines(file):
+            new, colon, rest = line.partition(":")
+            names = [name.strip() for name in rest.split(",")]
+            if not colon or not new.strip() or not all(names):
+                raise DataError(f"expected 'name: name,name,...', got {line!r:.80}", file, number)
+            for arity in ARITIES.get(stem(file), BOTH):
+                for name in names:
+                    before = merges.setdefault((name, arity), new.strip())
+                    if before != new.strip():
+                        raise DataError(
+                            f"expected {name!r} to be merged once, got it into {before!r} and {new.strip()!r}",
+                            file,
+                            number,
+                        )
+    for (name, arity), new in merges.items():
+        if merges.get((new, arity), new) != new:
+            raise DataError(
+                f"expected names that stay, but {name!r} is merged into {new!r} and that into {merges[new, arity]!r}",
+                path,
+            )
+    return merges
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            path.stat()
+            return [path]
+        found = sorted(file for file in path.iterdir() if file.is_file() and stem(file) in ARITIES)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not found:
+        raise DataError("expected un_merge.txt or rel_merge.txt in the folder, got neither", path)
+    return found
+
+
+def merged(predicate: Predicate, merges: Merges) -> Predicate:
+    return Predicate(merges.get((predicate.name, predicate.arity), predicate.name), predicate.arity)

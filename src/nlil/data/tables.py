@@ -1,9 +1,12 @@
-"""Arrow tables and Parquet files: columns by name (head/relation/tail, subject/predicate/object,
-entity/predicate, optional weight), else by position."""
+"""Tables of Python (Arrow, pandas, mappings) and Parquet files.
+
+Facts are columns by name (head/relation/tail, subject/predicate/object, entity/predicate, optional weight), else by
+position.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pyarrow.compute as pc
 
 from ..errors import DataError
 from .columns import Batch, code_of_empty, encoded
+from .files import readable
 
 KNOWN_COLUMNS = (
     ("head", "relation", "tail"),
@@ -40,6 +44,45 @@ def read_parquet(path: Path) -> Iterator[Batch]:
             raise DataError(str(error), path) from error
         except (OSError, pa.ArrowInvalid) as error:
             raise DataError(f"expected a complete Parquet file, got: {error}", path) from error
+
+
+def read_parquet_table(path: Path) -> pa.Table:
+    """All of a Parquet file (also .gz)."""
+    import pyarrow.parquet as pq
+
+    with readable(path) as stream:
+        try:
+            return pq.read_table(stream)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"expected a Parquet file, got: {error}", path) from error
+
+
+def arrow_table(table: Any, expected: str) -> pa.Table:
+    """An Arrow or pandas table, or a mapping of columns, as an Arrow table; `expected` begins the error."""
+    if isinstance(table, pa.Table):
+        return table
+    try:
+        return (
+            pa.table(dict(table)) if isinstance(table, Mapping) else pa.Table.from_pandas(table, preserve_index=False)
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError) as error:
+        raise DataError(f"{expected} (Arrow, pandas or a mapping), got: {error}") from error
+
+
+def table_names(column: pa.ChunkedArray, expected: str) -> pa.DictionaryArray:
+    """The names of a column; `expected` says what each row must have."""
+    try:
+        names = encoded(column.combine_chunks().cast(pa.large_string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"expected {expected} in each row, got: {error}") from error
+    _refuse_unnamed(names, expected)
+    return names
+
+
+def _refuse_unnamed(names: pa.DictionaryArray, expected: str, start: int = 0) -> None:
+    if names.null_count or code_of_empty(names) >= 0:
+        empty = pc.fill_null(pc.equal(names.cast(pa.large_string()), ""), True)
+        raise DataError(f"row {start + pc.index(empty, True).as_py() + 1}: expected {expected}, got none")
 
 
 def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -84,10 +127,7 @@ def table_batch(columns: Sequence[Any], start: int = 0, notes: tuple[str, ...] =
 
 def _required(column: Any, what: str, start: int) -> pa.DictionaryArray:
     names = encoded(_strings(column))
-    if names.null_count or code_of_empty(names) >= 0:
-        empty = pc.fill_null(pc.equal(names.cast(pa.large_string()), ""), True)
-        row = start + pc.index(empty, True).as_py() + 1
-        raise DataError(f"row {row}: expected the name of a {what}, got none")
+    _refuse_unnamed(names, f"the name of a {what}", start)
     return names
 
 

@@ -23,8 +23,10 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Longs, Mask, offsets
-from .files import ending, lines, readable
+from .delimited import SEPARATOR_NAMES, Rows, parse_numbers, read_rows
+from .files import ending
 from .kb import KnowledgeBase
+from .tables import arrow_table, read_parquet_table, table_names
 from .vocabulary import Vocabulary
 
 COLUMNS = ("entity", "class", "score")
@@ -84,12 +86,12 @@ def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
 
 def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:
     """The scores of an Arrow or pandas table, or of a mapping of columns."""
-    rows = _arrow(table)
+    rows = arrow_table(table, EXPECTED)
     names = [str(name).strip().lower() for name in rows.column_names]
     if len(names) != len(COLUMNS):
         raise DataError(f"{EXPECTED}, got the columns {rows.column_names}")
     at = [names.index(name) for name in COLUMNS] if set(names) == set(COLUMNS) else range(len(COLUMNS))
-    entity, of_class = (_texts(rows.column(i), name) for i, name in zip(at[:2], COLUMNS))
+    entity, of_class = (table_names(rows.column(i), f"a name in the column {name}") for i, name in zip(at[:2], COLUMNS))
     return _scores(entity, of_class, _numbers(rows.column(at[2])), kb)
 
 
@@ -185,24 +187,29 @@ def _refuse_unknown(what: str, names: pa.Array, ids: Ids, kb: KnowledgeBase) -> 
 # tables -----------------------------------------------------------------------------------------------
 
 
-def _arrow(table: Any) -> pa.Table:
-    if isinstance(table, pa.Table):
-        return table
-    try:
-        return pa.table(dict(table)) if isinstance(table, dict) else pa.Table.from_pandas(table, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError) as error:
-        raise DataError(f"{EXPECTED} (Arrow, pandas or a mapping), got: {error}") from error
+def _read(path: Path) -> pa.Table:
+    if ending(path) == ".parquet":
+        return read_parquet_table(path)
+    blocks: list[pa.Table] = []
+    for rows in read_rows(path):
+        if not blocks and len(rows) and [field.strip(' "').lower() for field in rows.row(0)] == list(COLUMNS):
+            rows = rows.without_first()
+        blocks.append(_score_rows(rows))
+    return pa.concat_tables(blocks) if blocks else pa.table({name: [] for name in COLUMNS})
 
 
-def _texts(column: Any, name: str) -> pa.DictionaryArray:
-    try:
-        texts = column.combine_chunks().cast(pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"column {name}: expected names, got: {error}") from error
-    empty = pc.fill_null(pc.equal(texts, ""), True)
-    if pc.any(empty).as_py():
-        raise DataError(f"row {pc.index(empty, True).as_py() + 1}: expected a name in the column {name}, got none")
-    return pc.dictionary_encode(texts)
+def _score_rows(rows: Rows) -> pa.Table:
+    entity, of_class, text = map(rows.column, range(3))
+    score, is_number = parse_numbers(text)
+    expected = f"{EXPECTED} with {SEPARATOR_NAMES[rows.separator]}s between"
+    rows.check(
+        (rows.count != len(COLUMNS), lambda i: f"{expected}, got {rows.count[i]} fields: {rows.text(i)!r}"),
+        (
+            ~(is_number & (score >= 0) & (score <= 1)),
+            lambda i: f"expected a score in [0, 1], got {text[i].as_py()!r}",
+        ),
+    )
+    return pa.Table.from_arrays([entity, of_class, pa.array(score)], COLUMNS)
 
 
 def _numbers(column: Any) -> Doubles:
@@ -210,62 +217,3 @@ def _numbers(column: Any) -> Doubles:
         return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(), np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"column score: expected numbers in [0, 1], got: {error}") from error
-
-
-def _read(path: Path) -> pa.Table:
-    if ending(path) != ".parquet":
-        return _read_delimited(path)
-    import pyarrow.parquet as pq
-
-    with readable(path) as stream:
-        try:
-            return pq.read_table(stream)
-        except pa.ArrowInvalid as error:
-            raise DataError(f"expected a Parquet file, got: {error}", path) from error
-
-
-def _read_delimited(path: Path) -> pa.Table:
-    """By column; a file with something else in it is read line by line, which finds the line."""
-    from pyarrow import csv
-
-    comma = ending(path) == ".csv"
-    first = next((line for _, line in lines(path)), "")
-    skipped = 1 if [field.strip(' "').lower() for field in first.split("," if comma else "\t")] == list(COLUMNS) else 0
-    reading = csv.ReadOptions(column_names=list(COLUMNS), skip_rows=skipped)
-    parsing = csv.ParseOptions(delimiter="," if comma else "\t", quote_char='"' if comma else False)
-    types = {"entity": pa.large_string(), "class": pa.large_string(), "score": pa.float64()}
-    try:
-        with readable(path) as stream:
-            table = csv.read_csv(stream, reading, parsing, csv.ConvertOptions(column_types=types))
-        good = pc.and_(pc.greater_equal(table["score"], 0), pc.less_equal(table["score"], 1))
-        if pc.all(pc.fill_null(good, False)).as_py():
-            return table
-    except pa.ArrowInvalid:
-        pass
-    return _by_line(path, comma, bool(skipped))
-
-
-def _by_line(path: Path, comma: bool, has_header: bool) -> pa.Table:
-    import csv
-
-    rows: list[tuple[str, str, float]] = []
-    for count, (number, line) in enumerate(lines(path)):
-        if has_header and not count:
-            continue
-        fields = next(csv.reader([line])) if comma else line.split("\t")
-        if len(fields) != len(COLUMNS):
-            raise DataError(
-                f"{EXPECTED} with {'commas' if comma else 'tabs'} between, got {len(fields)} fields: {line!r}",
-                path,
-                number,
-            )
-        try:
-            score = float(fields[2])
-        except ValueError:
-            score = np.nan
-        if not 0 <= score <= 1:
-            raise DataError(f"expected a score in [0, 1], got {fields[2]!r}", path, number)
-        rows.append((fields[0], fields[1], score))
-    return pa.table(
-        {name: list(column) for name, column in zip(COLUMNS, zip(*rows))} if rows else {name: [] for name in COLUMNS}
-    )

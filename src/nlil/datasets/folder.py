@@ -22,12 +22,10 @@ from pathlib import Path
 
 from ..data.columns import Batch, Collected, FactCollector
 from ..data.dataset import Dataset, make_dataset
-from ..data.delimited import read_delimited
+from ..data.delimited import read_delimited, read_labels
 from ..data.facts import Splits
 from ..data.files import ending, stem, unreadable
-from ..data.labels import read_labels
-from ..data.numbers import NUM_BINS, with_numbers
-from ..data.numbers_tables import ENDINGS, FILE_STEM, read_numbers
+from ..data.numbers import ENDINGS, FILE_STEM, NUM_BINS, read_numbers, with_numbers
 from ..data.prolog import read_examples, read_prolog
 from ..data.rdf import read_rdf
 from ..data.tables import read_parquet

@@ -6,11 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ..data.catalog import catalog_names, find
-from ..data.dataset import Dataset
+from ..data.dataset import DataOptions, Dataset
 from ..data.download import download
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
-from ..data.options import DataOptions
 from ..data.refining import refined
 from ..errors import DataError, UnknownName
 from ..logic.predicate import Predicate

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import ConfigError, closest
 
 if TYPE_CHECKING:
-    from ..data.options import DataOptions
+    from ..data.dataset import DataOptions
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -262,7 +262,7 @@ class LearnerConfig:
 
     def data_options(self) -> DataOptions:
         """The choices that are about the facts: what `load_dataset` takes."""
-        from ..data.options import KEYS, DataOptions  # late: a help page must not wait for Arrow
+        from ..data.dataset import KEYS, DataOptions  # late: a help page must not wait for Arrow
 
         return DataOptions(**{key: getattr(self, key) for key in KEYS})
 

@@ -22,10 +22,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges
-from ..data.dataset import Dataset
+from ..data.dataset import DataOptions, Dataset
 from ..data.kb import KnowledgeBase
 from ..data.numbers import cut_text, cuts_in, number_facts, quantile_cuts, training_entities, with_predicates
-from ..data.options import DataOptions
 from ..logic.predicate import Predicate
 
 PLAIN_NAMES: Mapping[str, tuple[str, str]] = {

@@ -10,7 +10,7 @@ import pytest
 
 from data_cases import rows, write
 from nlil.data import DataOptions
-from nlil.data.merging import read_merges
+from nlil.data.refining import read_merges
 from nlil.datasets import load, load_dataset
 from nlil.errors import ConfigError, DataError, UnknownName
 from nlil.learning.config import LearnerConfig

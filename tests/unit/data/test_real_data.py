@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nlil.data import DataOptions
-from nlil.data.merging import read_merges
+from nlil.data.refining import read_merges
 from nlil.datasets import load_dataset, summarise
 
 pytestmark = pytest.mark.data

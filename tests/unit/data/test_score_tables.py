@@ -99,3 +99,24 @@ def test_a_matrix_may_leave_the_range_by_rounding_only() -> None:
         matrix_scores([[3.0, -1.0]], ["a"], ["red", "blue"], kb)
     with pytest.raises(DataError, match=r"2 entities and 2 classes, got an array of shape \(1, 2\)"):
         matrix_scores([[1.0, 0.0]], ["a", "b"], ["red", "blue"], kb)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        (
+            "s.tsv",
+            "a\tred\t0.5\n\na\tblue\n",
+            r"s\.tsv:3: expected .* with tabs between, got 2 fields: 'a\\tblue'",
+        ),
+        ("s.csv", "entity,class,score\na,red,1\na,blue,lots\n", r"s\.csv:3: expected a score in \[0, 1\], got 'lots'"),
+        ("s.tsv", "a\tred\t0.5\na\tblue\t1.5\n", r"s\.tsv:2: expected a score in \[0, 1\], got '1.5'"),
+        ("s.tsv", "a\tred\t\n", r"s\.tsv:1: expected a score in \[0, 1\], got ''"),
+        ("s.csv", 'a,red,1\n"a,blue,1\n', r"s\.csv:2: expected balanced double quotes"),
+        ("s.tsv", "", r"s\.tsv: expected a table of entity, class, score, got no rows"),
+    ],
+)
+def test_a_bad_line_of_a_file_is_named(tmp_path: Path, name: str, text: str, complaint: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=complaint):
+        read_target_scores(tmp_path / name, small_kb())
