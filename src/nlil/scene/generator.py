@@ -40,7 +40,7 @@ from ..data.dataset import Dataset, make_dataset
 from ..data.facts import NO_OBJECT, Facts, Splits
 from ..data.files import lines
 from ..data.kb import KnowledgeBase
-from ..data.merging import read_merges
+from ..data.refining import read_merges
 from ..data.vocabulary import Vocabulary
 from ..errors import DataError
 from ..logic.formula import ANY, And, Formula, Statement, X
