@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from nlil.kernel.coding import NO_STEP
 from nlil.logic.predicate import Fact
 from nlil.logic.query import Query
 from nlil.logic.text import fact_text
@@ -58,9 +57,8 @@ def addresses(rules: RuleSet, kb: KnowledgeBase, seed: int, count: int) -> dict[
 def _rule_rows(rules: RuleSet, random: np.random.Generator, count: int) -> list[int]:
     """Any, the longest lines, those with constants, and those that are no line (negated, conjoined)."""
     each = -(-count // 4)
-    length = (rules.steps != NO_STEP).sum(axis=1)
-    longest = np.argsort(-length, kind="stable")[:1000]
-    pools = (np.arange(len(rules)), longest, np.flatnonzero(rules.end >= 0), np.arange(rules.num_lines, len(rules)))
+    longest = np.argsort(-np.where(rules.is_program, 0, rules.lengths), kind="stable")[:1000]
+    pools = (np.arange(len(rules)), longest, np.flatnonzero(rules.has_constant), np.flatnonzero(rules.is_program))
     picks = [random.choice(pool, min(each, len(pool)), replace=False) for pool in pools]
     return [int(row) for row in np.concatenate(picks)]
 

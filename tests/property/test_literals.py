@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation import members
 from nlil.evaluation.evidence import evidence
-from nlil.evaluation.literals import is_simple
 from nlil.evaluation.members import MemberScorer
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import Aggregation, RuleSet
@@ -32,10 +31,10 @@ def rules_about(*heads: Head) -> st.SearchStrategy[list[ScoredRule]]:
 def evidence_of(of: RuleSet, kb: KnowledgeBase, targets: list[int], is_quick: bool) -> np.ndarray:
     with pytest.MonkeyPatch.context() as patch:
         if not is_quick:
-            patch.setattr(members, "is_simple", lambda rule: False)
-            patch.setattr(members, "walkable", lambda rules: np.zeros(rules.num_lines, bool))
+            patch.setattr(members, "walkable", lambda lines: np.zeros(lines.num_lines, bool))
+            patch.setattr(members, "unanchored_sets", lambda lines, is_unary: np.zeros(lines.num_lines, bool))
         scorer = MemberScorer(of, kb, np.array(targets, np.int32), threads=1)
-        assert not len(scorer.general) if is_quick else not len(scorer.simple)
+        assert not len(scorer.others) if is_quick else not len(scorer.walked.column) + len(scorer.sets)
         return scorer.evidence(np.arange(kb.num_entities, dtype=np.int32))
 
 
@@ -93,5 +92,8 @@ def test_threads_and_blocks_change_nothing(
         Statement(ANY, (Step(CAT), Step(DOG)), ANY),
     ],
 )
-def test_what_is_left_to_the_general_engine(statement: Statement) -> None:
-    assert not is_simple(Rule(Head.of(CAT), statement))
+def test_what_is_left_to_the_evaluator(statement: Statement) -> None:
+    kb = KnowledgeBase.from_facts([(NAMES[0], "near", NAMES[1]), (NAMES[0], "cat"), (NAMES[0], "dog")])
+    rule = ScoredRule(Rule(Head.of(CAT), statement), RuleStats(1, 2, 3, None), 0.5)
+    scorer = MemberScorer(RuleSet.of(kb, [rule]), kb, np.array([kb.predicate_id(CAT)]))
+    assert len(scorer.others) == (0 if statement.end == Constant(NAMES[0]) else 1)

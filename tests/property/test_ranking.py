@@ -14,7 +14,7 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.evidence import evidence, score, tie_bounds
 from nlil.evaluation.members import MemberScorer
-from nlil.evaluation.plan import bodies
+from nlil.evaluation.plan import step_sets
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.graph import Graph
@@ -131,7 +131,7 @@ def test_every_fact_is_ranked_as_if_alone(
 @given(st.lists(st.tuples(*[st.sampled_from("abc")] * 2), min_size=1, max_size=5))
 def test_bodies_are_the_entities_that_have_such_an_edge(pairs: list[tuple[str, str]]) -> None:
     graph = Graph.of(KnowledgeBase.from_facts([(s, "knows", o) for s, o in pairs]))
-    found = bodies(graph)
+    found = step_sets(graph)
     rows = [found.member[low:high].tolist() for low, high in zip(found.pointer[:-1], found.pointer[1:])]
     triples = list(zip(graph.code_neighbour, np.repeat([0, 1], np.diff(graph.code_pointer)), graph.code_node))
     items = zip(graph.item_code, graph.item_entity)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.evidence import UNIT, score
-from nlil.evaluation.plan import shapes
+from nlil.evaluation.plan import Parts
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
-from nlil.kernel.coding import NO_STEP
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
 from nlil.logic.formula import TRUE, Statement, X, Y
@@ -104,8 +103,8 @@ def test_beside_rules_of_other_shapes_too(kb: KnowledgeBase, data: st.DataObject
     pairs = np.array([(target, s, o) for s in range(2) for o in range(kb.num_entities)], np.int32)
     asked = Facts(*pairs.T)
     ranks = ranker.rank(asked, kb.facts)
-    length = np.concatenate(((of.steps != NO_STEP).sum(axis=1), np.zeros(len(of) - of.num_lines, np.int64)))
-    parts = shapes(of, ranker.is_unary)
+    length = np.where(of.is_program, 0, of.lengths)
+    parts = Parts.of(of, ranker._shapes)
     without = np.ones(len(of), bool)
     without[parts.chain[length[parts.chain] > SHORT]] = False
     short = Ranker(of.take(without), kb, threads=1).rank(asked, kb.facts)

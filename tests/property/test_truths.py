@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.kernel.batch import BatchStatistics
+from nlil.kernel.bodies import IdHead, IdLine
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.lines import IdHead, IdLine
 from nlil.kernel.sets import Sets
 from nlil.kernel.statistics import rule_stats
 from nlil.kernel.truths import TruthTable

@@ -18,10 +18,9 @@ from nlil.evaluation.trying import Trials
 from nlil.evaluation.weighing import NUMBERS, ascend
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
-from nlil.kernel.coding import FIRST, FREE, OTHER, encode
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
-from nlil.logic.formula import ANY, TRUE, Statement, X, Y
+from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
@@ -72,19 +71,18 @@ def rule_sets(draw: st.DrawFn, kb: KnowledgeBase) -> RuleSet:
 
 def kind_of(rule_set: RuleSet, row: int, kb: KnowledgeBase, direction: int) -> str:
     """By what the rule says, for a query that knows the subject (direction 0) or the object (1)."""
-    line = encode(rule_set.rule(row), kb) if row < rule_set.num_lines else None
-    if line is None:
-        return "other"
-    moves = [kb.predicates[code >> 1].arity == 2 for code in line.steps]
-    if line.fixed and not line.steps:
+    rule = rule_set.rule(row)
+    constants = [isinstance(argument, Constant) for argument in rule.head.arguments]
+    if rule.body == TRUE and any(constants):
         return "prior"
-    if kb.facts.weight is not None:
+    if kb.facts.weight is not None or not isinstance(rule.body, Statement):
         return "other"
-    if line.end == OTHER and any(moves):
+    moves = [not step.is_filter for step in rule.body.steps]
+    if {rule.body.start, rule.body.end} == {X, Y} and any(moves):
         return "one-step chain" if len(moves) == 1 else "longer chain"
-    if line.fixed and moves == [True] and (line.end >= 0 or line.end == FREE):
-        side = "query" if (line.fixed == FIRST) == (direction == 0) else "answer"
-        return f"{side} constant" + ("" if line.end >= 0 else ", any")
+    if any(constants) and moves == [True] and rule.body.start in (X, Y) and rule.body.end not in (X, Y):
+        side = "query" if constants[0] == (direction == 0) else "answer"
+        return f"{side} constant" + ("" if isinstance(rule.body.end, Constant) else ", any")
     return "other"
 
 

@@ -133,9 +133,11 @@ def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet)
     So do predicates of rules that are more than a path: one that denies what no fact says holds. Where all
     targets are classes, the new ones are too: an object may be taken for what the data has none of.
     """
+    import numpy as np
+
     kb, targets = dataset.kb, tuple(targets)
     known = set(kb.predicates)
-    named = {predicate for rule in rules.general for predicate in rule.predicates}
+    named = {predicate for row in np.flatnonzero(rules.is_program) for predicate in rules.rule(int(row)).predicates}
     new = tuple(dict.fromkeys(p for p in (*targets, *sorted(named)) if p not in known))
     if not new or known.isdisjoint(rules.predicates):
         return dataset

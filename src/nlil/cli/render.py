@@ -132,20 +132,20 @@ def predicate_label(rules: RuleSet, predicate: Predicate) -> str:
 
 def kinds(rules: RuleSet) -> dict[str, int]:
     """How many rules there are of each kind: chains, paths (of unary heads), anchored, half-anchored, priors, other."""
-    import numpy as np
+    from ..kernel.bodies import ANY_NODE, Y_NODE
 
-    from ..kernel.coding import FREE, NO_STEP, OTHER
-
-    has_steps = (rules.steps != NO_STEP).any(axis=1) if rules.num_lines else np.zeros(0, bool)
-    chain = has_steps & (rules.end == OTHER)
-    fixed, constant = rules.fixed != 0, rules.end >= 0
+    if not len(rules):
+        return {}
+    end = rules.bodies.lines.end[rules.line]
+    is_line, fixed = ~rules.is_program & ~rules.is_prior, rules.fixed != 0
+    chain, constant = is_line & (end == Y_NODE), is_line & (end >= 0)
     counts = {
         "chains": int(chain.sum()),
-        "paths": int((has_steps & ~fixed & ~chain & ~constant).sum()),
-        "anchored": int((has_steps & constant).sum()),
-        "half-anchored": int((has_steps & fixed & (rules.end == FREE)).sum()),
-        "priors": int((~has_steps).sum()),
-        "other": len(rules.general),
+        "paths": int((is_line & ~fixed & ~chain & ~constant).sum()),
+        "anchored": int(constant.sum()),
+        "half-anchored": int((is_line & fixed & (end == ANY_NODE)).sum()),
+        "priors": int(rules.is_prior.sum()),
+        "other": int(rules.is_program.sum()),
     }
     return {kind: count for kind, count in counts.items() if count}
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import Facts
+from ..kernel.bodies import X_NODE, Y_NODE
 from ..kernel.kernels import compiled
-from ..kernel.lines import X_NODE, Y_NODE
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT
 from .evidence import evidence, tie_bounds

@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Ids, Longs, ranges
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError, RuleError
-from ..kernel.coding import NO_STEP
+from ..kernel.bodies import NO_STEP
 from ..kernel.fixpoint import compared, least_fixpoint
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
@@ -31,9 +31,6 @@ MAX_RULES = 1_000
 
 MAX_FACTS = 200_000
 """With more facts derived, some of them binary, a fixpoint is not judged. Unary facts are no more than the entities."""
-
-MARKED = 2**26
-"""Up to this many pairs are told apart by a mark each, which is faster than sorting."""
 
 
 @dataclass(frozen=True)
@@ -106,28 +103,17 @@ def _circles(rules: RuleSet, rows: Longs, asked: Ids) -> Iterator[Circle]:
 
 def _dependencies(rules: RuleSet, rows: Longs) -> csr_array:
     """[head, p] > 0 where a body of one of the rules of `head` uses p."""
-    size = len(rules.predicates)
-    lines, others = rows[rows < rules.num_lines], rows[rows >= rules.num_lines] - rules.num_lines
-    # Distinct (head, step) pairs column by column: millions of rows become a few thousand before they are sorted.
-    pairs = [_distinct(rules.head[lines], column[lines], 2 * size) for column in rules.steps.T]
-    heads, steps = np.divmod(np.concatenate([np.zeros(0, np.int64), *pairs]), 2 * size + 1)
-    heads, used = heads[steps > 0], (steps[steps > 0] - 1) >> 1
-    number = {predicate: i for i, predicate in enumerate(rules.predicates)}
-    general = {(number[rule.target], number[p]) for rule in (rules.general[i] for i in others) for p in rule.predicates}
-    more = np.asarray(sorted(general), np.int64).reshape(-1, 2)
-    where = np.concatenate((heads, more[:, 0])), np.concatenate((used, more[:, 1]))
+    size, bodies = len(rules.predicates), rules.bodies
+    # Distinct (head, body) pairs first: many rules share both, and differ in their constants.
+    pairs = np.unique(rules.head[rows].astype(np.int64) * max(len(bodies), 1) + rules.body[rows])
+    head, body = np.divmod(pairs, max(len(bodies), 1))
+    count = np.diff(bodies.pointer)[body]
+    op = bodies.ops[ranges(bodies.pointer[body], count)]
+    head, line = np.repeat(head, count)[op >= 0], op[op >= 0]
+    steps = bodies.lines.steps[line].astype(np.int64)
+    real = steps != NO_STEP
+    where = np.repeat(head, real.sum(axis=1)), steps[real] >> 1
     return csr_array((np.ones(len(where[0]), np.int32), where), shape=(size, size))
-
-
-def _distinct(head: Ids, step: np.ndarray, num_codes: int) -> Longs:
-    """head * (num_codes + 1) + step + 1, each once; NO_STEP becomes 0."""
-    key = head.astype(np.int64) * (num_codes + 1) + step - NO_STEP
-    most = (int(head.max(initial=-1)) + 1) * (num_codes + 1)
-    if most > MARKED:
-        return np.unique(key)
-    marked = np.zeros(most, bool)
-    marked[key] = True
-    return np.flatnonzero(marked)
 
 
 def _figures(support: int, derived: int, actual: int) -> dict[str, float]:

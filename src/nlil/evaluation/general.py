@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
-from ..kernel.lines import X_NODE, Y_NODE
+from ..kernel.bodies import X_NODE, Y_NODE
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import Rule
 from .evidence import evidence

@@ -1,18 +1,19 @@
 """The evidence of unary targets (object classes, or any P(x)) for given entities.
 
-Rules of many targets share their bodies, so each different body is walked once per entity, and only the
-bodies whose first step the entity has are tried. Each target keeps its `top` strongest rules and the prior.
+Rules of many targets share their bodies, and bodies share their lines. So each different line is answered once per
+entity, by the compiled walk where it can and else by the evaluator; a body is a program over these answers. Each target
+keeps the `top` strongest rules that hold, and the prior.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask, offsets
+from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import NO_STEP
+from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
@@ -20,103 +21,99 @@ from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..progress import Progress, silent
 from .evidence import evidence
-from .literals import Literals, is_simple
-from .plan import unary_mask
 from .scoring import sink
 
+if TYPE_CHECKING:
+    from ..kernel.evaluator import Evaluator
+
 BLOCK = 512
-"""Entities of one task."""
+"""Entities of one task, at most."""
+BLOCK_BYTES = 2**23
+"""What the answers of all lines for the entities of one task may take."""
 
 
-class BodyPlan(NamedTuple):
-    """Different bodies by their first step; the rules of body i are rule_pointer[i] .. rule_pointer[i + 1]."""
+class WalkedLines(NamedTuple):
+    """Lines from X, by their first step: those of code k are first_pointer[k] .. first_pointer[k + 1].
+
+    `column` says where the answer of each line stands among the answers of all lines.
+    """
 
     first_pointer: Longs
     steps: np.ndarray
-    length: Ids
-    end: Ids
-    distinct: np.ndarray
-    rule_pointer: Longs
-    rule_target: Ids
-    rule_evidence: Longs
-    prior: Longs
+    length: Longs
+    end: Longs
+    distinct: Mask
+    column: Longs
+
+    @classmethod
+    def of(cls, lines: Lines, chosen: Longs, num_codes: int) -> WalkedLines:
+        """The chosen lines; their columns are their numbers."""
+        steps = lines.steps[chosen].astype(np.int64)
+        order = np.argsort(steps[:, 0], kind="stable")
+        mine = chosen[order]
+        return cls(
+            offsets(steps[order, 0], num_codes),
+            np.ascontiguousarray(steps[order]),
+            lines.lengths[mine].astype(np.int64),
+            lines.end[mine].astype(np.int64),
+            lines.distinct[mine],
+            mine.astype(np.int64),
+        )
 
 
-def body_plan(rules: RuleSet, targets: Ids, num_codes: int) -> BodyPlan:
-    """Lay out the line rules whose head is one of `targets` (predicate ids, coded by position)."""
-    position = np.full(len(rules.predicates), -1, np.int32)
-    position[targets] = np.arange(len(targets), dtype=np.int32)
-    lines = np.flatnonzero(position[rules.head[: rules.num_lines]] >= 0)
-    power = evidence(rules.weights)
-    length = (rules.steps != NO_STEP).sum(axis=1)
-    prior = np.zeros(len(targets), np.int64)
-    empty = lines[length[lines] == 0]
-    np.add.at(prior, position[rules.head[empty]], power[empty])
-    lines = lines[length[lines] > 0]
-    table = np.column_stack((rules.steps[lines], rules.end[lines], rules.distinct[lines])).astype(np.int64)
-    bodies, body_of = np.unique(table, axis=0, return_inverse=True)
-    body_of = body_of.reshape(-1)
-    order = np.lexsort((lines, body_of))
-    lines, body_of = lines[order], body_of[order]
-    steps = bodies[:, :-2]
-    return BodyPlan(
-        offsets(steps[:, 0], num_codes),
-        steps,
-        (steps != NO_STEP).sum(axis=1).astype(np.int32),
-        bodies[:, -2].astype(np.int32),
-        bodies[:, -1].astype(bool),
-        offsets(body_of, len(bodies)),
-        position[rules.head[lines]],
-        power[lines],
-        prior,
-    )
+def walkable(lines: Lines) -> Mask:
+    """The lines from X that `reach` can walk: it keeps a constant end apart from the variables, `distinct` does not."""
+    return (lines.start == X_NODE) & ((lines.end == ANY_NODE) | ((lines.end >= 0) & ~lines.distinct))
 
 
-def walkable(rules: RuleSet) -> Mask:
-    """The line rules that `reach` can walk: it keeps a constant end apart from the variables, `distinct` does not."""
-    return ~(rules.distinct & (rules.end >= 0))
+def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
+    """The lines u(Z): the entity's own graph has a u."""
+    return (lines.start == ANY_NODE) & (lines.end == ANY_NODE) & (lines.lengths == 1) & is_unary[lines.steps[:, 0] >> 1]
 
 
 @compiled
-def _fires(graph, plan, body, is_unary, x, hidden_group, walk):
-    end = plan.end[body]
+def _fires(graph, lines, i, is_unary, x, hidden_group, walk):
+    end = lines.end[i]
     limit = 1 if end < 0 else NO_LIMIT
     found = reach(
-        graph, walk, plan.steps[body], plan.length[body], is_unary, x, plan.distinct[body], -1, -1, hidden_group, limit
+        graph, walk, lines.steps[i], lines.length[i], is_unary, x, lines.distinct[i], -1, -1, hidden_group, limit
     )
     if end < 0:
         return found > 0
-    for i in range(found):
-        if walk.ends[i] == end:
-            return True
-    return False
+    return found > 0 and walk.seen[end] == walk.clock[0]
 
 
 @compiled
-def _fire_bodies(graph, plan, is_unary, x, code, hidden_group, top, strongest, walk):
-    for body in range(plan.first_pointer[code], plan.first_pointer[code + 1]):
-        if not _fires(graph, plan, body, is_unary, x, hidden_group, walk):
-            continue
-        for r in range(plan.rule_pointer[body], plan.rule_pointer[body + 1]):
-            sink(strongest[plan.rule_target[r]], plan.rule_evidence[r], top)
-
-
-@compiled
-def _score_entities(graph, plan, is_unary, entities, hidden_group, top, walk, extra, extra_pointer, total):
-    """total[i, t] = summed evidence of the kept rules of target t for entities[i], without priors."""
-    num_targets = total.shape[1]
-    strongest = np.zeros((num_targets, max(top, 1)), np.int64)
+def _mark(graph, lines, is_unary, entities, hidden_group, walk, held):
+    """held[i, column[s]]: line s holds for entities[i]; only lines whose first step the entity has are tried."""
     for i in range(len(entities)):
         x = entities[i]
-        strongest[:] = 0
         for k in range(graph.node_code_pointer[x], graph.node_code_pointer[x + 1]):
-            _fire_bodies(graph, plan, is_unary, x, graph.node_code[k], hidden_group, top, strongest, walk)
+            code = graph.node_code[k]
+            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+                held[i, lines.column[s]] = _fires(graph, lines, s, is_unary, x, hidden_group, walk)
         for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
             code = 2 * graph.unary_predicate[k]
-            _fire_bodies(graph, plan, is_unary, x, code, hidden_group, top, strongest, walk)
-        for row in range(extra_pointer[i], extra_pointer[i + 1]):
-            sink(strongest[extra[row, 1]], extra[row, 2], top)
-        for t in range(num_targets):
+            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+                held[i, lines.column[s]] = _fires(graph, lines, s, is_unary, x, hidden_group, walk)
+
+
+@compiled
+def _aggregate(held, rule_pointer, rule_target, power, top, total):
+    """total[i, t] = summed evidence of the strongest rules of target t whose body holds for entity i.
+
+    The rules of body b are rule_pointer[b] .. rule_pointer[b + 1]; power[i, r] is the evidence of rule r, in one row
+    where it is the same for every entity.
+    """
+    strongest = np.zeros((total.shape[1], max(top, 1)), np.int64)
+    for i in range(len(held)):
+        row = min(i, len(power) - 1)
+        strongest[:] = 0
+        for b in range(held.shape[1]):
+            if held[i, b]:
+                for r in range(rule_pointer[b], rule_pointer[b + 1]):
+                    sink(strongest[rule_target[r]], power[row, r], top)
+        for t in range(total.shape[1]):
             for k in range(strongest.shape[1]):
                 total[i, t] += strongest[t, k]
 
@@ -125,26 +122,39 @@ class MemberScorer:
     """Scores P(x) for the unary `targets` (predicate ids) with a RuleSet bound to `kb`."""
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, targets: Ids, threads: int = 0, memory: int = 2**30) -> None:
-        self.rules, self.kb, self.targets = rules, kb, np.asarray(targets, np.int32)
+        self.kb, self.targets, self.memory = kb, np.asarray(targets, np.int32), memory
+        self.aggregation, self.is_soft = rules.aggregation, kb.facts.weight is not None
         self.graph: Graph = Graph.of(kb.crisp)
-        self.is_unary = unary_mask(kb)
-        is_prior = ~(rules.steps != NO_STEP).any(axis=1)
-        lines = is_prior if kb.facts.weight is not None else is_prior | walkable(rules)
-        self.plan = body_plan(rules if lines.all() else rules.take(lines), self.targets, self.graph.num_codes)
-        general = np.isin(rules.head, self.targets)
-        general[: rules.num_lines] &= ~lines
-        self.general = np.flatnonzero(general)
-        from ..kernel.evaluator import Evaluator  # imports torch
+        self.is_unary = unary_mask(kb.predicates)
+        position = np.full(len(rules.predicates), -1, np.int32)
+        position[self.targets] = np.arange(len(self.targets), dtype=np.int32)
+        rules = rules.take(position[rules.head] >= 0)
+        self.prior = np.zeros(len(self.targets), np.int64)
+        is_prior = rules.is_prior
+        np.add.at(self.prior, position[rules.head[is_prior]], evidence(rules.weights[is_prior]))
+        rules = rules.take(~is_prior).compact()
+        order = np.argsort(rules.body, kind="stable")
+        self.bodies: Bodies = rules.bodies
+        self.rule_pointer = offsets(rules.body[order], len(rules.bodies))
+        self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
+        lines = rules.bodies.lines
+        walked = walkable(lines) & (lines.lengths > 0) & (not self.is_soft)
+        in_graph = unanchored_sets(lines, self.is_unary) & (not self.is_soft)
+        self.sets = np.flatnonzero(in_graph)
+        is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
+        self.others = np.flatnonzero(~(walked | in_graph | is_true))
+        self.walked = WalkedLines.of(lines, np.flatnonzero(walked), self.graph.num_codes)
+        self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, lines.width), threads)
+        self._evaluator: Evaluator | None = None
 
-        self.evaluator = Evaluator(kb, memory=memory)
-        self.strongest_only = rules.aggregation.kind == "max"
-        self.top = 1 if self.strongest_only else rules.aggregation.top
-        crisp = kb.facts.weight is None
-        self.simple = np.array([r for r in self.general if crisp and is_simple(rules.rule(int(r)))], np.int64)
-        self.general = np.setdiff1d(self.general, self.simple, assume_unique=True)
-        self.literals = Literals([rules.rule(int(r)) for r in self.simple], kb, self.graph, self.is_unary)
-        width = max(rules.steps.shape[1], self.literals.width)
-        self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, max(width, 1)), threads)
+    @property
+    def evaluator(self) -> Evaluator:
+        """For lines that the compiled walk does not know. It imports torch, which most rule sets do not need."""
+        if self._evaluator is None:
+            from ..kernel.evaluator import Evaluator
+
+            self._evaluator = Evaluator(self.kb, memory=self.memory)
+        return self._evaluator
 
     def hidden_group(self) -> np.ndarray:
         """What a query hides at x: all classes if the targets are classes, else the targets themselves."""
@@ -156,60 +166,65 @@ class MemberScorer:
 
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
         """(entities, targets): the evidence of each target for each entity, the entity's own facts hidden."""
-        hidden = self.hidden_group()
         entities = np.asarray(entities, np.int32)
-        general = np.zeros((len(entities), len(self.targets)), np.int64)
-        extra = np.concatenate((self._general(entities), self._simple(entities, hidden, general)))
-        extra = extra[np.argsort(extra[:, 0], kind="stable")]
-        pointer = offsets(extra[:, 0], len(entities))
+        strongest_only = self.aggregation.kind == "max"
+        top = 1 if strongest_only else self.aggregation.top
+        bytes_per_entity = max(self.bodies.lines.num_lines + len(self.bodies), 1) * (16 if self.is_soft else 1)
+        block = max(1, min(BLOCK, BLOCK_BYTES // bytes_per_entity))
+        if len(self.others):  # the evaluator likes many entities at once
+            block = max(block, min(len(entities), self.memory // (16 * bytes_per_entity)))
+        always = evidence(self.weights)[None]
 
         def run(walk: WalkSpace, begin: int) -> Longs:
-            some = entities[begin : begin + BLOCK]
+            some = entities[begin : begin + block]
             total = np.zeros((len(some), len(self.targets)), np.int64)
-            _score_entities(
-                self.graph,
-                self.plan,
-                self.is_unary,
-                some,
-                hidden,
-                self.top,
-                walk,
-                extra,
-                pointer[begin : begin + len(some) + 1],
-                total,
-            )
+            value = self._body_values(self._line_values(some, walk))
+            power = always if value.dtype == bool else self._power(value)
+            _aggregate(value > 0, self.rule_pointer, self.rule_target, power, top, total)
             return total
 
-        parts = self.pool.map(run, range(0, len(entities), BLOCK), "score", progress)
-        total = np.concatenate([np.zeros((0, len(self.targets)), np.int64), *parts]) + general
-        return np.maximum(total, self.plan.prior) if self.strongest_only else total + self.plan.prior
+        parts = self.pool.map(run, range(0, len(entities), block), "score", progress)
+        total = np.concatenate([np.zeros((0, len(self.targets)), np.int64), *parts])
+        return np.maximum(total, self.prior) if strongest_only else total + self.prior
 
-    def _simple(self, entities: Ids, hidden: np.ndarray, total: Longs) -> Longs:
-        """Firings of the simple rules; where all rules count they are added to `total` at once."""
-        rows = [np.zeros((0, 3), np.int64)]
-        if not len(self.simple):
-            return rows[0]
-        position = np.full(len(self.rules.predicates), -1)
-        position[self.targets] = np.arange(len(self.targets))
-        target = position[self.rules.head[self.simple]]
-        power = evidence(self.rules.weights[self.simple])
-        for place, holds in self.literals.blocks(entities, hidden, self.pool):
-            for i, held in enumerate(holds):
-                if not self.top:
-                    total[place, target[i]] += held * power[i]
-                    continue
-                fired = np.flatnonzero(held) + place.start
-                rows.append(np.stack((fired, np.full(len(fired), target[i]), np.full(len(fired), power[i])), axis=1))
-        return np.concatenate(rows)
+    def _line_values(self, entities: Ids, walk: WalkSpace) -> np.ndarray:
+        """(entities, lines): truth values, or degrees of truth where facts are soft."""
+        lines, hidden = self.bodies.lines, self.hidden_group()
+        held: np.ndarray = np.zeros((len(entities), lines.num_lines), np.float64 if self.is_soft else np.bool_)
+        held[:, (lines.lengths == 0) & (lines.start == ANY_NODE)] = 1
+        if not self.is_soft:
+            _mark(self.graph, self.walked, self.is_unary, entities, hidden, walk, held)
+        for line in self.sets.tolist():
+            held[:, line] = self._in_graph(entities, int(lines.steps[line, 0]) >> 1, hidden)
+        if len(self.others):
+            from ..kernel.hidden import Hidden
 
-    def _general(self, entities: Ids) -> Longs:
-        """Firings (entity position, target position, evidence) of the other rules that are no lines."""
-        rows = [np.zeros((0, 3), np.int64)]
-        position = {int(t): i for i, t in enumerate(self.targets)}
-        for row in self.general:
-            values = self.evaluator.values(self.rules.rule(int(row)), entities.astype(np.int64), None, hide=True)
-            fired = np.flatnonzero(values > 0)
-            power = evidence(values[fired] * self.rules.weights[row])
-            target = np.full(len(fired), position[int(self.rules.head[row])])
-            rows.append(np.stack((fired, target, power), axis=1))
-        return np.concatenate(rows)
+            group = Hidden(None, frozenset(np.flatnonzero(hidden).tolist()))
+            for line in self.others.tolist():
+                held[:, line] = self.evaluator.line_values(lines, line, entities.astype(np.int64), None, group)
+        return held
+
+    def _in_graph(self, entities: Ids, predicate: int, hidden_group: np.ndarray) -> Mask:
+        """Whether the entity's graph has a member of the predicate, a hidden own membership not counted."""
+        kb, members = self.kb, self.kb.members(predicate)
+        graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of
+        count = np.bincount(graph[members], minlength=kb.num_graphs)[graph[entities]]
+        return count - (np.isin(entities, members) if hidden_group[predicate] else 0) > 0
+
+    def _body_values(self, of_line: np.ndarray) -> np.ndarray:
+        """(entities, bodies): programs over the values of lines."""
+        bodies, columns = self.bodies, of_line.T
+        values = of_line[:, np.maximum(bodies.line, 0)] if len(bodies) else of_line[:, :0]
+        for body in np.flatnonzero(bodies.line < 0).tolist():
+            if self.is_soft:
+                values[:, body] = bodies.value(
+                    body, columns.__getitem__, np.multiply, lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a
+                )
+            else:
+                values[:, body] = bodies.value(body, columns.__getitem__, np.logical_and, np.logical_or, np.logical_not)
+        return values
+
+    def _power(self, value: Doubles) -> Longs:
+        """(entities, rules): a rule whose body holds to degree v counts with v times its weight."""
+        body = np.repeat(np.arange(len(self.bodies)), np.diff(self.rule_pointer))
+        return evidence(value[:, body] * self.weights)

@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
-from ..data.kb import KnowledgeBase
-from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
-from ..kernel.ruleset import KINDS, Aggregation, RuleSet
+from ..kernel.ruleset import FIRST, KINDS, SECOND, Aggregation, RuleSet
 from .evidence import UNIT, evidence, weighed
 
 MOST_WALKED = 16
@@ -50,14 +49,14 @@ class Plan(NamedTuple):
     half_evidence: Longs
     # prior evidence of each candidate
     prior: Longs
-    # back: by the known entity, strongest first; `back_body` is one of `Bodies`, and back_prior one number each
+    # back: by the known entity, strongest first; `back_body` is one of `StepSets`, and back_prior one number each
     back_pointer: Longs
     back_body: Ids
     back_evidence: Longs
     back_prior: Longs
     # which codes rule out the entity that they lead to from the known one
     excluded: Mask
-    # `Bodies`
+    # `StepSets`
     body_pointer: Longs
     body_member: Ids
     # row of `weight` for each of ruleset.KINDS; weight[row, i] / UNIT is what the i-th strongest rule there counts
@@ -67,8 +66,43 @@ class Plan(NamedTuple):
     weighed_prior: Longs
 
 
+CHAIN, ITEM, STEP, PRIOR, OTHER = range(5)
+"""Shapes of bodies: a line from X to Y; one step to an entity; one step to any entity; `true`; everything else."""
+
+
 class Shapes(NamedTuple):
-    """Rows of a RuleSet (one binary target) by what the fast path can do with them."""
+    """For each body of a rule set its shape, the item that it names (-1: none) and the steps of its line."""
+
+    shape: np.ndarray
+    item: Longs
+    length: np.ndarray
+
+    @classmethod
+    def of(cls, bodies: Bodies, graph: Graph, is_unary: Mask) -> Shapes:
+        """Shapes seen from the facts of `edges`."""
+        lines = bodies.lines
+        length = lines.lengths
+        # A line without a move equates X and Y; with distinct variables it never holds. The tensor driver knows.
+        is_chain = (lines.start == X_NODE) & (lines.end == Y_NODE) & lines.moves(is_unary)
+        is_step = (
+            (length == 1) & ~is_unary[lines.steps[:, 0] >> 1] & ((lines.start == X_NODE) | (lines.start == Y_NODE))
+        )
+        shape = np.select(
+            [is_chain, is_step & (lines.end >= 0), is_step & (lines.end == ANY_NODE)], [CHAIN, ITEM, STEP], OTHER
+        )
+        item = np.full(lines.num_lines, -1)
+        on_item = shape == ITEM
+        item[on_item] = item_ids(graph, lines.steps[on_item, 0], lines.end[on_item])
+        of_line = bodies.line
+        return cls(
+            np.where(bodies.is_true, PRIOR, np.append(shape, OTHER)[of_line]).astype(np.int8),
+            np.append(item, -1)[of_line],
+            np.append(length, 0)[of_line],
+        )
+
+
+class Parts(NamedTuple):
+    """Rows of a RuleSet (one binary target) by what the compiled loops can do with them."""
 
     chain: Longs
     anchored: Longs
@@ -76,24 +110,13 @@ class Shapes(NamedTuple):
     prior: Longs
     rest: Longs
 
-
-def shapes(rules: RuleSet, is_unary: np.ndarray) -> Shapes:
-    lines = np.arange(rules.num_lines)
-    length = np.zeros(rules.num_lines, np.int16)
-    has_move = np.zeros(rules.num_lines, bool)
-    for step in rules.steps.T:  # step by step: sums along short rows are slow
-        length += step != NO_STEP
-        has_move |= (step != NO_STEP) & ~is_unary[step >> 1]
-    # A line without a move equates X and Y; with distinct variables it never holds. The general engine knows.
-    binary = (rules.end == OTHER) & has_move
-    one_move = (length == 1) & ~is_unary[rules.steps[:, 0].astype(np.int64) >> 1]
-    fixed = rules.fixed > 0
-    anchored = fixed & one_move & (rules.end >= 0)
-    half = fixed & one_move & (rules.end == FREE)
-    prior = fixed & (length == 0)
-    other = lines[~(binary | anchored | half | prior)]
-    general = np.arange(rules.num_lines, len(rules))
-    return Shapes(lines[binary], lines[anchored], lines[half], lines[prior], np.concatenate((other, general)))
+    @classmethod
+    def of(cls, rules: RuleSet, shapes: Shapes) -> Parts:
+        """A prior or a single step counts only where the head has a constant."""
+        shape = np.where(rules.fixed > 0, shapes.shape[rules.body], OTHER) if len(rules) else rules.fixed
+        if len(rules):
+            shape = np.where(shapes.shape[rules.body] == CHAIN, CHAIN, shape)
+        return cls(*(np.flatnonzero(shape == wanted) for wanted in (CHAIN, ITEM, STEP, PRIOR, OTHER)))
 
 
 def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) -> np.ndarray:
@@ -108,7 +131,7 @@ def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) 
     return result
 
 
-class Bodies(NamedTuple):
+class StepSets(NamedTuple):
     """The entities that each body on one entity holds of: the items, and behind them k(Y, Z) for each code k, as
     number 2 * k, or 2 * k + 1 where Z is another entity than Y."""
 
@@ -116,7 +139,7 @@ class Bodies(NamedTuple):
     member: Ids
 
 
-def bodies(graph: Graph) -> Bodies:
+def step_sets(graph: Graph) -> StepSets:
     code = np.repeat(np.arange(graph.num_codes), np.diff(graph.code_pointer))
     rows, members = [], []
     for apart, kept in enumerate((slice(None), graph.code_neighbour != graph.code_node)):
@@ -129,40 +152,54 @@ def bodies(graph: Graph) -> Bodies:
     order = np.argsort(row, kind="stable")
     behind = offsets(row[order], 2 * graph.num_codes)[1:] + graph.item_pointer[-1]
     member = np.concatenate((graph.item_member, np.concatenate(members)[order]))
-    return Bodies(np.concatenate((graph.item_pointer, behind)), member.astype(np.int32))
+    return StepSets(np.concatenate((graph.item_pointer, behind)), member.astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)
 class TargetRules:
-    """The rules of one binary target with what both directions of query need: a power and an item for each row."""
+    """The rules of one binary target with what both directions of query need.
+
+    For each row its evidence (`power`) and, where they have a meaning, its item, first step and number of steps.
+    """
 
     rules: RuleSet
-    parts: Shapes
+    parts: Parts
     power: Longs
-    item: Ids
+    item: Longs
+    length: np.ndarray
+    line: Ids
 
     @classmethod
-    def of(cls, rules: RuleSet, graph: Graph, parts: Shapes) -> TargetRules:
-        item = np.full(rules.num_lines, -1, np.int32)
-        item[parts.anchored] = item_ids(graph, rules.steps[parts.anchored, 0], rules.end[parts.anchored])
-        return cls(rules, parts, evidence(rules.weights), item)
+    def of(cls, rules: RuleSet, shapes: Shapes, parts: Parts) -> TargetRules:
+        item, length = (column[rules.body] if len(rules) else column[:0] for column in (shapes.item, shapes.length))
+        return cls(rules, parts, evidence(rules.weights), item, length, rules.line)
+
+    @property
+    def lines(self) -> Lines:
+        return self.rules.bodies.lines
+
+    def first_step(self, rows: Longs) -> Ids:
+        return self.lines.steps[self.line[rows], 0].astype(np.int32)
+
+    def distinct(self, rows: Longs) -> Mask:
+        return self.lines.distinct[self.line[rows]]
 
 
-def plan(mine: TargetRules, graph: Graph, bodies: Bodies, is_unary: Mask, direction: int) -> Plan:
+def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direction: int) -> Plan:
     """Lay out the rules for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
     rules, power = mine.rules, mine.power
-    parts = _that_count(rules, mine.parts, direction)
+    parts = _that_count(mine, direction)
     chain = parts.chain[np.lexsort((parts.chain, -power[parts.chain]))]
-    steps = rules.steps[chain].astype(np.int64)
-    length = (steps != NO_STEP).sum(axis=1)
+    length = mine.length[chain].astype(np.int64)
+    steps = np.ascontiguousarray(mine.lines.steps[mine.line[chain], : length.max(initial=1)], np.int64)
     if direction:
         steps = reversed_steps(steps, length, is_unary)
     proposing, known = (SECOND, FIRST) if direction == 0 else (FIRST, SECOND)
 
     ahead = parts.anchored[(rules.fixed[parts.anchored] == proposing) & (mine.item[parts.anchored] >= 0)]
-    ahead = ahead[stable_order(mine.item[ahead], len(graph.item_code))]
+    ahead = ahead[stable_order(mine.item[ahead].astype(np.int32), len(graph.item_code))]
     half = parts.half[rules.fixed[parts.half] == proposing]
-    half = half[np.argsort(rules.steps[half, 0], kind="stable")]
+    half = half[np.argsort(mine.first_step(half), kind="stable")]
     back, body = _back_rules(mine, parts, len(graph.item_code), known)
     # Strongest first for each entity: the loop may then skip a candidate that already holds enough rules.
     by_power = np.argsort(-power[back], kind="stable")
@@ -171,25 +208,25 @@ def plan(mine: TargetRules, graph: Graph, bodies: Bodies, is_unary: Mask, direct
     prior, weights = _priors(mine, proposing, graph.num_entities), kind_weights(rules.aggregation)
     return Plan(
         2 * int(rules.head[0]) + direction if len(rules) else direction,
-        steps, length.astype(np.int32), rules.distinct[chain], power[chain],
-        mine.item[ahead], rules.head_entity[ahead], power[ahead],
-        rules.steps[half, 0].astype(np.int32), rules.distinct[half], rules.head_entity[half], power[half],
+        steps, length.astype(np.int32), mine.distinct(chain), power[chain],
+        mine.item[ahead].astype(np.int32), rules.head_entity[ahead], power[ahead],
+        mine.first_step(half), mine.distinct(half), rules.head_entity[half], power[half],
         prior,
         offsets(rules.head_entity[back], graph.num_entities), body, power[back],
         _priors(mine, known, graph.num_entities),
         np.zeros(graph.num_codes, bool),
-        bodies.pointer, bodies.member,
+        sets.pointer, sets.member,
         *weights, weighed(prior, weights[2]),
     )  # fmt: skip
 
 
-def _back_rules(mine: TargetRules, parts: Shapes, num_items: int, known: int) -> tuple[Longs, Ids]:
+def _back_rules(mine: TargetRules, parts: Parts, num_items: int, known: int) -> tuple[Longs, Ids]:
     """Rows whose constant is the known entity, and the body of each."""
     rules = mine.rules
     anchored = parts.anchored[(rules.fixed[parts.anchored] == known) & (mine.item[parts.anchored] >= 0)]
     half = parts.half[rules.fixed[parts.half] == known]
-    half_body = num_items + 2 * rules.steps[half, 0].astype(np.int32) + rules.distinct[half]
-    return np.concatenate((anchored, half)), np.concatenate((mine.item[anchored], half_body))
+    half_body = num_items + 2 * mine.first_step(half) + mine.distinct(half)
+    return np.concatenate((anchored, half)), np.concatenate((mine.item[anchored], half_body)).astype(np.int32)
 
 
 def _priors(mine: TargetRules, side: int, num_entities: int) -> Longs:
@@ -219,12 +256,13 @@ def stable_order(keys, num_keys):
     return order
 
 
-def _that_count(rules: RuleSet, parts: Shapes, direction: int) -> Shapes:
+def _that_count(mine: TargetRules, direction: int) -> Parts:
     """Without the kinds that a weighing gives no weight: walking them would change nothing."""
+    rules, parts = mine.rules, mine.parts
     if not rules.aggregation.weighing:
         return parts
     counts = kind_weights(rules.aggregation)[1].max(axis=1) > 0
-    one_step = (rules.steps[parts.chain] != NO_STEP).sum(axis=1) == 1
+    one_step = mine.length[parts.chain] == 1
     answers = SECOND if direction == 0 else FIRST
 
     def constant(rows: Longs, any_body: int) -> Longs:
@@ -262,7 +300,3 @@ def item_ids(graph: Graph, code: np.ndarray, entity: np.ndarray) -> Longs:
     inside = place < len(keys)
     found[inside] = keys[place[inside]] == wanted[inside]
     return np.where(found, place, -1)
-
-
-def unary_mask(kb: KnowledgeBase) -> np.ndarray:
-    return np.array([p.arity == 1 for p in kb.predicates] + [False], bool)

@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import NO_STEP
+from ..kernel.bodies import unary_mask
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
@@ -24,7 +24,7 @@ from ..progress import Progress, silent
 from .asked import Answers, Asked, Group, Task, known_rows, queries_done
 from .evidence import score, tie_bounds
 from .general import general_evidence
-from .plan import MOST_WALKED, Plan, Shapes, TargetRules, bodies, excluded_codes, plan, shapes, unary_mask
+from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
 from .scoring import ScoreSpace, clear, count_ranks, score_query, score_space
 from .settling import SHORT, score_until_settled
 
@@ -77,21 +77,22 @@ class Ranker:
         if device != "auto":
             resolve_device(device)  # who asks for one that is not there learns it now
         self.graph: Graph = Graph.of(kb.crisp)
-        self._bodies = bodies(self.graph)
-        self.is_unary = unary_mask(kb)
+        self._sets = step_sets(self.graph)
+        self.is_unary = unary_mask(kb.predicates)
+        self._shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
         self._exclusions = by_code(rules.exclusions, kb)
         self._order = np.argsort(rules.head, kind="stable")
         self._pointer = offsets(rules.head[self._order], kb.num_predicates)
         top = rules.aggregation.top if rules.aggregation.kind == "noisy-or" else 1
         self.top, self.strongest_only = top, rules.aggregation.kind == "max"
-        width = rules.steps.shape[1]
+        width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width, kinds), threads)
 
     @cached_property
     def relations(self) -> Relations | None:
         """For rules that only the general engine can evaluate: their statements, answered once for all queries."""
-        if not len(self.rules.general):
+        if not self.rules.is_program.any():
             return None
         from ..kernel.evaluator import Evaluator  # imports torch
         from ..kernel.relations import Relations
@@ -111,16 +112,16 @@ class Ranker:
 
     def _target_rules(self, target: int) -> TargetRules:
         mine = self.rules_of(target)
-        parts = shapes(mine, self.is_unary)
+        parts = Parts.of(mine, self._shapes)
         if self.kb.facts.weight is not None:
-            # Soft facts: a rule fires to a degree, which only the general engine computes. Priors always hold.
+            # Soft facts: a rule fires to a degree, which only the tensor driver computes. Priors always hold.
             others = np.setdiff1d(np.arange(len(mine)), parts.prior)
             none = others[:0]
-            parts = Shapes(none, none, none, parts.prior, others)
-        return TargetRules.of(mine, self.graph, parts)
+            parts = Parts(none, none, none, parts.prior, others)
+        return TargetRules.of(mine, self._shapes, parts)
 
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        layout = plan(mine, self.graph, self._bodies, self.is_unary, direction)
+        layout = plan(mine, self.graph, self._sets, self.is_unary, direction)
         excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
         return layout._replace(code=2 * target + direction, excluded=excluded), mine.rules.take(mine.parts.rest)
 
@@ -161,8 +162,8 @@ class Ranker:
         if self.device == "cpu" or not self.top:
             return False
         rules, asked = self.rules, facts.predicate[~facts.is_unary]
-        long = np.flatnonzero(rules.steps[:, SHORT] != NO_STEP) if rules.steps.shape[1] > SHORT else np.zeros(0, int)
-        walked = np.bincount(rules.head[long], minlength=self.kb.num_predicates)
+        is_long = (self._shapes.length > SHORT)[rules.body] if len(rules) else np.zeros(0, bool)
+        walked = np.bincount(rules.head[is_long], minlength=self.kb.num_predicates)
         left = int(np.count_nonzero(walked[asked] > MOST_WALKED))
         return 2 * left <= len(asked) and resolve_device(self.device) == "cuda"
 

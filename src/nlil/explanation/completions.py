@@ -17,7 +17,8 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
-from ..kernel.lines import FREE, Hidden, IdLine
+from ..kernel.bodies import ANY_NODE, IdLine
+from ..kernel.hidden import Hidden
 from ..kernel.normal import Leaf, alternatives, normal_form
 from ..kernel.witnesses import LineQuery
 from ..logic.predicate import Fact
@@ -148,7 +149,7 @@ class _Reached:
         code = query.line.codes[i]
         onward = self._onward(i + 1)
         ends = query.block if onward is None else onward
-        ends = ends if query.line.anchors[i + 1] != FREE else np.intersect1d(ends, query.block)
+        ends = ends if query.line.anchors[i + 1] != ANY_NODE else np.intersect1d(ends, query.block)
         for s, t in self._likely(code, self.after[i], ends):
             yield (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
 

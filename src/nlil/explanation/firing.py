@@ -17,15 +17,14 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..evaluation.evidence import evidence
 from ..evaluation.members import walkable
-from ..evaluation.plan import Shapes, reversed_steps, shapes, unary_mask
-from ..kernel.coding import FIRST, FREE, NO_STEP, SECOND
+from ..evaluation.plan import Parts, Shapes, reversed_steps
+from ..kernel.bodies import unary_mask
 from ..kernel.evaluator import Evaluator
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
-from ..kernel.ruleset import KINDS, RuleSet
+from ..kernel.ruleset import FIRST, KINDS, NO_ENTITY, SECOND, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
-from ..logic.formula import Constant
 
 Pair = tuple[int, int]
 
@@ -56,13 +55,8 @@ class _Asked:
 
 def _naming(rules: RuleSet, predicates: Set[int]) -> Mask:
     """The rules whose body names one of these predicates."""
-    named = np.zeros(len(rules), bool)
-    for step in rules.steps.T:
-        named[: rules.num_lines] |= np.isin(step >> 1, list(predicates))
-    known = {rules.predicates[p] for p in predicates}
-    for row, rule in enumerate(rules.general, start=rules.num_lines):
-        named[row] = not known.isdisjoint(rule.predicates)
-    return named
+    named = rules.bodies.any_line(rules.bodies.lines.names(predicates))
+    return named[rules.body] if len(rules) else np.zeros(0, bool)
 
 
 @compiled
@@ -84,7 +78,8 @@ class Firing:
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, graph: Graph | None = None) -> None:
         self.rules, self.kb, self.memory = rules, kb, memory
         self.graph = Graph.of(kb.crisp) if graph is None else graph
-        self.is_unary = unary_mask(kb)
+        self.is_unary = unary_mask(kb.predicates)
+        self.shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
         self.is_soft = kb.facts.weight is not None
         self._exclusions = by_code(rules.exclusions, kb)
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
@@ -115,7 +110,7 @@ class Firing:
 
     @cached_property
     def walk(self) -> WalkSpace:
-        return walk_space(self.kb.num_entities, max(self.rules.steps.shape[1], 1))
+        return walk_space(self.kb.num_entities, self.rules.bodies.lines.width)
 
     def of_target(self, target: int) -> tuple[Longs, RuleSet]:
         """Rows of the whole set whose head is the predicate id `target`, and those rules as a set of their own."""
@@ -134,7 +129,7 @@ class Firing:
         """
         rows, mine = self.of_target(target)
         fits = self._fits(mine, x, y)
-        parts = shapes(mine, self.is_unary)
+        parts = Parts.of(mine, self.shapes)
         is_prior = np.zeros(len(mine), bool)
         is_prior[parts.prior] = True
         question = (target, x, y, hidden)
@@ -159,13 +154,13 @@ class Firing:
         fired = self._fired(rows, mine, value, is_prior, fits, self._exclusion(target, x, y, hidden))
         return replace(fired, kind=self._kinds(mine, parts, direction)[value > 0])
 
-    def _kinds(self, mine: RuleSet, parts: Shapes, direction: int) -> Longs:
+    def _kinds(self, mine: RuleSet, parts: Parts, direction: int) -> Longs:
         """Of each rule, as `scoring` tells them apart for a query that knows x (direction 0) or y (1)."""
         known = SECOND if direction else FIRST
         kind = np.full(len(mine), KINDS.index("other"))
         kind[parts.prior] = KINDS.index("prior")
         if not self.is_soft:
-            kind[parts.chain] = np.where((mine.steps[parts.chain] != NO_STEP).sum(axis=1) == 1, 0, 1)
+            kind[parts.chain] = np.where(self.shapes.length[mine.body[parts.chain]] == 1, 0, 1)
             for some, any_body in ((parts.anchored, 0), (parts.half, 1)):
                 kind[some] = any_body + np.where(
                     mine.fixed[some] == known, KINDS.index("query constant"), KINDS.index("answer constant")
@@ -183,26 +178,22 @@ class Firing:
 
     def _fits(self, mine: RuleSet, x: int, y: int) -> Mask:
         """Whether (x, y) is a tuple of each head: its constant, and one graph for both sides."""
-        fits = np.zeros(len(mine), bool)
         if self.kb.graph_of is not None and self.kb.graph_of[x] != self.kb.graph_of[y]:
-            return fits
-        fits[: mine.num_lines] = mine.head_entity == np.array([FREE, x, y])[mine.fixed]
-        names = self.kb.entities.names([x, y])
-        for row, rule in enumerate(mine.general, start=mine.num_lines):
-            fits[row] = all(a.name == n for a, n in zip(rule.head.arguments, names) if isinstance(a, Constant))
-        return fits
+            return np.zeros(len(mine), bool)
+        return mine.head_entity == np.array([NO_ENTITY, x, y])[mine.fixed]
 
     def _one_move(self, mine: RuleSet, some: Longs, node: int, code: Ids, there: Ids) -> Mask:
-        """k(node, d), or k(node, Z) for any Z, over the visible edges (code, there) of the node."""
-        wanted, end = mine.steps[some, 0].astype(np.int64), mine.end[some]
+        """k(node, d), or k(node, Z) for any Z, over the visible graph (code, there) of the node."""
+        lines = mine.bodies.lines.take(mine.line[some])
+        wanted, end = lines.steps[:, 0].astype(np.int64), lines.end
         size = self.kb.num_entities
         anchored = np.isin(wanted * size + end, code.astype(np.int64) * size + there)
         apart = np.isin(wanted, code[there != node])
-        return np.where(end >= 0, anchored, np.where(mine.distinct[some], apart, np.isin(wanted, code)))
+        return np.where(end >= 0, anchored, np.where(lines.distinct, apart, np.isin(wanted, code)))
 
     def _chains(self, mine: RuleSet, chain: Longs, target: int, x: int, y: int, hidden: Pair | None) -> Mask:
-        steps = mine.steps[chain].astype(np.int64)
-        length = (steps != NO_STEP).sum(axis=1)
+        lines = mine.bodies.lines.take(mine.line[chain])
+        steps, length = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
         start, end, code, hidden_end = x, y, 2 * target, -1 if hidden is None else hidden[1]
         if hidden is not None and hidden[0] != x:
             # `reach` hides an edge of its start: begin at the end that the fact shares with the hidden one.
@@ -219,7 +210,7 @@ class Firing:
             steps[some],
             length[some],
             np.full(len(some), end),
-            mine.distinct[chain[some]],
+            lines.distinct[some],
             self.is_unary,
             start,
             code,
@@ -258,23 +249,24 @@ class Firing:
     def member(self, target: int, x: int, hide: bool = True) -> Fired:
         """Rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
         rows, mine = self.of_target(target)
-        length = (mine.steps != NO_STEP).sum(axis=1)
-        is_prior = np.concatenate((length == 0, np.zeros(len(mine.general), bool)))
+        is_prior = mine.is_prior
         question = (target, x, hide)
         value, is_open = self._begun(question, mine)
         value[is_prior] = 1.0
-        lines = np.flatnonzero((length > 0) & walkable(mine) & (not self.is_soft) & is_open[: mine.num_lines])
-        fires = np.zeros(len(lines), bool)
+        can_walk = np.append(walkable(mine.bodies.lines) & (mine.bodies.lines.lengths > 0), False)
+        walked = np.flatnonzero(can_walk[mine.line] & is_open & (not self.is_soft))
+        lines = mine.bodies.lines.take(mine.line[walked])
+        fires = np.zeros(len(walked), bool)
         group = np.zeros(len(self.is_unary), bool)
         if hide:
             group[list(self.kb.classes if target in self.kb.classes else {target})] = True
         _walk_lines(
             self.graph,
             self.walk,
-            mine.steps[lines].astype(np.int64),
-            length[lines],
-            mine.end[lines].astype(np.int64),
-            mine.distinct[lines],
+            lines.steps.astype(np.int64),
+            lines.lengths.astype(np.int64),
+            lines.end.astype(np.int64),
+            lines.distinct,
             self.is_unary,
             x,
             -1,
@@ -282,9 +274,9 @@ class Firing:
             group,
             fires,
         )
-        value[lines] = fires
+        value[walked] = fires
         rest = is_open & ~is_prior
-        rest[lines] = False
+        rest[walked] = False
         for row in np.flatnonzero(rest).tolist():
             value[row] = self.evaluator.values(mine.rule(row), np.array([x]), None, hide)[0]
         self._last = _Asked(question, value)

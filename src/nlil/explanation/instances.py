@@ -15,8 +15,8 @@ from ..data.arrays import Longs, Mask
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.answers import sparse_answers
+from ..kernel.bodies import X_NODE, IdHead, IdLine
 from ..kernel.evaluator import Evaluator
-from ..kernel.lines import X_NODE, IdHead, IdLine
 from ..kernel.statistics import fact_keys, matching
 from ..logic.formula import And, Formula, Statement
 from ..logic.rule import Rule

@@ -15,9 +15,9 @@ from torch import Tensor
 from ..data.arrays import Doubles
 from ..logic.formula import And, Formula, Not, Or, Statement, statements
 from ..logic.rule import Rule
+from .bodies import X_NODE, Y_NODE, IdHead, IdLine
 from .calculus import soft_and, soft_not, soft_or
 from .frontier import Queries, Rows, Walk, oriented
-from .lines import X_NODE, Y_NODE, IdHead, IdLine
 
 if TYPE_CHECKING:
     from .evaluator import Evaluator
@@ -177,10 +177,10 @@ def _one_sided(evaluator: Evaluator, rule: Rule, statement: Statement, ids: Tens
         return None
     on_given = line.uses_x if given == X_NODE else line.uses_y
     if on_given or not (line.uses_x or line.uses_y):
-        return evaluator.statement_value(rule, line, given_queries(evaluator, ids, given), None)[:, None]
+        return evaluator.statement_value(rule.distinct, line, given_queries(evaluator, ids, given), None, rule)[:, None]
     everything = torch.arange(evaluator.kb.num_entities, device=ids.device)
     open_side = given_queries(evaluator, everything, Y_NODE if given == X_NODE else X_NODE)
-    return evaluator.statement_value(rule, line, open_side, None)[None, :]
+    return evaluator.statement_value(rule.distinct, line, open_side, None, rule)[None, :]
 
 
 def _sparse(dense: Tensor) -> Rows:

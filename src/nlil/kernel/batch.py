@@ -19,10 +19,11 @@ from ..logic.formula import Statement
 from ..logic.rule import Head, Rule, RuleStats
 from .answers import is_guarded
 from .bits import ALL, pack, row_counts
+from .bodies import IdHead, IdLine
 from .evaluator import Evaluator
 from .frontier import Queries
+from .hidden import Hidden
 from .kept import Kept, Outgrown
-from .lines import Hidden, IdHead, IdLine
 from .pairs import Pairs, among, combined, truth_of
 from .sets import Sets
 from .statistics import fact_keys, matching, rule_stats, target_facts

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data.kb import KnowledgeBase
-from .coding import NO_STEP
-from .ruleset import RuleSet, step_dtype
+from .bodies import ANY_NODE, NO_STEP, Bodies, Lines, step_dtype
+from .ruleset import RuleSet
+
+UNKNOWN_ENTITY = ANY_NODE - 1
+"""What an entity becomes that the other vocabulary does not have; no anchor has this number."""
 
 
 @dataclass(frozen=True)
@@ -29,33 +32,31 @@ def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
     exclusions = tuple(e for e in rules.exclusions if e.is_about(known))
     index = {p: i for i, p in enumerate(kb.predicates)}
     predicate = np.array([index.get(p, -1) for p in rules.predicates], np.int64)
-    # Slots -1 and -2 keep their meaning (FREE, OTHER); an unknown entity becomes -3.
-    entity = kb.entities.ids_of(rules.entities).astype(np.int64)
-    entity[entity < 0] = -3
-    entity = np.concatenate((entity, [-2, -1]))
-    lines = rules.num_lines
-    head = predicate[rules.head]
-    code = rules.steps.astype(np.int64)
-    mapped = np.where(code == NO_STEP, NO_STEP, 2 * predicate[code >> 1] + (code & 1))
-    lost = head < 0
-    lost[:lines] |= ((code != NO_STEP) & (mapped < 0)).any(axis=1)
-    head_entity, end = entity[rules.head_entity], entity[rules.end]
-    foreign = np.zeros(len(rules), bool)
-    foreign[:lines] = (head_entity == -3) | (end == -3)
-    for i, rule in enumerate(rules.general):
-        lost[lines + i] |= any(p not in index for p in rule.predicates)
-        foreign[lines + i] = any(name not in kb.entities for name in rule.constants)
+    entity = kb.entities.ids_of(rules.entities)
+    entity = np.concatenate((np.where(entity < 0, UNKNOWN_ENTITY, entity), [ANY_NODE, ANY_NODE + 1, ANY_NODE + 2]))
+    lines, code = rules.bodies.lines, rules.bodies.lines.steps.astype(np.int64)
+    steps = np.where(code == NO_STEP, NO_STEP, 2 * predicate[code >> 1] + (code & 1))
+    renamed = Lines(
+        entity[lines.start].astype(np.int32),
+        steps.astype(step_dtype(kb.num_codes)),
+        entity[lines.end].astype(np.int32),
+        lines.distinct,
+    )
+    head_entity = np.where(rules.head_entity < 0, rules.head_entity, entity[rules.head_entity])
+    lost, foreign = predicate[rules.head] < 0, head_entity == UNKNOWN_ENTITY
+    if len(rules):
+        lost |= rules.bodies.any_line(((code != NO_STEP) & (steps < 0)).any(axis=1))[rules.body]
+        foreign |= rules.bodies.any_line(renamed.uses(UNKNOWN_ENTITY))[rules.body]
     foreign &= ~lost
-    renamed = replace(
+    bound = replace(
         rules,
         predicates=kb.predicates,
         entities=kb.entities,
-        head=head.astype(np.int32),
+        bodies=Bodies(renamed, rules.bodies.pointer, rules.bodies.ops),
+        head=predicate[rules.head].astype(np.int32),
         head_entity=head_entity.astype(np.int32),
-        end=end.astype(np.int32),
-        steps=mapped.astype(step_dtype(kb.num_codes)),
         exclusions=exclusions,
     )
-    return Bound(
-        renamed.take(~(lost | foreign)), int(foreign.sum()), int(lost.sum()), len(rules.exclusions) - len(exclusions)
-    )
+    # Bodies that no rule has any more may hold ids that mean nothing here.
+    kept = bound.take(~(lost | foreign)).compact()
+    return Bound(kept, int(foreign.sum()), int(lost.sum()), len(rules.exclusions) - len(exclusions))

@@ -21,10 +21,11 @@ from ..errors import DataError, LimitError
 from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
 from .answers import dense_answers
+from .bodies import X_NODE, Y_NODE, IdHead, IdLine, Lines, check_arity, unary_mask
 from .calculus import psi, soft_and, soft_not, soft_or
 from .frontier import Queries, TooManyRows, Walk, oriented
+from .hidden import Hidden
 from .index import Index
-from .lines import X_NODE, Y_NODE, Hidden, IdHead, IdLine, check_arity
 
 BYTES_PER_ROW = 128
 """query, node, value, and what sorting and looking up a row needs beside them, with room for a trail."""
@@ -106,7 +107,7 @@ class Evaluator:
     def formula_value(self, rule: Rule, formula: Formula, queries: Queries, hidden: Hidden | None) -> Tensor:
         match formula:
             case Statement():
-                return self.statement_value(rule, IdLine.of(self.kb, formula), queries, hidden)
+                return self.statement_value(rule.distinct, IdLine.of(self.kb, formula), queries, hidden, rule)
             case Not(argument):
                 return soft_not(self.formula_value(rule, argument, queries, hidden))
             case And(arguments):
@@ -124,8 +125,16 @@ class Evaluator:
             case _:
                 return torch.ones(queries.size, dtype=torch.float64, device=self.index.device)
 
-    def statement_value(self, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Tensor:
-        """Each query's value; queries that cannot differ on this line are walked once."""
+    def line_values(self, lines: Lines, row: int, x: Longs, y: Longs | None, hidden: Hidden | None) -> Doubles:
+        """The value of one line for each query (x, y), or x for a unary head."""
+        line = lines.line(row, unary_mask(self.kb.predicates))
+        queries = self._pairs(self.ids(x), None if y is None else self.ids(y))
+        return self.statement_value(bool(lines.distinct[row]), line, queries, hidden).cpu().numpy()
+
+    def statement_value(
+        self, distinct: bool, line: IdLine, queries: Queries, hidden: Hidden | None, about: object = "of one line"
+    ) -> Tensor:
+        """Each query's value; queries that cannot differ on this line are walked once. `about` is for messages."""
         hidden = hidden if hidden is not None and hidden.touches(line) else None
         key = torch.zeros(queries.size, dtype=torch.int64, device=self.index.device)
         if queries.x is not None and (line.uses_x or hidden is not None):
@@ -142,14 +151,14 @@ class Evaluator:
 
         def block(low: int, high: int) -> Tensor:
             part = some[slice(low, high)]
-            rows = Walk(self.index, line, part, hidden, rule.distinct, self.max_rows).run()
+            rows = Walk(self.index, line, part, hidden, distinct, self.max_rows).run()
             return psi(rows.value, rows.query, part.size)
 
-        parts = [value for _, value in self.blocks(rule, some.size, self.max_rows, block)]
+        parts = [value for _, value in self.blocks(about, some.size, self.max_rows, block)]
         return torch.cat(parts)[inverse] if parts else torch.zeros_like(key, dtype=torch.float64)
 
     def blocks(
-        self, rule: Rule, total: int, size: int, run: Callable[[int, int], Result]
+        self, about: object, total: int, size: int, run: Callable[[int, int], Result]
     ) -> Iterator[tuple[slice, Result]]:
         """run(low, high) over 0 .. total in blocks of `size`, smaller where a block outgrows the budget."""
         low, size = 0, max(size, 1)
@@ -161,7 +170,7 @@ class Evaluator:
                 if high - low == 1:
                     need = error.rows * BYTES_PER_ROW
                     raise LimitError(
-                        f"one query of the rule {rule} walks {error.rows} rows at once, about {need} bytes, "
+                        f"one query of the rule {about} walks {error.rows} rows at once, about {need} bytes, "
                         f"but the memory budget is {self.memory} bytes; raise --memory"
                     ) from None
                 size = max(1, min((high - low) // 2, (high - low) * self.max_rows // error.rows))

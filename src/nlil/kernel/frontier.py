@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 from .calculus import phi, ranges, segment_sum
+from .hidden import Hidden
 from .index import Index
-from .lines import FREE, X_NODE, Y_NODE, Hidden, IdLine
 
 
 class TooManyRows(Exception):
@@ -44,7 +45,7 @@ class Queries:
             return self.x
         if anchor == Y_NODE:
             return self.y
-        if anchor == FREE:
+        if anchor == ANY_NODE:
             return None
         return torch.full((self.size,), anchor, dtype=torch.int64, device=device)
 
@@ -199,7 +200,7 @@ class Walk:
 def estimate(index: Index, line: IdLine) -> float:
     """Rows that a walk from the start makes per query, by mean fan-out; the last step to a known end is a look-up."""
     rows = total = 1.0
-    to_known = line.anchors[-1] != FREE
+    to_known = line.anchors[-1] != ANY_NODE
     for i, code in enumerate(line.codes):
         if i == 0 and line.anchors[0] >= 0:
             node = torch.tensor([line.anchors[0]], device=index.device)
@@ -220,7 +221,7 @@ def oriented(index: Index, line: IdLine, first: int | None = None) -> IdLine:
         return line
     if first is not None:
         return line if line.anchors[0] == first else line.reversed()
-    if line.anchors[-1] == FREE:
+    if line.anchors[-1] == ANY_NODE:
         return line
     back = line.reversed()
     return back if estimate(index, back) < estimate(index, line) else line

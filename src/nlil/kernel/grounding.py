@@ -10,7 +10,8 @@ from ..data.kb import KnowledgeBase
 from ..logic.formula import Formula, Not, Statement, Variable
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
-from .lines import X_NODE, Y_NODE, Hidden, IdHead, IdLine, check_arity
+from .bodies import X_NODE, Y_NODE, IdHead, IdLine, check_arity
+from .hidden import Hidden
 from .normal import All, BodyVariable, Leaf, Some, Tree, normal_form
 from .witnesses import LineQuery, Witness
 

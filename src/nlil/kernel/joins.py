@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .lines import FREE, X_NODE, Y_NODE, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 from .store import EMPTY, FactKey, Store
 
 Binding = tuple[int | None, int | None, int | None]
@@ -95,14 +95,14 @@ class LineJoin:
         return max(self.solve(line, bound).values(), default=0.0)
 
     def _known(self, anchor: int, bound: Binding) -> int | None:
-        if anchor == FREE:
+        if anchor == ANY_NODE:
             return None
         return anchor if anchor >= 0 else bound[0] if anchor == X_NODE else bound[1]
 
     def _arrive(self, line: IdLine, i: int, entity: int, bound: Binding) -> float:
         """The weakest filter of node i at `entity`; 0 if the entity may not stand there."""
         anchor = line.anchors[i]
-        if anchor != FREE:
+        if anchor != ANY_NODE:
             known = self._known(anchor, bound)
             if known is not None and known != entity:
                 return 0.0
@@ -154,7 +154,7 @@ class LineJoin:
                 if y not in (None, entity):
                     return
                 y = entity
-            elif anchor not in (FREE, entity):
+            elif anchor not in (ANY_NODE, entity):
                 return
         if self.distinct and not self._all_different(line, nodes, x, y):
             return
@@ -169,6 +169,6 @@ class LineJoin:
         return next((self.store.graph(e) for anchor, e in zip(anchors, nodes) if anchor < 0), None)
 
     def _all_different(self, line: IdLine, nodes: tuple[int, ...], x: int | None, y: int | None) -> bool:
-        variables: list[int | None] = [e for a, e in zip(line.anchors, nodes, strict=True) if a == FREE]
+        variables: list[int | None] = [e for a, e in zip(line.anchors, nodes, strict=True) if a == ANY_NODE]
         variables += [x] * (X_NODE in line.ends) + [y] * (Y_NODE in line.ends)
         return len(set(variables)) == len(variables)

@@ -20,9 +20,9 @@ from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, LimitError
 from ..logic.rule import Rule
+from .bodies import X_NODE, Y_NODE, IdHead, IdLine
 from .exclusion import Exclusion, by_code
 from .joins import UNBOUND, Binding, LineJoin, Occurrence, Solutions, occurrences
-from .lines import X_NODE, Y_NODE, IdHead, IdLine
 from .normal import alternatives, leaves, normal_form
 from .store import FactKey, Store
 from .strata import strata

@@ -13,10 +13,11 @@ from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
 from .answers import given_queries, is_guarded, walk_open
 from .bits import Words, look_up, pack, whole_rows
+from .bodies import X_NODE, Y_NODE, IdLine
 from .evaluator import Evaluator
 from .frontier import Queries, Rows
+from .hidden import Hidden
 from .kept import Kept, Outgrown
-from .lines import X_NODE, Y_NODE, Hidden, IdLine
 from .sets import Sets
 
 MOST_PAIRS = 2**26
@@ -127,7 +128,7 @@ class Pairs:
 
 
 def truth_of(evaluator: Evaluator, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Mask:
-    return (evaluator.statement_value(rule, line, queries, hidden) > 0).cpu().numpy()
+    return (evaluator.statement_value(rule.distinct, line, queries, hidden, rule) > 0).cpu().numpy()
 
 
 def among(wanted: Longs, keys: Longs) -> Mask:

@@ -10,9 +10,9 @@ from ..data.arrays import Longs, Mask
 from ..errors import LimitError
 from ..logic.rule import Rule
 from .bits import ALL, Words, look_up, pack
+from .bodies import X_NODE, IdHead
 from .evaluator import Evaluator
 from .kept import Outgrown
-from .lines import X_NODE, IdHead
 from .pairs import Pairs, combined
 from .threads import one_torch_thread
 

@@ -1,4 +1,4 @@
-"""A RuleSet in one Parquet file: columns as they are, general rules as text. Written atomically."""
+"""A RuleSet as two Parquet files: rules by column, and their bodies. Written atomically."""
 
 from __future__ import annotations
 
@@ -14,69 +14,82 @@ import pyarrow.parquet as pq
 
 from ..data.vocabulary import Vocabulary
 from ..errors import RunError
-from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate, Step
+from .bodies import Bodies, Lines
 from .exclusion import Exclusion
 from .ruleset import COLUMNS, Aggregation, RuleSet
 
-LINE_COLUMNS = ("head_entity", "fixed", "end", "distinct")
+BODIES = "bodies.parquet"
+"""Beside the rules: one row for each line. The bodies are the lines marked `is_body`, then the programs."""
 
 
 def save_rules(rules: RuleSet, path: Path) -> None:
-    columns: dict[str, pa.Array] = {}
-    rest = len(rules) - rules.num_lines
-    for name in COLUMNS:
-        values = getattr(rules, name)
-        pad = pa.nulls(rest, pa.from_numpy_dtype(values.dtype)) if name in LINE_COLUMNS else None
-        columns[name] = pa.array(values) if not pad or not rest else pa.concat_arrays([pa.array(values), pad])
-    for i in range(rules.steps.shape[1]):
-        step = pa.array(np.ascontiguousarray(rules.steps[:, i]))
-        columns[f"step_{i + 1}"] = pa.concat_arrays([step, pa.nulls(rest, step.type)]) if rest else step
+    """Write the rules by column to `path`, and their bodies beside it."""
+    rules = RuleSet.join([rules.compact()])  # bodies in their order: lines, then programs
+    columns = {name: pa.array(getattr(rules, name)) for name in COLUMNS}
     if rules.weight is not None:
         columns["weight"] = pa.array(rules.weight)
-    if rest:
-        texts = pa.array([str(rule) for rule in rules.general], pa.string())
-        columns["text"] = pa.concat_arrays([pa.nulls(rules.num_lines, pa.string()), texts])
-    metadata = {
+    about = {
         "predicates": [[p.name, p.arity] for p in rules.predicates],
-        "num_lines": rules.num_lines,
         "aggregation": asdict(rules.aggregation),
-        "asked": [[p.name, p.arity] for p in rules.asked],
+        "requested": [[p.name, p.arity] for p in rules.requested],
         "exclusions": _exclusion_rows(rules),
     }
-    table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(metadata)})
+    _write(path.with_name(BODIES), *_body_columns(rules.bodies))
+    _write(path, columns, about)
+
+
+def _body_columns(bodies: Bodies) -> tuple[dict[str, pa.Array], dict[str, Any]]:
+    lines = bodies.lines
+    is_body = np.zeros(lines.num_lines, bool)
+    is_body[bodies.line[bodies.line >= 0]] = True
+    steps = {f"step_{i + 1}": np.ascontiguousarray(step) for i, step in enumerate(lines.steps.T)}
+    columns = {"start": lines.start, **steps, "end": lines.end, "distinct": lines.distinct, "is_body": is_body}
+    programs = [bodies.program(body) for body in np.flatnonzero(bodies.line < 0).tolist()]
+    return {name: pa.array(values) for name, values in columns.items()}, {"programs": programs}
+
+
+def _write(path: Path, columns: dict[str, pa.Array], about: dict[str, Any]) -> None:
+    table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(about)})
     temporary = path.with_name(path.name + ".partial")
     pq.write_table(table, temporary, compression="zstd", row_group_size=2**20)
     os.replace(temporary, path)
 
 
 def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
-    try:
-        table = pq.read_table(path)
-        metadata = json.loads((table.schema.metadata or {})[b"nlil"])
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise RunError(f"not a rule file of nlil ({error}); learn again or restore the file", path) from error
-    lines = int(metadata["num_lines"])
-
-    def column(name: str, count: int | None = None) -> np.ndarray:
-        return table[name][:count].to_numpy() if count is not None else table[name].to_numpy()
-
-    num_steps = sum(name.startswith("step_") for name in table.column_names)
-    steps = np.stack([column(f"step_{i + 1}", lines) for i in range(num_steps)], axis=1)
-    values: dict[str, Any] = {name: column(name, lines if name in LINE_COLUMNS else None) for name in COLUMNS}
-    texts = table["text"][lines:].to_pylist() if "text" in table.column_names else []
-    predicates = tuple(Predicate(name, arity) for name, arity in metadata["predicates"])
+    """The rules that `save_rules` wrote, in the ids of `entities`."""
+    bodies = _load_bodies(*_read(path.with_name(BODIES)))
+    table, about = _read(path)
+    predicates = tuple(Predicate(name, arity) for name, arity in about["predicates"])
+    values: dict[str, Any] = {name: table[name].to_numpy() for name in COLUMNS}
     return RuleSet(
         predicates=predicates,
         entities=entities,
-        steps=steps,
-        weight=column("weight").astype(np.float32) if "weight" in table.column_names else None,
-        general=tuple(parse_rule(text) for text in texts),
-        aggregation=Aggregation(**metadata["aggregation"]),
-        asked=tuple(Predicate(name, arity) for name, arity in metadata["asked"]),
-        exclusions=tuple(_exclusion(predicates, *row) for row in metadata.get("exclusions", ())),
+        bodies=bodies,
+        weight=table["weight"].to_numpy().astype(np.float32) if "weight" in table.column_names else None,
+        aggregation=Aggregation(**about["aggregation"]),
+        requested=tuple(Predicate(name, arity) for name, arity in about["requested"]),
+        exclusions=tuple(_exclusion(predicates, *row) for row in about["exclusions"]),
         **values,
     )
+
+
+def _load_bodies(table: pa.Table, about: dict[str, Any]) -> Bodies:
+    num_steps = sum(name.startswith("step_") for name in table.column_names)
+    steps = np.stack([table[f"step_{i + 1}"].to_numpy() for i in range(num_steps)], axis=1)
+    start, end, distinct, is_body = (table[name].to_numpy() for name in ("start", "end", "distinct", "is_body"))
+    alone, programs = np.flatnonzero(is_body), about["programs"]
+    sizes = [*np.ones(len(alone), np.int64), *(len(program) for program in programs)]
+    ops = np.concatenate([alone, *(np.asarray(program, np.int64) for program in programs)])
+    return Bodies(Lines(start, steps, end, distinct), np.cumsum([0, *sizes]).astype(np.int64), ops.astype(np.int32))
+
+
+def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    try:
+        table = pq.read_table(path)
+        return table, json.loads((table.schema.metadata or {})[b"nlil"])
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise RunError(f"not a rule file of nlil ({error}); learn again or restore the file", path) from error
 
 
 def _exclusion_rows(rules: RuleSet) -> list[list[float]]:

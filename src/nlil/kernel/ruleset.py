@@ -1,25 +1,28 @@
-"""RuleSet: many rules by column, each a row of small integers; a `ScoredRule` is made on demand.
+"""RuleSet: many rules by column. A rule is a head, the number of a body, and what was counted for it.
 
-Rows 0 .. num_lines - 1 are line rules (see `coding.py`); the rows after them are the rules in
-`general`, in order. Statistics are columns over all rows. Ids are those of `predicates`, `entities`.
+`ScoredRule` values are made on demand. Ids are those of `predicates` and `entities`; bodies are in `bodies`, each once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
+from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
-from ..errors import ConfigError, UnknownName
+from ..errors import ConfigError, RuleError, RuleSyntaxError, UnknownName
+from ..logic.formula import Constant, X, Y
+from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate
-from ..logic.rule import SMOOTHING, Rule, RuleStats, ScoredRule, rules_html
+from ..logic.rule import SMOOTHING, Head, Rule, RuleStats, ScoredRule, rules_html
 from ..logic.text import atom_text, readable_text
-from .coding import NO_STEP, Row, decode, encode
+from .bodies import ANY_NODE, X_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
 from .exclusion import Exclusion
 
 UNKNOWN = -1
@@ -28,7 +31,13 @@ UNKNOWN = -1
 SHOWN = 20
 """Rules that a notebook shows."""
 
-COLUMNS = ("head", "head_entity", "fixed", "end", "distinct", "support", "body_size", "head_size", "pca_body")
+NO_ENTITY = -1
+"""head_entity of a head without a constant."""
+FIRST, SECOND = 1, 2
+"""`fixed`: which argument of the head is a constant; 0 where none is."""
+
+STATISTICS = ("support", "body_size", "head_size", "pca_body")
+COLUMNS = ("head", "head_entity", "fixed", "body", *STATISTICS)
 
 
 KINDS = (
@@ -93,22 +102,29 @@ class Aggregation:
 
 @dataclass(frozen=True, eq=False)
 class RuleSet:
+    """Row i is a rule for predicates[head[i]], with the constant entities[head_entity[i]] as argument fixed[i] of the
+    head (0: none), and the body bodies[body[i]].
+
+    support, body_size, head_size, pca_body  counts as in `RuleStats`; pca_body is UNKNOWN for unary heads
+    weight       the weight of each rule; None: the smoothed confidence
+    requested    the targets that rules were requested for; () where nobody said
+    exclusions   what never holds together with a target
+    """
+
     predicates: tuple[Predicate, ...]
     entities: Vocabulary
+    bodies: Bodies
     head: Ids
     head_entity: Ids
     fixed: np.ndarray
-    steps: np.ndarray
-    end: Ids
-    distinct: Mask
-    support: Ids
-    body_size: Ids
-    head_size: Ids
-    pca_body: Ids
+    body: Ids
+    support: np.ndarray
+    body_size: np.ndarray
+    head_size: np.ndarray
+    pca_body: np.ndarray
     weight: Floats | None = None
-    general: tuple[Rule, ...] = ()
     aggregation: Aggregation = Aggregation()
-    asked: tuple[Predicate, ...] = ()
+    requested: tuple[Predicate, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
     entity_labels: Mapping[str, str] = field(default_factory=dict)
     predicate_labels: Mapping[str, str] = field(default_factory=dict)
@@ -117,86 +133,82 @@ class RuleSet:
 
     @classmethod
     def empty(cls, kb: KnowledgeBase, aggregation: Aggregation | None = None) -> RuleSet:
-        none, small = np.zeros(0, np.int32), np.zeros(0, np.int8)
-        steps: np.ndarray = np.zeros((0, 1), step_dtype(kb.num_codes))
+        """No rules, in the ids of `kb`."""
+        return replace(cls.of_lines(kb, np.zeros((0, 1)), head=0), aggregation=aggregation or Aggregation())
+
+    @classmethod
+    def of_lines(
+        cls,
+        kb: KnowledgeBase,
+        steps: np.ndarray,
+        *,
+        head: np.ndarray | int,
+        head_entity: np.ndarray | int = NO_ENTITY,
+        fixed: np.ndarray | int = 0,
+        start: np.ndarray | int = X_NODE,
+        end: np.ndarray | int = ANY_NODE,
+        distinct: np.ndarray | bool = True,
+        support: np.ndarray | int = 0,
+        body_size: np.ndarray | int = 0,
+        head_size: np.ndarray | int = 0,
+        pca_body: np.ndarray | int = UNKNOWN,
+    ) -> RuleSet:
+        """Rules whose bodies are lines, from their columns; single numbers are repeated.
+
+        `steps`, `start`, `end` and `distinct` are those of `Lines.of`. Equal bodies stay apart until `join`.
+        """
+        size, counts = len(steps), count_dtype(kb.num_entities)
+        lines = Lines.of(steps.astype(step_dtype(kb.num_codes)), start, end, distinct)
+
+        def column(values: np.ndarray | int, dtype: type) -> np.ndarray:
+            return np.broadcast_to(np.asarray(values, dtype), size).copy()
+
         return cls(
             kb.predicates,
             kb.entities,
-            none,
-            none,
-            small,
-            steps,
-            none,
-            np.zeros(0, bool),
-            none,
-            none,
-            none,
-            none,
-            None,
-            (),
-            aggregation or Aggregation(),
-            (),
-            (),
-            kb.entity_labels,
-            kb.predicate_labels,
+            Bodies.of_lines(lines),
+            column(head, np.int32),
+            column(head_entity, np.int32),
+            column(fixed, np.int8),
+            np.arange(size, dtype=np.int32),
+            column(support, counts),
+            column(body_size, counts),
+            column(head_size, counts),
+            column(pca_body, counts),
+            entity_labels=kb.entity_labels,
+            predicate_labels=kb.predicate_labels,
         )
 
     @classmethod
     def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
-        """A set of given rules. Line rules come first, each group in the given order."""
-        rows = [(encode(s.rule, kb), s) for s in scored]
-        lines = [(row, s) for row, s in rows if row is not None]
-        others = [s for row, s in rows if row is None]
-        ordered = [s for _, s in lines] + others
-        width = max((len(row.steps) for row, _ in lines), default=1) or 1
-        steps: np.ndarray = np.full((len(lines), width), NO_STEP, step_dtype(kb.num_codes))
-        for i, (row, _) in enumerate(lines):
-            steps[i, : len(row.steps)] = row.steps
-        heads = [row.head for row, _ in lines] + [kb.predicate_id(s.rule.target) for s in others]
-
-        def column(values: list[int], dtype: type = np.int32) -> np.ndarray:
-            return np.asarray(values, dtype)
-
+        """A set of the given rules, in their order."""
+        builder, counts = BodyBuilder(kb), count_dtype(kb.num_entities)
+        body = [builder.add(s.rule) for s in scored]
+        heads = np.array([_head_columns(kb, s.rule) for s in scored], np.int64).reshape(-1, 3)
+        stats = [(s.stats.support, s.stats.body_size, s.stats.head_size, _pca(s.stats)) for s in scored]
+        columns: dict[str, Any] = dict(zip(STATISTICS, np.array(stats, counts).reshape(-1, 4).T.copy()))
         return replace(
             cls.empty(kb, aggregation),
-            head=column(heads),
-            head_entity=column([row.head_entity for row, _ in lines]),
-            fixed=column([row.fixed for row, _ in lines], np.int8),
-            steps=steps,
-            end=column([row.end for row, _ in lines]),
-            distinct=column([row.distinct for row, _ in lines], np.bool_),
-            support=column([s.stats.support for s in ordered]),
-            body_size=column([s.stats.body_size for s in ordered]),
-            head_size=column([s.stats.head_size for s in ordered]),
-            pca_body=column([UNKNOWN if s.stats.pca_body is None else s.stats.pca_body for s in ordered]),
-            weight=np.asarray([s.weight for s in ordered], np.float32),
-            general=tuple(s.rule for s in others),
+            bodies=builder.bodies(),
+            head=heads[:, 0].astype(np.int32),
+            head_entity=heads[:, 1].astype(np.int32),
+            fixed=heads[:, 2].astype(np.int8),
+            body=np.array(body, np.int32),
+            weight=np.asarray([s.weight for s in scored], np.float32),
+            **columns,
         )
 
     @classmethod
     def join(cls, parts: Sequence[RuleSet]) -> RuleSet:
         """All rules and exclusions of parts over the same vocabularies, in order; the first part's aggregation."""
-        if len(parts) == 1:
-            return parts[0]
-        width = max(p.steps.shape[1] for p in parts)
-        lines = [p.num_lines for p in parts]
-
-        def tail_last(name: str) -> np.ndarray:
-            arrays = [getattr(p, name) for p in parts]
-            heads = [a[:n] for a, n in zip(arrays, lines)]
-            return np.concatenate(heads + [a[n:] for a, n in zip(arrays, lines)])
-
         weights = None
         if any(p.weight is not None for p in parts):
-            parts = [replace(p, weight=p.weights.astype(np.float32)) for p in parts]
-            weights = tail_last("weight")
-        joined: dict[str, Any] = {name: tail_last(name) for name in COLUMNS}
-        steps = np.concatenate(
-            [np.pad(p.steps, ((0, 0), (0, width - p.steps.shape[1])), constant_values=NO_STEP) for p in parts]
-        )
-        general = tuple(rule for p in parts for rule in p.general)
+            weights = np.concatenate([p.weights.astype(np.float32) for p in parts])
+        bodies, numbers = Bodies.join([p.bodies for p in parts])
+        columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in COLUMNS}
+        columns["body"] = np.concatenate([new[p.body] for p, new in zip(parts, numbers)]).astype(np.int32)
         exclusions = tuple(dict.fromkeys(e for p in parts for e in p.exclusions))
-        return replace(parts[0], steps=steps, weight=weights, general=general, exclusions=exclusions, **joined)
+        return replace(parts[0], bodies=bodies, weight=weights, exclusions=exclusions, **columns)
 
     # looking --------------------------------------------------------------------------------------
 
@@ -204,8 +216,32 @@ class RuleSet:
         return len(self.head)
 
     @property
-    def num_lines(self) -> int:
-        return len(self.end)
+    def line(self) -> Ids:
+        """The line that each rule has for its body, -1 where the body is a longer program."""
+        return self.bodies.line[self.body] if len(self.bodies) else self.body
+
+    @cached_property
+    def lengths(self) -> Longs:
+        """The number of body atoms of each rule."""
+        of_body = self.bodies.lengths(unary_mask(self.predicates))
+        return of_body[self.body] if len(of_body) else np.zeros(len(self), np.int64)
+
+    @property
+    def is_prior(self) -> Mask:
+        """The rules whose body is `true`."""
+        return self.bodies.is_true[self.body] if len(self.bodies) else np.zeros(len(self), bool)
+
+    @property
+    def is_program(self) -> Mask:
+        """The rules whose body is more than one line: a conjunction, a disjunction or a negation."""
+        return self.line < 0
+
+    @cached_property
+    def has_constant(self) -> Mask:
+        """The rules that name an entity."""
+        lines = self.bodies.lines
+        named = self.bodies.any_line((lines.start >= 0) | (lines.end >= 0))
+        return (self.head_entity >= 0) | (named[self.body] if len(named) else False)
 
     @property
     def weights(self) -> Doubles:
@@ -216,32 +252,33 @@ class RuleSet:
 
     @property
     def confidence(self) -> Doubles:
+        """The standard confidence of each rule."""
         return self.support / np.maximum(self.body_size, 1)
 
     @property
     def targets(self) -> tuple[Predicate, ...]:
-        """The predicates that rules were asked for, else those that some rule has in its head."""
-        return self.asked or tuple(self.predicates[i] for i in np.unique(self.head))
+        """The requested targets, else the predicates that some rule has in its head."""
+        return self.requested or tuple(self.predicates[i] for i in np.unique(self.head))
 
     def rule(self, row: int) -> Rule:
-        if row >= self.num_lines:
-            return self.general[row - self.num_lines]
-        steps = tuple(int(c) for c in self.steps[row] if c != NO_STEP)
-        line = Row(
-            int(self.head[row]),
-            int(self.head_entity[row]),
-            int(self.fixed[row]),
-            steps,
-            int(self.end[row]),
-            bool(self.distinct[row]),
-        )
-        constants = [i for i in (line.head_entity, line.end) if i >= 0]
-        return decode(line, self.predicates, {i: self.entities.name(i) for i in constants})
+        """The rule of a row."""
+        predicate, fixed = self.predicates[self.head[row]], int(self.fixed[row])
+        head = Head.of(predicate)
+        if fixed:
+            constant = Constant(self.entities.name(int(self.head_entity[row])))
+            head = Head(predicate, (constant, Y) if fixed == FIRST else (X, constant))
+        body = int(self.body[row])
+        formula = self.bodies.formula(body, self.predicates, self.entities.name)
+        return Rule(head, formula, self.bodies.distinct(body))
 
     def stats(self, row: int) -> RuleStats:
+        """What was counted for the rule of a row."""
         pca = int(self.pca_body[row])
         return RuleStats(
-            int(self.support[row]), int(self.body_size[row]), int(self.head_size[row]), None if pca == UNKNOWN else pca
+            int(self.support[row]),
+            int(self.body_size[row]),
+            int(self.head_size[row]),
+            None if pca == UNKNOWN else pca,
         )
 
     def __getitem__(self, row: int) -> ScoredRule:
@@ -271,16 +308,16 @@ class RuleSet:
     # choosing -------------------------------------------------------------------------------------
 
     def take(self, rows: Longs | Mask) -> RuleSet:
-        """The rules of the given rows (ids or a mask) and all exclusions; line rules stay before the others."""
-        rows = np.flatnonzero(rows) if rows.dtype == bool else np.asarray(rows, np.int64)
-        lines, others = rows[rows < self.num_lines], rows[rows >= self.num_lines]
-        both = np.concatenate((lines, others))
-        of_lines = ("head_entity", "fixed", "end", "distinct", "steps")
-        of_all = ("head", "support", "body_size", "head_size", "pca_body")
-        picked: dict[str, Any] = {name: getattr(self, name)[lines] for name in of_lines}
-        picked |= {name: getattr(self, name)[both] for name in of_all}
-        weight = None if self.weight is None else self.weight[both]
-        return replace(self, weight=weight, general=tuple(self.general[i - self.num_lines] for i in others), **picked)
+        """The rules of the given rows (ids or a mask) and all exclusions; bodies stay as they are."""
+        picked: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return replace(self, weight=None if self.weight is None else self.weight[rows], **picked)
+
+    def compact(self) -> RuleSet:
+        """The same rules without the bodies that none of them has."""
+        used = np.zeros(len(self.bodies), bool)
+        used[self.body] = True
+        bodies, number = self.bodies.take(used)
+        return replace(self, bodies=bodies, body=number[self.body].astype(np.int32)) if len(used) else self
 
     def for_target(self, target: str | Predicate) -> RuleSet:
         """The rules and exclusions of `target` (a name, name/arity, or a Predicate)."""
@@ -290,21 +327,51 @@ class RuleSet:
         exclusions = tuple(e for e in self.exclusions if target in (e.target, e.target.name, str(e.target)))
         return replace(self.take(np.isin(self.head, found)), exclusions=exclusions)
 
+    def rows_of(self, rule: Rule) -> Longs:
+        """The rows that hold `rule`, ascending: none where the set does not have it, as a rule one."""
+        names = KnowledgeBase(self.entities, self.predicates, Facts.empty())
+        builder = BodyBuilder(names)
+        try:
+            builder.add(rule)
+            head, entity, fixed = _head_columns(names, rule)
+        except UnknownName:
+            return np.zeros(0, np.int64)
+        body = self.bodies.find(builder.bodies())
+        same_head = (self.head == head) & (self.head_entity == entity) & (self.fixed == fixed)
+        return np.flatnonzero(same_head & (self.body == body) & (body >= 0))
+
+    def rows_of_text(self, text: str) -> Longs:
+        """`rows_of` a rule as it is printed; text that is no rule is in no row."""
+        try:
+            return self.rows_of(parse_rule(text))
+        except (RuleError, RuleSyntaxError):
+            return np.zeros(0, np.int64)
+
     def order(self) -> Longs:
         """Rows from best to worst: weight, support, then fewer steps, then row.
 
         Where all rules count (top = 0) priors come last: weights fitted together put there what negations take away.
         """
-        size = np.zeros(len(self), np.int64)
-        size[: self.num_lines] = (self.steps != NO_STEP).sum(axis=1)
-        size[self.num_lines :] = [rule.length for rule in self.general]
-        is_last = (size == 0) & (self.aggregation.top == 0) & (self.aggregation.kind == "noisy-or")
-        return np.lexsort((size, -self.support.astype(np.int64), -self.weights, is_last))
+        is_last = self.is_prior & (self.aggregation.top == 0) & (self.aggregation.kind == "noisy-or")
+        return np.lexsort((self.lengths, -self.support.astype(np.int64), -self.weights, is_last))
 
     def top(self, count: int) -> list[ScoredRule]:
         """The `count` best rules, best first."""
         return [self[int(row)] for row in self.order()[:count]]
 
 
-def step_dtype(num_codes: int) -> type:
-    return np.int16 if num_codes < 2**15 else np.int32
+def count_dtype(num_entities: int) -> type:
+    """An integer type that no count of a rule outgrows: a body holds for no more pairs than there are."""
+    return np.int32 if num_entities**2 < 2**31 else np.int64
+
+
+def _head_columns(kb: KnowledgeBase, rule: Rule) -> tuple[int, int, int]:
+    """(predicate id, entity id of the constant or NO_ENTITY, its place in the head or 0)."""
+    for place, argument in enumerate(rule.head.arguments, start=1):
+        if isinstance(argument, Constant):
+            return kb.predicate_id(rule.target), kb.entities.id(argument.name), place
+    return kb.predicate_id(rule.target), NO_ENTITY, 0
+
+
+def _pca(stats: RuleStats) -> int:
+    return UNKNOWN if stats.pca_body is None else stats.pca_body

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Mask
 from ..data.kb import KnowledgeBase
-from .lines import FREE, X_NODE, Y_NODE, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 
 
 class Sets:
@@ -58,8 +58,8 @@ class Sets:
         if variables[1]:
             line = line.reversed()
         far = line.anchors[-1]
-        reached = np.full(self.kb.num_entities, far == FREE)
-        if far != FREE:
+        reached = np.full(self.kb.num_entities, far == ANY_NODE)
+        if far != ANY_NODE:
             reached[far] = True
         reached = self._filtered(reached, line.filters[-1])
         first, node, neighbour = self._by_code

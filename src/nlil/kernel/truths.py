@@ -9,8 +9,8 @@ from ..errors import LimitError
 from ..logic.formula import Statement
 from ..logic.rule import Rule
 from .batch import BatchStatistics, EntityHead, OpenHead
+from .bodies import IdLine
 from .kept import Outgrown
-from .lines import IdLine
 
 MOST_TUPLES = 100_000
 """Of a head p(X, Y): with more pairs of entities there is no table."""

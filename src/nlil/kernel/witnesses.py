@@ -14,7 +14,8 @@ import numpy as np
 
 from ..data.arrays import Ids, ranges
 from ..data.kb import KnowledgeBase
-from .lines import FREE, X_NODE, Y_NODE, Hidden, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
+from .hidden import Hidden
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class LineQuery:
             return self.x
         if anchor == Y_NODE:
             return self.y
-        return None if anchor == FREE else anchor
+        return None if anchor == ANY_NODE else anchor
 
     # facts, as this query sees them ---------------------------------------------------------------
 
@@ -125,14 +126,14 @@ class LineQuery:
         known = self.known(anchor)
         if known is not None and node != known:
             return False
-        if anchor == FREE and graphs is not None and graphs[node] != graphs[self.x]:
+        if anchor == ANY_NODE and graphs is not None and graphs[node] != graphs[self.x]:
             return False
         if not self.distinct or anchor >= 0:
             return True
         others = {a for a in self.line.ends if a in (X_NODE, Y_NODE) and a != anchor}
         if any(node == self.known(a) for a in others):
             return False
-        return all(node != nodes[j] for j in range(i) if self.line.anchors[j] == FREE)
+        return all(node != nodes[j] for j in range(i) if self.line.anchors[j] == ANY_NODE)
 
     # answers --------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..data.arrays import Mask
 from ..errors import ConfigError, RunError
-from ..kernel.finding import rows_of_text
 from ..kernel.ruleset import RuleSet
 from .folder import FileLocked, locked, read_json
 from .run import FEEDBACK, add_json
@@ -99,7 +98,7 @@ def verdicts_that_stay(run: Path, rules: RuleSet, source: str | None) -> Feedbac
         before = load_feedback(run)
     except (RunError, OSError, ValueError, KeyError, TypeError):  # a damaged run is what people replace
         return NONE
-    return {text: verdict for text, verdict in before.items() if len(rows_of_text(rules, text))}
+    return {text: verdict for text, verdict in before.items() if len(rules.rows_of_text(text))}
 
 
 def check_verdict(verdict: Verdict) -> None:
@@ -114,7 +113,7 @@ def rejected_rows(rules: RuleSet, feedback: Feedback) -> Mask:
     mask: Mask = np.zeros(len(rules), bool)
     for text, verdict in feedback.items():
         if verdict.verdict == REJECTED:
-            mask[rows_of_text(rules, text)] = True
+            mask[rules.rows_of_text(text)] = True
     return mask
 
 

@@ -138,7 +138,7 @@ class Learner:
             parts.append(found.rules)
         rules = replace(
             RuleSet.join(parts or [found.rules]),
-            asked=tuple(chosen),
+            requested=tuple(chosen),
             aggregation=Aggregation(config.aggregation, config.aggregation_top),
             exclusions=self._exclusions(kb, ids, splits),
         )

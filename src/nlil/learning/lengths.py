@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 
 from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.plan import shapes, unary_mask
+from ..evaluation.plan import Parts, Shapes
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
-from ..kernel.coding import NO_STEP
+from ..kernel.bodies import unary_mask
+from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from ..search.options import CountOptions
@@ -42,8 +42,7 @@ def helpful_lengths(
     Lines of up to `least` steps stay. The longer ones stay up to the length that ranks validation facts best, if that
     is better than without them by more than chance. Where no time is left to tell, they go.
     """
-    length = (rules.steps != NO_STEP).sum(axis=1)
-    length = np.concatenate((length, np.zeros(len(rules) - len(length), np.int64)))
+    length = np.where(rules.is_program, 0, rules.lengths)
     lengths = [least, *(n for n in range(least + 1, int(length.max(initial=0)) + 1) if (length == n).any())]
     if len(lengths) == 1:
         return rules, ()
@@ -60,7 +59,7 @@ def helpful_lengths(
     kept = rules.take(length <= lengths[best])
     why = "validation facts are ranked no better by them" if len(reciprocal) == len(lengths) else "no time was left"
     note = f"chains of more than {lengths[best]} steps were tried and left out: {why}"
-    return replace(kept, steps=np.ascontiguousarray(kept.steps[:, : lengths[best]])), (note,)
+    return kept, (note,)
 
 
 def _reciprocal_ranks(
@@ -77,7 +76,8 @@ def _reciprocal_ranks(
 
     The longest come first: most ranks are the same without any long chain, and are not asked for again.
     """
-    others = shapes(rules, unary_mask(kb)).rest
+    graph, is_unary = Graph.of(kb.crisp), unary_mask(kb.predicates)
+    others = Parts.of(rules, Shapes.of(rules.bodies, graph, is_unary)).rest
     can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # what is no chain is never walked as one
     known, found = kb.facts + valid, list[np.ndarray]()
     again = np.ones(len(facts), bool)

@@ -9,9 +9,9 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import FREE, NO_STEP
+from ..kernel.bodies import NO_STEP, Bodies
 from ..kernel.device import resolve_device
-from ..kernel.ruleset import RuleSet
+from ..kernel.ruleset import NO_ENTITY, RuleSet
 from ..neural.found import Found
 from ..neural.options import NeuralOptions
 from ..progress import Progress, Stop
@@ -87,8 +87,7 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
     """Targets whose best counted rule misses much of them; of more than `most` (0: any number) the largest."""
     f1 = 2 * counted.support / np.maximum(counted.body_size.astype(np.int64) + counted.head_size, 1)
     # A head with a constant explains only its own part of the target.
-    whole = np.ones(len(counted), bool)
-    whole[: counted.num_lines] = counted.head_entity == FREE
+    whole = counted.head_entity == NO_ENTITY
     sure = whole & (counted.confidence >= EXPLAINED) & (counted.support >= A_PART * counted.head_size)
     best, size, covered = np.zeros((3, len(counted.predicates)))
     np.maximum.at(best, counted.head[whole], f1[whole])
@@ -101,9 +100,9 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
 
 def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     """The share of each step code in the best counted rules of the target, weighted by confidence."""
-    mine = np.flatnonzero(counted.head[: counted.num_lines] == target)
+    mine = np.flatnonzero((counted.head == target) & ~counted.is_program)
     best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINTS]]
-    steps = counted.steps[best].astype(np.int64)
+    steps = counted.bodies.lines.steps[counted.line[best]].astype(np.int64)
     weight = np.broadcast_to(counted.weights[best][:, None], steps.shape)
     real = steps != NO_STEP
     share = np.bincount(steps[real], weights=weight[real], minlength=num_codes)
@@ -130,20 +129,8 @@ def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
 
 def _new(rules: RuleSet, counted: RuleSet) -> RuleSet:
     """The rules that counting has not found already."""
-    width = max(rules.steps.shape[1], counted.steps.shape[1])
-
-    def keys(part: RuleSet, rows: np.ndarray) -> list[bytes]:
-        steps = np.pad(
-            part.steps[rows].astype(np.int32), ((0, 0), (0, width - part.steps.shape[1])), constant_values=NO_STEP
-        )
-        columns = (part.head[rows], part.head_entity[rows], part.fixed[rows], part.end[rows], part.distinct[rows])
-        table = np.concatenate([np.stack([c.astype(np.int32) for c in columns], 1), steps], 1)
-        return [row.tobytes() for row in np.ascontiguousarray(table)]
-
-    near = np.flatnonzero(
-        np.isin(counted.head[: counted.num_lines], np.unique(rules.head)) & (counted.head_entity == FREE)
-    )
-    known = set(keys(counted, near))
-    lines = np.arange(rules.num_lines)
-    keep = np.array([key not in known for key in keys(rules, lines)], bool)
-    return rules.take(np.concatenate([lines[keep], np.arange(rules.num_lines, len(rules))]).astype(np.int64))
+    near = counted.take(np.isin(counted.head, np.unique(rules.head)) & (counted.head_entity == NO_ENTITY))
+    _, (old, new) = Bodies.join([near.bodies, rules.bodies])
+    known = set(zip(near.head.tolist(), old[near.body].tolist()))
+    is_new = [pair not in known for pair in zip(rules.head.tolist(), new[rules.body].tolist())]
+    return rules.take(np.array(is_new, bool) | (rules.head_entity != NO_ENTITY))

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import NO_STEP
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import RuleStats
 from ..search.count import count_rules
@@ -86,7 +85,7 @@ def best_bodies(
 
 def _nearest(rules: RuleSet, target: int, head_size: int, min_support: int) -> RuleStats:
     """Most confident among the rules with support enough, else the one with most support; priors are no bodies."""
-    has_body = (rules.steps != NO_STEP).any(axis=1)
+    has_body = ~rules.is_prior
     rows = np.flatnonzero((rules.head == target) & has_body & (rules.support > 0))
     if not len(rows):
         return RuleStats(0, 0, head_size)

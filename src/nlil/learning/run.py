@@ -4,7 +4,8 @@
     run.json           format, source and checksum of the data, versions, targets, what was not found
     entities.parquet   names and labels of the entities that rules may mention
     predicates.json    names, arities and labels of the predicates
-    rules.parquet      the rules by column, with their statistics
+    rules.parquet      the rules by column: head, number of the body, statistics
+    bodies.parquet     the bodies of the rules, each once
     history.jsonl      how training went, one JSON object a line; empty without training
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
@@ -51,9 +52,9 @@ if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
     from .learner import Learned
 
-FORMAT = 2
-"""2: the history has a file of its own."""
-REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet")
+FORMAT = 3
+"""2: the history has a file of its own. 3: bodies have one, each once."""
+REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet", "bodies.parquet")
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
 METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.json"
 FIDELITY = "fidelity.json"
@@ -171,8 +172,6 @@ def load_info(path: str | Path) -> RunInfo:
     verify(path)
     try:
         values = read_json(path / "run.json")
-        if values["format"] > FORMAT:
-            raise RunError(f"written by a newer nlil (format {values['format']}, this one reads {FORMAT})", path)
         return RunInfo(
             source=values["source"],
             checksum=values["checksum"],
@@ -198,11 +197,23 @@ def verify(path: Path) -> None:
         checksums = dict(read_json(path / "checksums.json"))
     except (ValueError, TypeError, OSError) as error:
         raise RunError(f"checksums.json is damaged ({error}); restore the folder or learn again", path) from error
+    _check_format(path)
     for name in sorted({*REQUIRED, *checksums}):
         if not (path / name).is_file():
             raise RunError(f"{name} is missing; restore the folder or learn again", path)
         if sha256(path / name) != checksums.get(name):
             raise RunError(f"{name} is damaged, its checksum differs; restore the folder or learn again", path)
+
+
+def _check_format(path: Path) -> None:
+    """Refuse runs of other versions, whose files differ."""
+    try:
+        found = int(read_json(path / "run.json")["format"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise RunError(f"run.json is damaged ({error}); restore the folder or learn again", path) from error
+    if found != FORMAT:
+        age, advice = ("a newer", "update nlil") if found > FORMAT else ("an older", "learn again")
+        raise RunError(f"written by {age} nlil (format {found}, this one reads {FORMAT}); {advice}", path)
 
 
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
+from ..kernel.bodies import X_NODE, Y_NODE, IdLine
 from ..kernel.graph import Graph, target_facts
-from ..kernel.lines import X_NODE, Y_NODE, IdLine
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import Statement

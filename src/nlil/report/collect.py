@@ -150,10 +150,7 @@ def target_entries(
 def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
     """The best rules that name no entity, then the best that do: these are many, and would hide the others."""
     order = rules.order()
-    lines = rules.num_lines
-    is_special = np.zeros(len(rules), bool)
-    is_special[:lines] = (rules.head_entity >= 0) | (rules.end >= 0)
-    is_special[lines:] = [bool(rule.constants) for rule in rules.general]
+    is_special = rules.has_constant
     rows = [*order[~is_special[order]][: limits.general_rules], *order[is_special[order]][: limits.special_rules]]
     return [rules[int(row)] for row in rows]
 

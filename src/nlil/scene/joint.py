@@ -103,7 +103,7 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
         rule = Rule(Head.of(kb.predicates[targets[c]]), body, distinct=True)
         scored.append(ScoredRule(rule, RuleStats(support, size, int(total[c])), _weight(abs(model.weight[i]), scale)))
     rules = RuleSet.of(kb, scored, Aggregation("noisy-or", 0, unit=scale))
-    return replace(rules, asked=tuple(kb.predicates[t] for t in targets))
+    return replace(rules, requested=tuple(kb.predicates[t] for t in targets))
 
 
 def _weight(value: float, scale: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import NO_STEP
+from ..kernel.bodies import NO_STEP
 from ..kernel.graph import Graph, num_paths
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool

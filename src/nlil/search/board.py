@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import FREE, NO_STEP
+from ..kernel.bodies import ANY_NODE, NO_STEP
 from ..kernel.graph import Graph
 from ..kernel.kept import Kept
 from ..logic.formula import Statement, X, Y
@@ -134,8 +134,8 @@ class Board:
         holds = self.filters.holds(row, self.kb.num_entities)[here]
         if code != 2 * self.target + side:
             # Walked backwards the fact leads from here to here only if both are one, and then no chain holds of it.
-            return holds if code >> 1 != self.target or end == FREE else holds & ~((here == there) & (here == end))
-        if end != FREE:
+            return holds if code >> 1 != self.target or end == ANY_NODE else holds & ~((here == there) & (here == end))
+        if end != ANY_NODE:
             return holds & (there != end)
         apart = here != there
         degree = np.bincount(here[apart], minlength=self.kb.num_entities)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import NO_STEP, OTHER
+from ..kernel.bodies import NO_STEP, X_NODE, Y_NODE
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And
@@ -63,7 +63,8 @@ class Conjunctions:
     def proposals(self, rules: RuleSet, target: int, count: int) -> list[ScoredRule]:
         """The `count` most useful conjunctions for a target; `rules` has its chains."""
         rows = self._chains(rules, target)
-        board = Board.of_chains(self.kb, target, self.filters, self.relations, rules.steps[rows[:CHAINS]])
+        steps = rules.bodies.lines.steps[rules.line[rows[:CHAINS]]]
+        board = Board.of_chains(self.kb, target, self.filters, self.relations, steps)
         if not board.num_chains:
             return []
         board = board.with_filters(*self._helpful(board))
@@ -75,11 +76,12 @@ class Conjunctions:
 
     def _chains(self, rules: RuleSet, target: int) -> Longs:
         """Rows of its chains of one and two moves, most confident first."""
-        lines = np.flatnonzero((rules.head[: rules.num_lines] == target) & (rules.end == OTHER) & rules.distinct)
-        steps = rules.steps[lines].astype(np.int64)
-        moves = (steps == NO_STEP) | ~self.is_unary[steps >> 1]
-        lines = lines[moves.all(axis=1) & ((steps != NO_STEP).sum(axis=1) <= 2)]
-        return lines[np.lexsort((lines, -rules.weights[lines]))]
+        lines = rules.bodies.lines
+        is_chain = (lines.end == Y_NODE) & (lines.start == X_NODE) & lines.distinct & (lines.lengths <= 2)
+        for step in lines.steps.T.astype(np.int64):
+            is_chain &= (step == NO_STEP) | ~self.is_unary[step >> 1]
+        rows = np.flatnonzero((rules.head == target) & np.append(is_chain, False)[rules.line])
+        return rows[np.lexsort((rows, -rules.weights[rows]))]
 
     # filters ----------------------------------------------------------------------------------------
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, unary_mask
 from ..kernel.graph import Graph, TargetFacts, num_paths, target_facts
 from ..kernel.pool import Pool
-from ..kernel.ruleset import UNKNOWN, RuleSet, step_dtype
+from ..kernel.ruleset import FIRST, SECOND, RuleSet
 from ..progress import Progress, silent
 from . import anchored, chains, longer, typed
 from .chains import Chains
@@ -196,7 +196,7 @@ def _by_code(
 
 def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
     """The rules of one step or none whose step has facts in `body`."""
-    step = rules.steps[:, 0].astype(np.int64)
+    step = rules.bodies.lines.steps[rules.line, 0].astype(np.int64)
     return rules.take((step == NO_STEP) | (body.predicate_counts[step >> 1] > 0))
 
 
@@ -280,16 +280,6 @@ def _typed(
     return found
 
 
-def _part(kb: KnowledgeBase, steps: np.ndarray, **columns: np.ndarray | int | bool) -> RuleSet:
-    """Line rules from columns; single numbers are repeated."""
-    dtypes: dict[str, type] = {"fixed": np.int8, "distinct": np.bool_}
-    full: dict[str, np.ndarray] = {
-        name: np.broadcast_to(np.asarray(values, dtypes.get(name, np.int32)), len(steps)).copy()
-        for name, values in columns.items()
-    }
-    return replace(RuleSet.empty(kb), steps=steps.astype(step_dtype(kb.num_codes)), **full)  # type: ignore[arg-type]
-
-
 def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
     """p(X, c) :- true and p(c, Y) :- true of the binary targets, p(X) :- true of the unary ones."""
     kb = kb.crisp
@@ -306,14 +296,12 @@ def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
 
 
 def chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -> RuleSet:
-    return _part(
+    """p(X, Y) :- a chain from X to Y, all variables distinct."""
+    return RuleSet.of_lines(
         kb,
         c.steps,
         head=targets[c.target],
-        head_entity=FREE,
-        fixed=0,
-        end=OTHER,
-        distinct=True,
+        end=Y_NODE,
         support=c.support,
         body_size=c.body_size,
         head_size=facts.size[c.target],
@@ -327,48 +315,48 @@ def _anchored_part(kb: KnowledgeBase, graph: Graph, code: int, rows: anchored.An
     half = (rows.body < 0) & (rows.body != anchored.PRIOR)
     item = np.where(on_item, rows.body, 0)
     step = np.where(on_item, graph.item_code[item], np.where(half, anchored.HALF - rows.body, NO_STEP))
-    return _part(
-        kb, step[:, None], head=code >> 1, head_entity=graph.item_entity[rows.head],
-        fixed=SECOND if code % 2 == 0 else FIRST, end=np.where(on_item, graph.item_entity[item], FREE), distinct=half,
-        support=rows.support, body_size=rows.body_size, head_size=np.diff(graph.item_pointer)[rows.head],
+    return RuleSet.of_lines(
+        kb,
+        step[:, None],
+        head=code >> 1,
+        head_entity=graph.item_entity[rows.head],
+        fixed=SECOND if code % 2 == 0 else FIRST,
+        start=X_NODE if code % 2 == 0 else Y_NODE,
+        end=np.where(on_item, graph.item_entity[item], ANY_NODE),
+        distinct=half,
+        support=rows.support,
+        body_size=rows.body_size,
+        head_size=np.diff(graph.item_pointer)[rows.head],
         pca_body=rows.pca_body,
-    )  # fmt: skip
+    )
 
 
 def _unary_part(kb: KnowledgeBase, targets: Ids, found: UnaryRules) -> list[RuleSet]:
     size = kb.predicate_counts
     moves = np.zeros(len(found.target), np.int64)
-    is_move = np.array([p.arity == 2 for p in kb.predicates] + [False], bool)
+    is_move = ~unary_mask(kb.predicates)
     for column in found.steps.T:
         moves += (column != NO_STEP) & is_move[column >> 1]
-    rules = _part(
+    rules = RuleSet.of_lines(
         kb,
         found.steps,
         head=found.target,
-        head_entity=FREE,
-        fixed=0,
         end=found.end,
-        distinct=(moves > 1) | ((moves == 1) & (found.end == FREE)),
+        distinct=(moves > 1) | ((moves == 1) & (found.end == ANY_NODE)),
         support=found.support,
         body_size=found.body_size,
         head_size=size[found.target],
-        pca_body=UNKNOWN,
     )
     return [rules, _unary_priors(kb, targets)]
 
 
 def _unary_priors(kb: KnowledgeBase, targets: Ids) -> RuleSet:
     size, everyone = kb.predicate_counts, int(kb.domain.sum())
-    return _part(
+    return RuleSet.of_lines(
         kb,
         np.full((len(targets), 1), NO_STEP),
         head=targets,
-        head_entity=FREE,
-        fixed=0,
-        end=FREE,
-        distinct=False,
         support=size[targets],
         body_size=everyone,
         head_size=size[targets],
-        pca_body=UNKNOWN,
     )

@@ -9,13 +9,13 @@ from scipy.sparse import csr_matrix
 
 from ..data.arrays import Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import FREE
+from ..kernel.bodies import ANY_NODE
 from ..kernel.graph import Graph
 from ..logic.formula import ANY, Anchor, Constant, Statement, Variable
 
 
 class Filters(NamedTuple):
-    """Filter i is `step(V, end)`: code[i] the step (2 * predicate of a unary one), end[i] an entity or FREE.
+    """Filter i is `step(V, end)`: code[i] the step (2 * predicate of a unary one), end[i] an entity or ANY_NODE.
 
     The same filters serve X and Y. `member` is (filters, entities), ones where a filter holds.
     """
@@ -25,7 +25,7 @@ class Filters(NamedTuple):
     member: csr_matrix
 
     def statement(self, kb: KnowledgeBase, row: int, variable: Variable) -> Statement:
-        end: Anchor = ANY if self.end[row] == FREE else Constant(kb.entities.name(int(self.end[row])))
+        end: Anchor = ANY if self.end[row] == ANY_NODE else Constant(kb.entities.name(int(self.end[row])))
         return Statement(variable, (kb.step(int(self.code[row])),), end)
 
     def holds(self, row: int, num_entities: int) -> Mask:
@@ -57,4 +57,4 @@ def _grouped(code: np.ndarray, entity: np.ndarray, graph: Graph) -> tuple[Ids, I
     pairs = np.unique(code.astype(np.int64) * graph.num_entities + entity)
     codes, size = np.unique(pairs // max(graph.num_entities, 1), return_counts=True)
     member = pairs % max(graph.num_entities, 1)
-    return codes.astype(np.int32), np.full(len(codes), FREE, np.int32), size, member.astype(np.int32)
+    return codes.astype(np.int32), np.full(len(codes), ANY_NODE, np.int32), size, member.astype(np.int32)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids
-from ..kernel.coding import NO_STEP
+from ..kernel.bodies import NO_STEP
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.kernels import compiled, first_visit, new_table
 from ..logic.rule import SMOOTHING

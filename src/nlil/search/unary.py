@@ -17,7 +17,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
-from ..kernel.coding import FREE, NO_STEP
+from ..kernel.bodies import ANY_NODE, NO_STEP
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..progress import Progress, silent
@@ -51,7 +51,7 @@ class Bodies:
     def decode(self, numbers: Longs, width: int) -> tuple[Ids, Ids]:
         """Steps (n, width) and end of each body."""
         steps = np.full((len(numbers), width), NO_STEP, np.int32)
-        end = np.full(len(numbers), FREE, np.int32)
+        end = np.full(len(numbers), ANY_NODE, np.int32)
         constant = numbers >= self.constants_from
         item = numbers[constant] - self.constants_from
         steps[constant, 0] = self.graph.item_code[item]

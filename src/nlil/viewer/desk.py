@@ -21,7 +21,6 @@ from ..evaluation import Answer, Calibration
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
 from ..explanation.scenes import Scenes
-from ..kernel.finding import rows_of_rule, rows_of_text
 from ..kernel.ruleset import RuleSet
 from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
 from ..logic.labels import Labels
@@ -70,7 +69,7 @@ class Desk:
         self._shelves: OrderedDict[int, Shelf] = OrderedDict()
         self.verdicts = np.zeros(len(self.rules), np.int8)
         for text, verdict in self.feedback.items():
-            self.verdicts[rows_of_text(self.rules, text)] = VERDICTS.index(verdict.verdict) + 1
+            self.verdicts[self.rules.rows_of_text(text)] = VERDICTS.index(verdict.verdict) + 1
 
     def warm_up(self) -> None:
         """Make what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
@@ -158,7 +157,7 @@ class Desk:
         rule = self.rules.rule(row)
         said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
         self.feedback = save_verdict(self.run.path, str(rule), said)
-        self.verdicts[rows_of_rule(self.rules, rule)] = VERDICTS.index(verdict) + 1 if verdict else 0
+        self.verdicts[self.rules.rows_of(rule)] = VERDICTS.index(verdict) + 1 if verdict else 0
         target = int(self.rules.head[row])
         if target in self._shelves:
             self._set_rejected(self._shelves[target])
@@ -253,7 +252,7 @@ class Desk:
 
     def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
         """The row in the run of a rule that the explainer names."""
-        return int(rows[rows_of_rule(explainer.rules, rule)[0]])
+        return int(rows[explainer.rules.rows_of(rule)[0]])
 
 
 def release_unused_memory() -> None:

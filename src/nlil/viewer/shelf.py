@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -19,17 +18,15 @@ from ..evaluation import Answer, Predictor
 from ..evaluation.ranking import Ranker
 from ..explanation import Explainer
 from ..explanation.firing import Firing
-from ..kernel.coding import FIRST, FREE, NO_STEP, OTHER, SECOND
+from ..kernel.bodies import NO_STEP
 from ..kernel.evaluator import Evaluator
-from ..kernel.ruleset import RuleSet
+from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..logic.query import Query
 from ..logic.rule import Rule
 from .table import RuleTable
 
 KEPT_ANSWERS = 32
 """Questions whose answers are kept: turning a page asks the same one again."""
-RUN = 20
-"""Rows of a run, on the average, from which on runs are copied one by one."""
 
 
 class TargetRanker(Ranker):
@@ -62,7 +59,7 @@ class Shelf:
     """`rows` are those of the predicate among all rules of the run, `rules` the rules there, rejected ones included."""
 
     def __init__(self, rules: RuleSet, rows: Longs, kb: KnowledgeBase) -> None:
-        self.rows, self.rules, self.kb = rows, taken(rules, rows), kb
+        self.rows, self.rules, self.kb = rows, rules.take(rows), kb
         self.reject(np.zeros(len(rows), bool))
 
     def reject(self, rejected: Mask) -> None:
@@ -94,22 +91,18 @@ class Shelf:
         if len(query.arguments) == 1 or len(ids) != 1:
             return np.ones(len(rules), bool)
         known, asked = (SECOND, FIRST) if query.arguments[0] is None else (FIRST, SECOND)
-        lines = slice(rules.num_lines)
-        can = np.ones(len(rules), bool)
-        can[lines] = rules.fixed == 0
-        can[lines] |= (rules.fixed == known) & (rules.head_entity == ids[0])
-        can[lines] |= (rules.fixed == asked) & begins_at(rules, self.kb, ids)
-        return can
+        can = (rules.fixed == 0) | rules.is_program
+        can |= (rules.fixed == known) & (rules.head_entity == ids[0])
+        return can | ((rules.fixed == asked) & begins_at(rules, self.kb, ids))
 
     def explainer(self, entities: Sequence[int], base: Explainer, only_firing: bool = False) -> tuple[Explainer, Longs]:
         """Explains facts about these entities; and the rows, in the run, of the rules it works with."""
         rules = self.active
         is_one = np.zeros(self.kb.num_entities + 1, bool)
-        is_one[[*entities, FREE]] = True
-        fits = np.ones(len(rules), bool)
-        fits[: rules.num_lines] = is_one[rules.head_entity]
+        is_one[[*entities, NO_ENTITY]] = True
+        fits = is_one[rules.head_entity]
         if only_firing:
-            fits[: rules.num_lines] &= (rules.fixed == 0) | begins_at(rules, self.kb, entities)
+            fits &= (rules.fixed == 0) | begins_at(rules, self.kb, entities)
         other = copy(base)
         other.rules = rules.take(fits)
         other.firing = Firing(other.rules, base.kb, base.firing.memory, base.firing.graph)
@@ -118,29 +111,15 @@ class Shelf:
         return other, self.active_rows[fits]
 
 
-def taken(rules: RuleSet, rows: Longs) -> RuleSet:
-    """rules.take(rows) for ascending rows. Those of a predicate stand in a few runs, and a run is copied at once."""
-    begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
-    lines = rows[rows < rules.num_lines]
-    if len(begins) * RUN >= len(rows) or len(lines) < len(rows):
-        return rules.take(rows)
-    spans = [slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, begins[1:])]
-    columns = {
-        name: np.concatenate([column[span] for span in spans])
-        for name, column in vars(rules).items()
-        if isinstance(column, np.ndarray)
-    }
-    return replace(rules, **columns)  # type: ignore[arg-type]
-
-
 def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mask:
-    """Of each line whether its first step is there at one of the entities, and if it is its only one, leads to the
-    line's end: where not, the line holds for none of them."""
-    if kb.facts.weight is not None:
-        return np.ones(rules.num_lines, bool)
+    """Of each rule whether the first step of its line is there at one of the entities, and if it is its only one, leads
+    to the line's end: where not, the line holds for none of them. Rules of other bodies are not looked at."""
+    if kb.facts.weight is not None or not len(rules):
+        return np.ones(len(rules), bool)
+    lines = rules.bodies.lines
     step_there = np.zeros(kb.num_codes + 1, bool)
-    end_there = np.zeros(kb.num_entities + 2, bool)
-    step_there[NO_STEP] = end_there[FREE] = end_there[OTHER] = True
+    end_there = np.zeros(kb.num_entities + 3, bool)
+    step_there[NO_STEP] = end_there[-3:] = True  # anchors that are no entity
     for entity in entities:
         span = slice(*kb.adjacency.pointer[entity : entity + 2])
         step_there[kb.adjacency.code[span]] = True
@@ -148,9 +127,8 @@ def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mas
     end_there[list(entities)] = True
     # Who is in a unary predicate is not looked up: lines that begin with one are few.
     step_there[:-1] |= np.repeat([predicate.arity == 1 for predicate in kb.predicates], 2)
-    can = step_there[rules.steps[:, 0]]
-    is_one_step = rules.steps[:, 1] == NO_STEP if rules.steps.shape[1] > 1 else np.ones(rules.num_lines, bool)
-    return can & (~is_one_step | end_there[rules.end])
+    can = step_there[lines.steps[:, 0]] & ((lines.lengths > 1) | end_there[lines.end])
+    return np.append(can, True)[rules.line]
 
 
 def entity_ids(kb: KnowledgeBase, names: Sequence[str | None]) -> list[int]:

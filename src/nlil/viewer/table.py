@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..kernel.ruleset import RuleSet
-from .constructs import CONSTRUCTS, bit, constructs, lengths
+from .constructs import CONSTRUCTS, bit, constructs
 
 SORTS = ("weight", "confidence", "support", "length")
 BY_VERDICT = ("accepted", "rejected", "none")
@@ -74,7 +74,7 @@ class RuleTable:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        return lengths(self.rules).astype(np.int16)
+        return self.rules.lengths.astype(np.int16)
 
     def _column(self, name: str, rows: Longs) -> np.ndarray:
         rules = self.rules

@@ -225,7 +225,7 @@ def test_classes_of_the_objects_of_a_split() -> None:
     texts = [f"{name}(X) :- {step}." for name in names for step in ("on(X, Z1)", "wearing(Z1, X)", "true")]
     scored = [ScoredRule(parse_rule(text), RuleStats(1, 2, 1, 1), 0.1 + 0.05 * i) for i, text in enumerate(texts)]
     backwards = sorted((data.kb.predicate(name) for name in names), key=data.kb.predicate_id, reverse=True)
-    rules = replace(RuleSet.of(data.kb, scored), asked=tuple(backwards))
+    rules = replace(RuleSet.of(data.kb, scored), requested=tuple(backwards))
     found = scored_candidates(rules, data.kb, data.splits, "test")
     ids = np.array([data.kb.predicate_id(data.kb.predicate(name)) for name in names], np.int32)
     asked = data.splits.test[np.isin(data.splits.test.predicate, ids)]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from nlil import KnowledgeBase, Predicate, ScoredRule, parse_rule
@@ -74,15 +72,3 @@ def test_saved_and_loaded(rules: RuleSet, tmp_path: Path) -> None:
     file = tmp_path / "rules.parquet"
     save_rules(rules, file)
     assert load_rules(file, rules.entities).exclusions == EXCLUSIONS
-
-
-def test_a_file_from_before_has_none(rules: RuleSet, tmp_path: Path) -> None:
-    file = tmp_path / "rules.parquet"
-    save_rules(rules, file)
-    table = pq.read_table(file)
-    metadata = json.loads(table.schema.metadata[b"nlil"])
-    del metadata["exclusions"]
-    pq.write_table(table.replace_schema_metadata({"nlil": json.dumps(metadata)}), file)
-    loaded = load_rules(file, rules.entities)
-    assert loaded.exclusions == ()
-    assert len(loaded) == len(rules)

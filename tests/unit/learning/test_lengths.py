@@ -11,7 +11,6 @@ import pytest
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.ranking import Ranker, Ranks
-from nlil.kernel.coding import NO_STEP
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig
@@ -42,7 +41,7 @@ def learn(num_lines: int, is_useful: bool, stop: Stop | None = None, **settings:
 
 
 def longest(learned: Learned) -> int:
-    return int((learned.rules.steps != NO_STEP).sum(axis=1).max(initial=0))
+    return int(learned.rules.lengths.max(initial=0))
 
 
 def test_a_useful_length_is_kept() -> None:
@@ -80,7 +79,7 @@ def test_few_validation_facts_cannot_tell() -> None:
 def test_a_length_that_does_not_help_is_left_out() -> None:
     learned = learn(500, False)
     assert longest(learned) <= 2
-    assert learned.rules.steps.shape[1] <= 2
+    assert learned.rules.lengths.max(initial=0) <= 2
     assert any("tried and left out: validation facts are ranked no better by them" in note for note in learned.notes)
 
 
@@ -91,7 +90,7 @@ def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, mo
 
     class Ranked:
         def __init__(self, rules: RuleSet, *_: object) -> None:
-            self.is_long = bool(((rules.steps != NO_STEP).sum(axis=1) > 2).any())
+            self.is_long = bool((rules.lengths > 2).any())
 
         def rank(self, *_: object) -> SimpleNamespace:
             changed = np.where(np.arange(200) < num_better, 1.0, np.inf)

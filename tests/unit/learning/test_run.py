@@ -136,17 +136,16 @@ def test_a_newer_format_is_told(learned: Learned, tmp_path: Path) -> None:
         load_run(path)
 
 
-def test_the_first_format_is_read(learned: Learned, tmp_path: Path) -> None:
-    path = save_run(replace(learned, history=(), attentions={}), tmp_path / "run")
-    assert (path / "history.jsonl").read_bytes() == b""
-    assert not (path / "attentions.safetensors").exists()
-    (path / "history.jsonl").unlink()
+def test_an_older_format_is_told(learned: Learned, tmp_path: Path) -> None:
+    path = save_run(learned, tmp_path / "run")
+    (path / "bodies.parquet").unlink()
     sums = json.loads((path / "checksums.json").read_text())
-    del sums["history.jsonl"]
+    del sums["bodies.parquet"]
     (path / "checksums.json").write_text(json.dumps(sums))
-    values = json.loads((path / "run.json").read_text()) | {"format": 1, "history": [{"epoch": 3}]}
+    values = json.loads((path / "run.json").read_text()) | {"format": 2}
     rewrite(path, "run.json", json.dumps(values))
-    assert load_run(path).history == ({"epoch": 3},)
+    with pytest.raises(RunError, match=r"older nlil.*learn again"):
+        load_run(path)
 
 
 def test_a_loss_that_ran_away_does_not_cost_the_run(learned: Learned, tmp_path: Path) -> None:
@@ -176,6 +175,7 @@ def test_a_checkpoint_stays_with_a_partial_run_only(learned: Learned, tmp_path: 
     save_run(replace(learned, partial=False, attentions={}), path, force=True)
     assert not load_run(path).partial
     assert sorted(p.name for p in path.iterdir()) == [
+        "bodies.parquet",
         "checksums.json",
         "config.json",
         "entities.parquet",

@@ -22,7 +22,7 @@ from nlil.viewer.application import application
 from nlil.viewer.desk import Desk
 from nlil.viewer.guard import Guard
 from nlil.viewer.server import listen
-from nlil.viewer.shelf import begins_at, taken
+from nlil.viewer.shelf import begins_at
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +72,6 @@ def test_a_line_that_is_left_out_holds_nowhere_here(anchored: Path) -> None:
     for row in np.flatnonzero(~can & (desk.rules.fixed == 2))[:300:5].tolist():
         y = np.array([int(desk.rules.head_entity[row])])
         assert evaluator.values(desk.rules.rule(row), np.array([x]), y).tolist() == [0]
-
-
-@pytest.mark.parametrize("rows", [range(0), range(60), [*range(5, 40), *range(90, 140)], [1, 3, 8, 50]])
-def test_rules_copied_in_runs_are_the_same(anchored: Path, rows: list[int]) -> None:
-    rules = viewer_runs.desk_of(anchored).rules
-    chosen = np.asarray(rows, np.int64)
-    expected, found = rules.take(chosen), taken(rules, chosen)
-    assert list(found) == list(expected)
 
 
 # scenes -----------------------------------------------------------------------------------------------

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import kbs
-from nlil.kernel.finding import rows_of_rule, rows_of_text
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule, RuleStats, ScoredRule
-from nlil.viewer.constructs import CONSTRUCTS, construct_names, constructs, lengths, parts
+from nlil.viewer.constructs import CONSTRUCTS, construct_names, constructs
 from nlil.viewer.table import SORTS, Filter, RuleTable
 
 RULES = {
@@ -42,15 +41,14 @@ def test_constructs_by_column_are_those_of_each_rule() -> None:
     for row, scored in enumerate(rules):
         expected = next(names for text, names in RULES.items() if parse_rule(text) == scored.rule)
         assert set(construct_names(int(bits[row]))) == expected, str(scored.rule)
-        assert expected == set(parts(scored.rule))
-        assert lengths(rules)[row] == scored.rule.length
+        assert rules.lengths[row] == scored.rule.length
 
 
 def test_every_rule_is_found_where_it_stands() -> None:
     rules = rule_set()
     for row, scored in enumerate(rules):
-        assert rows_of_rule(rules, scored.rule).tolist() == [row]
-        assert rows_of_text(rules, str(scored.rule)).tolist() == [row]
+        assert rules.rows_of(scored.rule).tolist() == [row]
+        assert rules.rows_of_text(str(scored.rule)).tolist() == [row]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def test_every_rule_is_found_where_it_stands() -> None:
     ],
 )
 def test_a_rule_that_is_not_there_is_nowhere(text: str) -> None:
-    assert rows_of_text(rule_set(), text).tolist() == []
+    assert rule_set().rows_of_text(text).tolist() == []
 
 
 def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -> None:
@@ -84,7 +82,7 @@ def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -
         if stats.support >= 2
         and stats.confidence >= 0.1
         and rule.length <= 2
-        and "chain" in set(parts(rule))
+        and "chain" in construct_names(int(constructs(rules)[row]))
         and verdicts[row] == 2
     ]
     assert kept
@@ -108,7 +106,7 @@ def test_a_page_is_a_part_of_the_whole_order(sort: str, is_rising: bool) -> None
         "weight": -rules.weights,
         "confidence": -rules.confidence,
         "support": -rules.support,
-        "length": lengths(rules),
+        "length": rules.lengths,
     }
     whole = np.lexsort((np.arange(len(rules)), value["length"], value["support"], value["weight"], value[sort]))
     whole = whole if is_rising == (sort == "length") else whole[::-1]

@@ -1,0 +1,493 @@
+"""Bodies: the distinct bodies of many rules, by column.
+
+A *line* is what a statement draws, with ids in place of names:
+
+    start --step-- node --step-- ... --step-- end
+
+`start` and `end` are anchors: X_NODE, Y_NODE, ANY_NODE or an entity id. A step is a code: 2p along the binary
+predicate p, 2p + 1 against it, 2p for the unary predicate p, which filters the node it stands at. The empty line from
+ANY_NODE to ANY_NODE always holds: it is the body `true` of a prior.
+
+A body is a small program over lines in postfix order: line numbers, and the operators AND, OR and NOT. A body of one
+line is the program of one number, so a line is the shortest formula and not another kind of thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, Mask
+from ..data.kb import KnowledgeBase
+from ..errors import RuleError
+from ..logic.formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Statement, Variable, X, Y
+from ..logic.predicate import Predicate, Step
+from ..logic.rule import Rule
+
+X_NODE, Y_NODE, ANY_NODE = -1, -2, -3
+"""Anchors that are no entity: the head variables, and any entity of the query's graph."""
+NO_STEP = -1
+"""Filler behind the last step of a line."""
+AND, OR, NOT = -1, -2, -3
+"""Operators of a program; numbers from 0 on are lines."""
+
+Value = TypeVar("Value")
+
+
+def step_dtype(num_codes: int) -> type:
+    """The smallest integer type that holds every step code."""
+    return np.int16 if num_codes < 2**15 else np.int32
+
+
+def anchor_id(kb: KnowledgeBase, anchor: Anchor) -> int:
+    """The number of an anchor in the ids of `kb`."""
+    match anchor:
+        case Variable("X"):
+            return X_NODE
+        case Variable():
+            return Y_NODE
+        case Constant(name):
+            return kb.entities.id(name)
+        case _:
+            return ANY_NODE
+
+
+class Lines(NamedTuple):
+    """Lines by column: line i goes from start[i] along steps[i] (NO_STEP fills up) to end[i].
+
+    `distinct`: all variables of the line take different entities.
+    """
+
+    start: Ids
+    steps: np.ndarray
+    end: Ids
+    distinct: Mask
+
+    @classmethod
+    def of(
+        cls,
+        steps: np.ndarray,
+        start: np.ndarray | int = X_NODE,
+        end: np.ndarray | int = ANY_NODE,
+        distinct: np.ndarray | bool = True,
+    ) -> Lines:
+        """Lines from their steps (lines, width); single numbers are repeated. A line without steps is `true`."""
+        size, empty = len(steps), ~(steps != NO_STEP).any(axis=1)
+        anchors = [np.broadcast_to(np.asarray(a, np.int32), size) for a in (start, end)]
+        first, last = (np.where(empty & (a < 0), np.int32(ANY_NODE), a) for a in anchors)
+        return cls(first, steps, last, np.broadcast_to(np.asarray(distinct, bool), size) & ~empty)
+
+    @property
+    def num_lines(self) -> int:
+        """A NamedTuple's own len is its number of columns."""
+        return len(self.start)
+
+    @property
+    def width(self) -> int:
+        """Steps of the longest line that the columns have room for."""
+        return int(self.steps.shape[1])
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of steps of each line."""
+        size = np.zeros(self.num_lines, np.int16)
+        for step in self.steps.T:  # step by step: sums along short rows are slow
+            size += step != NO_STEP
+        return size
+
+    def moves(self, is_unary: Mask) -> Mask:
+        """The lines with a step that leads to another node."""
+        found = np.zeros(self.num_lines, bool)
+        for step in self.steps.T:
+            found |= (step != NO_STEP) & ~is_unary[step >> 1]
+        return found
+
+    def take(self, rows: np.ndarray) -> Lines:
+        """The lines of the given rows (numbers or a mask)."""
+        return Lines(*(column[rows] for column in self))
+
+    def uses(self, anchor: int) -> Mask:
+        """The lines that start or end at the anchor."""
+        return (self.start == anchor) | (self.end == anchor)
+
+    def names(self, predicates: Iterable[int]) -> Mask:
+        """The lines with a step along one of these predicates."""
+        wanted, found = list(predicates), np.zeros(self.num_lines, bool)
+        for step in self.steps.T:
+            found |= (step != NO_STEP) & np.isin(step >> 1, wanted)
+        return found
+
+    def line(self, row: int, is_unary: Mask) -> IdLine:
+        """One line laid out for walking."""
+        codes = [int(code) for code in self.steps[row] if code != NO_STEP]
+        return IdLine.of_codes(int(self.start[row]), codes, int(self.end[row]), is_unary)
+
+    @classmethod
+    def join(cls, parts: Sequence[Lines]) -> Lines:
+        """All lines of the parts, in order."""
+        width = max(p.width for p in parts)
+        dtype = np.result_type(*(p.steps.dtype for p in parts))
+        steps = [
+            np.pad(p.steps.astype(dtype, copy=False), ((0, 0), (0, width - p.width)), constant_values=NO_STEP)
+            for p in parts
+        ]
+        return cls(
+            np.concatenate([p.start for p in parts]),
+            np.concatenate(steps),
+            np.concatenate([p.end for p in parts]),
+            np.concatenate([p.distinct for p in parts]),
+        )
+
+    def find(self, other: Lines, row: int) -> int:
+        """The number here of a line of other columns, -1 where it is not here."""
+        steps = other.steps[row][other.steps[row] != NO_STEP]
+        if len(steps) > self.width:
+            return -1
+        same = np.flatnonzero((self.start == other.start[row]) & (self.end == other.end[row]))
+        wanted = np.full(self.width, NO_STEP)
+        wanted[: len(steps)] = steps
+        fits = (self.distinct[same] == other.distinct[row]) & (self.steps[same] == wanted).all(axis=1)
+        return int(same[fits][0]) if fits.any() else -1
+
+    def unique(self) -> tuple[Lines, Longs]:
+        """Each line once, and the number of every line among those."""
+        columns = [self.start, self.end, self.distinct, *self.steps.T]
+        key, span = np.zeros(self.num_lines, np.int64), 1
+        for column in columns:
+            low = int(column.min(initial=0))
+            size = int(column.max(initial=0)) - low + 1
+            if span * size >= 2**63:
+                key = np.unique(key, return_inverse=True)[1].reshape(-1)
+                span = int(key.max(initial=0)) + 1
+            key = key * size + (column.astype(np.int64) - low)
+            span *= size
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return self.take(first), inverse.reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """The program of body i is ops[pointer[i] : pointer[i + 1]]."""
+
+    lines: Lines
+    pointer: Longs
+    ops: Ids
+
+    @classmethod
+    def of_lines(cls, lines: Lines) -> Bodies:
+        """One body for each line."""
+        number = np.arange(lines.num_lines + 1)
+        return cls(lines, number, number[:-1].astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.pointer) - 1
+
+    @cached_property
+    def line(self) -> Ids:
+        """For each body the line that it is, or -1 where it is a longer program."""
+        alone = np.diff(self.pointer) == 1
+        return np.where(alone, self.ops[self.pointer[:-1]], -1).astype(np.int32) if len(self) else self.ops[:0]
+
+    @cached_property
+    def is_true(self) -> Mask:
+        """The bodies that always hold: priors have them."""
+        empty = np.append(self.lines.lengths == 0, False) & np.append(self.lines.start == ANY_NODE, False)
+        return empty[self.line]
+
+    def lengths(self, is_unary: Mask) -> Longs:
+        """The number of atoms of each body; an equation, such as X = Y, counts as one."""
+        lines = self.lines
+        is_equation = ~lines.moves(is_unary) & (lines.start != ANY_NODE) & (lines.end != ANY_NODE)
+        return self._sum(lines.lengths.astype(np.int64) + (is_equation & (lines.start != lines.end)))
+
+    def _sum(self, of_line: np.ndarray) -> Longs:
+        """For each body the sum over its lines."""
+        value = np.append(of_line, np.zeros(3, of_line.dtype)).astype(np.int64)  # operators stand at the end: 0
+        total = np.concatenate(([0], np.cumsum(value[self.ops])))
+        return total[self.pointer[1:]] - total[self.pointer[:-1]]
+
+    def any_line(self, of_line: Mask) -> Mask:
+        """The bodies with a line that is marked."""
+        return self._sum(of_line) > 0
+
+    def uses_operator(self, operator: int) -> Mask:
+        """The bodies with AND, OR or NOT in their program."""
+        total = np.concatenate(([0], np.cumsum(self.ops == operator)))
+        return total[self.pointer[1:]] > total[self.pointer[:-1]]
+
+    def lines_of(self, body: int) -> list[int]:
+        """The lines of a body, in the order of the text."""
+        return [op for op in self.program(body) if op >= 0]
+
+    def program(self, body: int) -> list[int]:
+        """The postfix program of a body."""
+        return self.ops[self.pointer[body] : self.pointer[body + 1]].tolist()
+
+    def value(
+        self,
+        body: int,
+        leaf: Callable[[int], Value],
+        conjunction: Callable[[Value, Value], Value],
+        disjunction: Callable[[Value, Value], Value],
+        negation: Callable[[Value], Value],
+    ) -> Value:
+        """The value of a body: `leaf` gives that of a line, the others combine values."""
+        stack: list[Value] = []
+        for op in self.program(body):
+            if op >= 0:
+                stack.append(leaf(op))
+            elif op == NOT:
+                stack.append(negation(stack.pop()))
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append((conjunction if op == AND else disjunction)(left, right))
+        return stack[0]
+
+    def distinct(self, body: int) -> bool:
+        """Whether the variables of each of its statements take different entities."""
+        return any(self.lines.distinct[line] for line in self.lines_of(body))
+
+    def formula(self, body: int, predicates: Sequence[Predicate], name: Callable[[int], str]) -> Formula:
+        """The body as a tree; `name` gives the name of an entity."""
+
+        def statement(line: int) -> Formula:
+            steps = self.lines.steps[line]
+            moves = tuple(Step(predicates[code >> 1], bool(code & 1)) for code in steps[steps != NO_STEP].tolist())
+            start, end = (_anchor(int(anchor[line]), name) for anchor in (self.lines.start, self.lines.end))
+            return TRUE if not moves and start == end == ANY else Statement(start, moves, end)
+
+        return self.value(body, statement, lambda a, b: And(a, b), lambda a, b: Or(a, b), Not)
+
+    def find(self, other: Bodies) -> int:
+        """The number here of the one body of `other`, -1 where it is not here."""
+        number = [self.lines.find(other.lines, line) for line in range(other.lines.num_lines)]
+        if -1 in number:
+            return -1
+        ops = np.array([number[op] if op >= 0 else op for op in other.program(0)], np.int32)
+        if len(ops) == 1:
+            found = np.flatnonzero(self.line == ops[0])
+            return int(found[0]) if len(found) else -1
+        same_size = np.flatnonzero(np.diff(self.pointer) == len(ops))
+        return next((int(b) for b in same_size if (self.ops[self.pointer[b] : self.pointer[b + 1]] == ops).all()), -1)
+
+    @classmethod
+    def join(cls, parts: Sequence[Bodies]) -> tuple[Bodies, list[Longs]]:
+        """The distinct bodies of all parts, and for each part the new number of each of its bodies."""
+        lines, number = Lines.join([p.lines for p in parts]).unique()
+        first_line = np.cumsum([0, *(p.lines.num_lines for p in parts)])
+        ops, pointers, shift = [], [np.zeros(1, np.int64)], 0
+        for part, begin in zip(parts, first_line):
+            ops.append(np.where(part.ops >= 0, number[np.maximum(part.ops, 0) + begin] if len(number) else 0, part.ops))
+            pointers.append(part.pointer[1:] + shift)
+            shift += len(part.ops)
+        every = cls(lines, np.concatenate(pointers), np.concatenate(ops).astype(np.int32))
+        bodies, new = every._unique()
+        return bodies, np.split(new, np.cumsum([len(p) for p in parts])[:-1])
+
+    def take(self, used: Mask) -> tuple[Bodies, Longs]:
+        """The bodies that are marked, and the new number of every body (of those left out it means nothing)."""
+        size = np.where(used, np.diff(self.pointer), 0)
+        ops = self.ops[np.repeat(used, np.diff(self.pointer))]
+        has_line = np.zeros(self.lines.num_lines, bool)
+        has_line[ops[ops >= 0]] = True
+        number = np.append(np.cumsum(has_line) - 1, (NOT, OR, AND))
+        pointer = np.concatenate(([0], np.cumsum(size[used])))
+        kept = Bodies(self.lines.take(has_line), pointer.astype(np.int64), number[ops].astype(np.int32))
+        return kept, np.cumsum(used) - 1
+
+    def _unique(self) -> tuple[Bodies, Longs]:
+        """Each body once, those of one line first, in the order of their lines; and the new number of every body."""
+        used = np.unique(self.line[self.line >= 0])
+        place = np.zeros(self.lines.num_lines + 1, np.int64)
+        place[used] = np.arange(len(used))
+        new = place[self.line]
+        programs: dict[bytes, int] = {}
+        longer = np.flatnonzero(self.line < 0)
+        for body in longer.tolist():
+            text = self.ops[self.pointer[body] : self.pointer[body + 1]].tobytes()
+            new[body] = programs.setdefault(text, len(used) + len(programs))
+        tails = [np.frombuffer(text, np.int32) for text in programs]
+        ops = np.concatenate([used.astype(np.int32), *tails])
+        pointer = np.concatenate(([0], np.cumsum([*np.ones(len(used), np.int64), *(len(tail) for tail in tails)])))
+        return Bodies(self.lines, pointer.astype(np.int64), ops), new
+
+
+def _anchor(number: int, name: Callable[[int], str]) -> Anchor:
+    match number:
+        case -1:
+            return X
+        case -2:
+            return Y
+        case -3:
+            return ANY
+        case _:
+            return Constant(name(number))
+
+
+class BodyBuilder:
+    """Turns bodies of rules into columns, each once."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.lines: dict[tuple[int, int, bool, tuple[int, ...]], int] = {}
+        self.programs: dict[tuple[int, ...], int] = {}
+
+    def add(self, rule: Rule) -> int:
+        """The number of the rule's body. Names unknown to the base raise UnknownName."""
+        program = tuple(self._program(rule.body, rule.distinct))
+        return self.programs.setdefault(program, len(self.programs))
+
+    def _program(self, formula: Formula, distinct: bool) -> list[int]:
+        match formula:
+            case Statement(start, steps, end):
+                ends = (anchor_id(self.kb, start), anchor_id(self.kb, end))
+                codes = tuple(self.kb.code(step) for step in steps)
+                return [self._line(*ends, distinct and formula.line.num_variables > 1, codes)]
+            case Not(argument):
+                return [*self._program(argument, distinct), NOT]
+            case And(arguments) | Or(arguments):
+                operator = AND if isinstance(formula, And) else OR
+                program = self._program(arguments[0], distinct)
+                for argument in arguments[1:]:
+                    program += [*self._program(argument, distinct), operator]
+                return program
+            case _:
+                return [self._line(ANY_NODE, ANY_NODE, False, ())]
+
+    def _line(self, start: int, end: int, distinct: bool, steps: tuple[int, ...]) -> int:
+        return self.lines.setdefault((start, end, distinct, steps), len(self.lines))
+
+    def bodies(self) -> Bodies:
+        """What was added so far."""
+        width = max((len(steps) for *_, steps in self.lines), default=1) or 1
+        table: np.ndarray = np.full((len(self.lines), width), NO_STEP, step_dtype(self.kb.num_codes))
+        for row, (*_, steps) in enumerate(self.lines):
+            table[row, : len(steps)] = steps
+        anchors = np.array([key[:3] for key in self.lines], np.int64).reshape(-1, 3)
+        lines = Lines(anchors[:, 0].astype(np.int32), table, anchors[:, 1].astype(np.int32), anchors[:, 2] != 0)
+        pointer = np.cumsum([0, *(len(program) for program in self.programs)])
+        ops = np.array([op for program in self.programs for op in program], np.int32)
+        return Bodies(lines, pointer.astype(np.int64), ops)
+
+
+# one line, laid out ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class IdLine:
+    """A line node by node: node i carries the unary predicates filters[i]; codes[i] leads from node i to node i + 1.
+
+    With no moves both ends are node 0: then `equal` is the second anchor (X = Y), otherwise None.
+    """
+
+    anchors: tuple[int, ...]
+    filters: tuple[tuple[int, ...], ...]
+    codes: tuple[int, ...]
+    equal: int | None
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, statement: Statement) -> IdLine:
+        """The line of a statement, in the ids of `kb`."""
+        line = statement.line
+        return cls(
+            tuple(anchor_id(kb, a) for a in line.anchors),
+            tuple(tuple(kb.predicate_id(p) for p in run) for run in line.filters),
+            tuple(kb.code(step) for step in line.moves),
+            None if line.equal is None else anchor_id(kb, line.equal),
+        )
+
+    @classmethod
+    def of_codes(cls, start: int, codes: Sequence[int], end: int, is_unary: Mask) -> IdLine:
+        """The line of a row of steps."""
+        filters: list[list[int]] = [[]]
+        moves: list[int] = []
+        for code in codes:
+            if is_unary[code >> 1]:
+                filters[-1].append(code >> 1)
+            else:
+                moves.append(code)
+                filters.append([])
+        anchors, equal = (start, *[ANY_NODE] * (len(moves) - 1), end)[: len(moves) + 1], None
+        if not moves:
+            anchors, equal = (start,), None if end in (ANY_NODE, start) else end
+        return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
+
+    def reversed(self) -> IdLine:
+        """The same line read from its far end: codes 2p and 2p + 1 change places."""
+        codes = tuple(code ^ 1 for code in reversed(self.codes))
+        return IdLine(self.anchors[::-1], self.filters[::-1], codes, self.equal)
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """The anchors that can be named: both ends, or the node and its equation."""
+        return (self.anchors[0], self.anchors[-1]) if self.equal is None else (self.anchors[0], self.equal)
+
+    @property
+    def uses_x(self) -> bool:
+        """Whether X stands on the line."""
+        return X_NODE in self.ends
+
+    @property
+    def uses_y(self) -> bool:
+        """Whether Y stands on the line."""
+        return Y_NODE in self.ends
+
+    @cached_property
+    def predicates(self) -> frozenset[int]:
+        """The ids of its predicates."""
+        return frozenset(code >> 1 for code in self.codes) | {p for run in self.filters for p in run}
+
+
+@dataclass(frozen=True)
+class IdHead:
+    """p(X), p(X, Y), p(X, c), p(c, Y): `subject` and `object` are X_NODE, Y_NODE or an entity id."""
+
+    subject: int
+    object: int | None
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, rule: Rule) -> IdHead:
+        """The head of a rule, in the ids of `kb`."""
+        ids = [anchor_id(kb, a) for a in rule.head.arguments]
+        return cls(ids[0], ids[1] if len(ids) == 2 else None)
+
+    @property
+    def is_open(self) -> bool:
+        """Both sides vary: p(X, Y)."""
+        return self.subject == X_NODE and self.object == Y_NODE
+
+
+def check_arity(rule: Rule, has_object: bool) -> None:
+    """Refuse a query of the wrong form: unary heads take x alone, binary heads x and y."""
+    if has_object != (rule.target.arity == 2):
+        wanted, got = ("x alone", "x and y") if has_object else ("x and y", "x alone")
+        raise RuleError(f"{rule.target}: a query of this head is {wanted}, got {got}")
+
+
+def unary_mask(predicates: Sequence[Predicate]) -> Mask:
+    """Which predicate ids are unary; one place more, so that NO_STEP >> 1 is none."""
+    return np.array([p.arity == 1 for p in predicates] + [False], bool)
+
+
+__all__ = [
+    "AND",
+    "ANY_NODE",
+    "NOT",
+    "NO_STEP",
+    "OR",
+    "X_NODE",
+    "Y_NODE",
+    "Bodies",
+    "BodyBuilder",
+    "IdHead",
+    "IdLine",
+    "Lines",
+    "anchor_id",
+    "check_arity",
+    "step_dtype",
+    "unary_mask",
+]
