@@ -1,21 +1,42 @@
 """nlil bench curve: MRR against seconds of learning, AnyBURL + PyClause beside ours, same machine, one after the other.
 
 Ours learns anew for every number of seconds, each in a process of its own, until one run ends before its limit: more
-time would change nothing, so its figure holds for later limits too. The peer learns once and is asked at each.
+time would change nothing, so its figure holds for later limits too. The peer learns once and is evaluated at each.
 Loading facts counts for neither, nor does ranking the test facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from nlil.errors import ConfigError
 from nlil.progress import Progress
 
-from .cells import Entries, machine_text, markdown, measured, share
-from .kb import OURS
-from .peer import PEER, TOP, Peer, children_peak_mb, measure_peer
+from . import kb
+from .methods import OURS
+from .peer import PEER, TOP, Peer, measure_peer
+from .registry import Bench, Request
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    entry_key,
+    machine_text,
+    markdown,
+    measured,
+    peak_memory_mb,
+    picture,
+    share_text,
+    shared_legend,
+    source_text,
+    stamped,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 SECONDS = (10, 50, 100, 250)
@@ -23,9 +44,14 @@ QUICK_DATA = ("kin",)
 QUICK_SECONDS = (1, 2)
 THREADS = 2
 COMPILED_ON = "kin"
+"""Something small is learned first: compiled code is kept on disk, and the compiler's seconds are nobody's learning."""
+
+
+# measuring ------------------------------------------------------------------------------------------------
 
 
 def our_job(data: str, limit: int, threads: int, seed: int, quick: bool) -> dict[str, Any]:
+    """Ours with `limit` seconds of learning."""
     return {
         "bench": "curve",
         "data": data,
@@ -38,6 +64,7 @@ def our_job(data: str, limit: int, threads: int, seed: int, quick: bool) -> dict
 
 
 def peer_job(data: str, seconds: Sequence[int], peer: Path, threads: int, seed: int, quick: bool) -> dict[str, Any]:
+    """The peer with snapshots at all `seconds`; `peer` is the folder of its programs."""
     return {
         "bench": "curve",
         "data": data,
@@ -50,42 +77,29 @@ def peer_job(data: str, seconds: Sequence[int], peer: Path, threads: int, seed: 
     }
 
 
-def compile_job(threads: int) -> dict[str, Any]:
-    """Something small first: compiled code is kept on disk, and the compiler's seconds are nobody's learning."""
-    return our_job(COMPILED_ON, 0, threads, 0, quick=True)
-
-
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """{"entries": ...}: one of ours, or one of the peer for each number of seconds."""
     found = _ours(job, progress) if job["model"] == OURS else _peer(job, progress)
-    return {"entries": {key(entry): entry for entry in found}}
+    return {"entries": {key(entry): stamped(entry, job) for entry in found}}
 
 
-def _ours(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
+def _ours(job: Job, progress: Progress) -> list[dict[str, Any]]:
     from nlil.learning import learner  # noqa: F401  imported before the clock starts, as the peer's program is
 
-    from . import kb
-
     options = {"seed": job["seed"], "threads": job["threads"], "device": "cpu"}
-    limits = [f"time_limit={job['limit']}"]
     # The defaults of learn, also with --quick: what is small then is the data.
-    entry = kb.measure(kb.job(job["data"], limits, options, quick=False), progress)
-    return [{**entry, "quick": job["quick"], "limit": job["limit"], "measured_at": job["limit"]}]
+    entry = kb.measure(kb.job(job["data"], [f"time_limit={job['limit']}"], options, quick=False), progress)
+    about = {"data": job["data"], "quick": job["quick"], "limit": job["limit"], "measured_at": job["limit"]}
+    return [{**entry, **about}]
 
 
-def _peer(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
+def _peer(job: Job, progress: Progress) -> list[dict[str, Any]]:
     from nlil.datasets import load_dataset
 
     dataset = load_dataset(job["data"], seed=job["seed"])
-    about = {
-        "data": job["data"],
-        "model": PEER,
-        "checksum": dataset.checksum,
-        "quick": job["quick"],
-        "seed": job["seed"],
-    }
+    about = {"data": job["data"], "model": PEER, "checksum": dataset.checksum, "quick": job["quick"]}
     found = measure_peer(dataset, Peer(Path(job["peer"])), job, progress)
-    peak = children_peak_mb()
+    peak = peak_memory_mb(children=True)
     return [
         {**about, **entry, "limit": limit, "metrics": best(entry["rankings"]), "peak_memory_mb": peak}
         for limit, entry in found.items()
@@ -94,12 +108,11 @@ def _peer(job: Mapping[str, Any], progress: Progress) -> list[dict[str, Any]]:
 
 def best(rankings: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     """The kindest figure: the better ranking, by mean ranks of equal scores or in the peer's own order."""
-    found = [
+    mrr, ranking, ending = max(
         (figures[f"mrr{ending}"], ranking, ending)
         for ranking, figures in rankings.items()
         for ending in ("", "_own_order")
-    ]
-    mrr, ranking, ending = max(found)
+    )
     figures = rankings[ranking]
     return {
         "mrr": mrr,
@@ -110,11 +123,12 @@ def best(rankings: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     }
 
 
-def key(entry: Mapping[str, Any]) -> str:
-    return " ".join([entry["data"], entry["model"], f"{entry['limit']}s", *(["quick"] if entry["quick"] else [])])
+def key(entry: Entry) -> str:
+    """Data, model and limit."""
+    return entry_key(entry, entry["data"], entry["model"], f"{entry['limit']}s")
 
 
-def later(entry: Mapping[str, Any], seconds: Sequence[int]) -> dict[str, dict[str, Any]]:
+def later(entry: Entry, seconds: Sequence[int]) -> dict[str, dict[str, Any]]:
     """The same figure for every later limit, where learning came to its end before its own."""
     if entry["partial"]:
         return {}
@@ -122,39 +136,51 @@ def later(entry: Mapping[str, Any], seconds: Sequence[int]) -> dict[str, dict[st
     return {key(copy): copy for copy in copies}
 
 
-def pairs(entries: Entries) -> dict[str, dict[int, dict[str, Mapping[str, Any]]]]:
-    """By data set, number of seconds and model, in the order of the table."""
-    found: dict[str, dict[int, dict[str, Mapping[str, Any]]]] = {}
-    for entry in sorted(entries.values(), key=lambda e: (_place(e["data"]), e["limit"])):
-        found.setdefault(entry["data"], {}).setdefault(entry["limit"], {})[entry["model"]] = entry
-    return found
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """The peer, then ours: the same minutes, never at the same time; kept as one group."""
+    limits, threads, quick = limits_of(request), request.session.threads or THREADS, request.quick
+    request.measure(our_job(COMPILED_ON, 0, threads, 0, quick=True), "compiling")
+    found: dict[str, Entry] = {}
+    if request.peer is not None:
+        job = peer_job(data, limits, request.peer.absolute(), threads, request.seed, quick)
+        found |= request.measure(job, f"{data}: AnyBURL for {limits[-1]} s, then PyClause")["entries"]
+    for limit in limits:
+        ours = request.measure(our_job(data, limit, threads, request.seed, quick), f"{data}: ours, {limit} s")
+        found |= ours["entries"]
+        (entry,) = ours["entries"].values()
+        if not entry["partial"]:
+            found |= later(entry, limits)
+            break
+    yield found
 
 
-def _place(data: str) -> tuple[int, str]:
-    return (DATA.index(data) if data in DATA else len(DATA), data)
+def limits_of(request: Request) -> tuple[int, ...]:
+    """The numbers of seconds, in order."""
+    if request.seconds:
+        return parse_limits(request.seconds)
+    return QUICK_SECONDS if request.quick else SECONDS
 
 
-def curve_table(entries: Entries) -> str:
-    """A row for each set and number of seconds; the difference is to the best of the peer's four figures."""
-    shown = measured(entries)
-    rows = [_row(data, limit, models) for data, limits in pairs(shown).items() for limit, models in limits.items()]
-    head = (
-        "data",
-        "learning",
-        "**nlil**",
-        "used",
-        "rules",
-        "noisy-or",
-        "own order",
-        "maxplus",
-        "own order",
-        "rules",
-        "difference",
-        "machine",
-    )
-    table = markdown(head, rows, right=range(1, 11))
-    return f"{table}\n\n{NOTES}" if rows else table
+def parse_limits(text: str) -> tuple[int, ...]:
+    """Seconds as the command line has them.
 
+    >>> parse_limits("10,50")
+    (10, 50)
+    """
+    words = [word.strip().removesuffix("s") for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) for word in words):
+        raise ConfigError(f"--seconds {text}: expected whole seconds such as 10,50,100,250")
+    return tuple(sorted({int(word) for word in words}))
+
+
+def check(request: Request) -> None:
+    """Complain about --seconds and --peer before anything runs."""
+    limits_of(request)
+    if request.peer is not None:
+        Peer(request.peer).check()
+
+
+# the table ------------------------------------------------------------------------------------------------
 
 NOTES = (
     f"MRR on test facts: filtered, both directions. AnyBURL + PyClause: noisy-or of the five best rules and "
@@ -166,17 +192,88 @@ NOTES = (
 )
 
 
-def _row(data: str, limit: int, models: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+def by_limit(entries: Entries) -> dict[str, dict[int, dict[str, Entry]]]:
+    """By data set, number of seconds and model, in the order of the table."""
+
+    def place(entry: Entry) -> tuple[int, str, int]:
+        return (DATA.index(entry["data"]) if entry["data"] in DATA else len(DATA), entry["data"], entry["limit"])
+
+    found: dict[str, dict[int, dict[str, Entry]]] = {}
+    for entry in sorted(entries.values(), key=place):
+        found.setdefault(entry["data"], {}).setdefault(entry["limit"], {})[entry["model"]] = entry
+    return found
+
+
+def curve_table(entries: Entries) -> str:
+    """A row for each set and number of seconds; the difference is to the best of the peer's four figures."""
+    shown = measured(entries)
+    rows = [_row(data, limit, models) for data, limits in by_limit(shown).items() for limit, models in limits.items()]
+    peer = ("noisy-or", "own order", "maxplus", "own order", "rules")
+    head = ("data", "learning", "**nlil**", "used", "rules", *peer, "difference", "machine")
+    table = markdown(head, rows, right=range(1, 11))
+    source = source_text("nlil bench curve --peer FOLDER", shown)
+    return f"{table}\n\n{NOTES}\n\n{source}" if rows else table
+
+
+def _row(data: str, limit: int, models: Mapping[str, Entry]) -> tuple[str, ...]:
     ours, peer = models.get(OURS), models.get(PEER)
-    mine = (
-        ["", "", ""]
-        if ours is None
-        else [share(ours["metrics"]["mrr"]), f"{ours['seconds']['learn']:.1f} s", f"{ours['num_rules']:,}"]
-    )
-    theirs = [""] * 5
+    mine, theirs, difference = [""] * 3, [""] * 5, ""
+    if ours is not None:
+        mine = [share_text(ours["metrics"]["mrr"]), f"{ours['seconds']['learn']:.1f} s", f"{ours['num_rules']:,}"]
     if peer is not None:
-        theirs = [share(figures[name]) for figures in peer["rankings"].values() for name in ("mrr", "mrr_own_order")]
-        theirs.append(f"{peer['num_rules']:,}")
-    both = ours is not None and peer is not None
-    gap = f"{ours['metrics']['mrr'] - peer['metrics']['mrr']:+.3f}" if both else ""  # type: ignore[index]
-    return (data, f"{limit} s", *mine, *theirs, gap, machine_text((ours or peer or {})["machine"]))
+        figures = [figures[name] for figures in peer["rankings"].values() for name in ("mrr", "mrr_own_order")]
+        theirs = [*map(share_text, figures), f"{peer['num_rules']:,}"]
+    if ours is not None and peer is not None:
+        difference = f"{ours['metrics']['mrr'] - peer['metrics']['mrr']:+.3f}"
+    return (data, f"{limit} s", *mine, *theirs, difference, machine_text((ours or peer or {})["machine"]))
+
+
+# the picture: one panel for each data set ---------------------------------------------------------------
+
+LINES = ((OURS, "nlil", "tab:blue", "o"), (PEER, "AnyBURL + PyClause, its best ranking", "tab:orange", "s"))
+PANELS_ACROSS = 3
+
+
+def plot_curve(entries: Entries, path: Path) -> Path:
+    """MRR against seconds of learning."""
+    sets = by_limit(entries)
+    down, across = math.ceil(len(sets) / PANELS_ACROSS), min(len(sets), PANELS_ACROSS)
+    with picture(path, 4.2 * across, 3.2 * down + 0.5) as figure:
+        for position, (data, limits) in enumerate(sets.items(), start=1):
+            axes = figure.add_subplot(down, across, position)
+            _panel(axes, data, limits)
+            if position % across == 1 or across == 1:
+                axes.set_ylabel("MRR, test facts")
+        shared_legend(figure, columns=2)
+    return path
+
+
+def _panel(axes: Axes, data: str, limits: Mapping[int, Mapping[str, Entry]]) -> None:
+    for model, label, colour, marker in LINES:
+        points = line(limits, model)
+        if points:
+            axes.plot(*zip(*points), color=colour, marker=marker, markersize=4, label=label)
+    axes.set_xscale("log")
+    axes.set_xticks(list(limits), [str(limit) for limit in limits])
+    axes.minorticks_off()
+    axes.set_xlabel("seconds of learning")
+    axes.set_title(data)
+    axes.grid(alpha=0.3)
+
+
+def line(limits: Mapping[int, Mapping[str, Entry]], model: str) -> list[tuple[float, float]]:
+    """(seconds, MRR). A run that took longer than its limit stands where it really ended, never to the left of that."""
+    found = [(limit, models[model]) for limit, models in limits.items() if model in models]
+    return [(max(float(limit), entry["seconds"]["learn"]), entry["metrics"]["mrr"]) for limit, entry in found]
+
+
+BENCH = Bench(
+    measure,
+    entries,
+    {"curve": curve_table},
+    DATA,
+    QUICK_DATA,
+    frozenset({"data", "seconds", "peer"}),
+    check=check,
+    draw=plot_curve,
+)

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from nlil.errors import ConfigError
 from nlil.progress import Progress
 
-from .record import machine, peak_memory_mb, versions
+from .published import EVEN
+from .registry import Bench, Request
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    device_word,
+    entry_key,
+    machine,
+    machine_text,
+    markdown,
+    measured,
+    option_words,
+    share_text,
+    source_text,
+)
 
 if TYPE_CHECKING:
     from nlil.data import Dataset
@@ -63,7 +79,7 @@ def jobs(quick: bool, settings: Sequence[str], options: Mapping[str, Any]) -> li
     ]
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """Learn in this process, then derive. Seconds count reading the facts and learning, not the judgement."""
     from nlil.datasets import load_dataset
 
@@ -78,19 +94,15 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     if job["transfer"]:
         transfer = {"size": job["transfer"], **judged(load_dataset(f"even:{job['transfer']}"), rules)}
     return {
-        "data": job["data"],
         "size": job["size"],
         "method": job["method"],
         "checksum": dataset.checksum,
-        "quick": job["quick"],
         **verdict,
         "transfer": transfer,
         "num_rules": len(rules),
         "rules": [str(rule) for rule in rules[:MOST_RULES]],
         "seconds": {"load": loaded - begin, "learn": learn, "derive": time.perf_counter() - learnt},
-        "peak_memory_mb": peak_memory_mb(),
         **about,
-        "versions": versions(),
     }
 
 
@@ -120,7 +132,7 @@ Found = tuple[list["Rule"], float, dict[str, Any]]
 """Confident rules, the seconds it took to learn them, what else the entry should say."""
 
 
-def _ours(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found:
+def _ours(dataset: Dataset, job: Job, progress: Progress) -> Found:
     """The rules of confidence .95 or more."""
     from nlil.kernel.device import resolve_device
     from nlil.learning.config import LearnerConfig
@@ -137,7 +149,7 @@ def _ours(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found
     return rules, seconds, about
 
 
-def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found:
+def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> Found:
     """Those of the chains it attends to most that hold; `soft_f1` is what its own scores reach on the facts."""
     from nlil.kernel.evaluator import Evaluator
     from nlil.kernel.statistics import rule_stats
@@ -161,12 +173,11 @@ def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> 
         "config": {"steps": config.steps, "epochs": config.epochs, "rank": config.rank},
         "chains": [str(rule) for rule in chains],
         "soft_f1": metrics.values.get("f1"),
-        "machine": machine(),
     }
     return rules, seconds, about
 
 
-def _dilp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found:
+def _dilp(dataset: Dataset, job: Job, progress: Progress) -> Found:
     """The argmax program of its best start, the invented succ2 included, whatever it derives."""
     from nlil.kernel.device import resolve_device
     from nlil.logic.predicate import Predicate
@@ -193,9 +204,93 @@ def _dilp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> Found
     return list(model.rules), seconds, about
 
 
-def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
-    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
-    return " ".join(
-        [entry["data"], entry["method"], device, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
-    )
+def key(entry: Entry, job: Job) -> str:
+    """Data, method, device, options and settings."""
+    return entry_key(entry, entry["data"], entry["method"], device_word(entry), *option_words(job), *job["settings"])
+
+
+def requested(request: Request) -> list[dict[str, Any]]:
+    """The jobs of a request; complains where --data names none of them."""
+    every = [
+        job for job in jobs(request.quick, request.settings, request.options) if request.model in (None, job["method"])
+    ]
+    chosen = [job for job in every if request.names is None or job["data"] in request.names]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(job["data"] for job in every))
+        raise ConfigError(f"--data {','.join(request.names or ())}: expected some of {known}")
+    return chosen
+
+
+def names(request: Request) -> Sequence[str]:
+    """The sets, smallest first."""
+    return list(dict.fromkeys(job["data"] for job in requested(request)))
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """Every method that can do this size."""
+    yield from request.measure_each([job for job in requested(request) if job["data"] == data], key)
+
+
+def check(request: Request) -> None:
+    """Tell a wrong set or setting before anything runs."""
+    from nlil.learning.config import LearnerConfig
+
+    requested(request)
+    request.session.configure(LearnerConfig().with_settings(request.settings))
+
+
+# the table ------------------------------------------------------------------------------------------------
+
+NAMES = {
+    "neural": "**nlil**, search=neural",
+    "both": "**nlil**, search=both",
+    "neural-lp": "Neural-LP, our code",
+    "dilp": "dILP, our code",
+}
+"""Methods as a row names them."""
+
+
+def es_table(entries: Entries) -> str:
+    """For each size ours, Neural-LP and dILP as measured, then what was published."""
+    shown = measured(entries)
+    rows: list[Sequence[str]] = []
+    for size in sorted({entry["size"] for entry in shown.values()}):
+        mine = [key for key in shown if shown[key]["size"] == size]
+        for key in sorted(mine, key=lambda key: (METHODS.index(shown[key]["method"]), key)):
+            entry = shown[key]
+            options = key.split(" ", 3)[3:]
+            transfer = entry["transfer"]
+            rows.append(
+                (
+                    f"{size:,}",
+                    ", ".join([NAMES[entry["method"]], *options]),
+                    _verdict(entry),
+                    f"{entry['seconds']['load'] + entry['seconds']['learn']:.1f} s",
+                    "" if transfer is None else f"{transfer['size']:,}: {_verdict(transfer)}",
+                    machine_text(entry["machine"]),
+                )
+            )
+        rows += [(f"{size:,}", f"{method}, published", "", time, "", "") for method, time in EVEN.get(size, ())]
+    table = markdown(("integers", "method", "solved", "time", "the same rules on more", "machine"), rows, right=(0, 3))
+    return f"{table}\n\n{source_text('nlil bench es', shown)}" if rows else table
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    if found["solved"]:
+        return "yes"
+    if found["why"]:
+        return "no: a rule negates its own head"
+    wrong = found["derived"] - found["correct"]
+    soft = f"; soft F1 {share_text(found['soft_f1'])}" if found.get("soft_f1") is not None else ""
+    return f"no: derives {found['correct']:,} of {found['even']:,}" + (f", {wrong:,} wrong" if wrong else "") + soft
+
+
+BENCH = Bench(
+    measure,
+    entries,
+    {"es": es_table},
+    options=frozenset({"data", "model", "set"}),
+    models=METHODS,
+    names=names,
+    check=check,
+)

@@ -10,17 +10,23 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nlil.errors import LimitError, NlilError
 from nlil.progress import Progress, silent
 
-Measure = Callable[[Mapping[str, Any], Progress], dict[str, Any]]
+from .registry import load_bench
+from .results import Job, stamped
 
 
-def measure_apart(job: Mapping[str, Any], progress: Progress = silent) -> dict[str, Any]:
-    """The result of `job` (its `bench` names the measurement), measured in a process of its own."""
+def measure_here(job: Job, progress: Progress = silent) -> dict[str, Any]:
+    """The entry of `job` (its `bench` names the measurement), measured in this process."""
+    return stamped(load_bench(job["bench"]).measure(job, progress), job)
+
+
+def measure_apart(job: Job, progress: Progress = silent) -> dict[str, Any]:
+    """The entry of `job`, measured in a process of its own."""
     command = [sys.executable, "-m", "nlil_bench.job", json.dumps(job)]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8") as child:
@@ -30,10 +36,10 @@ def measure_apart(job: Mapping[str, Any], progress: Progress = silent) -> dict[s
                 child.kill()
                 raise
         errors.seek(0)
-        said = errors.read()
+        text = errors.read()
     if "result" in outcome:
         return dict(outcome["result"])
-    reason = outcome.get("error") or (said.strip().splitlines() or ["it ended without a result"])[-1]
+    reason = outcome.get("error") or (text.strip().splitlines() or ["it ended without a result"])[-1]
     kind = LimitError if outcome.get("limit") else NlilError
     raise kind(f"{job['bench']} on {job.get('data', 'generated data')}: {reason}")
 
@@ -49,68 +55,21 @@ def _follow(child: subprocess.Popen[str], progress: Progress) -> dict[str, Any]:
     return outcome
 
 
-def _tell(message: Mapping[str, Any]) -> None:
+def _send(message: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
 def _report(stage: str, done: int, total: int, note: str = "") -> None:
-    _tell({"progress": [stage, int(done), int(total), note]})
-
-
-def _measurement(bench: str) -> Measure:
-    match bench:
-        case "kb":
-            from .kb import measure
-
-            return measure
-        case "stats":
-            from .stats import measure as measure_stats
-
-            return measure_stats
-        case "scale":
-            from .scale import measure as measure_scale
-
-            return measure_scale
-        case "recovery":
-            from .recovery import measure as measure_recovery
-
-            return measure_recovery
-        case "es":
-            from .es import measure as measure_es
-
-            return measure_es
-        case "length":
-            from .length import measure as measure_length
-
-            return measure_length
-        case "speed":
-            from .speed import measure as measure_speed
-
-            return measure_speed
-        case "curve":
-            from .curve import measure as measure_curve
-
-            return measure_curve
-        case "scene" | "fewshot":
-            from .scene import measure as measure_scene
-
-            return measure_scene
-        case "viewer":
-            from .viewer import measure as measure_viewer
-
-            return measure_viewer
-        case _:
-            raise NlilError(f"unknown bench {bench!r}")
+    _send({"progress": [stage, int(done), int(total), note]})
 
 
 def run_job(text: str) -> None:
     """The child's side."""
-    job = json.loads(text)
     try:
-        _tell({"result": _measurement(job["bench"])(job, _report)})
+        _send({"result": measure_here(json.loads(text), _report)})
     except (NlilError, OSError, MemoryError) as error:
-        _tell({"error": str(error) or type(error).__name__, "limit": isinstance(error, LimitError)})
+        _send({"error": str(error) or type(error).__name__, "limit": isinstance(error, LimitError)})
 
 
 if __name__ == "__main__":

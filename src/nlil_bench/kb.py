@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nlil.errors import NlilError
 from nlil.progress import Progress
 
-from .record import machine, peak_memory_mb, versions
+from .baselines.interface import CLASS_NAMES, NAMES
+from .methods import OURS, BaselineMethod, Method, OurMethod, measure_method
+from .published import KB, best_published
+from .registry import Bench, Request
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    device_word,
+    entry_key,
+    machine_text,
+    markdown,
+    measured,
+    minutes_text,
+    option_words,
+    share_text,
+    source_text,
+)
 
 if TYPE_CHECKING:
-    from nlil.evaluation import Metrics
+    pass
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")
-OURS = "nlil"
-"""As `nlil learn` has it without further options."""
 SEARCHES = ("count", "neural", "both")
 """Models that are ours with one way of searching; all others are baselines."""
-
-SETTINGS: Mapping[str, tuple[str, ...]] = {}
-"""Settings that differ from the defaults on one data set, `key=value` as in --set."""
 QUICK_SETTINGS: Mapping[str, tuple[str, ...]] = {
     OURS: ("max_length=2",),
     "neural-lp": ("epochs=1",),
@@ -31,6 +41,9 @@ QUICK_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "rotate": ("epochs=4", "check_every=2", "dim=50", "negatives=8"),
 }
 """To see that it works; given settings come after these."""
+
+
+# measuring ------------------------------------------------------------------------------------------------
 
 
 def job(
@@ -43,13 +56,11 @@ def job(
     split: str = "test",
 ) -> dict[str, Any]:
     """What the measuring process is told. `options`: seed, device, threads, memory where the user gave them."""
-    special = SETTINGS.get(data, ()) if model == OURS else ()
-    chosen = (*special, *(QUICK_SETTINGS.get(model, ()) if quick else ()), *settings)
     return {
         "bench": "kb",
         "data": data,
         "model": model,
-        "settings": list(chosen),
+        "settings": [*(QUICK_SETTINGS.get(model, ()) if quick else ()), *settings],
         "options": dict(options),
         "quick": quick,
         "seeds": seeds,
@@ -58,107 +69,37 @@ def job(
     }
 
 
-def seed_jobs(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+def seed_jobs(job: Job) -> list[dict[str, Any]]:
     """One for each seed; the data stay those of the first."""
     if job["seeds"] == 1:
         return [dict(job)]
     return [{**job, "options": {**job["options"], "seed": job["data_seed"] + i}} for i in range(job["seeds"])]
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Load, learn, evaluate; seconds of each and the peak memory of all three."""
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
+    """One model on one set with one seed."""
     from nlil.datasets import load_dataset
-
-    begin = time.perf_counter()
-    dataset = load_dataset(job["data"], seed=job["data_seed"])
-    loaded = time.perf_counter()
-    run = _ours if job["model"] == OURS else _baseline
-    metrics, learnt, end, about = run(dataset, job, progress)
-    if not metrics.num_queries:
-        raise NlilError(f"expected {job['split']} facts to ask about, found none; choose another split or another set")
-    values = metrics.to_dict()
-    values.pop("per_predicate", None)
-    return {
-        "data": job["data"],
-        "model": job["model"],
-        "split": job["split"],
-        "checksum": dataset.checksum,
-        "quick": job["quick"],
-        "metrics": values,
-        "seconds": {"load": loaded - begin, "learn": learnt - loaded, "evaluate": end - learnt},
-        "peak_memory_mb": peak_memory_mb(),
-        **about,
-    }
-
-
-Outcome = tuple["Metrics", float, float, dict[str, Any]]
-"""Figures, when learning and evaluation ended, what else the entry should say."""
-
-
-def _ours(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
-    from nlil.evaluation import evaluate
-    from nlil.kernel.device import resolve_device
     from nlil.learning.calibrating import measured_calibration
     from nlil.learning.config import LearnerConfig
-    from nlil.learning.learner import Learner
 
-    config = LearnerConfig().with_settings(job["settings"]).with_values(job["options"], "options")
-    learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
-    learnt = time.perf_counter()
-    metrics = evaluate(
-        learned.rules,
-        dataset.kb,
-        dataset.splits[job["split"]],
-        splits=dataset.splits,
-        split=job["split"],
-        threads=config.threads,
-        memory=config.memory,
-        device=config.device,
-        progress=progress,
+    split = job["split"]
+    method: Method
+    if job["model"] == OURS:
+        method = OurMethod(LearnerConfig().with_settings(job["settings"]).with_values(job["options"], "options"))
+    else:
+        method = BaselineMethod(job["model"], job["settings"], job["options"])
+    dataset, entry = measure_method(
+        method, lambda options: load_dataset(job["data"], seed=job["data_seed"], options=options), split, progress
     )
-    end = time.perf_counter()
-    figures = measured_calibration(
-        learned.rules, dataset, job["split"], config.seed, config.threads, config.memory, progress
-    )
-    about = {
-        "calibration": figures,
-        "num_rules": len(learned.rules),
-        "partial": learned.partial,
-        "seed": config.seed,
-        "config": config.to_dict(),
-        "machine": machine(resolve_device(config.device)),
-        "versions": versions(),
-    }
-    return metrics, learnt, end, about
+    if isinstance(method, OurMethod):
+        config = method.config
+        entry["calibration"] = measured_calibration(
+            method.learned.rules, dataset, split, config.seed, config.threads, config.memory, progress
+        )
+    return {"model": job["model"], "split": split, **entry}
 
 
-def _baseline(dataset: Any, job: Mapping[str, Any], progress: Progress) -> Outcome:
-    """On a GPU where there is one, unless told otherwise, as ours."""
-    from dataclasses import asdict
-    from importlib.metadata import version
-
-    from nlil.kernel.device import resolve_device
-
-    from .baselines import make_baseline
-
-    made = make_baseline(job["model"], job["settings"], {"device": "auto", **job["options"]})
-    seed = int(job["options"].get("seed", 0))
-    made.fit(dataset, seed, progress)
-    learnt = time.perf_counter()
-    metrics = made.evaluate(job["split"], progress)
-    end = time.perf_counter()
-    about = {
-        "num_rules": 0,
-        "partial": False,
-        "seed": seed,
-        "config": asdict(made.settings),
-        "machine": machine(resolve_device(getattr(made.settings, "device", "cpu"))),
-        "versions": {**versions(), **{package: version(package) for package in made.packages}},
-    }
-    return metrics, learnt, end, about
-
-
-def combined(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def combined(entries: Sequence[Entry]) -> dict[str, Any]:
     """One entry for several seeds: means, and the sample standard deviation of each figure; the most memory."""
     first = dict(entries[0])
     if len(entries) == 1:
@@ -185,14 +126,208 @@ def combined(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+def key(entry: Entry, job: Job) -> str:
     """What tells entries apart: data, device, model, seeds, split, and every option or setting the user gave."""
-    device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
-    model = [] if entry["model"] == OURS else [f"model={entry['model']}"]
-    seeds = [] if job["seeds"] == 1 else [f"seeds={job['seeds']}"]
-    split = [] if job["split"] == "test" else [f"split={job['split']}"]
-    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
-    given = [s for s in job["settings"] if s not in SETTINGS.get(job["data"], ())]
-    return " ".join(
-        [entry["data"], device, *model, *seeds, *split, *extra, *given, *(["quick"] if entry["quick"] else [])]
+    return entry_key(
+        entry,
+        entry["data"],
+        device_word(entry),
+        f"model={entry['model']}" * (entry["model"] != OURS),
+        f"seeds={job['seeds']}" * (job["seeds"] > 1),
+        f"split={job['split']}" * (job["split"] != "test"),
+        *option_words(job),
+        *job["settings"],
     )
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """One entry; every seed in a process of its own."""
+    model = OURS if request.model is None or request.model in SEARCHES else request.model
+    whole = job(data, our_settings(request), request.options, request.quick, model, request.seeds, request.split)
+    found = []
+    for number, part in enumerate(seed_jobs(whole), start=1):
+        seeds = f", {number} of {request.seeds} seeds" if request.seeds > 1 else ""
+        found.append(request.measure(part, f"{data}: learning and evaluating, {model}{seeds}"))
+    entry = combined(found)
+    yield {key(entry, whole): entry}
+
+
+def our_settings(request: Request) -> tuple[str, ...]:
+    """The settings that were given, and the search where --model names one."""
+    return (*request.settings, *([f"search={request.model}"] if request.model in SEARCHES else []))
+
+
+def check(request: Request) -> None:
+    """Tell a wrong setting before anything runs."""
+    from nlil.learning.config import LearnerConfig
+
+    if request.model is None or request.model in SEARCHES:
+        request.session.configure(LearnerConfig().with_settings(our_settings(request)))
+    else:
+        request.check_baseline()
+
+
+# tables ---------------------------------------------------------------------------------------------------
+
+ROW_NAMES = {
+    OURS: "**nlil**",
+    "popularity": "popularity",
+    "neural-lp": "Neural-LP, our code",
+    "dilp": "dILP, our code",
+    "transe": "TransE, PyKEEN",
+    "rotate": "RotatE, PyKEEN",
+}
+"""Models as a row names them, in the order of rows."""
+COMMAND = "nlil bench kb --data DATA --model MODEL --seeds N --set KEY=VALUE"
+PROTOCOL = (
+    "Rows that are not marked as published were measured by one evaluation code: filtered, both directions, all "
+    "entities as candidates, realistic ties. With several seeds: mean ± sample standard deviation; the time (learning "
+    "and evaluation) is a mean, the memory the largest. Published figures are quoted; other ties are named."
+)
+STEPS: Mapping[frozenset[str], str] = {
+    frozenset(
+        {"exclusions=off", "tried_length=0", "conjunctions=0", "weigh=off"}
+    ): "chains, anchored and half-anchored rules, priors; noisy-or of the 5 strongest",
+    frozenset({"tried_length=0", "conjunctions=0", "weigh=off"}): "+ exclusions",
+    frozenset({"conjunctions=0", "weigh=off"}): (
+        "+ chains of up to 5 steps where they raise the score on validation facts"
+    ),
+    frozenset({"weigh=off"}): "+ conjunctions, likewise",
+    frozenset(): "+ weighing (the default)",
+}
+"""Settings -> what they have in words, each with one thing more than the one before."""
+STEP_DATA = ("fb15k-237", "wn18", "family", "kinship", "umls")
+"""The columns of the tables of steps."""
+
+
+class Row(NamedTuple):
+    """What tells rows apart; `settings` are the words that the user gave."""
+
+    data: str
+    device: str
+    model: str
+    settings: tuple[str, ...]
+
+
+def kb_table(entries: Entries) -> str:
+    """Ours first for each data set, then the baselines that we measured, then what was published."""
+    found = rows(entries, "test")
+    lines: list[Sequence[str]] = []
+    for data in (*KB, *sorted({row.data for row in found} - set(KB))):
+        mine = sorted((row for row in found if row.data == data), key=lambda row: list(ROW_NAMES).index(row.model))
+        lines += [_line(row, found[row]) for row in mine]
+        for p in KB.get(data, ()) if mine else ():
+            ties = p.ties and f"ties: {p.ties}"
+            figures = (share_text(p.mrr), "", share_text(p.hits10))
+            lines.append((data, f"{p.method}, published", ties, *figures, "", minutes_text(p.minutes), "", "", ""))
+    head = ("data", "model", "settings", "MRR", "Hits@1", "Hits@10", "seeds", "time", "peak memory", "rules", "device")
+    if not lines:
+        return markdown((), ())
+    shown = {str(row): entry for row, entry in found.items()}
+    return "\n\n".join((markdown(head, lines, right=range(3, 10)), PROTOCOL, source_text(COMMAND, shown)))
+
+
+def steps_table(entries: Entries) -> str:
+    """What each step of ours brought on test facts, beside the best published figure."""
+    found = _by_settings(entries, "test")
+    lines = [
+        (text, _words(settings), *_figures(found[settings])) for settings, text in STEPS.items() if settings in found
+    ]
+    if not lines:
+        return markdown((), ())
+    published = [best_published(data) for data in STEP_DATA]
+    peers = [f"{_pair(share_text(p.mrr), share_text(p.hits10))} ({p.method})" for p in published]
+    head = ("test facts: MRR / Hits@10", "settings", *STEP_DATA)
+    return markdown(head, [*lines, ("best published MRR", "", *peers)], right=range(2, 2 + len(STEP_DATA)))
+
+
+def valid_table(entries: Entries) -> str:
+    """The same on validation facts, by which the steps were chosen, and other settings that were tried there."""
+    found = _by_settings(entries, "valid")
+    order = list(STEPS)
+    ranked = sorted(found, key=lambda s: (order.index(s) if s in order else len(order), sorted(s)))
+    lines = [(STEPS.get(settings, ""), _words(settings), *_figures(found[settings])) for settings in ranked]
+    head = ("validation facts: MRR / Hits@10", "settings", *STEP_DATA)
+    return markdown(head, lines, right=range(2, 2 + len(STEP_DATA)))
+
+
+def calibration_table(entries: Entries) -> str:
+    """How far scores and calibrated probabilities are from the truth, of ours with the default settings."""
+    names = [f"{name}_{when}" for name in ("brier", "ece") for when in ("before", "after")]
+    lines = []
+    for split in ("valid", "test"):
+        for row, entry in rows(entries, split).items():
+            given = {word for word in row.settings if not word.startswith("split=")}
+            if "brier_before" in entry.get("calibration", ()) and not given and row.device == "cpu":
+                lines.append((row.data, split, *(share_text(entry["calibration"].get(name)) for name in names)))
+    return markdown(("data", "facts", "Brier before", "after", "ECE before", "after"), sorted(lines), right=range(2, 6))
+
+
+def rows(entries: Entries, split: str) -> dict[Row, Entry]:
+    """The full entries of a split; of those that differ in the number of seeds only, the one with most."""
+    found: dict[Row, Entry] = {}
+    for key, entry in measured(entries).items():
+        if entry.get("split", "test") != split:
+            continue
+        _, device, *words = key.removesuffix(" quick").split(" ")
+        settings = tuple(word for word in words if word.partition("=")[0] not in ("model", "seeds"))
+        row = Row(entry["data"], device, str(entry.get("model", OURS)), settings)
+        if row not in found or len(found[row].get("seeds", ())) < len(entry.get("seeds", ())):
+            found[row] = entry
+    return found
+
+
+def _line(row: Row, entry: Entry) -> Sequence[str]:
+    seconds = entry["seconds"]
+    return (
+        row.data,
+        ROW_NAMES[row.model],
+        " ".join(row.settings) or "default",
+        *(_figure(entry, name) for name in ("mrr", "hits@1", "hits@10")),
+        str(len(entry.get("seeds", (entry["seed"],)))),
+        f"{seconds['learn'] + seconds['evaluate']:.0f} s",
+        f"{entry['peak_memory_mb'] / 1000:.1f} GB",
+        f"{entry['num_rules']:,}" if row.model == OURS else "",
+        machine_text(entry["machine"]),
+    )
+
+
+def _by_settings(entries: Entries, split: str) -> dict[frozenset[str], dict[str, Entry]]:
+    """settings -> data -> entry, of ours; figures of a CPU where there are both, though they are the same."""
+    found: dict[frozenset[str], dict[str, Entry]] = {}
+    for row, entry in sorted(rows(entries, split).items(), key=lambda item: item[0].device, reverse=True):
+        settings = frozenset(word for word in row.settings if not word.startswith("split="))
+        if row.model == OURS:
+            found.setdefault(settings, {})[row.data] = entry
+    return found
+
+
+def _figures(by_data: Mapping[str, Entry]) -> list[str]:
+    return [
+        _pair(_figure(by_data[data], "mrr"), _figure(by_data[data], "hits@10")) if data in by_data else ""
+        for data in STEP_DATA
+    ]
+
+
+def _figure(entry: Entry, name: str) -> str:
+    return share_text(entry["metrics"].get(name), entry.get("deviation", {}).get(name))
+
+
+def _pair(mrr: str, hits: str) -> str:
+    return f"{mrr} / {hits}" if hits else mrr
+
+
+def _words(settings: frozenset[str]) -> str:
+    return f"`{' '.join(sorted(settings))}`" if settings else "default"
+
+
+BENCH = Bench(
+    measure,
+    entries,
+    {"kb": kb_table, "kb-steps": steps_table, "kb-valid": valid_table, "kb-calibration": calibration_table},
+    DATA,
+    QUICK_DATA,
+    frozenset({"data", "model", "seeds", "split", "set"}),
+    models=(*SEARCHES, *(name for name in NAMES if name not in CLASS_NAMES)),
+    check=check,
+)

@@ -9,13 +9,15 @@ once, before the first epoch; those seconds stand beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from nlil.progress import Progress
 
-from .record import machine, peak_memory_mb, versions
+from .registry import Bench, Request
+from .results import Entries, Entry, Job, entry_key, markdown, measured, picture, source_text
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
@@ -56,7 +58,7 @@ def longest_rule(levels: int) -> int:
     >>> longest_rule(0), longest_rule(3)
     (5, 40)
     """
-    return (2 * STEPS + 1) * 2**levels
+    return (2 * STEPS + 1) << levels
 
 
 def our_job(data: str, levels: int, seed: int, quick: bool) -> dict[str, Any]:
@@ -67,25 +69,14 @@ def chain_job(data: str, length: int, seed: int, quick: bool) -> dict[str, Any]:
     return {"bench": "length", "data": data, "model": "chain", "length": length, "seed": seed, "quick": quick}
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model at one size."""
     from nlil.datasets import load_dataset
 
     dataset = load_dataset(job["data"])
     progress(f"{job['model']} {job.get('length', job.get('levels'))}", 0, 1)
     timed = _our_epoch if job["model"] == "nlil" else _chain_epoch
-    found = timed(dataset.kb, job)
-    return {
-        "data": job["data"],
-        "model": job["model"],
-        "quick": job["quick"],
-        "checksum": dataset.checksum,
-        **found,
-        "seed": job["seed"],
-        "peak_memory_mb": peak_memory_mb(),
-        "machine": machine(),
-        "versions": versions(),
-    }
+    return {"model": job["model"], "checksum": dataset.checksum, **timed(dataset.kb, job)}
 
 
 def _targets(kb: KnowledgeBase) -> list[int]:
@@ -93,7 +84,7 @@ def _targets(kb: KnowledgeBase) -> list[int]:
     return [p for p, predicate in enumerate(kb.predicates) if predicate.arity == 2 and kb.predicate_counts[p]]
 
 
-def _our_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
+def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
     """All targets as one stack, one generator each, one head: what the paper has."""
     from nlil.kernel.threads import one_torch_thread
 
@@ -122,7 +113,7 @@ def _our_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _group(kb: KnowledgeBase, job: Mapping[str, Any]) -> tuple[Group, Sampler]:
+def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
     from nlil.neural.group import Group
     from nlil.neural.options import NeuralOptions
     from nlil.neural.roads import Roads
@@ -145,7 +136,7 @@ def _group(kb: KnowledgeBase, job: Mapping[str, Any]) -> tuple[Group, Sampler]:
     return group, Sampler(kb, options)
 
 
-def _chain_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
+def _chain_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
     """One chain (rank 1), as ours has one head."""
     from .baselines.neural_lp import chain_epoch_seconds
 
@@ -162,6 +153,112 @@ def _chain_epoch(kb: KnowledgeBase, job: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def key(entry: Mapping[str, Any]) -> str:
+def key(entry: Entry, job: Job | None = None) -> str:
+    """Data, model and size."""
     size = f"levels={entry['levels']}" if entry["model"] == "nlil" else f"{entry['length']:02}"
-    return " ".join([entry["data"], entry["model"], size, *(["quick"] if entry["quick"] else [])])
+    return entry_key(entry, entry["data"], entry["model"], size)
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """Ours at every size, then chains until an epoch takes too long."""
+    lengths = QUICK_LENGTHS if request.quick else LENGTHS
+    levels = sorted(set(map(levels_for, lengths)))
+    yield from request.measure_each([our_job(data, level, request.seed, request.quick) for level in levels], key)
+    for length in lengths:
+        entry = request.measure(chain_job(data, length, request.seed, request.quick))
+        yield {key(entry): entry}
+        if entry["seconds"]["epoch"] > LONGEST_EPOCH:
+            break
+
+
+# the table ------------------------------------------------------------------------------------------------
+
+
+def length_table(entries: Entries) -> str:
+    """Every length with the smallest model of ours that has it, and the claim of the paper below."""
+    blocks = []
+    shown = measured(entries)
+    for data in sorted({entry["data"] for entry in shown.values()}):
+        mine = [entry for entry in shown.values() if entry["data"] == data]
+        ours = {entry["levels"]: entry for entry in mine if entry["model"] == "nlil"}
+        chains = {entry["length"]: entry for entry in mine if entry["model"] == "chain"}
+        rows = [
+            _length_row(length, ours.get(levels_for(length)), chains)
+            for length in LENGTHS
+            if levels_for(length) in ours or length in chains
+        ]
+        head = (f"{data}: longest rule", "levels", "paths, once", "epoch", "chain model, epoch", "chain / ours")
+        blocks.append(markdown(head, rows, right=range(6)) + _claim(ours, chains))
+    return "\n\n".join((*blocks, source_text("nlil bench length", shown))) if blocks else markdown((), ())
+
+
+def _length_row(length: int, ours: Entry | None, chains: Mapping[int, Entry]) -> Sequence[str]:
+    once, epoch, ratio = "", "", ""
+    if ours is not None:
+        once, epoch = (f"{ours['seconds'][part]:,.0f} s" for part in ("once", "epoch"))
+        if length in chains:
+            ratio = f"{chains[length]['seconds']['epoch'] / ours['seconds']['epoch']:.1f}"
+    chain = "" if not chains else "longer still, not run" if _is_over(length, chains) else "not measured"
+    if length in chains:
+        seconds = chains[length]["seconds"]["epoch"]
+        chain = f"{seconds:,.0f} s" if seconds <= LONGEST_EPOCH else f"over 20 min (estimated {seconds / 60:,.0f})"
+    return str(length), str(levels_for(length)), once, epoch, chain, ratio
+
+
+def _is_over(length: int, chains: Mapping[int, Entry]) -> bool:
+    return any(e["seconds"]["epoch"] > LONGEST_EPOCH for shorter, e in chains.items() if shorter < length)
+
+
+def _claim(ours: Mapping[int, Entry], chains: Mapping[int, Entry]) -> str:
+    """The paper: length 32 takes about what length 3 takes a chain model."""
+    long, short = ours.get(levels_for(32)), chains.get(3)
+    if long is None or short is None:
+        return ""
+    ratio = long["seconds"]["epoch"] / short["seconds"]["epoch"]
+    first = (long["seconds"]["once"] + long["seconds"]["epoch"]) / short["seconds"]["epoch"]
+    return (
+        f"\n\nAn epoch is {short['queries']:,} queries on one thread, scaled up from {long['measured']:,} of ours "
+        f"and {short['measured']:,} of the chain model. Length 32 costs {ratio:.2g} times the chain model's "
+        f"length 3 ({first:.2g} times in the first epoch, with the enumeration of paths that later epochs reuse)."
+    )
+
+
+# the picture ----------------------------------------------------------------------------------------------
+
+
+def plot_length(entries: Entries, path: Path) -> Path:
+    """Seconds of an epoch against the longest rule, both axes logarithmic: a power is a straight line."""
+    data = ", ".join(sorted({entry["data"] for entry in entries.values()}))
+    with picture(path, 7, 4.5) as figure:
+        axes = figure.add_subplot()
+        for label, colour, points in (
+            ("nlil, T = 2, levels grow", "tab:blue", our_points(entries)),
+            ("chain model", "tab:orange", chain_points(entries)),
+        ):
+            if points:
+                axes.plot(*zip(*points), color=colour, marker="o", label=label)
+        axes.axhline(LONGEST_EPOCH, color="gray", linestyle="--", linewidth=1)
+        axes.text(LENGTHS[-1], LONGEST_EPOCH * 1.1, "20 min", color="gray", ha="right", va="bottom")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(LENGTHS, [str(length) for length in LENGTHS])
+        axes.minorticks_off()
+        axes.set_xlabel("longest rule, body atoms")
+        axes.set_ylabel("seconds of an epoch, one thread")
+        axes.set_title(f"One epoch on {data}")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, loc="center right")
+    return path
+
+
+def our_points(entries: Entries) -> list[tuple[int, float]]:
+    """(length, seconds): every length by the smallest model that has it."""
+    by_levels = {e["levels"]: e["seconds"]["epoch"] for e in entries.values() if e["model"] == "nlil"}
+    return [(length, by_levels[levels_for(length)]) for length in LENGTHS if levels_for(length) in by_levels]
+
+
+def chain_points(entries: Entries) -> list[tuple[int, float]]:
+    return sorted((e["length"], e["seconds"]["epoch"]) for e in entries.values() if e["model"] == "chain")
+
+
+BENCH = Bench(measure, entries, {"length": length_table}, (DATA,), (DATA,), draw=plot_length)

@@ -2,25 +2,32 @@
 
 A peer is a folder with `AnyBURL.jar` and a Python that has PyClause in `venv`; nothing of it is part of nlil. Facts are
 handed over with numbers for names (`r3`, `e17`), so that no character of a name means anything to the peer.
+
+A peer lists its best candidates only. An answer that it lists has the mean rank of the candidates with its score; the
+same is counted once more in the peer's own order, which may tell equal scores apart (maxplus compares further rules,
+then frequency). An answer that it does not list has the mean rank of all that are not listed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from nlil.data.facts import Facts
-from nlil.errors import NlilError
+from nlil.errors import DataError, NlilError
 from nlil.progress import Progress
 
-from .peer_ranks import figures, read_candidates
-from .record import machine, versions
+from .results import Job
 
 if TYPE_CHECKING:
     from nlil.data import Dataset
@@ -30,7 +37,7 @@ LEARN = {"MAX_LENGTH_CYCLIC": 3, "THRESHOLD_CORRECT_PREDICTIONS": 2, "THRESHOLD_
 """What PyClause sets for AnyBURL."""
 HEAP = "-Xmx8g"
 TOP = 200
-"""Candidates of a query that PyClause is asked for; AnyBURL's own figures stop at 100."""
+"""Candidates of a query that PyClause lists; AnyBURL's own figures stop at 100."""
 RANKINGS: Mapping[str, Mapping[str, Any]] = {
     "noisy-or 5": {"aggregation_function": "noisyor", "num_top_rules": 5, "topk": TOP, "disc_at_least": -1},
     "maxplus": {"aggregation_function": "maxplus", "num_top_rules": -1, "topk": TOP, "disc_at_least": 10},
@@ -91,25 +98,14 @@ class Peer:
         script = Path(__file__).with_name("peer_script.py")
         self._run([str(self.python), str(script), str(description)], log, None, lambda: None)
 
-    def _run(self, command: Sequence[str], log: Path, limit: float | None, tick: Any) -> None:
-        """Wait for the command. AnyBURL ends with 1 where all is well, so what counts is what was written."""
+    def _run(self, command: Sequence[str], log: Path, limit: float | None, tick: Callable[[], None]) -> None:
+        """Wait for the command, at most `limit` seconds. AnyBURL ends with 1 where all is well: its files count."""
         begin = time.monotonic()
         try:
             with log.open("w", encoding="utf-8") as out:
                 child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         except OSError as error:
             raise NlilError(f"{command[0]}: expected a program that runs, got {error}; install it") from error
-        self._wait(child, begin, limit, tick, command, log)
-
-    def _wait(
-        self,
-        child: subprocess.Popen[bytes],
-        begin: float,
-        limit: float | None,
-        tick: Any,
-        command: Sequence[str],
-        log: Path,
-    ) -> None:
         try:
             while True:
                 try:
@@ -134,63 +130,56 @@ def snapshot(rules: Path, limit: int) -> Path:
 
 
 def tail(log: Path) -> str:
+    """The last words of a program, for an error message."""
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
     return f"it said: {' / '.join(lines[-3:])}" if lines else "it said nothing"
 
 
-def measure_peer(dataset: Dataset, peer: Peer, job: Mapping[str, Any], progress: Progress) -> dict[int, dict[str, Any]]:
-    """For each number of seconds the figures of both rankings; learned in one run."""
+def measure_peer(dataset: Dataset, peer: Peer, job: Job, progress: Progress) -> dict[int, dict[str, Any]]:
+    """For each number of seconds of the job the figures of both rankings; learned in one run."""
+    from nlil.learning.folder import versions
+
     seconds, threads = list(job["seconds"]), int(job["threads"])
     peer.check()
-    splits = dataset.splits
-    asked = asked_facts(dataset)
+    queried = queried_facts(dataset)
     entries: dict[int, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        paths = {
-            split: write_facts(facts, folder / f"{split}.txt")
-            for split, facts in (("train", dataset.kb.facts), ("valid", splits.valid), ("test", asked))
-        }
-        rules = folder / "rules"
-        written = peer.learn(paths["train"], rules, seconds, threads, progress)
-        known = dataset.kb.facts + splits.valid + splits.test
+        facts = {"train": dataset.kb.facts, "valid": dataset.splits.valid, "test": queried}
+        paths = {split: str(write_facts(mine, folder / f"{split}.txt")) for split, mine in facts.items()}
+        written = peer.learn(Path(paths["train"]), folder / "rules", seconds, threads, progress)
+        known = dataset.kb.facts + dataset.splits.valid + dataset.splits.test
         for limit in seconds:
-            mine = snapshot(rules, limit)
-            measured: dict[str, Any] = {}
+            rules = snapshot(folder / "rules", limit)
             begin = time.monotonic()
+            rankings: dict[str, dict[str, float]] = {}
             for ranking, options in RANKINGS.items():
-                progress(f"PyClause, {limit} s", len(measured), len(RANKINGS), ranking)
-                out = folder / "candidates.tsv"
-                out.unlink(missing_ok=True)
-                log = folder / "rank.log"
-                peer.rank(
-                    {
-                        **{key: str(path) for key, path in paths.items()},
-                        "rules": str(mine),
-                        "out": str(out),
-                        "threads": threads,
-                        "options": options,
-                    },
-                    log,
-                )
-                if not out.is_file():
-                    raise NlilError(f"PyClause wrote no candidates for {ranking} at {limit} s; {tail(log)}")
-                measured[ranking] = figures(read_candidates(out), asked, known, dataset.kb.num_entities)
+                progress(f"PyClause, {limit} s", len(rankings), len(RANKINGS), ranking)
+                ranked = {**paths, "rules": str(rules), "threads": threads, "options": options}
+                candidates = ranked_candidates(peer, ranked, folder, f"{ranking} at {limit} s")
+                rankings[ranking] = figures(candidates, queried, known, dataset.kb.num_entities)
             entries[limit] = {
-                "rankings": measured,
-                "num_rules": num_lines(mine),
+                "rankings": rankings,
+                "num_rules": len(rules.read_bytes().splitlines()),
                 "seconds": {"learn": float(limit), "written": written[limit], "evaluate": time.monotonic() - begin},
                 "config": {**LEARN, "WORKER_THREADS": threads, "java": HEAP, "rankings": dict(RANKINGS)},
-                "machine": machine(),
-                "versions": {**versions(), "jar": checksum(peer.jar)},
+                "versions": {**versions(), "jar": hashlib.sha256(peer.jar.read_bytes()).hexdigest()},
             }
     return entries
 
 
-def asked_facts(dataset: Dataset) -> Facts:
-    """The binary test facts that our own evaluation asks about: those of targets."""
-    import numpy as np
+def ranked_candidates(peer: Peer, job: Job, folder: Path, name: str) -> dict[Query, Candidates]:
+    """What PyClause ranks for every query; `name` says in an error what was ranked."""
+    out, log = folder / "candidates.tsv", folder / "rank.log"
+    out.unlink(missing_ok=True)
+    peer.rank({**job, "out": str(out)}, log)
+    if not out.is_file():
+        raise NlilError(f"PyClause wrote no candidates for {name}; {tail(log)}")
+    return read_candidates(out)
 
+
+def queried_facts(dataset: Dataset) -> Facts:
+    """The binary test facts that our own evaluation makes queries of: those of targets."""
     test = dataset.splits.test
     targets = [dataset.kb.predicate_id(predicate) for predicate in dataset.targets]
     return test[~test.is_unary & np.isin(test.predicate, targets)]
@@ -205,19 +194,103 @@ def write_facts(facts: Facts, path: Path) -> Path:
     return path
 
 
-def children_peak_mb() -> float:
-    """Most memory that one program of the peer held, in MB (10^6 bytes)."""
-    import resource
+# figures from candidates ----------------------------------------------------------------------------------
 
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6
-
-
-def num_lines(path: Path) -> int:
-    with path.open("rb") as lines:
-        return sum(1 for _ in lines)
+HEAD, TAIL = "head", "tail"
+DIGITS = 9
+"""Scores are rounded so before they are compared, as ours are."""
+HITS = (1, 3, 10)
 
 
-def checksum(path: Path) -> str:
-    import hashlib
+class Query(NamedTuple):
+    """p(?, entity) for `head`, p(entity, ?) for `tail`."""
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    direction: str
+    predicate: int
+    entity: int
+
+
+Candidates = Sequence[tuple[int, float]]
+
+
+def candidate_ranks(candidates: Candidates, answer: int, known: set[int], num_entities: int) -> tuple[float, float]:
+    """The rank of `answer` by score, ties by their mean, and in the order of the list; other `known` are left out.
+
+    >>> candidate_ranks([(4, 0.9), (1, 0.5), (2, 0.5)], 2, {2, 4}, 10)
+    (1.5, 2.0)
+    >>> candidate_ranks([(4, 0.9), (1, 0.5)], 2, {2, 4}, 10)
+    (5.5, 5.5)
+    """
+    listed = [(entity, round(score, DIGITS)) for entity, score in candidates if entity == answer or entity not in known]
+    place = next((i for i, (entity, _) in enumerate(listed) if entity == answer), None)
+    if place is None:
+        competing = num_entities - len(known - {answer})
+        rest = len(listed) + (competing - len(listed) + 1) / 2
+        return rest, rest
+    own = listed[place][1]
+    above = sum(score > own for _, score in listed)
+    tied = sum(score == own for _, score in listed)
+    return above + (tied + 1) / 2, float(place + 1)
+
+
+def figures(candidates: Mapping[Query, Candidates], facts: Facts, known: Facts, num_entities: int) -> dict[str, float]:
+    """MRR and hits of binary `facts`, both directions; `own_order` beside a name: in the order of the list."""
+    answers = answers_of(known)
+    tied: list[float] = []
+    ordered: list[float] = []
+    for query, answer in queries_of(facts):
+        by_score, by_order = candidate_ranks(candidates.get(query, ()), answer, answers[query], num_entities)
+        tied.append(by_score)
+        ordered.append(by_order)
+    return {**_means(tied, ""), **_means(ordered, "_own_order"), "num_queries": len(tied)}
+
+
+def _means(ranks: Sequence[float], ending: str) -> dict[str, float]:
+    size = max(len(ranks), 1)
+    found = {f"mrr{ending}": sum(1 / rank for rank in ranks) / size}
+    return found | {f"hits@{k}{ending}": sum(rank <= k for rank in ranks) / size for k in HITS}
+
+
+def queries_of(facts: Facts) -> Iterable[tuple[Query, int]]:
+    """Both questions that each binary fact answers."""
+    binary = facts[~facts.is_unary]
+    columns = (binary.predicate.tolist(), binary.subject.tolist(), binary.object.tolist())
+    for predicate, subject, object_ in zip(*columns):
+        yield Query(HEAD, predicate, object_), subject
+        yield Query(TAIL, predicate, subject), object_
+
+
+def answers_of(facts: Facts) -> Mapping[Query, set[int]]:
+    answers: defaultdict[Query, set[int]] = defaultdict(set)
+    for query, answer in queries_of(facts):
+        answers[query].add(answer)
+    return answers
+
+
+def read_candidates(path: Path) -> dict[Query, Candidates]:
+    """What the peer wrote: direction, relation, entity, then candidate and score in turn."""
+    found: dict[Query, Candidates] = {}
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            direction, *words = line.rstrip("\n").split("\t")
+            try:
+                relation, entity, *rest = words
+                pairs = [(id_of(name), float(score)) for name, score in zip(rest[::2], rest[1::2], strict=True)]
+                # Below 0: what stands for a unary predicate, and is no entity of ours.
+                real = [pair for pair in pairs if pair[0] >= 0]
+                found[Query(direction, id_of(relation), id_of(entity))] = real
+            except ValueError:
+                raise DataError(
+                    f"expected direction, relation, entity, then candidates with scores, got {line[:80]!r}",
+                    path,
+                    number,
+                ) from None
+    return found
+
+
+def id_of(name: str) -> int:
+    """
+    >>> id_of("e17")
+    17
+    """
+    return int(name[1:])

@@ -7,13 +7,29 @@ learn from, not to be learned.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from nlil.progress import Progress
+from nlil.errors import UnknownName
+from nlil.progress import Progress, silent
 
-from .record import machine, peak_memory_mb, versions
+from .registry import Bench, Request
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    device_word,
+    entry_key,
+    machine,
+    machine_text,
+    markdown,
+    measured,
+    option_words,
+    share_text,
+    source_text,
+)
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
@@ -45,7 +61,7 @@ NOISES: Mapping[str, Noise] = {
     "soft": Noise("weights: true .5 to 1, as many false 0 to .5", 0.99, soft=True),
 }
 NOT_QUICK = ("constant", "two-levels", "long")
-"""Take longest; they are there when they are asked for by name."""
+"""Take longest; with --quick they are measured only if --data names them."""
 FACT_CONSTRUCTS = ("chain",)
 """Where the facts themselves are spoilt: every construct would say the same."""
 
@@ -80,7 +96,7 @@ def job(
     }
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """All seeds of one construct under one noise."""
     from nlil.data.dataset import make_dataset
     from nlil.data.facts import Splits
@@ -95,7 +111,6 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     return {
         "construct": construct,
         "noise": noise,
-        "quick": job["quick"],
         "planted": str(first.rule),
         "least": NOISES[noise].least,
         "passed": sum(entry["passed"] for entry in tried),
@@ -103,10 +118,8 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         "checksum": clean.checksum,
         "seed": job["seeds"][0],
         "seconds": {"learn": sum(entry["seconds"] for entry in tried)},
-        "peak_memory_mb": peak_memory_mb(),
         "config": config.to_dict(),
         "machine": machine(resolve_device(config.device)),
-        "versions": versions(),
     }
 
 
@@ -116,18 +129,17 @@ def recover(
     seed: int,
     settings: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Learn from the spoilt base of one seed and judge the one rule found on the clean one."""
     from nlil.data.planted import planted
     from nlil.learning.learner import Learner
-    from nlil.progress import silent
 
     clean = planted(construct, seed)
     config = learner_config(clean, seed, settings, options or {})
     given = spoilt(construct, seed, NOISES[noise])
     begin = time.perf_counter()
-    learned = Learner(config).fit(given, [clean.target], progress=progress or silent)
+    learned = Learner(config).fit(given, [clean.target], progress=progress)
     seconds = time.perf_counter() - begin
     rule = next((scored.rule for scored in learned.rules), None)
     stats = None if rule is None else judged(clean, rule)
@@ -208,10 +220,71 @@ def softened(base: Planted, seed: int) -> KnowledgeBase:
     return base.kb.with_facts((labels + true + Facts(body.predicate, subject, object, below_half)).unique())
 
 
-def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
+def key(entry: Entry, job: Job) -> str:
+    """Construct, noise, device, options and settings."""
     # The number of threads changes nothing, so a figure is not kept twice for it.
-    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k not in ("device", "threads")]
-    return " ".join(
-        [entry["construct"], entry["noise"], device, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
-    )
+    options = option_words(job, leave_out=("device", "threads"))
+    return entry_key(entry, entry["construct"], entry["noise"], device_word(entry), *options, *job["settings"])
+
+
+def entries(request: Request, construct: str) -> Iterator[dict[str, Entry]]:
+    """Every noise that the construct is tried with."""
+    options = {name: value for name, value in request.options.items() if name != "seed"}
+    seeds = SEEDS[:1] if request.quick else SEEDS
+    if request.session.seed is not None:
+        seeds = (request.session.seed,)
+        options["seed"] = request.session.seed  # so that the entry of one seed does not replace that of all
+    jobs = [
+        job(construct, noise, seeds, request.settings, options, request.quick)
+        for _, noise in cases(request.quick, [construct])
+    ]
+    yield from request.measure_each(jobs, key)
+
+
+def names(request: Request) -> Sequence[str]:
+    """The constructs."""
+    from nlil.data.planted import CONSTRUCTS
+
+    for name in request.names or ():
+        if name not in CONSTRUCTS:
+            raise UnknownName("construct", name, CONSTRUCTS, f"the constructs are {', '.join(CONSTRUCTS)}")
+    return list(dict.fromkeys(construct for construct, _ in cases(request.quick, request.names)))
+
+
+def check(request: Request) -> None:
+    """Tell a wrong construct or setting before anything runs."""
+    from nlil.learning.config import LearnerConfig
+
+    names(request)
+    request.session.configure(LearnerConfig().with_settings(request.settings))
+
+
+def recovery_table(entries: Entries) -> str:
+    """By noise, then by construct; time is that of one seed."""
+    from nlil.data.planted import CONSTRUCTS
+
+    order = {name: position for position, name in enumerate((*NOISES, *CONSTRUCTS))}
+    shown = measured(entries)
+    rows = []
+    for key in sorted(shown, key=lambda key: (order[shown[key]["noise"]], order[shown[key]["construct"]], key)):
+        entry, seeds = shown[key], shown[key]["seeds"]
+        options = key.split(" ", 3)[3:]
+        rows.append(
+            (
+                ", ".join([entry["construct"], *options]),
+                NOISES[entry["noise"]].text,
+                share_text(entry["least"]),
+                f"{entry['passed']} of {len(seeds)}",
+                *(share_text(fmean(s[name] for s in seeds)) for name in ("precision", "recall")),
+                f"{fmean(s['seconds'] for s in seeds):.1f} s",
+                machine_text(entry["machine"]),
+            )
+        )
+    head = ("construct", "noise", "to pass", "seeds passed", "precision", "recall", "time", "machine")
+    table = markdown(head, rows, right=range(2, 7))
+    return f"{table}\n\n{source_text('nlil bench recovery', shown)}" if rows else table
+
+
+BENCH = Bench(
+    measure, entries, {"recovery": recovery_table}, options=frozenset({"data", "set"}), names=names, check=check
+)

@@ -2,33 +2,48 @@
 
 Ours is `nlil learn DATA --set preset=scene`: with geometry where objects have boxes, with labels and relations only
 (geometry=off), and each with five rules for a class. bench fewshot measures the same with a share of the graphs.
+An entry keeps rules of frequent classes (the paper's Tables 4 and 5).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nlil.errors import DataError, NlilError
+from nlil.errors import DataError
 from nlil.progress import Progress
 
-from .record import machine, peak_memory_mb, versions
+from .methods import OURS, BaselineMethod, Method, OurMethod, measure_method
+from .published import TABLE_3
+from .registry import Bench, Request
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    device_word,
+    entry_key,
+    machine_text,
+    markdown,
+    measured,
+    option_words,
+    share_text,
+    source_text,
+)
 
 if TYPE_CHECKING:
     from nlil.data import Dataset
     from nlil.data.dataset import DataOptions
     from nlil.data.facts import Facts
-    from nlil.evaluation import Metrics
     from nlil.kernel.ruleset import RuleSet
     from nlil.learning.config import LearnerConfig
+    from nlil.logic.rule import ScoredRule
 
 DATA = ("vrd", "hico-det", "scenes:2000")
 QUICK_DATA = ("street",)
-OURS = "nlil"
 PRESET = "scene"
 LABELS_ONLY = "geometry=off"
 
@@ -44,6 +59,9 @@ NEEDS_BOXES = frozenset({("mlp", ("patterns=0", "context=off"))})
 """Rows that have nothing to look at without boxes."""
 QUICK_SETTINGS: Mapping[str, Settings] = {"logistic": ("iterations=20",), "mlp": ("epochs=3",)}
 """To see that it works; given settings come after these."""
+
+
+# measuring ------------------------------------------------------------------------------------------------
 
 
 def rows(data: str, model: str | None, given: Settings) -> list[tuple[str, Settings]]:
@@ -75,8 +93,18 @@ def job(
     share: float = 1.0,
     bench: str = "scene",
 ) -> dict[str, Any]:
-    """What the measuring process is told. `options`: seed, device, threads, memory where the user gave them."""
-    told = " ".join([*settings, *([f"{100 * share:g} % of the graphs"] if share < 1 else [])])
+    """What the measuring process is told.
+
+    Args:
+        data: Name of scene graphs.
+        model: Ours, or a baseline for classes.
+        settings: `key=value` words for the model.
+        options: seed, device, threads, memory where the user gave them.
+        quick: A small version.
+        share: The share of the training graphs to learn from.
+        bench: Whose figures these are, scene or fewshot.
+    """
+    note = " ".join([*settings, *([f"{100 * share:g} % of the graphs"] if share < 1 else [])])
     return {
         "bench": bench,
         "data": data,
@@ -85,44 +113,33 @@ def job(
         "options": dict(options),
         "quick": quick,
         "share": share,
-        **({"told": told} if told else {}),
+        **({"note": note} if note else {}),
     }
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Load, learn, evaluate; seconds of each and the peak memory of all three."""
-    begin = time.perf_counter()
-    quick = QUICK_SETTINGS.get(job["model"], ()) if job["quick"] else ()
-    run: Callable[..., Method] = OurMethod if job["model"] == OURS else BaselineMethod
-    method = run(job["model"], (*quick, *job["settings"]), job["options"])
-    dataset = _loaded(job, method.data_options())
-    loaded = time.perf_counter()
-    method.learn(dataset, progress)
-    learnt = time.perf_counter()
-    metrics = method.evaluate(dataset, progress)
-    end = time.perf_counter()
-    if not metrics.num_queries:
-        raise NlilError("expected test objects of a target class to ask about, found none; choose another set")
-    values = metrics.to_dict()
-    values.pop("per_predicate", None)
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
+    """One model on one set, or on a share of its training graphs."""
+    settings = [*(QUICK_SETTINGS.get(job["model"], ()) if job["quick"] else ()), *job["settings"]]
+    method: Method
+    if job["model"] == OURS:
+        method = OurMethod(our_config(settings).with_values(job["options"], "options"))
+    else:
+        method = BaselineMethod(job["model"], settings, job["options"])
+    dataset, entry = measure_method(method, lambda options: _loaded(job, options), "test", progress)
+    if isinstance(method, OurMethod):
+        entry |= planted_found(method.learned.rules, dataset) if dataset.planted else {}
+        entry[RULES] = rules_to_show(method.learned.rules)
     return {
-        "data": job["data"],
         "model": job["model"],
         "settings": list(job["settings"]),
         "share": job["share"],
-        "checksum": dataset.checksum,
-        "quick": job["quick"],
         "num_graphs": len(np.unique(_graphs(dataset))),
         "num_classes": sum(dataset.kb.predicate_id(p) in dataset.kb.classes for p in dataset.targets),
-        "metrics": values,
-        "seconds": {"load": loaded - begin, "learn": learnt - loaded, "evaluate": end - learnt},
-        "peak_memory_mb": peak_memory_mb(),
-        "seed": int(job["options"].get("seed", 0)),
-        **method.about(),
+        **entry,
     }
 
 
-def _loaded(job: Mapping[str, Any], options: DataOptions) -> Dataset:
+def _loaded(job: Job, options: DataOptions) -> Dataset:
     from nlil.datasets import load_dataset
 
     seed = int(job["options"].get("seed", 0))
@@ -137,7 +154,7 @@ def _loaded(job: Mapping[str, Any], options: DataOptions) -> Dataset:
 def fewer_graphs(dataset: Dataset, share: float, seed: int) -> Dataset:
     """The set with this share of its training graphs, one or more; a smaller share is part of a larger one.
 
-    The classes asked about stay those of the whole set, whether or not the few graphs show them.
+    The target classes stay those of the whole set, whether or not the few graphs show them.
     """
     if share >= 1:
         return dataset
@@ -164,61 +181,6 @@ def _graphs(dataset: Dataset) -> np.ndarray:
     return dataset.kb.graph_of[dataset.kb.facts.subject]
 
 
-class Method(Protocol):
-    """What is measured: which facts it wants to see, learning, figures, and what else an entry should say."""
-
-    def data_options(self) -> DataOptions: ...
-
-    def learn(self, dataset: Dataset, progress: Progress) -> None: ...
-
-    def evaluate(self, dataset: Dataset, progress: Progress) -> Metrics: ...
-
-    def about(self) -> dict[str, Any]: ...
-
-
-class OurMethod:
-    def __init__(self, model: str, settings: Sequence[str], options: Mapping[str, Any]) -> None:
-        self.config = our_config(settings).with_values(options, "options")
-
-    def data_options(self) -> DataOptions:
-        return self.config.data_options()
-
-    def learn(self, dataset: Dataset, progress: Progress) -> None:
-        from nlil.learning.learner import Learner
-
-        self.learned = Learner(self.config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
-        self.planted = planted_found(self.learned.rules, dataset) if dataset.planted else {}
-
-    def evaluate(self, dataset: Dataset, progress: Progress) -> Metrics:
-        from nlil.evaluation import evaluate
-
-        return evaluate(
-            self.learned.rules,
-            dataset.kb,
-            dataset.splits.test,
-            splits=dataset.splits,
-            threads=self.config.threads,
-            memory=self.config.memory,
-            device=self.config.device,
-            progress=progress,
-        )
-
-    def about(self) -> dict[str, Any]:
-        from nlil.kernel.device import resolve_device
-
-        from .scene_rules import KEY, shown_rules
-
-        return {
-            **self.planted,
-            KEY: shown_rules(self.learned.rules),
-            "num_rules": len(self.learned.rules),
-            "partial": self.learned.partial,
-            "config": self.config.to_dict(),
-            "machine": machine(resolve_device(self.config.device)),
-            "versions": versions(),
-        }
-
-
 def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:
     """How many planted rules are among those learned, and of how many classes all of them are."""
     from nlil.logic.canonical import canonical
@@ -235,58 +197,184 @@ def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:
     }
 
 
-class BaselineMethod:
-    """On a GPU where there is one, unless told otherwise, as ours."""
-
-    def __init__(self, model: str, settings: Sequence[str], options: Mapping[str, Any]) -> None:
-        from nlil.kernel.device import resolve_device
-
-        from .baselines import make_baseline
-
-        self.device = resolve_device(str(options.get("device", "auto")))
-        self.made = make_baseline(model, settings, {**options, "device": self.device})
-        self.seed = int(options.get("seed", 0))
-
-    def data_options(self) -> DataOptions:
-        from nlil.data.dataset import DataOptions
-
-        return DataOptions(geometry=getattr(self.made.settings, "geometry", False))
-
-    def learn(self, dataset: Dataset, progress: Progress) -> None:
-        self.made.fit(dataset, self.seed, progress)
-
-    def evaluate(self, dataset: Dataset, progress: Progress) -> Metrics:
-        return self.made.evaluate("test", progress)
-
-    def about(self) -> dict[str, Any]:
-        from dataclasses import asdict
-        from importlib.metadata import version
-
-        device = getattr(self.made.settings, "device", "cpu")
-        return {
-            "num_rules": 0,
-            "partial": False,
-            "config": asdict(self.made.settings),
-            "machine": machine(device),
-            "versions": {**versions(), **{package: version(package) for package in self.made.packages}},
-        }
-
-
 def our_config(settings: Sequence[str]) -> LearnerConfig:
     """The settings over those of the preset for scene graphs."""
-    from nlil.learning.config import PRESETS, LearnerConfig
+    from nlil.learning.config import LearnerConfig
 
     named = any(word.partition("=")[0].strip() == "preset" for word in settings)
-    preset = (f"preset={PRESET}",) if PRESET in PRESETS and not named else ()
-    return LearnerConfig().with_settings((*preset, *settings))
+    return LearnerConfig().with_settings((*(() if named else (f"preset={PRESET}",)), *settings))
 
 
-def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+def key(entry: Entry, job: Job) -> str:
     """What tells entries apart: data, device, model, share of the graphs, and every option or setting given."""
-    device = "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
-    model = [] if entry["model"] == OURS else [f"model={entry['model']}"]
-    share = [] if job["share"] == 1 else [f"share={job['share']:g}"]
-    extra = [f"{k}={v}" for k, v in sorted(job["options"].items()) if k != "device"]
-    return " ".join(
-        [entry["data"], device, *model, *share, *extra, *job["settings"], *(["quick"] if entry["quick"] else [])]
+    return entry_key(
+        entry,
+        entry["data"],
+        device_word(entry),
+        f"model={entry['model']}" * (entry["model"] != OURS),
+        f"share={job['share']:g}" * (job["share"] != 1),
+        *option_words(job),
+        *job["settings"],
     )
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """Every row of the set."""
+    chosen = rows(data, request.model, request.settings)
+    jobs = [job(data, model, settings, request.options, request.quick) for model, settings in chosen]
+    yield from request.measure_each(jobs, key)
+
+
+def check(request: Request) -> None:
+    """Tell a wrong setting before anything runs."""
+    if request.model in (None, OURS):
+        request.session.configure(our_config(request.settings))
+    else:
+        request.check_baseline()
+
+
+# the table ------------------------------------------------------------------------------------------------
+
+NAMES = {OURS: "**nlil**", "freq": "Freq, our code", "logistic": "logistic regression", "mlp": "MLP"}
+"""Models as a row names them, in the order of rows."""
+PROTOCOL = (
+    "R@k: the share of test objects whose class is among the first k, all labels of the object hidden, those of its "
+    "neighbours given; all objects, then those with and those without a stated relation. Classes with equal scores are "
+    "ranked at their mean. Rules: the mean for a class. Time: learning and evaluation. The published figures are those "
+    "of Visual Genome, which has other images and classes."
+)
+
+
+def scene_table(entries: Entries) -> str:
+    """Ours first for each data set, then the baselines; the paper's Table 3 last."""
+    shown = measured(entries)
+    lines: list[Sequence[str]] = []
+    for data in (*DATA, *sorted({entry["data"] for entry in shown.values()} - set(DATA))):
+        mine = [key for key in shown if shown[key]["data"] == data]
+        lines += [_line(shown[key]) for key in sorted(mine, key=lambda key: (*_place(shown[key]), key))]
+    if not lines:
+        return markdown((), ())
+    lines += [
+        ("Visual Genome", f"{method}, published", "", share_text(first), share_text(fifth), *[""] * 8)
+        for method, first, fifth in TABLE_3
+    ]
+    recalls = [f"R@{k}{objects}" for objects in ("", ", related", ", unrelated") for k in (1, 5)]
+    head = ("data", "model", "settings", *recalls, "rules", "time", "peak memory", "device")
+    planted = list(dict.fromkeys(_planted(shown[key]) for key in sorted(shown) if shown[key].get("num_planted")))
+    source = source_text("nlil bench scene --data DATA --model MODEL --set KEY=VALUE", shown)
+    return "\n\n".join((markdown(head, lines, right=range(3, 12)), PROTOCOL, *planted, source))
+
+
+def _planted(entry: Entry) -> str:
+    settings = " ".join(entry["settings"]) or "default"
+    rules, classes = ((entry[f"num_planted{what}_found"], entry[f"num_planted{what}"]) for what in ("", "_classes"))
+    return (
+        f"{entry['data']}, {settings}: {rules[0]:,} of {rules[1]:,} planted rules are among those learned, for "
+        f"{classes[0]:,} of {classes[1]:,} classes all."
+    )
+
+
+def _place(entry: Entry) -> tuple[int, int]:
+    """The order of rows: as bench scene measures them, rows with other settings behind."""
+    usual = ROWS[entry["model"]]
+    settings = tuple(entry["settings"])
+    return list(NAMES).index(entry["model"]), usual.index(settings) if settings in usual else len(usual)
+
+
+def _line(entry: Entry) -> Sequence[str]:
+    names = [f"r@{k}{objects}" for objects in ("", "_related", "_unrelated") for k in (1, 5)]
+    return (
+        entry["data"],
+        NAMES[entry["model"]],
+        " ".join(entry["settings"]) or "default",
+        *(share_text(entry["metrics"].get(name)) for name in names),
+        f"{entry['num_rules'] / max(entry['num_classes'], 1):.1f}" if entry["model"] == OURS else "",
+        f"{entry['seconds']['learn'] + entry['seconds']['evaluate']:.0f} s",
+        f"{entry['peak_memory_mb'] / 1000:.1f} GB",
+        machine_text(entry["machine"]),
+    )
+
+
+# rules of frequent classes --------------------------------------------------------------------------------
+
+RULES = "rules_shown"
+"""Where an entry keeps them."""
+FREQUENT_CLASSES, RULES_OF_CLASS = 10, 4
+"""Most frequent classes, and the strongest rules of each."""
+OFTEN_WRONG_RULES, OFTEN_WRONG_SUPPORT, OFTEN_WRONG_CONFIDENCE = 10, 30, (0.05, 0.5)
+"""Rules that are often wrong: how many, their least support, bounds of their confidence."""
+INEQUALITY = re.compile(r", \w+ \\= \w+")
+
+
+def rules_to_show(rules: RuleSet) -> dict[str, list[dict[str, Any]]]:
+    """`frequent`: the strongest rules of the most frequent targets; `low`: the strongest that are often wrong."""
+    from nlil.logic.formula import Not
+
+    strongest = (rules.for_target(target).top(RULES_OF_CLASS) for target in rules.targets[:FREQUENT_CLASSES])
+    low, high = OFTEN_WRONG_CONFIDENCE
+    wrong = [
+        s
+        for s in rules
+        if s.stats.support >= OFTEN_WRONG_SUPPORT
+        and low < s.stats.confidence < high
+        and s.rule.length
+        and not isinstance(s.rule.body, Not)
+    ]
+    best: dict[str, ScoredRule] = {}
+    for scored in sorted(wrong, key=lambda s: (-s.weight, str(s.rule))):
+        best.setdefault(scored.rule.target.name, scored)
+    return {
+        "frequent": [_values(scored) for top in strongest for scored in top],
+        "low": [_values(scored) for scored in list(best.values())[:OFTEN_WRONG_RULES]],
+    }
+
+
+def _values(scored: ScoredRule) -> dict[str, Any]:
+    return {
+        "class": scored.rule.target.name,
+        "rule": str(scored.rule),
+        "weight": scored.weight,
+        "confidence": scored.stats.confidence,
+        "support": scored.stats.support,
+    }
+
+
+def scene_rules_table(entries: Entries) -> str:
+    """For each entry that keeps rules: those of frequent classes, then those that are often wrong."""
+    parts = []
+    for _, entry in sorted(measured(entries).items()):
+        if not entry.get(RULES) or entry["settings"]:
+            continue
+        parts += [
+            f"**{entry['data']}**, the {RULES_OF_CLASS} strongest rules of the {FREQUENT_CLASSES} most frequent "
+            "classes; all variables of a statement differ:",
+            _rules_table(entry[RULES]["frequent"]),
+            f"**{entry['data']}**, rules that carry weight though they are right less than half the time:",
+            _rules_table(entry[RULES]["low"]),
+        ]
+    return "\n\n".join(parts) if parts else markdown((), ())
+
+
+def _rules_table(rules: list[Mapping[str, Any]]) -> str:
+    lines = [
+        (
+            f"`{INEQUALITY.sub('', rule['rule']).rstrip('.')}`",
+            f"{rule['weight']:.3f}",
+            f"{rule['confidence']:.2f}",
+            f"{rule['support']:,}",
+        )
+        for rule in rules
+    ]
+    return markdown(("rule", "weight", "confidence", "support"), lines, right=range(1, 4))
+
+
+BENCH = Bench(
+    measure,
+    entries,
+    {"scene": scene_table, "scene-rules": scene_rules_table},
+    DATA,
+    QUICK_DATA,
+    frozenset({"data", "model", "set"}),
+    models=tuple(ROWS),
+    check=check,
+)

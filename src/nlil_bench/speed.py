@@ -8,7 +8,7 @@ sample of its queries and counted as often as it has epochs. Reading the facts c
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ import numpy as np
 
 from nlil.progress import Progress
 
-from .record import machine, peak_memory_mb, versions
+from .published import KB
+from .registry import Bench, Request
+from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
 
 if TYPE_CHECKING:
     from nlil.data import Dataset
@@ -40,27 +42,16 @@ def jobs(data: str, seed: int, quick: bool) -> list[dict[str, Any]]:
     return [{"bench": "speed", "data": data, "model": model, "seed": seed, "quick": quick} for model in (OURS, CHAINS)]
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model on one set."""
     from nlil.datasets import load_dataset
 
     dataset = load_dataset(job["data"])
     timed = _ours if job["model"] == OURS else _neural_lp
-    found = timed(dataset, job, progress)
-    return {
-        "data": job["data"],
-        "model": job["model"],
-        "quick": job["quick"],
-        "checksum": dataset.checksum,
-        **found,
-        "seed": job["seed"],
-        "peak_memory_mb": peak_memory_mb(),
-        "machine": machine(),
-        "versions": versions(),
-    }
+    return {"model": job["model"], "checksum": dataset.checksum, **timed(dataset, job, progress)}
 
 
-def _ours(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def _ours(dataset: Dataset, job: Job, progress: Progress) -> dict[str, Any]:
     from nlil.kernel.threads import one_torch_thread
     from nlil.learning.learner import Learner
 
@@ -104,7 +95,7 @@ def _compile(config: LearnerConfig) -> None:
     Learner(config.with_values({"epochs": 1})).fit(small.kb, small.targets[:COMPILED_TARGETS], small.splits)
 
 
-def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> dict[str, Any]:
     from .baselines.neural_lp import NeuralLP, chain_epoch_seconds
 
     settings = NeuralLP(seed=job["seed"])
@@ -128,5 +119,73 @@ def _neural_lp(dataset: Dataset, job: Mapping[str, Any], progress: Progress) -> 
     }
 
 
-def key(entry: Mapping[str, Any]) -> str:
-    return " ".join([entry["data"], entry["model"], *(["quick"] if entry["quick"] else [])])
+def key(entry: Entry) -> str:
+    """Data and model."""
+    return entry_key(entry, entry["data"], entry["model"])
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """Both models as one group: their figures are compared."""
+    found = [request.measure(job) for job in jobs(data, request.seed, request.quick)]
+    yield {key(entry): entry for entry in found}
+
+
+# the table ------------------------------------------------------------------------------------------------
+
+
+def speed_table(entries: Entries) -> str:
+    """Seconds of learning, how many times longer Neural-LP takes, and below what was scaled up."""
+    shown = measured(entries)
+    found = {(entry["data"], entry["model"]): entry for entry in shown.values()}
+    sets = [
+        data
+        for data in dict.fromkeys((*DATA, *sorted(data for data, _ in found)))
+        if (data, OURS) in found and (data, CHAINS) in found
+    ]
+    pairs = {data: (found[data, OURS], found[data, CHAINS]) for data in sets}
+    if not pairs:
+        return markdown((), ())
+    rows = [
+        (
+            data,
+            *(f"{entry['seconds']['learn']:,.0f} s" for entry in pair),
+            _times(pair[1]["seconds"]["learn"] / pair[0]["seconds"]["learn"]),
+            _published_times(data),
+            machine_text(pair[0]["machine"]),
+        )
+        for data, pair in pairs.items()
+    ]
+    head = ("data", "**nlil**", "Neural-LP, our code", "Neural-LP / ours", "in the paper", "machine")
+    table = markdown(head, rows, right=range(1, 5))
+    return "\n\n".join((table, _assumptions(pairs), source_text("nlil bench speed", shown)))
+
+
+def _assumptions(pairs: Mapping[str, Sequence[Entry]]) -> str:
+    ours, chains = (entry["config"] for entry in next(iter(pairs.values())))
+    targets = "; ".join(f"{data}: {entry['measured']:,} of {entry['targets']:,}" for data, (entry, _) in pairs.items())
+    queries = "; ".join(f"{data}: {entry['measured']:,} of {entry['queries']:,}" for data, (_, entry) in pairs.items())
+    return (
+        f"One thread of the CPU, both in one run. Ours: `{' '.join(SETTINGS)}`, all of learning, scaled up by the "
+        f"number of targets from a random sample ({targets}). Neural-LP: chains of length {chains['steps']}, rank "
+        f"{chains['rank']}; one epoch, scaled up from a random sample of its queries ({queries}), times "
+        f"{chains['epochs']} epochs. Ours trains on at most {ours['positives']} facts of each target, Neural-LP on "
+        "all of them. Time only: what the rules are worth is in the first table."
+    )
+
+
+def _times(ratio: float) -> str:
+    """
+    >>> _times(0.0512), _times(3.05), _times(1234.5)
+    ('0.051', '3', '1,234')
+    """
+    return f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def _published_times(data: str) -> str:
+    """The quotient of the minutes in the paper's Table 1."""
+    taken = {published.method: published.minutes for published in KB.get(data, ())}
+    ours, chains = taken.get("NLIL, the paper"), taken.get("Neural-LP")
+    return _times(chains / ours) if ours and chains else ""
+
+
+BENCH = Bench(measure, entries, {"speed": speed_table}, DATA, QUICK_DATA)

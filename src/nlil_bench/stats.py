@@ -4,25 +4,37 @@ how many of the rules that were planted in them the search finds."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from nlil.progress import Progress
 
-from .record import machine, peak_memory_mb, versions
+from .published import TABLE_2
+from .registry import Bench, Request
+from .results import Entries, Entry, Job, entry_key, markdown, measured, source_text
 
 if TYPE_CHECKING:
     from nlil.data import Dataset
 
 DATA = ("even:10", "even:50", "even:1000", "wn18", "fb15k-237", "kin", "street", "gqa")
 QUICK_DATA = ("even:10", "even:50", "even:1000", "kin", "street")
+COUNTS = (
+    "num_facts",
+    "num_entities",
+    "num_predicates",
+    "num_unary_facts",
+    "num_binary_facts",
+    "num_graphs",
+    "splits",
+)
 
 
 def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
+    """One data set."""
     return {"bench": "stats", "data": data, "seed": seed, "quick": quick}
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """Counts of one data set; nothing is downloaded for it. `seconds`: reading and counting, then the search."""
     from nlil.datasets import load_dataset, summarise
 
@@ -30,44 +42,55 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     dataset = load_dataset(job["data"], seed=job["seed"], may_download=False)
     summary = summarise(dataset)
     counted = time.perf_counter()
-    planted = recovery(dataset, job["seed"]) if dataset.planted else None
-    kept = (
-        "num_facts",
-        "num_entities",
-        "num_predicates",
-        "num_unary_facts",
-        "num_binary_facts",
-        "num_graphs",
-        "splits",
-    )
     return {
-        "data": job["data"],
-        "quick": job["quick"],
         "checksum": dataset.checksum,
-        **{name: getattr(summary, name) for name in kept},
-        "planted": planted,
-        "seed": job["seed"],
+        **{name: getattr(summary, name) for name in COUNTS},
+        "planted": planted_counts(dataset, job["seed"]) if dataset.planted else None,
         "seconds": {"load": counted - begin, "learn": time.perf_counter() - counted},
-        "peak_memory_mb": peak_memory_mb(),
-        "machine": machine(),
-        "versions": versions(),
     }
 
 
-def recovery(dataset: Dataset, seed: int) -> dict[str, int]:
+def planted_counts(dataset: Dataset, seed: int) -> dict[str, int]:
     """How many planted rules are learned, and how many of those hold without exception (confidence 1)."""
     from nlil.learning.config import LearnerConfig
     from nlil.learning.learner import Learner
 
     # The base case even(X) :- zero(X) explains one fact.
-    least = 1 if dataset.name.startswith("even") else LearnerConfig().min_support
-    config = LearnerConfig(seed=seed, search="count", min_support=least)
+    min_support = 1 if dataset.name.startswith("even") else LearnerConfig().min_support
+    config = LearnerConfig(seed=seed, search="count", min_support=min_support)
     learned = Learner(config).fit(dataset.kb, dataset.targets, dataset.splits)
     found = {scored.rule: scored.stats for scored in learned.rules}
     stats = [found[rule] for rule in dataset.planted if rule in found]
     exact = sum(s.support == s.body_size for s in stats)
-    return {"rules": len(dataset.planted), "found": len(stats), "exact": exact, "min_support": least}
+    return {"rules": len(dataset.planted), "found": len(stats), "exact": exact, "min_support": min_support}
 
 
-def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    return " ".join([entry["data"], *(["quick"] if entry["quick"] else [])])
+def key(entry: Entry, job: Job) -> str:
+    """The data set."""
+    return entry_key(entry, entry["data"])
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """One entry."""
+    yield from request.measure_each([job(data, request.seed, request.quick)], key)
+
+
+def stats_table(entries: Entries) -> str:
+    """Our counts, then those of the paper."""
+    shown = measured(entries)
+    found = {entry["data"]: entry for entry in shown.values()}
+    rows = []
+    for data in (*TABLE_2, *sorted(set(found) - set(TABLE_2))):
+        if data not in found:
+            continue
+        name, *paper = TABLE_2.get(data, ("", "", "", ""))
+        ours = [f"{found[data][column]:,}" for column in COUNTS[:3]]
+        planted = found[data].get("planted")
+        recovered = "" if not planted else f"{planted['found']} of {planted['rules']}, {planted['exact']} exact"
+        rows.append((data, *ours, name, *paper, recovered))
+    counts = ("facts", "entities", "predicates")
+    table = markdown(("data", *counts, "in the paper", *counts, "planted rules found"), rows, right=(1, 2, 3, 5, 6, 7))
+    return f"{table}\n\n{source_text('nlil bench stats', shown)}" if rows else table
+
+
+BENCH = Bench(measure, entries, {"stats": stats_table}, DATA, QUICK_DATA)

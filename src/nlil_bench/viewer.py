@@ -1,6 +1,7 @@
 """nlil bench viewer: how long the pages of `nlil serve` take, and `nlil report`, on runs learned for it.
 
-Addresses of each kind of page are drawn by the seed (`viewer_addresses`). Each is opened once the viewer is warm,
+Addresses of each kind of page are drawn by the seed: hubs and rare entities, long, anchored and negated rules are among
+them, and queries of every predicate. Each is opened once the viewer is warm,
 again, and as JSON, one after the other, through the socket as a browser does.
 """
 
@@ -16,29 +17,36 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from nlil.errors import NlilError
+from nlil.errors import NlilError, require
+from nlil.logic.predicate import Fact
+from nlil.logic.query import Query
+from nlil.logic.text import fact_text
 from nlil.progress import Progress
 
-from .cells import Entries, machine_text, markdown, measured
-from .record import machine, versions
-from .viewer_addresses import addresses
+from .registry import Bench, Request
+from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
+
+if TYPE_CHECKING:
+    from nlil.data import KnowledgeBase
+    from nlil.data.arrays import Longs
+    from nlil.kernel.ruleset import RuleSet
 
 DATA = ("kin", "vrd", "fb15k-237")
 QUICK_DATA = ("kin:100", "street:30")
 COUNT, QUICK_COUNT = 20, 4
-"""Addresses of a kind; questions are asked of every predicate in both directions."""
+"""Addresses of a kind; of queries, both directions of every predicate."""
 
 
 def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
     return {"bench": "viewer", "data": data, "seed": seed, "quick": quick}
 
 
-def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """Learn, serve, open pages, write a report: each a command of its own, as a user runs it."""
     from nlil.datasets import load_dataset
     from nlil.kernel.binding import bind
@@ -61,9 +69,7 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         begin = time.perf_counter()
         command("report", str(run), "--out", str(page))
         return {
-            "data": job["data"],
             "settings": settings,
-            "quick": job["quick"],
             "checksum": dataset.checksum,
             "num_rules": len(rules),
             "most_rules": int(np.bincount(rules.head).max(initial=0)),
@@ -72,13 +78,10 @@ def measure(job: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
             "report_mb": page.stat().st_size / 1e6,
             "peak_memory_mb": opened["peak_memory_mb"],
             "load_average": os.getloadavg()[0],
-            "seed": job["seed"],
-            "machine": machine(),
-            "versions": versions(),
         }
 
 
-# how long they take -----------------------------------------------------------------------------------
+# how long pages take -----------------------------------------------------------------------------------
 
 
 def timed_pages(run: Path, chosen: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -155,10 +158,20 @@ def command(*words: str) -> None:
         raise NlilError((done.stderr.strip().splitlines() or [f"nlil {words[0]} failed"])[-1])
 
 
-def key(entry: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    return " ".join(
-        [entry["data"], *([f"seed={entry['seed']}"] if entry["seed"] else []), *(["quick"] if entry["quick"] else [])]
-    )
+def key(entry: Entry, job: Job) -> str:
+    """Data and seed."""
+    return entry_key(entry, entry["data"], f"seed={entry['seed']}" * (entry["seed"] != 0))
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """One entry."""
+    yield from request.measure_each([job(data, request.seed, request.quick)], key)
+
+
+def check(request: Request) -> None:
+    """Complain about a missing package before anything runs."""
+    for package in ("fastapi", "uvicorn", "jinja2"):
+        require(package, "viewer", "the viewer")
 
 
 def viewer_table(entries: Entries) -> str:
@@ -182,4 +195,100 @@ def viewer_table(entries: Entries) -> str:
             f"{machine_text(entry['machine'])}, load average {entry['load_average']:.1f}."
         )
     head = ("data", "page", "addresses", "first, median ms", "max", "again, median ms", "max", "JSON, median ms", "max")
-    return "\n\n".join((markdown(head, rows, right=range(2, 9)), *notes))
+    table = markdown(head, rows, right=range(2, 9))
+    return "\n\n".join((table, *notes, source_text("nlil bench viewer", shown))) if rows else table
+
+
+TABLE_VIEWS = (
+    "",
+    "?sort=confidence",
+    "?sort=support&order=rising",
+    "?sort=length",
+    "?min_support=5",
+    "?min_confidence=.5&sort=support",
+)
+
+
+def addresses(rules: RuleSet, kb: KnowledgeBase, seed: int, count: int) -> dict[str, list[str]]:
+    """Kind of page -> addresses; `rules` are bound to `kb`, whose ids the viewer's addresses have."""
+    random = np.random.default_rng(seed)
+    labels = [kb.label(name) for name in kb.entities.names(random.integers(kb.num_entities, size=count).tolist())]
+    typed = [label[: int(random.integers(1, 6))] for label in labels]
+    num_rules = np.bincount(rules.head, minlength=kb.num_predicates)
+    targets = np.flatnonzero((num_rules > 0) & (kb.predicate_counts > 0))
+    most = np.argsort(-num_rules, kind="stable")[:count]
+    facts = _facts(kb, random.permutation(np.repeat(targets, -(-count // len(targets))))[:count], random)
+    wrong = _mixed(kb, facts, random)
+    return {
+        "first page": ["/"],
+        "search as you type": [f"/search?{urlencode({'q': text})}" for text in typed],
+        "rules of a predicate": [f"/predicate/{id}{TABLE_VIEWS[i % len(TABLE_VIEWS)]}" for i, id in enumerate(most)],
+        "rule": [f"/rule/{row}" for row in _rule_rows(rules, random, count)],
+        "rule, later pages": [f"/rule/{row}?examples=2&counterexamples=5" for row in _long_lists(rules, count)],
+        "entity": [f"/entity/{id}" for id in _hubs_and_rare(kb, random, count)],
+        "ask": [f"/ask?{urlencode({'q': q})}" for target in targets for q in _questions(kb, int(target), random)],
+        "explain": [_about("explain", fact) for fact in (*facts[: count // 2], *wrong[count // 2 :])],
+        "why not": [_about("why-not", fact) for fact in (*wrong[: count // 2], *facts[count // 2 :])],
+        "verdicts": ["/feedback"],
+    }
+
+
+def _rule_rows(rules: RuleSet, random: np.random.Generator, count: int) -> list[int]:
+    """Any, the longest lines, those with constants, and those that are no line (negated, conjoined)."""
+    each = -(-count // 4)
+    longest = np.argsort(-np.where(rules.is_program, 0, rules.lengths), kind="stable")[:1000]
+    pools = (np.arange(len(rules)), longest, np.flatnonzero(rules.has_constant), np.flatnonzero(rules.is_program))
+    picks = [random.choice(pool, min(each, len(pool)), replace=False) for pool in pools]
+    return [int(row) for row in np.concatenate(picks)]
+
+
+def _long_lists(rules: RuleSet, count: int) -> list[int]:
+    """The rules with most counterexamples, the most general ones, of which each page has to be found."""
+    others = rules.body_size - rules.support
+    busy = np.flatnonzero((rules.support > 10) & (others > 40))
+    return [int(row) for row in busy[np.argsort(-others[busy], kind="stable")[:count]]]
+
+
+def _hubs_and_rare(kb: KnowledgeBase, random: np.random.Generator, count: int) -> list[int]:
+    degree = np.diff(kb.adjacency.pointer)
+    order = np.argsort(-degree, kind="stable")
+    rare = order[-(kb.num_entities // 10 + 1) :]
+    return [int(id) for id in (*order[: count // 2], *random.choice(rare, min(count // 2, len(rare)), replace=False))]
+
+
+def _questions(kb: KnowledgeBase, target: int, random: np.random.Generator) -> list[str]:
+    (fact,) = _facts(kb, np.array([target]), random)
+    one, *two = fact.arguments
+    both = [(one, None), (None, two[0])] if two else [(None,), (one,)]
+    return [str(Query(fact.predicate.name, names)) for names in both]
+
+
+def _about(page: str, fact: Fact) -> str:
+    return f"/{page}?{urlencode({'q': fact_text(fact)})}"
+
+
+def _facts(kb: KnowledgeBase, targets: Longs, random: np.random.Generator) -> list[Fact]:
+    """A fact of each target."""
+    found = []
+    for target in targets.tolist():
+        mine = kb.facts.of(target)
+        row = int(random.integers(len(mine)))
+        found.append(kb.fact(target, int(mine.subject[row]), int(mine.object[row])))
+    return found
+
+
+def _mixed(kb: KnowledgeBase, facts: Sequence[Fact], random: np.random.Generator) -> list[Fact]:
+    """Each with an argument of another fact of its predicate, of a unary one of any entity: seldom true."""
+    result = []
+    for fact in facts:
+        (other,) = _facts(kb, np.array([kb.predicate_id(fact.predicate)]), random)
+        last = (
+            other.arguments[-1]
+            if len(fact.arguments) == 2
+            else kb.entities.name(int(kb.facts.subject[random.integers(len(kb.facts))]))
+        )
+        result.append(Fact(fact.predicate, (*fact.arguments[:-1], last)))
+    return result
+
+
+BENCH = Bench(measure, entries, {"viewer": viewer_table}, DATA, QUICK_DATA, check=check)

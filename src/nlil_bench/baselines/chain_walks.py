@@ -97,6 +97,10 @@ class Walks:
         return sum(len(m) for m in self.moves)
 
 
+Edges = tuple[Tensor, Tensor, Tensor, Tensor]
+"""From a row, to a row, by an operator, with a weight."""
+
+
 class ChainMap:
     """The base as chain operators: every step along a predicate, and last "stay", which keeps everything."""
 
@@ -212,10 +216,11 @@ class ChainMap:
 
     # steps ----------------------------------------------------------------------------------------
 
-    def _reach(self, key: Tensor, start: Tensor, sources: Longs, hidden: Tensor) -> tuple[Tensor, Tensor, list]:
+    def _reach(self, key: Tensor, start: Tensor, sources: Longs, hidden: Tensor) -> tuple[Tensor, Tensor, list[Edges]]:
         """All rows within T steps, and by the depth of its first row every edge (row, row, operator, weight)."""
         table = self._put(sources)
-        frontier, lists = key, []
+        frontier = key
+        lists: list[Edges] = []
         for _ in range(self.steps):
             lists.append(self._expand(frontier, table, hidden))
             reached = torch.unique(lists[-1][1])
@@ -225,7 +230,7 @@ class ChainMap:
             start = torch.cat([start, start.new_zeros(len(frontier))])[order]
         return key, start, [(torch.searchsorted(key, a), torch.searchsorted(key, b), o, w) for a, b, o, w in lists]
 
-    def _expand(self, frontier: Tensor, sources: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _expand(self, frontier: Tensor, sources: Tensor, hidden: Tensor) -> Edges:
         """Edges from the frontier, of the sources whose step fits the limit; everyone may stay."""
         width, roads = self.kb.num_entities, self.roads
         source, node = frontier // width, frontier % width
@@ -259,7 +264,7 @@ class ChainMap:
         place = torch.searchsorted(hidden, first).clamp(max=len(hidden) - 1)
         return is_own | ((same | (self.is_class[own] & self.is_class[predicate])) & (hidden[place] == first))
 
-    def _moves(self, key: Tensor, lists: list, code: Tensor, num_codes: int) -> tuple[Products, ...]:
+    def _moves(self, key: Tensor, lists: list[Edges], code: Tensor, num_codes: int) -> tuple[Products, ...]:
         """Step t leaves from every row within t - 1 steps; once nothing new is reached all steps are the same."""
         moves: list[Products] = []
         for t in range(1, self.steps + 1):

@@ -6,6 +6,7 @@ Rows are taken in blocks, so that memory is that of the weights.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,10 @@ from .interface import check_least
 
 BLOCK = 16_384
 """Objects whose scores exist at the same time."""
+
+
+Block = tuple[csr_matrix, csr_matrix, Longs]
+"""Some rows of the table, the same transposed, and the answers of these rows."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,8 @@ def minimised(
     table: csr_matrix, answer: Longs, num_classes: int, l2: float, iterations: int, progress: Progress
 ) -> Floats:
     """The weights (columns, classes); the last column, the constant, bears no penalty."""
-    blocks = [(table[low : low + BLOCK], answer[low : low + BLOCK]) for low in range(0, table.shape[0], BLOCK)]
-    blocks = [(block, csr_matrix(block.T), right) for block, right in blocks]  # type: ignore[misc]
+    slices = [slice(low, low + BLOCK) for low in range(0, table.shape[0], BLOCK)]
+    blocks = [(table[rows], csr_matrix(table[rows].T), answer[rows]) for rows in slices]
     weights = torch.zeros((table.shape[1], num_classes), requires_grad=True)
     penalty = torch.full((table.shape[1], 1), l2 / max(table.shape[0], 1))
     penalty[-1] = 0
@@ -93,7 +98,7 @@ def minimised(
     return weights.detach().numpy()
 
 
-def _cross_entropy(blocks: list, weights: Floats, num_objects: int) -> tuple[float, Floats]:
+def _cross_entropy(blocks: Sequence[Block], weights: Floats, num_objects: int) -> tuple[float, Floats]:
     """The mean over all objects, and its gradient."""
     value, gradient = 0.0, np.zeros_like(weights)
     for block, transposed, right in blocks:

@@ -223,7 +223,8 @@ class Perceptron(nn.Module):
         )
 
     def forward(self, numbers: Tensor, pattern: Tensor, begin: Tensor) -> Tensor:
-        return self.rest(self.numbers(numbers) + self.patterns(pattern, begin))
+        logits: Tensor = self.rest(self.numbers(numbers) + self.patterns(pattern, begin))
+        return logits
 
 
 def batch_of(inputs: tuple[Tensor, csr_matrix], rows: np.ndarray, device: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,10 +15,20 @@ from nlil.datasets import load_dataset
 from nlil.errors import DataError, NlilError
 from nlil.progress import silent
 from nlil_bench import curve
-from nlil_bench.curve import PEER, best, curve_table, later, pairs
-from nlil_bench.curve_plot import line, plot_curve
-from nlil_bench.peer import Peer, asked_facts, measure_peer, write_facts
-from nlil_bench.peer_ranks import HEAD, TAIL, Query, candidate_ranks, figures, read_candidates
+from nlil_bench.curve import PEER, best, by_limit, curve_table, later, line, plot_curve
+from nlil_bench.job import measure_here
+from nlil_bench.peer import (
+    HEAD,
+    TAIL,
+    Peer,
+    Query,
+    candidate_ranks,
+    figures,
+    measure_peer,
+    queried_facts,
+    read_candidates,
+    write_facts,
+)
 
 JAVA = """#!{python}
 import sys
@@ -113,7 +123,7 @@ def test_a_peer_is_measured_at_every_snapshot(peer: Peer) -> None:
     assert [found[limit]["num_rules"] for limit in (1, 2)] == [1, 2]
     assert set(found[2]["rankings"]) == {"noisy-or 5", "maxplus"}
     perfect, nothing = found[2]["rankings"]["maxplus"], found[1]["rankings"]["maxplus"]
-    assert perfect["num_queries"] == 2 * len(asked_facts(dataset)) > 0
+    assert perfect["num_queries"] == 2 * len(queried_facts(dataset)) > 0
     assert perfect["mrr"] == perfect["mrr_own_order"] == 1.0
     assert nothing["mrr"] < 0.1
 
@@ -189,14 +199,16 @@ def test_the_table_has_the_difference_to_the_best_ranking() -> None:
 
 def test_a_run_over_its_limit_is_drawn_where_it_ended(tmp_path: Path) -> None:
     kept = entries(ours(10, 0.9, 14.0), ours(50, 0.95, 31.0, False), theirs(10, 0.8, 0.85, 0.82))
-    assert line(pairs(kept)["umls"], curve.OURS) == [(14.0, 0.9), (50.0, 0.95)]
+    assert line(by_limit(kept)["umls"], curve.OURS) == [(14.0, 0.9), (50.0, 0.95)]
     assert plot_curve(kept, tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_entries_can_be_kept(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(peer.folder), prepend=":")  # its java is found first
     job = curve.peer_job("kin", [2], peer.folder, 2, 0, quick=True)
-    (entry,) = json.loads(json.dumps(curve.measure(job, silent)))["entries"].values()
+    (entry,) = json.loads(json.dumps(measure_here(job)))["entries"].values()
     assert entry["metrics"]["mrr"] == 1.0
-    assert {"checksum", "machine", "versions", "peak_memory_mb", "seed", "config", "seconds"} <= set(entry)
+    assert {"checksum", "machine", "versions", "commit", "date", "peak_memory_mb", "seed", "config", "seconds"} <= set(
+        entry
+    )
     assert curve.key(entry) == "kin anyburl 2s quick"

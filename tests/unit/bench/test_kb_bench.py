@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from nlil.errors import LimitError, NlilError
 from nlil.progress import silent
 from nlil_bench import es, kb
 from nlil_bench import job as apart
-from nlil_bench.job import measure_apart
-from nlil_bench.kb_tables import calibration_table
-from nlil_bench.search_tables import es_table
+from nlil_bench.es import es_table
+from nlil_bench.job import measure_apart, measure_here
+from nlil_bench.kb import calibration_table
 
 MACHINE = {"device": "cpu", "cores": 2}
 
@@ -90,7 +91,9 @@ def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> N
     document = nlil_command(*arguments).json
     ((key, found),) = document["entries"].items()
     assert key == "kin cpu model=popularity seeds=2"
-    assert {"machine", "versions", "checksum", "seconds", "peak_memory_mb", "seeds", "config"} <= set(found)
+    assert {"machine", "versions", "commit", "date", "checksum", "seconds", "peak_memory_mb", "seeds", "config"} <= set(
+        found
+    )
     assert found["checksum"] == load_dataset("kin").checksum
     assert found["deviation"]["mrr"] == 0  # nothing is random
     assert (tmp_path / "kb.json").is_file()
@@ -99,7 +102,7 @@ def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> N
 def test_validation_facts_are_asked_about_too(
     nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "measure_apart", kb.measure)  # starting processes takes longer than measuring
+    monkeypatch.setattr(apart, "measure_apart", measure_here)  # starting processes takes longer than measuring
     keys = []
     for split in ("test", "valid"):
         arguments = ("bench", "kb", "--model", "popularity", "--data", "kin", "--split", split, "--out", tmp_path)
@@ -109,8 +112,8 @@ def test_validation_facts_are_asked_about_too(
         assert found["metrics"]["num_queries"] == 2 * len(load_dataset("kin").splits[split])
     assert keys == ["kin cpu model=popularity", "kin cpu model=popularity split=valid"]
     assert "split=valid" in nlil_command(*arguments).out  # shown where it was asked for
-    with pytest.raises(NlilError, match="expected valid facts to ask about, found none"):
-        kb.measure(kb.job("even:10", (), {}, False, "popularity", split="valid"), silent)
+    with pytest.raises(NlilError, match="expected valid facts of targets, found none"):
+        measure_here(kb.job("even:10", (), {}, False, "popularity", split="valid"))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_other_baselines_are_measured(model: str) -> None:
     if model == "transe":
         pytest.importorskip("pykeen", reason="PyKEEN is not installed: bench kb --model transe is NOT tested")
     few = {"neural-lp": ("hidden=8",), "transe": ("dim=8", "epochs=2")}[model]
-    found = kb.measure(kb.job("kin", few, {"device": "cpu", "threads": 1}, True, model), silent)
+    found = measure_here(kb.job("kin", few, {"device": "cpu", "threads": 1}, True, model))
     assert 0 < found["metrics"]["mrr"] < 1
     assert found["metrics"]["num_queries"] == 2 * len(load_dataset("kin").splits.test)
     assert ("pykeen" in found["versions"]) == (model == "transe")
@@ -178,7 +181,7 @@ def test_a_set_that_is_too_large_is_an_error_when_named_and_skipped_otherwise(
 ) -> None:
     with pytest.raises(LimitError, match="kb on even:1000: dilp: 1,001 entities"):
         measure_apart(kb.job("even:1000", (), {}, True, "dilp"))
-    monkeypatch.setattr(kb, "QUICK_DATA", ("even:1000",))
+    monkeypatch.setattr(kb, "BENCH", replace(kb.BENCH, quick_data=("even:1000",)))
     document = nlil_command("bench", "kb", "--quick", "--model", "dilp", "--out", tmp_path, "--json").json
     assert document["entries"] == {}
     assert "ground atoms" in document["skipped"]["even:1000"]
@@ -187,7 +190,7 @@ def test_a_set_that_is_too_large_is_an_error_when_named_and_skipped_otherwise(
 def test_dilp_has_its_rows_among_the_even_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(es, "DILP_UPDATES", 120)
     assert [job["size"] for job in es.jobs(False, (), {}) if job["method"] == "dilp"] == [10, 50]
-    found = es.measure(es.job(10, "dilp", (), {"device": "cpu"}, quick=True), silent)
+    found = measure_here(es.job(10, "dilp", (), {"device": "cpu"}, quick=True))
     assert found["solved"]
     assert found["transfer"]["solved"]
     assert any(rule.startswith("succ2(X, Y) :- ") for rule in found["rules"])

@@ -16,7 +16,7 @@ from nlil_bench import kb
 from nlil_bench.baselines import NAMES as ALL_NAMES
 from nlil_bench.baselines import make_baseline
 from nlil_bench.baselines.interface import CLASS_NAMES
-from nlil_bench.kb_tables import NAMES as ROW_NAMES
+from nlil_bench.kb import ROW_NAMES
 
 NAMES = [name for name in ALL_NAMES if name not in CLASS_NAMES]
 FEW = {

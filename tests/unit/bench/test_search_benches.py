@@ -14,10 +14,11 @@ from nlil.data.planted import CONSTRUCTS, planted
 from nlil.datasets import load_dataset
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule
-from nlil.progress import silent
 from nlil_bench import es, length, recovery
-from nlil_bench.plots import plot_length
-from nlil_bench.search_tables import es_table, length_table, recovery_table
+from nlil_bench.es import es_table
+from nlil_bench.job import measure_here
+from nlil_bench.length import length_table, plot_length
+from nlil_bench.recovery import recovery_table
 
 MACHINE = {"device": "cpu", "cores": 2}
 BASE, STEP = "even(X) :- zero(X).", "even(X) :- succ(Z1, X), succ(Z2, Z1), even(Z2)."
@@ -154,7 +155,7 @@ def test_rules_that_contradict_themselves_solve_nothing() -> None:
 
 
 def test_the_default_search_solves_ten_and_its_rules_solve_more() -> None:
-    entry = es.measure(es.job(10, "both", (), {"device": "cpu"}, quick=True), silent)
+    entry = measure_here(es.job(10, "both", (), {"device": "cpu"}, quick=True))
     assert entry["solved"]
     assert entry["transfer"]["solved"]
     assert (entry["transfer"]["size"], entry["transfer"]["even"]) == (50, 26)
@@ -166,7 +167,7 @@ def test_the_default_search_solves_ten_and_its_rules_solve_more() -> None:
 
 def test_neural_lp_is_judged_by_its_rules_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(es, "NEURAL_LP_UPDATES", 2)
-    entry = es.measure(es.job(50, "neural-lp", (), {}, quick=False), silent)
+    entry = measure_here(es.job(50, "neural-lp", (), {}, quick=False))
     assert len(entry["chains"]) == es.NEURAL_LP_RULES
     assert 0 < entry["soft_f1"] <= 1
     assert "no: derives" in es_table({"even:50 neural-lp cpu": entry})
@@ -205,8 +206,8 @@ def test_length_table_stops_where_chains_take_too_long() -> None:
 
 
 def test_both_models_are_scaled_to_the_same_epoch() -> None:
-    ours = length.measure(length.our_job("kin", 1, 0, quick=True), silent)
-    chain = length.measure(length.chain_job("kin", 2, 0, quick=True), silent)
+    ours = measure_here(length.our_job("kin", 1, 0, quick=True))
+    chain = measure_here(length.chain_job("kin", 2, 0, quick=True))
     kb = load_dataset("kin").kb
     assert ours["queries"] == chain["queries"] == 2 * len(kb.binary)
     assert ours["longest"] == 10

@@ -21,8 +21,9 @@ from nlil_bench import job as apart
 from nlil_bench import recovery, speed
 from nlil_bench.baselines import neural_lp
 from nlil_bench.baselines.neural_lp import EpochTime, NeuralLP
-from nlil_bench.search_tables import speed_table
-from nlil_bench.tables import TABLES, markdown
+from nlil_bench.job import measure_here
+from nlil_bench.results import markdown
+from nlil_bench.speed import speed_table
 
 MACHINE = {"device": "cpu", "cores": 2}
 MANY = tuple(Predicate(f"p{i}", 2) for i in range(237))
@@ -67,7 +68,7 @@ def test_table_has_the_ratio_and_says_what_was_scaled() -> None:
         "at most 200 facts of each target",
     ):
         assert said in lines[6]
-    assert TABLES["speed"] is speed_table
+    assert speed.BENCH.tables == {"speed": speed_table}
 
 
 def test_a_ratio_needs_both_and_not_quick_ones() -> None:
@@ -107,7 +108,7 @@ def test_our_seconds_are_scaled_to_all_targets(monkeypatch: pytest.MonkeyPatch) 
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        entry = speed.measure(speed.jobs("kin", 0, quick=True)[0], silent)
+        entry = measure_here(speed.jobs("kin", 0, quick=True)[0])
     finally:
         torch.set_num_threads(before)
     kin = load_dataset("kin")
@@ -128,7 +129,7 @@ def test_neural_lp_has_its_own_settings_and_epochs(monkeypatch: pytest.MonkeyPat
         return EpochTime(30.0, 1000, queries)
 
     monkeypatch.setattr(neural_lp, "chain_epoch_seconds", timed)
-    entry = speed.measure(speed.jobs("kin", 4, quick=False)[1], silent)
+    entry = measure_here(speed.jobs("kin", 4, quick=False)[1])
     assert asked == {"targets": load_dataset("kin").targets, "length": 2, "queries": speed.QUERIES, "seed": 4}
     assert entry["seconds"]["learn"] == 10 * entry["seconds"]["epoch"] == 300
     assert (entry["config"]["rank"], entry["config"]["epochs"], entry["config"]["threads"]) == (3, 10, 1)
@@ -136,7 +137,7 @@ def test_neural_lp_has_its_own_settings_and_epochs(monkeypatch: pytest.MonkeyPat
 
 
 def test_neural_lp_is_measured_on_a_sample() -> None:
-    entry = speed.measure(speed.jobs("kin", 0, quick=True)[1], silent)
+    entry = measure_here(speed.jobs("kin", 0, quick=True)[1])
     facts = load_dataset("kin").kb.facts
     assert entry["measured"] == speed.QUICK_QUERIES
     assert entry["queries"] == 2 * len(facts) - int(facts.is_unary.sum())

@@ -13,8 +13,7 @@ from nlil.errors import NlilError
 from nlil.viewer.application import application
 from nlil.viewer.guard import Guard
 from nlil_bench import viewer
-from nlil_bench.viewer import key, timed_pages, viewer_table
-from nlil_bench.viewer_addresses import addresses
+from nlil_bench.viewer import addresses, key, timed_pages, viewer_table
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from nlil.cli.session import Session
 from nlil.errors import DataError, NlilError
 from nlil.progress import silent
 from nlil_bench import scale, stats
-from nlil_bench.job import measure_apart
-from nlil_bench.record import machine, peak_memory_mb, read_entries, save_entries
+from nlil_bench.job import measure_apart, measure_here
+from nlil_bench.registry import Request
+from nlil_bench.results import commit, machine, peak_memory_mb, read_entries, save_entries, source_text
 
 
 def test_entries_are_merged_and_sorted(tmp_path: Path) -> None:
@@ -35,6 +38,21 @@ def test_machine_and_memory() -> None:
     assert 10 < peak_memory_mb() < 1e6
 
 
+def test_an_entry_says_at_which_commit_and_on_which_day_it_was_measured() -> None:
+    entry = measure_here(stats.job("even:10", 0, quick=True))
+    assert re.fullmatch(r"[0-9a-f]{10}\+?", commit() or "0" * 10)  # None outside of a checkout
+    assert entry["commit"] == commit()
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"])
+    assert entry["quick"]
+
+
+def test_the_command_of_a_table_stands_below_it() -> None:
+    stamps = [{"commit": "b1", "date": "2026-02-01"}, {"commit": "a1", "date": "2026-01-01"}, {"commit": None}, {}]
+    found = source_text("nlil bench kb", {str(i): {**stamp} for i, stamp in enumerate(stamps)})
+    assert found == "Measured by `nlil bench kb` (commit a1 on 2026-01-01; commit b1 on 2026-02-01)."
+    assert source_text("nlil bench kb", {}) == "Measured by `nlil bench kb`."
+
+
 def test_stats_count_what_the_paper_counts() -> None:
     entry = measure_apart(stats.job("even:10", 0, quick=False))
     assert (entry["num_facts"], entry["num_predicates"]) == (17, 3)
@@ -42,12 +60,12 @@ def test_stats_count_what_the_paper_counts() -> None:
 
 
 def test_scale_measures_in_another_process() -> None:
-    stages: list[str] = []
-    entry = scale.run(2000, 0, False, lambda stage, done, total, note="": stages.append(stage))
+    ((key, entry),) = next(scale.entries(Request(Session(quiet=True)), "2000")).items()
+    assert key == "2000"
     assert entry["num_triples"] == 2000
     assert 0 < entry["num_facts"] <= 2000
     assert entry["peak_memory_mb"] > 10
-    assert stages[:2] == ["writing triples", "loading triples"]
+    assert entry["file_mb"] > 0
 
 
 def test_an_error_of_the_other_process_is_told() -> None:
