@@ -183,7 +183,7 @@ def _graphs(dataset: Dataset) -> np.ndarray:
 
 def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:
     """How many planted rules are among those learned, and of how many classes all of them are."""
-    from nlil.logic.canonical import canonical
+    from nlil.logic.simplify import canonical
 
     learned = {canonical(scored.rule) for scored in rules}
     found = {rule: canonical(rule) in learned for rule in dataset.planted}

@@ -24,9 +24,9 @@ from nlil.logic import (
     canonical,
     fact_text,
     parse_fact,
+    parse_program,
     parse_query,
     parse_rule,
-    parse_rules,
     readable_text,
     rule_text,
     simplify,
@@ -55,7 +55,7 @@ def test_parse_inverts_text_with_few_names(rule: Rule) -> None:
 @given(st.lists(rules(max_leaves=3), max_size=4))
 def test_a_file_of_rules(many: list[Rule]) -> None:
     text = "% a comment\n" + "\n% 'another\n".join(map(rule_text, many))
-    assert parse_rules(text) == [(rule, 2 + 2 * i) for i, rule in enumerate(many)]
+    assert parse_program(text) == ([(rule, 2 + 2 * i) for i, rule in enumerate(many)], [])
 
 
 @quick
@@ -90,7 +90,7 @@ def refusal(parse: Callable[[str], object], text: str) -> RuleSyntaxError | None
 @settings(deadline=None, max_examples=500)
 @given(garbage)
 def test_garbage_is_refused_with_a_column(text: str) -> None:
-    for parse in (parse_rule, parse_rules, parse_query, parse_fact):
+    for parse in (parse_rule, parse_program, parse_query, parse_fact):
         error = refusal(parse, text)
         if error is not None:
             assert 1 <= error.column <= len(error.text) + 1

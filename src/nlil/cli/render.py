@@ -98,8 +98,8 @@ def rule_table(
 
 def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
     """For each of the targets one line with what excludes it, what chance speaks most against first."""
-    from ..logic.denial import step_text
     from ..logic.labels import Labels
+    from ..logic.text import step_text
 
     label = Labels.of(rules).predicate
     lines = []

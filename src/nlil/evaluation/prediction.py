@@ -14,8 +14,8 @@ from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
-from ..logic.parse import Query, parse_query
 from ..logic.predicate import Predicate
+from ..logic.query import Query, parse_query
 from .calibration import Calibration
 from .evidence import score
 from .members import MemberScorer

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..data.kb import KnowledgeBase
 from ..errors import RuleError
-from ..logic.denial import denial_text
 from ..logic.predicate import Predicate, Step
+from ..logic.text import denial_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
 """What a rule is. Pure Python: no torch, no numpy, no files.
 
-predicate, formula, rule: the values.   simplify, canonical: equal rules as equal values.
+predicate, formula, rule: the values.   simplify: equal rules as equal values.
 text, parse, query: rules and questions as text; parse_rule(rule_text(rule)) == rule.
 """
 
-from .canonical import canonical
 from .formula import (
     ANY,
     TRUE,
@@ -25,11 +24,11 @@ from .formula import (
     length,
     statements,
 )
-from .order import formula_key
-from .parse import Query, parse_fact, parse_program, parse_query, parse_rule, parse_rules
+from .parse import parse_program, parse_rule
 from .predicate import Fact, Predicate, Step
+from .query import Query, parse_fact, parse_query
 from .rule import SMOOTHING, Head, Rule, RuleStats, ScoredRule
-from .simplify import FALSE, simplify, simplify_formula
+from .simplify import FALSE, canonical, formula_key, simplify, simplify_formula
 from .text import atom_text, fact_text, formula_text, readable_text, rule_text
 
 __all__ = [
@@ -69,7 +68,6 @@ __all__ = [
     "parse_program",
     "parse_query",
     "parse_rule",
-    "parse_rules",
     "readable_text",
     "rule_text",
     "simplify",

@@ -1,25 +1,44 @@
 """Text to rules: the exact inverse of text.py, and kind to what people write by hand.
 
-The way in: tokens.py (characters to tokens), syntax.py (tokens to a tree), scopes.py and lines.py
-(tree to formula), this file (clause to Rule).
+The way in: tokens.py (characters to tokens), syntax.py (tokens to a tree), this file (tree to Rule). Atoms are grouped
+into statements, each closed over its own body variables: in a conjunction the atoms that share body variables are one
+statement; an atom without any is a statement of its own; a parenthesised group of plain atoms is one statement where it
+draws one line, and mere brackets otherwise. The content of `\\+` and each branch of `;` is a conjunction of its own.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 from ..errors import RuleSyntaxError
-from .denial import denied
-from .formula import Constant, Variable, X, Y
-from .lines import HeadVariables
+from .formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Statement, Variable, X, Y
 from .predicate import Predicate, Step
-from .query import Query, parse_fact, parse_query
 from .rule import Head, Rule
-from .scopes import disjunction_meaning
-from .syntax import Atom, Clause, read_clauses, read_program
+from .syntax import (
+    Atom,
+    Clause,
+    Conjunction,
+    Denial,
+    Disjunction,
+    Equation,
+    Group,
+    Inequality,
+    Item,
+    Literal,
+    Negation,
+    Term,
+    TrueMark,
+    read_program,
+)
 from .tokens import Fault
 
-__all__ = ["Query", "parse_fact", "parse_program", "parse_query", "parse_rule", "parse_rules"]
+HeadVariables = Mapping[str, Variable]
+"""The variables of the head as the user wrote them: A, B of p(A, B) are X, Y."""
+
+_SHAPE = "a statement is two paths that meet"
 
 
 def parse_rule(text: str) -> Rule:
@@ -29,27 +48,22 @@ def parse_rule(text: str) -> Rule:
     'uncle(X, Y) :- brother(X, Z1), parent(Z1, Y).'
     """
     try:
-        clauses = read_clauses(text)
-        if len(clauses) != 1:
-            offset = clauses[1].offset if clauses else len(text)
-            raise Fault(f"expected one rule such as p(X, Y) :- q(X, Y), got {len(clauses)}", offset)
-        return clause_rule(clauses[0])
+        match read_program(text, denials=False):
+            case [Clause() as clause]:
+                return clause_rule(clause)
+            case clauses:
+                offset = clauses[1].offset if clauses else len(text)
+                raise Fault(f"expected one rule such as p(X, Y) :- q(X, Y), got {len(clauses)}", offset)
     except Fault as fault:
         raise RuleSyntaxError(fault.message, text, fault.offset + 1) from None
 
 
-def parse_rules(text: str) -> list[tuple[Rule, int]]:
-    """Every rule of a file with the line it begins on; each ends with a dot, `%` begins a comment."""
-    begins = _line_begins(text)
-    try:
-        return [(clause_rule(clause), bisect_right(begins, clause.offset)) for clause in read_clauses(text)]
-    except Fault as fault:
-        raise _in_line(fault, text, begins) from None
-
-
 def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[Predicate, Step], int]]]:
-    """`parse_rules`, and beside the rules every denial `:- p(X, Y), q(X, Y).` as (p, step along q) with its line."""
-    begins = _line_begins(text)
+    """Every rule of a file, and every denial `:- p(X, Y), q(X, Y).` as (p, step along q), with the line it begins on.
+
+    Each ends with a dot, `%` begins a comment.
+    """
+    begins = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
     rules, denials = [], []
     try:
         for clause in read_program(text):
@@ -57,21 +71,13 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
             if isinstance(clause, Clause):
                 rules.append((clause_rule(clause), line))
             else:
-                denials.append((denied(clause), line))
+                denials.append((_denied(clause), line))
     except Fault as fault:
-        raise _in_line(fault, text, begins) from None
+        number = bisect_right(begins, fault.offset)
+        begin = begins[number - 1]
+        line_text = text[begin:].partition("\n")[0]
+        raise RuleSyntaxError(f"{fault.message} (line {number})", line_text, fault.offset - begin + 1) from None
     return rules, denials
-
-
-def _line_begins(text: str) -> list[int]:
-    return [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
-
-
-def _in_line(fault: Fault, text: str, begins: list[int]) -> RuleSyntaxError:
-    number = bisect_right(begins, fault.offset)
-    begin = begins[number - 1]
-    line = text[begin:].partition("\n")[0]
-    return RuleSyntaxError(f"{fault.message} (line {number})", line, fault.offset - begin + 1)
 
 
 def clause_rule(clause: Clause) -> Rule:
@@ -103,3 +109,281 @@ def _head(atom: Atom) -> tuple[Head, HeadVariables]:
     if not variables:
         raise Fault("the head needs a variable, as in p(X), p(X, Y), p(X, c) or p(c, Y)", atom.offset)
     return Head(atom.predicate, tuple(arguments)), variables
+
+
+def _denied(denial: Denial) -> tuple[Predicate, Step]:
+    """The predicate that is ruled out, and the step whose facts rule it out; variables may have any names."""
+    match denial.body:
+        case ((Atom(target, terms), Atom(other, others)),) if len({*terms}) == len(terms) == len(others) == 2:
+            step = Step(other, others == terms[::-1])
+            known = all(term.is_variable for term in terms) and others in (terms, terms[::-1])
+            if known and step != Step(target):
+                return target, step
+    raise Fault(
+        "a denial names two binary predicates of the same two variables, as in :- p(X, Y), q(X, Y)", denial.offset
+    )
+
+
+# tree to formula: which atoms are one statement -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A formula, and what its text says about distinctness.
+
+    `inequality`: some `Z1 \\\\= X` stands in it. `missing`: a pair of variables of one statement
+    that no inequality keeps apart, and the offset of that statement.
+    """
+
+    formula: Formula
+    inequality: Inequality | None = None
+    missing: tuple[Term, Term, int] | None = None
+
+
+def disjunction_meaning(branches: Disjunction, head: HeadVariables) -> Meaning:
+    meanings = [_conjunction_meaning(branch, head) for branch in branches]
+    formulas = [m.formula for m in meanings]
+    return _combined(formulas[0] if len(formulas) == 1 else Or(*formulas), meanings)
+
+
+def _combined(formula: Formula, parts: Iterable[Meaning]) -> Meaning:
+    inequality, missing = None, None
+    for part in parts:
+        inequality = inequality or part.inequality
+        missing = missing or part.missing
+    return Meaning(formula, inequality, missing)
+
+
+def _conjunction_meaning(conjunction: Conjunction, head: HeadVariables) -> Meaning:
+    """The items in the order of their first atoms; statements first found, then compared."""
+    items = _without_brackets(conjunction)
+    _check_closed(items, head)
+    found: list[tuple[int, Meaning]] = []
+    statements: list[Sequence[Literal]] = []
+    loose: list[Literal] = []
+    for item in items:
+        match item:
+            case Atom() | Equation():
+                loose.append(item)
+            case TrueMark(offset):
+                found.append((offset, Meaning(TRUE)))
+            case Negation(body, offset):
+                inner = disjunction_meaning(body, head)
+                found.append((offset, _combined(Not(inner.formula), [inner])))
+            case Group([literals], _) if _is_statement(item, items, head):
+                statements.append(literals)  # type: ignore[arg-type]
+            case Group([literals], _):
+                loose += literals  # type: ignore[arg-type]
+            case Group(body, offset):
+                found.append((offset, disjunction_meaning(body, head)))
+    statements += _components(loose, head)
+    inequalities = [item for item in items if isinstance(item, Inequality)]
+    missing = _missing_pair(statements, inequalities)
+    found += [(s[0].offset, Meaning(statement_of(s, head))) for s in statements]
+    meanings = [meaning for _, meaning in sorted(found, key=lambda pair: pair[0])]
+    formulas = [m.formula for m in meanings]
+    own = Meaning(TRUE, inequalities[0] if inequalities else None, missing)
+    return _combined(formulas[0] if len(formulas) == 1 else And(*formulas), [own, *meanings])
+
+
+def _without_brackets(items: Conjunction) -> list[Item]:
+    """Brackets kept only around `;` and around plain atoms; inequalities belong to the whole conjunction."""
+    result: list[Item] = []
+    for item in items:
+        match item:
+            case Group([inner], offset):
+                inner_items = _without_brackets(inner)
+                plain = [i for i in inner_items if not isinstance(i, Inequality)]
+                if len(plain) > 1 and all(isinstance(i, Atom | Equation) for i in plain):
+                    result.append(Group((tuple(plain),), offset))
+                    result += [i for i in inner_items if isinstance(i, Inequality)]
+                else:
+                    result += inner_items
+            case _:
+                result.append(item)
+    return result
+
+
+def _variables(item: Item, head: HeadVariables) -> dict[Term, Term]:
+    """The body variables of an item, each with its first occurrence."""
+    match item:
+        case Atom() | Equation():
+            return {t: t for t in reversed(body_variables(item, head))}
+        case Negation(body) | Group(body):
+            found: dict[Term, Term] = {}
+            for conjunction in body:
+                for inner in conjunction:
+                    found = _variables(inner, head) | found
+            return found
+        case _:
+            return {}
+
+
+def _check_closed(items: Sequence[Item], head: HeadVariables) -> None:
+    """No body variable crosses the border of a `\\\\+` or of a disjunction."""
+    seen: dict[Term, Item] = {}
+    for item in items:
+        for variable, occurrence in _variables(item, head).items():
+            earlier = seen.setdefault(variable, item)
+            border = next((i for i in (item, earlier) if _closes(i)), None)
+            if earlier is not item and border is not None:
+                where = "\\+ ( ... )" if isinstance(border, Negation) else "a branch of ;"
+                raise Fault(
+                    f"{variable.shown} stands inside and outside of {where}, but a statement closes over its own "
+                    f"variables; rename one of them",
+                    occurrence.offset,
+                )
+
+
+def _closes(item: Item) -> bool:
+    return isinstance(item, Negation) or (isinstance(item, Group) and len(item.body) > 1)
+
+
+def _is_statement(group: Group, items: Sequence[Item], head: HeadVariables) -> bool:
+    """The bracketed atoms draw one line, and none of their variables goes on outside."""
+    inside = _variables(group, head)
+    if any(v in inside for item in items if item is not group for v in _variables(item, head)):
+        return False
+    try:
+        statement_of(group.body[0], head)  # type: ignore[arg-type]
+    except Fault:
+        return False
+    return True
+
+
+def _components(literals: Sequence[Literal], head: HeadVariables) -> list[list[Literal]]:
+    """Atoms that share body variables, directly or through others, together and in the order of the text."""
+    components: list[tuple[set[Term], list[Literal]]] = []
+    for literal in literals:
+        variables, atoms = set(body_variables(literal, head)), [literal]
+        apart = []
+        for known, others in components:
+            if known & variables:
+                variables, atoms = known | variables, others + atoms
+            else:
+                apart.append((known, others))
+        components = [*apart, (variables, atoms)]
+    return [sorted(atoms, key=lambda a: a.offset) for _, atoms in components]
+
+
+def _missing_pair(
+    statements: Sequence[Sequence[Literal]], inequalities: Sequence[Inequality]
+) -> tuple[Term, Term, int] | None:
+    """The first pair of variables of a statement that is not kept apart; an idle inequality is a Fault."""
+    given = {frozenset(i.terms) for i in inequalities}
+    wanted: set[frozenset[Term]] = set()
+    missing = None
+    for literals in statements:
+        variables = dict.fromkeys(t for literal in literals for t in literal.terms if t.is_variable)
+        for one, two in combinations(variables, 2):
+            wanted.add(frozenset((one, two)))
+            if missing is None and frozenset((one, two)) not in given:
+                missing = (one, two, literals[0].offset)
+    for inequality in inequalities:
+        if frozenset(inequality.terms) not in wanted:
+            left, right = (term.shown for term in inequality.terms)
+            raise Fault(
+                f"{left} \\= {right} must compare two variables of one statement beside it; "
+                f"elsewhere write \\+ {left} = {right}",
+                inequality.offset,
+            )
+    return missing
+
+
+# atoms to one statement: they must draw a line of nodes, which is two paths that meet ---------------
+
+
+def body_variables(literal: Literal, head: HeadVariables) -> list[Term]:
+    return [t for t in literal.terms if t.is_variable and t.text not in head]
+
+
+def anchor_of(term: Term, head: HeadVariables) -> Anchor:
+    if not term.is_variable:
+        return Constant(term.text)
+    return head.get(term.text, ANY)
+
+
+def statement_of(literals: Sequence[Literal], head: HeadVariables) -> Statement:
+    """The one statement that these atoms draw, or a Fault that says why they draw none."""
+    equations = [e for e in literals if isinstance(e, Equation)]
+    filters = [a for a in literals if isinstance(a, Atom) and a.predicate.arity == 1]
+    moves = [a for a in literals if isinstance(a, Atom) and a.predicate.arity == 2]
+    for equation in equations:
+        _check_equation(equation, head)
+    if len(equations) > (0 if moves else 1):
+        raise Fault("an equation is a statement of its own", equations[-1].offset)
+    return _walk(moves, filters, head) if moves else _one_node(filters, equations, head)
+
+
+def _check_equation(equation: Equation, head: HeadVariables) -> None:
+    left, right = equation.terms
+    if left == right:
+        raise Fault(f"{left.shown} = {right.shown} always holds; leave it out", equation.offset)
+    for term, other in ((left, right), (right, left)):
+        if anchor_of(term, head) == ANY:
+            raise Fault(f"write {other.shown} in place of {term.shown} and leave the equation out", term.offset)
+
+
+def _one_node(filters: Sequence[Atom], equations: Sequence[Equation], head: HeadVariables) -> Statement:
+    """car(X), big(X), X = c: everything is said of one entity."""
+    ends = equations[0].terms if equations else filters[0].terms
+    for atom in filters:
+        if atom.terms[0] not in ends:
+            raise Fault(f"{atom.terms[0].shown} is not joined to the atoms before it; {_SHAPE}", atom.offset)
+    steps = tuple(Step(a.predicate) for a in filters)
+    return Statement(anchor_of(ends[0], head), steps, anchor_of(ends[1], head) if equations else ANY)
+
+
+def _walk(moves: Sequence[Atom], filters: Sequence[Atom], head: HeadVariables) -> Statement:
+    """Follow the binary atoms from one end of the line to the other."""
+    joined = _joints(moves, head)
+    atom, forward = _first_move(moves, joined, head)
+    start = node = atom.terms[0 if forward else 1]
+    moves_left = {a.offset for a in moves}
+    filters_left = _filters_by_node(filters)
+    steps = filters_left.pop(node, [])
+    while True:
+        moves_left.remove(atom.offset)
+        node = atom.terms[1 if forward else 0]
+        steps = [*steps, Step(atom.predicate, inverse=not forward), *filters_left.pop(node, [])]
+        onward = [a for a in joined.get(node, []) if a.offset in moves_left]
+        if not onward:
+            break
+        atom = onward[0]
+        forward = atom.terms[0] == node
+    for literal in (*moves, *filters):
+        if literal.offset in moves_left or literal.terms[0] in filters_left:
+            raise Fault(f"this atom is not on the line of the others; {_SHAPE}", literal.offset)
+    return Statement(anchor_of(start, head), tuple(steps), anchor_of(node, head))
+
+
+def _joints(moves: Sequence[Atom], head: HeadVariables) -> dict[Term, list[Atom]]:
+    """The binary atoms at each body variable: one at an end of the line, two inside it."""
+    joined: dict[Term, list[Atom]] = {}
+    for atom in moves:
+        variables = body_variables(atom, head)
+        if len(variables) == 2 and variables[0] == variables[1]:
+            raise Fault(f"{variables[0].shown} is joined to itself; {_SHAPE}", atom.offset)
+        for term in variables:
+            atoms = joined.setdefault(term, [])
+            atoms.append(atom)
+            if len(atoms) == 3:
+                raise Fault(f"{term.shown} is joined by three binary atoms; {_SHAPE}", term.offset)
+    return joined
+
+
+def _first_move(moves: Sequence[Atom], joined: Mapping[Term, Sequence[Atom]], head: HeadVariables) -> tuple[Atom, bool]:
+    """An atom at an end of the line, and whether it leads forward from there."""
+    for atom in moves:
+        for term, forward in zip(atom.terms, (True, False)):
+            if anchor_of(term, head) != ANY or len(joined[term]) == 1:
+                return atom, forward
+    names = " and ".join(dict.fromkeys(term.shown for atom in moves for term in atom.terms))
+    raise Fault(f"{names} are joined in a ring; {_SHAPE}", moves[-1].offset)
+
+
+def _filters_by_node(filters: Sequence[Atom]) -> dict[Term, list[Step]]:
+    by_node: dict[Term, list[Step]] = {}
+    for atom in filters:
+        by_node.setdefault(atom.terms[0], []).append(Step(atom.predicate))
+    return by_node

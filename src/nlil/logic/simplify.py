@@ -1,4 +1,6 @@
-"""Smaller formulas of the same crisp truth value: for every knowledge base value(simplify(r)) == value(r).
+"""Smaller formulas of the same crisp truth value, and one order of them.
+
+For every knowledge base value(simplify(r)) == value(r).
 
 Negation is pushed down to the statements (De Morgan), then each conjunction and disjunction drops what
 the rest of it makes idle. And and Or are dual, so `_join` is written once for both:
@@ -13,9 +15,9 @@ Soft facts are another matter: weights multiply, so `a, a` is not `a` there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from .formula import ANY, TRUE, And, Anything, Formula, Not, Or, Statement, Truth
-from .order import formula_key
+from .formula import ANY, TRUE, And, Anything, Formula, Not, Or, Statement, Truth, anchor_key
 from .predicate import Step
 from .rule import Rule
 
@@ -24,6 +26,39 @@ FALSE = Not(TRUE)
 
 def simplify(rule: Rule) -> Rule:
     return Rule(rule.head, simplify_formula(rule.body), rule.distinct)
+
+
+def canonical(rule: Rule) -> Rule:
+    """The simplified rule with the arguments of And and Or in the order of `formula_key`.
+
+    Rules that differ in the order of arguments, in double negation or by De Morgan are equal in this form.
+    """
+    return Rule(rule.head, _ordered(simplify_formula(rule.body)), rule.distinct)
+
+
+def _ordered(formula: Formula) -> Formula:
+    match formula:
+        case And(arguments):
+            return And(*map(_ordered, sorted(arguments, key=formula_key)))
+        case Or(arguments):
+            return Or(*map(_ordered, sorted(arguments, key=formula_key)))
+        case _:
+            return formula
+
+
+def formula_key(formula: Formula) -> tuple[int, Any]:
+    """A sort key that does not depend on the order of arguments: statements first, then Or, And, Not, TRUE."""
+    match formula:
+        case Statement(start, steps, end):
+            return (0, (anchor_key(start), anchor_key(end), steps))
+        case Or(arguments):
+            return (1, tuple(sorted(map(formula_key, arguments))))
+        case And(arguments):
+            return (2, tuple(sorted(map(formula_key, arguments))))
+        case Not(argument):
+            return (3, formula_key(argument))
+        case Truth():
+            return (4, ())
 
 
 def simplify_formula(formula: Formula) -> Formula:

@@ -88,21 +88,12 @@ class Denial:
     offset: int
 
 
-def read_clauses(text: str) -> list[Clause]:
-    """Every clause of the text; the dot after the last one may be missing."""
-    reader = _Reader(text)
-    clauses = []
-    while not reader.at_end:
-        clauses.append(reader.clause())
-    return clauses
-
-
-def read_program(text: str) -> list[Clause | Denial]:
-    """Every clause and every denial of the text."""
+def read_program(text: str, denials: bool = True) -> list[Clause | Denial]:
+    """Every clause of the text, and every denial if wanted; the dot after the last one may be missing."""
     reader = _Reader(text)
     found: list[Clause | Denial] = []
     while not reader.at_end:
-        found.append(reader.denial() or reader.clause())
+        found.append((reader.denial() if denials else None) or reader.clause())
     return found
 
 

@@ -2,6 +2,11 @@
 
 A statement prints its atoms along its line. Where its atoms are not held together by body variables
 it stands in parentheses, so that the parser finds the same statement again.
+
+A denial says that two binary predicates never hold of the same pair; its first atom is what is ruled out:
+
+    :- father(X, Y), aunt(X, Y).     father(X, Y) is ruled out wherever aunt(X, Y) is a fact
+    :- father(X, Y), father(Y, X).   father is asymmetric
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from collections.abc import Callable
 from itertools import combinations
 
 from .formula import And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
-from .predicate import Fact, Predicate
+from .predicate import Fact, Predicate, Step
 from .rule import Head, Rule
 
 Label = Callable[[str], str]
@@ -57,6 +62,19 @@ def formula_text(
 def fact_text(fact: Fact) -> str:
     """p(a, b) as Prolog, without a dot."""
     return f"{atom_text(fact.predicate.name)}({', '.join(map(atom_text, fact.arguments))})"
+
+
+def denial_text(target: Predicate, step: Step, label: Label = atom_text) -> str:
+    """
+    >>> denial_text(Predicate("father", 2), Step(Predicate("aunt", 2), inverse=True))
+    ':- father(X, Y), aunt(Y, X).'
+    """
+    return f":- {label(target.name)}(X, Y), {step_text(step, label)}."
+
+
+def step_text(step: Step, label: Label = atom_text) -> str:
+    """What a step from X to Y needs: aunt(X, Y), or aunt(Y, X) for the inverse."""
+    return f"{label(step.predicate.name)}({'Y, X' if step.inverse else 'X, Y'})"
 
 
 class _Writer:

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..data.arrays import Mask
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, length, statements
-from ..logic.order import formula_key
 from ..logic.rule import Head, Rule
-from ..logic.simplify import FALSE
+from ..logic.simplify import FALSE, formula_key
 from .candidates import as_candidate
 from .neighbours import Parts
 

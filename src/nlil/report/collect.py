@@ -20,10 +20,10 @@ from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
 from ..learning.config import LearnerConfig
 from ..learning.learner import Learned
-from ..logic.denial import step_text
 from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
+from ..logic.text import step_text
 from ..progress import Progress, silent
 from ..scene.class_surprises import class_surprises
 from .curves import curves

@@ -19,8 +19,8 @@ from ..kernel.bodies import NO_STEP, X_NODE, Y_NODE
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And
-from ..logic.order import formula_key
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule
+from ..logic.simplify import formula_key
 from .board import Board, Relations, products, smoothed
 from .filters import all_filters
 from .options import CountOptions

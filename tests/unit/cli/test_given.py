@@ -10,7 +10,7 @@ import pytest
 from nlil.cli.given import known_to, read_rules
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
-from nlil.logic.denial import denial_text
+from nlil.logic.text import denial_text
 
 RULE = "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y)."
 

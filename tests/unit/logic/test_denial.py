@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlil.errors import RuleSyntaxError
-from nlil.logic.denial import denial_text
 from nlil.logic.parse import parse_program, parse_rule
 from nlil.logic.predicate import Predicate, Step
+from nlil.logic.text import denial_text
 from strategies import names
 
 FATHER, AUNT = Predicate("father", 2), Predicate("aunt", 2)

@@ -22,9 +22,9 @@ from nlil.logic import (
     X,
     Y,
     parse_fact,
+    parse_program,
     parse_query,
     parse_rule,
-    parse_rules,
 )
 
 
@@ -150,6 +150,8 @@ def test_distinct() -> None:
         ("p(X) :- 'a\\q'(X)", 11, "unknown escape"),
         ("p(X) :- '\\x110000\\'(X)", 10, "no character"),
         ("P(X) :- a(X)", 1, "expected a rule such as"),
+        (":- p(X, Y), q(X, Y)", 1, "expected a rule such as"),
+        ("p(X) :- a(X) /* why", 14, "expected '*/' to close this comment"),
         ("", 1, "got 0"),
         ("p(X). q(X).", 7, "got 2"),
         ("p(X) :- " + "(" * 200, 109, "more than 100 nested"),
@@ -168,12 +170,12 @@ def test_the_same_variable_in_two_branches_is_fine() -> None:
 
 def test_a_file_of_rules() -> None:
     text = "% kin\np(X) :- a(X).\n\n  q(X) :-\n  b(X). p(X).\n"
-    assert [line for _, line in parse_rules(text)] == [2, 4, 5]
-    assert parse_rules(" % nothing\n") == []
+    assert [line for _, line in parse_program(text)[0]] == [2, 4, 5]
+    assert parse_program(" % nothing\n") == ([], [])
     with pytest.raises(RuleSyntaxError, match=r"^column 9: .*\(line 3\) in 'p\(X\) :- \?'$"):
-        parse_rules("p(X) :- a(X).\n\np(X) :- ?\nq(X).")
+        parse_program("p(X) :- a(X).\n\np(X) :- ?\nq(X).")
     with pytest.raises(RuleSyntaxError, match=r"^column 1: .* after an atom of the body, got 'q' \(line 2\)"):
-        parse_rules("p(X) :- a(X)\nq(X).")
+        parse_program("p(X) :- a(X)\nq(X).")
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ import numpy as np
 
 from nlil.data.arrays import Mask
 from nlil.logic.formula import ANY, And, Formula, Not, Or, Statement, X
-from nlil.logic.order import formula_key
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head
-from nlil.logic.simplify import simplify_formula
+from nlil.logic.simplify import formula_key, simplify_formula
 from nlil.neural.neighbours import Parts
 from nlil.neural.refine import Refiner
 

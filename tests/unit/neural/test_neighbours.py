@@ -12,10 +12,9 @@ from soft_cases import predicate_id, space_of
 
 from nlil.data.kb import KnowledgeBase
 from nlil.logic.formula import ANY, Constant, Formula, Statement, X, Y
-from nlil.logic.order import formula_key
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
-from nlil.logic.simplify import simplify_formula
+from nlil.logic.simplify import formula_key, simplify_formula
 from nlil.neural.neighbours import LONGEST, Parts
 from nlil.neural.space import Kind, Shape, Start
 
