@@ -21,8 +21,8 @@ from .results import Entries, Entry, Job, entry_key, markdown, measured, picture
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
-    from nlil.neural.group import Group
     from nlil.neural.sampling import Sampler
+    from nlil.neural.search import Group
 
 DATA = "wn18"
 LENGTHS = (2, 3, 4, 8, 16, 32, 64)
@@ -114,10 +114,10 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
 
 
 def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
-    from nlil.neural.group import Group
     from nlil.neural.options import NeuralOptions
     from nlil.neural.roads import Roads
     from nlil.neural.sampling import Sampler
+    from nlil.neural.search import Group
     from nlil.neural.vocabulary import Surroundings
 
     options = NeuralOptions(

@@ -101,11 +101,11 @@ def test_a_killed_run_that_had_trained_everything_trains_no_more(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    counted = search._counted
-    monkeypatch.setattr(search, "_counted", killed)
+    counted = search.count_candidates
+    monkeypatch.setattr(search, "count_candidates", killed)
     assert nlil_command(*CONJUNCTION, run).code == 130
     steps.clear()
-    monkeypatch.setattr(search, "_counted", counted)
+    monkeypatch.setattr(search, "count_candidates", counted)
     assert nlil_command(*CONJUNCTION, run, "--resume").code == 0
     assert steps == []
     assert_same(run, whole_run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -15,15 +16,13 @@ from nlil.data.kb import KnowledgeBase
 from nlil.data.planted import planted
 from nlil.logic.formula import Formula, Not, Path, Statement
 from nlil.logic.rule import Head, Rule
-from nlil.neural.attention import Attentions, Masks, softmax_attentions
-from nlil.neural.best_chains import NEVER, Chain, _largest, best_chains, formula_of
-from nlil.neural.candidates import usable, usable_chain
-from nlil.neural.extract import TINY, Reader
-from nlil.neural.group import Group
+from nlil.neural.candidates import as_codes, as_rule, usable, usable_chain
+from nlil.neural.extract import LEAST_WEIGHT, NEVER, Chain, Reader, _top, best_chains, formula_of
+from nlil.neural.generator import FreeStack
 from nlil.neural.options import NeuralOptions
 from nlil.neural.roads import Roads
-from nlil.neural.space import Kind, Shape, Space, Start, operators_of
-from nlil.neural.stack import FreeStack
+from nlil.neural.search import Group
+from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 from nlil.neural.vocabulary import Surroundings
 
 FACTS = [("a", "p", "b"), ("b", "q", "c"), ("a", "t", "c"), ("a", "u"), ("c", "v")]
@@ -77,7 +76,7 @@ class Case:
         return best_chains(self.kb, self.spaces, self.shape, self.attentions, k, **settings)
 
     def reader(self, member: int, **settings: Any) -> Reader:
-        return Reader.of(
+        return Reader(
             self.kb, self.spaces[member // self.restarts], self.shape, self.attentions, member, linked=True, **settings
         )
 
@@ -119,7 +118,7 @@ def every_formula(reader: Reader, longest: int = 99) -> dict[Formula, float]:
             ]
             line = Statement.meet(Path(paths[0].start, (*paths[0].steps, kb.step(2 * number))), paths[1])
             for formula, j in ((line, s), (Not(line), shape.statements + s)):
-                value = math.log(max(reader.output[j], TINY)) + p + q
+                value = math.log(max(reader.output[j], LEAST_WEIGHT)) + p + q
                 found[formula] = max(found.get(formula, -math.inf), value)
     return found
 
@@ -197,10 +196,10 @@ def test_equal_choices_are_read_in_one_order(monkeypatch: pytest.MonkeyPatch) ->
     case = Case(0, 2, 2, spread=0.0, restarts=3)
     whole = case.chains(6)
     assert len({tuple(mine) for mine in whole[:3]}) == 1
-    monkeypatch.setattr("nlil.neural.best_chains.MOST_SUMS", 1)
+    monkeypatch.setattr("nlil.neural.extract.MOST_SUMS", 1)
     assert [list(mine) for mine in case.chains(6)] == [list(mine) for mine in whole]
     values = torch.tensor([[1.0, 2.0, 2.0, 3.0, 2.0], [NEVER, 0.0, NEVER, 0.0, NEVER]])
-    assert _largest(values, 3)[1].tolist() == [[3, 1, 2], [1, 3, 0]]
+    assert _top(values, 3)[1].tolist() == [[3, 1, 2], [1, 3, 0]]
 
 
 def test_what_is_no_number_is_no_rule() -> None:
@@ -249,21 +248,24 @@ def test_a_group_keeps_what_its_members_say_in_their_order() -> None:
         chains = best_chains(kb, group.spaces, group.shape, attentions, 6, 2)
         for member, mine in enumerate(chains):
             g, restart = divmod(member, 3)
-            reader = Reader.of(kb, group.spaces[g], group.shape, attentions, member, linked=True)
+            reader = Reader(kb, group.spaces[g], group.shape, attentions, member, linked=True)
             random = np.random.default_rng((options.seed, 3, targets[g], restart, epoch))
             rules = [reader.argmax(), *map(reader.rule, said(kb, mine)), *reader.samples(1, random)]
             wanted[g] |= dict.fromkeys(usable(rules))
         resumed.read(trainer)
-        assert [list(found) for found in group.found] == [list(rules) for rules in wanted]
-        assert group.texts() == resumed.texts() == [list(map(str, rules)) for rules in wanted]
+        assert [list(found) for found in group.found] == [[as_codes(kb, rule) for rule in rules] for rules in wanted]
+        assert {type(found) for found in group.found[0]} == {Rule, tuple}
+        assert [list(found) for found in resumed.found] == [list(found) for found in group.found]
+        assert group.state() == resumed.state()
         resumed = new()
-        resumed.load(group.texts())
+        resumed.load(json.loads(json.dumps(group.state())))
 
 
 def test_chains_are_used_as_any_rule_is() -> None:
     """The short way from a chain to candidates, also where it takes a step back, ends where `usable` does."""
     case = Case(5, 3, spread=0.3)
-    head = Head.of(case.kb.predicates[case.spaces[1].target])
+    target = case.spaces[1].target
+    head = Head.of(case.kb.predicates[target])
     chains = [chain for mine in case.chains(60) for chain in mine]
     codes = [2 * case.kb.predicate_id(case.kb.predicate(name)) for name in "pq"]
     p, q, filter_ = *codes, 2 * case.kb.predicate_id(case.kb.predicate("u"))
@@ -283,4 +285,6 @@ def test_chains_are_used_as_any_rule_is() -> None:
     for linked in (False, True):
         for chain in chains:
             wanted = usable([Rule(head, formula_of(case.kb, chain))], linked)
-            assert usable_chain(case.kb, head, chain, linked) == wanted
+            found = usable_chain(case.kb, target, chain, linked)
+            assert [as_rule(case.kb, target, candidate) for candidate in found] == wanted
+            assert [as_codes(case.kb, rule) for rule in wanted] == found, "one candidate, however it was read"

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.evaluator import Evaluator
-from nlil.neural.attention import Attentions, Masks, softmax_attentions
-from nlil.neural.build import build_plan
 from nlil.neural.extract import Reader
+from nlil.neural.plan import Limits, build_plan
 from nlil.neural.roads import Roads
+from nlil.neural.sampling import Queries
 from nlil.neural.soft import clamp, scores
-from nlil.neural.sources import Limits, Queries
-from nlil.neural.space import Kind, Shape, Space, Start, operators_of
+from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 from property.engine_cases import bases
 
 NO_LIMIT = Limits(2**40, 2**40)
@@ -107,6 +106,6 @@ def test_one_hot_scores_are_those_of_the_extracted_rule(linked: bool, kb: Knowle
     evaluator = Evaluator(kb)
     y = queries.y[0] if kb.predicates[target].arity == 2 else None
     for member in range(restarts):
-        rule = Reader.of(kb, space, shape, hard, member, linked).argmax()
+        rule = Reader(kb, space, shape, hard, member, linked).argmax()
         exact = evaluator.values(rule, queries.x[0], y, hide=True)
         np.testing.assert_allclose(soft[:, member], exact, atol=1e-6, err_msg=str(rule))

@@ -22,7 +22,7 @@ from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import Aggregation, RuleSet
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
-from ..neural.found import Found
+from ..neural.options import Found
 from ..progress import Progress, Stop, silent
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions

@@ -12,8 +12,7 @@ from ..data.kb import KnowledgeBase
 from ..kernel.bodies import NO_STEP, Bodies
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import NO_ENTITY, RuleSet
-from ..neural.found import Found
-from ..neural.options import NeuralOptions
+from ..neural.options import Found, NeuralOptions
 from ..progress import Progress, Stop
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint

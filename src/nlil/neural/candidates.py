@@ -1,25 +1,28 @@
-"""Rules that the attentions propose, and what exact statistics make of them."""
+"""Which of the rules that attentions propose can be counted: simplified, with their parts, each once.
+
+A plain chain stays what it is read as, the step codes from X to Y, until it is counted; every other candidate is a
+rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
-from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..errors import LimitError, RuleError
-from ..kernel.batch import BatchStatistics
-from ..kernel.evaluator import Evaluator
+from ..errors import RuleError
+from ..kernel.bodies import X_NODE, Y_NODE, IdLine
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statements
 from ..logic.predicate import Predicate
-from ..logic.rule import Head, Rule, RuleStats, ScoredRule
+from ..logic.rule import Head, Rule
 from ..logic.simplify import FALSE, simplify
-from .best_chains import Chain, formula_of
+from .extract import Chain, formula_of
 
-MOST_JOINED = 3
-"""Parts that are joined to a rule after training, at most."""
-CLEARLY = 0.01
+Codes = tuple[int, ...]
+"""The step codes of p(X, Y) :- r1(X, Z1), ..., rn(Zn, Y) with all entities distinct."""
+Candidate = Rule | Codes
+S = TypeVar("S")
 
 
 def as_candidate(rule: Rule) -> Rule | None:
@@ -44,26 +47,17 @@ def negates(formula: Formula, predicate: Predicate) -> bool:
             return False
 
 
-def parts(formula: Formula) -> Iterator[Formula]:
-    """The arguments of the outermost connective: each is a rule of its own."""
-    if isinstance(formula, (And, Or)):
-        yield from formula.arguments
-
-
-def without_returns(formula: Formula) -> Iterator[Formula]:
-    """A chain that goes a step and takes it back, without both: r(X, Z1), r(Z2, Z1), q(Z2, Y) as q(X, Y).
-
-    Where variables may be equal, going back and forth is one more path for each of q(X, Y), which a count of
-    paths rewards; with distinct entities it says something else.
-    """
-    if not isinstance(formula, Statement):
-        return
-    steps = formula.steps
-    for i in range(len(steps) - 1):
-        if len(steps) > 2 and not steps[i].is_filter and steps[i + 1] == steps[i].reversed():
-            reduced = Statement(formula.start, steps[:i] + steps[i + 2 :], formula.end)
-            yield reduced
-            yield from without_returns(reduced)
+def links(formula: Formula) -> bool:
+    """Whether each answer is reached from X: otherwise a binary rule holds for a share of all pairs of entities."""
+    match formula:
+        case Statement():
+            return {formula.start, formula.end} == {X, Y}
+        case And(arguments):
+            return any(links(argument) for argument in arguments)
+        case Or(arguments):
+            return all(links(argument) for argument in arguments)
+        case _:
+            return False
 
 
 def shorter(formula: Formula) -> Iterator[Formula]:
@@ -80,80 +74,8 @@ def shorter(formula: Formula) -> Iterator[Formula]:
                     yield type(formula)(*arguments[:i], inner, *arguments[i + 1 :])
 
 
-def links(formula: Formula) -> bool:
-    """Whether each answer is reached from X: otherwise a binary rule holds for a share of all pairs of entities."""
-    match formula:
-        case Statement():
-            return {formula.start, formula.end} == {X, Y}
-        case And(arguments):
-            return any(links(argument) for argument in arguments)
-        case Or(arguments):
-            return all(links(argument) for argument in arguments)
-        case _:
-            return False
-
-
-def f1(stats: RuleStats) -> float:
-    """Of the rule's answers against the target's facts."""
-    return 2 * stats.support / max(1, stats.body_size + stats.head_size)
-
-
-@dataclass
-class Judge:
-    """Exact statistics of rules, each counted once; rules of a target share statements, so these are kept too."""
-
-    evaluator: Evaluator
-    negatives: Facts | None = None
-
-    def __post_init__(self) -> None:
-        self.known: dict[Rule, RuleStats | None] = {}
-        self.counts = BatchStatistics(self.evaluator, self.negatives)
-
-    def stats(self, rule: Rule) -> RuleStats | None:
-        """None for a rule that one query of which outgrows the memory budget."""
-        if rule not in self.known:
-            try:
-                self.known[rule] = self.counts.stats(rule)
-            except LimitError:
-                self.known[rule] = None
-        return self.known[rule]
-
-    def scored(self, rules: Iterable[Rule]) -> list[ScoredRule]:
-        found = [(rule, self.stats(rule)) for rule in rules]
-        return [ScoredRule(rule, stats, stats.smoothed) for rule, stats in found if stats is not None]
-
-    def pruned(self, scored: ScoredRule) -> ScoredRule:
-        """Leave out arguments as long as F1 does not fall: what a rule does not need, it does not say."""
-        best = scored
-        while True:
-            for formula in shorter(best.rule.body):
-                rule = as_candidate(Rule(best.rule.head, formula))
-                stats = None if rule is None else self.stats(rule)
-                if rule is not None and stats is not None and f1(stats) >= f1(best.stats):
-                    best = ScoredRule(rule, stats, stats.smoothed)
-                    break
-            else:
-                return best
-
-    def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
-        """Join what other rules say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
-        best = scored
-        for _ in range(MOST_JOINED):
-            options = []
-            for other in others:
-                for kind in (And, Or):
-                    rule = as_candidate(Rule(best.rule.head, kind(best.rule.body, other.rule.body)))
-                    stats = None if rule is None or rule == best.rule else self.stats(rule)
-                    if rule is not None and stats is not None and f1(stats) > f1(best.stats) + CLEARLY:
-                        options.append(ScoredRule(rule, stats, stats.smoothed))
-            if not options:
-                break
-            best = min(options, key=lambda s: (-f1(s.stats), s.rule.length, str(s.rule)))
-        return best
-
-
 def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:
-    """Candidates from extracted rules, with the parts of each, in order, each once; `linked` ones only if asked."""
+    """Candidates from extracted rules, with the parts of each, in order, each once; `linked`: those with links only."""
     found: dict[Rule, None] = {}
     for rule in rules:
         try:
@@ -163,18 +85,58 @@ def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:
         if whole is None:
             continue
         found.setdefault(whole)
-        for part in (*parts(whole.body), *without_returns(whole.body)):
+        for part in _parts(whole.body):
             one = as_candidate(Rule(whole.head, part))
             if one is not None:
                 found.setdefault(one)
     return [rule for rule in found if not linked or links(rule.body)]
 
 
-def usable_chain(kb: KnowledgeBase, head: Head, chain: Chain, linked: bool = False) -> list[Rule]:
+def _parts(formula: Formula) -> Iterator[Formula]:
+    """The arguments of the outermost connective, each a rule of its own; a statement without its returns."""
+    if isinstance(formula, (And, Or)):
+        yield from formula.arguments
+    elif isinstance(formula, Statement):
+        for steps in without_returns(formula.steps, lambda step: None if step.is_filter else step.reversed()):
+            yield Statement(formula.start, steps, formula.end)
+
+
+def without_returns(steps: tuple[S, ...], back: Callable[[S], S | None]) -> Iterator[tuple[S, ...]]:
+    """A chain that goes a step and takes it `back`, without both: r(X, Z1), r(Z2, Z1), q(Z2, Y) as q(X, Y).
+
+    Where variables may be equal, going back and forth is one more path for each of q(X, Y), which a count of
+    paths rewards; with distinct entities it says something else.
+    """
+    for i in range(len(steps) - 1):
+        if len(steps) > 2 and steps[i + 1] == back(steps[i]):
+            reduced = steps[:i] + steps[i + 2 :]
+            yield reduced
+            yield from without_returns(reduced, back)
+
+
+def usable_chain(kb: KnowledgeBase, target: int, chain: Chain, linked: bool = False) -> list[Candidate]:
     """`usable` of one chain. Plain steps from X to Y need no simplifying, which is most of the cost."""
-    formula, codes = formula_of(kb, chain), chain[1:]
+    codes = chain[1:]
     if chain[0] or any(kb.predicates[code >> 1].arity == 1 for code in codes):
-        return usable([Rule(head, formula)], linked)
-    returns = any(one ^ 1 == two for one, two in pairwise(codes))
-    formulas = [formula, *(without_returns(formula) if returns else ())]
-    return list(dict.fromkeys(Rule(head, each, distinct=True) for each in formulas))
+        rule = Rule(Head.of(kb.predicates[target]), formula_of(kb, chain))
+        return [as_codes(kb, found) for found in usable([rule], linked)]
+    return list(dict.fromkeys([codes, *without_returns(codes, lambda code: code ^ 1)]))
+
+
+def as_codes(kb: KnowledgeBase, rule: Rule) -> Candidate:
+    """The codes of a plain chain; any other rule as it is."""
+    if rule.target.arity != 2 or not rule.distinct or not isinstance(rule.body, Statement):
+        return rule
+    line = IdLine.of(kb, rule.body)
+    if any(line.filters) or line.equal is not None:
+        return rule
+    if (line.anchors[0], line.anchors[-1]) == (Y_NODE, X_NODE):
+        line = line.reversed()
+    return line.codes if (line.anchors[0], line.anchors[-1]) == (X_NODE, Y_NODE) else rule
+
+
+def as_rule(kb: KnowledgeBase, target: int, candidate: Candidate) -> Rule:
+    """The inverse of `as_codes`."""
+    if isinstance(candidate, Rule):
+        return candidate
+    return Rule(Head.of(kb.predicates[target]), formula_of(kb, (0, *candidate)), distinct=True)

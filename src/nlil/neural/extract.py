@@ -1,84 +1,75 @@
 """From attentions to explicit rules: the largest choices, sampled choices, or the k most probable rules.   [paper §5.1]
 
-Every family is read as a categorical distribution over its choices. `Reader` turns choices into formulas; the
-rule it yields has, with one-hot attentions, exactly the soft score (tests/property/test_soft_exact.py).
+Every family is read as a categorical distribution over its choices. `Reader` turns the choices of one member into
+formulas; the rule it yields has, with one-hot attentions, exactly the soft score (tests/property/test_soft_exact.py).
+`best_chains` reads the most probable statements between X and Y of all members of a group at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from ..data.kb import KnowledgeBase
-from ..logic.formula import ANY, And, Formula, Not, Path, Statement
+from ..logic.formula import ANY, And, Formula, Not, Path, Statement, X, Y
 from ..logic.predicate import Step
 from ..logic.rule import Head, Rule
 from ..logic.simplify import FALSE
-from .attention import Attentions
-from .meets import last_of_unary
-from .space import Kind, Shape, Space
+from .plan import last_of_unary
+from .space import PADDING, Attentions, Kind, Shape, Space
 
 Tree = tuple[Any, ...]
 """A formula not yet built: ("not", tree), ("and", tree, tree), or the arguments of `Reader._statement`."""
 Scored = list[tuple[float, Tree]]
 """Trees with their log-probability, best first."""
+Paths = list[tuple[float, tuple[int, ...]]]
+"""Operator sequences with their log-probability, best first."""
+Chain = tuple[int, ...]
+"""0, or 1 for a negation; then the step codes of the line from X to Y, filters of one entity in order."""
 
-TINY = 1e-12
+LEAST_WEIGHT = 1e-12
+"""Weights below it count as this: the logarithm of 0 is none."""
+MOST_SUMS = 2**21
+"""Sums that `best_chains` holds at once; members are read in pieces of as many as fit."""
+NEVER = -torch.inf
+ANY_LENGTH = 2**31
 
 
-@dataclass(frozen=True, eq=False)
 class Reader:
     """Reads rules from the attentions of one member."""
 
-    kb: KnowledgeBase
-    space: Space  # padded to the shape
-    shape: Shape
-    operators: np.ndarray  # (H, T, O)
-    left: np.ndarray  # (I * K, N, P)
-    right: np.ndarray
-    first: tuple[np.ndarray, ...]  # (C_l, 2 * C_(l-1))
-    second: tuple[np.ndarray, ...]
-    output: np.ndarray
-    linked: bool = False
-    longest: int = 2**31  # most body atoms of a statement that a beam proposes
-    positive: bool = False  # a beam of statements leaves out negations, which hold for nearly all pairs
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         kb: KnowledgeBase,
         space: Space,
         shape: Shape,
         attentions: Attentions,
         member: int,
         linked: bool = False,
-        longest: int = 2**31,
+        longest: int = ANY_LENGTH,
         positive: bool = False,
-    ) -> Reader:
+    ) -> None:
+        """
+        Args:
+            space: of the member's target, padded to the shape.
+            linked: statements that are not between X and Y count as false, as in the plan.
+            longest: most body atoms of a statement that a beam proposes.
+            positive: a beam of statements leaves out negations, which hold for nearly all pairs.
+        """
+        self.kb, self.space, self.shape = kb, space, shape
+        self.linked, self.longest, self.positive = linked, longest, positive
+        self.head = Head.of(kb.predicates[space.target])
         named = {name: t[member].detach().cpu().double().numpy() for name, t in attentions.tensors().items()}
+        self.operators: np.ndarray = named["operators"]  # (H, T, O)
+        self.left: np.ndarray = named["left"]  # (I * K, N, P)
+        self.right: np.ndarray = named["right"]
         levels = range(1, len(shape.widths) + 1)
-        return cls(
-            kb,
-            space,
-            shape,
-            named["operators"],
-            named["left"],
-            named["right"],
-            tuple(named[f"first.{i}"] for i in levels),
-            tuple(named[f"second.{i}"] for i in levels),
-            named["output"],
-            linked,
-            longest,
-            positive,
-        )
-
-    @cached_property
-    def head(self) -> Head:
-        return Head.of(self.kb.predicates[self.space.target])
+        self.factors = [(named[f"first.{i}"], named[f"second.{i}"]) for i in levels]  # (C_l, 2 * C_(l-1)) each
+        self.output: np.ndarray = named["output"]
 
     def rule(self, formula: Formula) -> Rule:
         return Rule(self.head, formula)
@@ -98,7 +89,7 @@ class Reader:
         for _ in range(count):
             yield self.rule(self._read(draw))
 
-    def _read(self, choose) -> Formula:
+    def _read(self, choose: Callable[[np.ndarray], int]) -> Formula:
         """One choice per distribution, each made once: statements of one head share its operators."""
         heads = [[choose(step) for step in head] for head in self.operators]
         statements: dict[int, Formula] = {}
@@ -115,7 +106,7 @@ class Reader:
             if level == 0:
                 return statement(c)
             if (level, c) not in formulas:
-                chosen = [choose(side[level - 1][c]) for side in (self.first, self.second)]
+                chosen = [choose(side[c]) for side in self.factors[level - 1]]
                 formulas[level, c] = And(*(signed(level - 1, j) for j in chosen))
             return formulas[level, c]
 
@@ -146,8 +137,7 @@ class Reader:
         """P_k(left, right); what is no statement about the head counts as false, as in the plan."""
         predicate = self.kb.predicates[int(self.space.predicates[s % self.shape.predicates])]
         one, two = self.space.starts[left], self.space.starts[right]
-        assert one is not None, "padding has no attention"
-        assert two is not None, "padding has no attention"
+        assert one is not None and two is not None, "padding has no attention"  # noqa: PT018
         if predicate.arity == 1:
             if self.linked or two.kind > last_of_unary(self.kb.num_graphs):
                 return FALSE
@@ -167,20 +157,18 @@ class Reader:
     def beam(self, k: int) -> list[Rule]:
         """The k most probable rules, each once; choices of different statements are taken as independent."""
         paths = self._best_paths(k)
-        if not self.first:
+        if not self.factors:
             return self._built(self._best_of_statements(paths, k), k)
         levels: list[list[Scored]] = [[self._best_statements(s, paths, k) for s in range(self.shape.statements)]]
-        for first, second in zip(self.first, self.second):
+        for first, second in self.factors:
             signed = [*levels[-1], *map(_negated, levels[-1])]
             levels.append([_best_products(signed, _log(first[c]), _log(second[c]), k) for c in range(len(first))])
         output = _log(self.output)
         every = [trees for level in levels for trees in (*level, *map(_negated, level))]
-        pool = sorted(
-            ((output[j] + p, tree) for j, trees in enumerate(every) for p, tree in trees), key=lambda item: -item[0]
-        )
-        return self._built(pool, k)
+        pool = [(output[j] + p, tree) for j, trees in enumerate(every) for p, tree in trees]
+        return self._built(_largest(pool, len(pool)), k)
 
-    def _best_of_statements(self, paths: list[list[tuple[float, tuple[int, ...]]]], k: int) -> Scored:
+    def _best_of_statements(self, paths: list[Paths], k: int) -> Scored:
         """With no formulas above them: the statements that s_o prefers, until no other can be among the best."""
         output = _log(self.output)
         pool: Scored = []
@@ -190,8 +178,9 @@ class Reader:
                 continue
             if len(pool) >= 4 * k and output[j] < pool[-1][0]:
                 break
-            trees = [(output[j] + p, tree) for p, tree in self._best_statements(s, paths, k)]
-            pool = _largest(pool + [(p, ("not", tree)) if negated else (p, tree) for p, tree in trees], 4 * k)
+            trees = self._best_statements(s, paths, k)
+            new = [(output[j] + p, tree) for p, tree in (_negated(trees) if negated else trees)]
+            pool = _largest(pool + new, 4 * k)
         return pool
 
     def _built(self, pool: Scored, k: int) -> list[Rule]:
@@ -214,29 +203,20 @@ class Reader:
             case _:
                 return self._statement(*tree)
 
-    def _best_paths(self, k: int) -> list[list[tuple[float, tuple[int, ...]]]]:
+    def _best_paths(self, k: int) -> list[Paths]:
         """For each slot its most probable operator sequences."""
         log = _log(self.operators)
         best = np.argsort(-log, -1, kind="stable")[..., :k].tolist()
-        slots: list[list[tuple[float, tuple[int, ...]]]] = [[(0.0, ())]]
-        previous = [slots[0]] * self.shape.heads
+        slots: list[Paths] = [[(0.0, ())]]
+        previous = slots * self.shape.heads
         for t in range(self.shape.steps):
-            previous = [
-                _largest(
-                    [
-                        (p + log[h, t, o], (*codes, o))
-                        for p, codes in previous[h]
-                        for o in best[h][t]
-                        if self.space.operators[o] >= 0
-                    ],
-                    k,
-                )
-                for h in range(self.shape.heads)
-            ]
+            for h, shorter in enumerate(previous):
+                real = [o for o in best[h][t] if self.space.operators[o] >= 0]
+                previous[h] = _largest([(p + log[h, t, o], (*codes, o)) for p, codes in shorter for o in real], k)
             slots += previous
         return slots
 
-    def _best_statements(self, s: int, paths: list[list[tuple[float, tuple[int, ...]]]], k: int) -> Scored:
+    def _best_statements(self, s: int, paths: list[Paths], k: int) -> Scored:
         """Trees (statement, left start, left path, right start, right path)."""
         if self.space.predicates[s % self.shape.predicates] < 0:
             return []
@@ -260,10 +240,10 @@ class Reader:
 
 
 def _log(weights: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(weights, TINY))
+    return np.log(np.maximum(weights, LEAST_WEIGHT))
 
 
-def _largest(options: list, k: int) -> list:
+def _largest(options: list[Any], k: int) -> list[Any]:
     return sorted(options, key=lambda option: -option[0])[:k]
 
 
@@ -286,3 +266,187 @@ def _best_pairs(one: list[float], two: list[float], k: int) -> list[tuple[float,
     """The k largest one[i] + two[j]. Both lists descend, so a pair among them has (i + 1) * (j + 1) <= k."""
     pairs = [(a + b, i, j) for i, a in enumerate(one[:k]) for j, b in enumerate(two[: k // (i + 1)])]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))[:k]
+
+
+# chains of all members at once --------------------------------------------------------------------------
+
+
+def best_chains(
+    kb: KnowledgeBase,
+    spaces: Sequence[Space],
+    shape: Shape,
+    attentions: Attentions,
+    k: int,
+    longest: int = ANY_LENGTH,
+    positive: bool = False,
+) -> list[dict[Chain, float]]:
+    """For each member its k most probable chains with their log-probabilities, best first.
+
+    With no formulas above statements a rule is a sign, a statement and a path for each of its arguments:
+
+        log p = log s_o[sign, s] + log S_psi[s, n, p] + log paths[p, i] + log S_psi'[s, m, q] + log paths[q, j]
+
+    Its terms are added one after the other: no rule is among the best whose beginning, completed by the best that can
+    follow, is not. So each of three rounds (where to begin and end, left path, right path) keeps the best of a row of
+    sums. `Reader.beam` says the same, member by member.
+
+    `spaces` are padded to the shape; each has as many members as the others. Ties go to the smaller index.
+    """
+    assert not shape.widths, "formulas are read by Reader"
+    device, members = attentions.output.device, attentions.members
+    tables = _Tables.of(kb, spaces, shape, device)
+    is_filter = torch.tensor([p.arity == 1 for p in kb.predicates], device=device).repeat_interleave(2)
+    target = torch.arange(members, device=device) // (members // len(spaces))
+    sums = max(shape.outputs * (shape.starts * shape.slots) ** 2, _readings(shape) * k * k)
+    piece = max(1, MOST_SUMS // sums)
+    found: list[dict[Chain, float]] = []
+    for first in range(0, members, piece):
+        part = slice(first, first + piece)
+        mine = _Tables(*(table[target[part]] for table in tables))
+        found += _different(*_best_lines(mine, is_filter, shape, attentions[part], k, longest, positive), k)
+    return found
+
+
+def formula_of(kb: KnowledgeBase, chain: Chain) -> Formula:
+    """What the chain says."""
+    statement = Statement(X, tuple(kb.step(code) for code in chain[1:]), Y)
+    return Not(statement) if chain[0] else statement
+
+
+def _readings(shape: Shape) -> int:
+    """The most choices that make one chain: any of its atoms may be the statement if both paths are short enough."""
+    return (shape.steps + 1) * shape.heads**2 * shape.instances
+
+
+class _Tables(NamedTuple):
+    """The spaces as tensors; a row for each target, or for each member."""
+
+    operators: Tensor  # (G, O) step codes
+    predicates: Tensor  # (G, S) of the statements; padding also where a unary one stands, which links nothing
+    starts: Tensor  # (G, N) kinds
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, spaces: Sequence[Space], shape: Shape, device: torch.device) -> _Tables:
+        binary = np.array([p.arity == 2 for p in kb.predicates])
+        predicates = np.stack([space.predicates for space in spaces])
+        predicates[~binary[predicates]] = PADDING
+        kinds = [[PADDING if start is None else int(start.kind) for start in space.starts] for space in spaces]
+        columns = (np.stack([space.operators for space in spaces]), np.tile(predicates, shape.instances), kinds)
+        return cls(*(torch.tensor(np.asarray(column), dtype=torch.int64, device=device) for column in columns))
+
+
+def _best_lines(
+    tables: _Tables, is_filter: Tensor, shape: Shape, attentions: Attentions, k: int, longest: int, positive: bool
+) -> tuple[Tensor, Tensor]:
+    """(B, n) scores and (B, n, 2 + 2T) chains of each member, best first; NEVER is the score of none."""
+    paths, steps = _top_paths(_log_weights(attentions.operators, (tables.operators != PADDING)[:, None, None]), k)
+    output = _log_weights(attentions.output)[:, : shape.statements if positive else None]
+    left, right = (_log_weights(side, side > 0) for side in (attentions.left, attentions.right))
+    begin = _beginnings(tables, shape, output, left, right, paths[:, :, 0], longest)
+    most = _readings(shape) * k
+    score, best = _top(begin.flatten(1), most)
+    j, n, p, m, q = torch.unravel_index(best, begin.shape[1:])
+    row = torch.arange(len(best), device=best.device)[:, None]
+    s = j % shape.statements
+    start = output.gather(1, j).masked_fill(score == NEVER, NEVER)
+    one, two = left[row, s, n, p], right[row, s, m, q]
+    # Every round adds in the same order, so that one choice has one sum.
+    sums = start[..., None] + ((one[..., None] + paths[row, p]) + (two + paths[row, q, 0])[..., None])
+    _, best = _top(sums.flatten(1), most)
+    at, i = best // k, best % k
+    j, n, p, q, start, one, two = (t.gather(1, at) for t in (j, n, p, q, start, one, two))
+    sums = start[..., None] + ((one + paths[row, p, i])[..., None] + (two[..., None] + paths[row, q]))
+    score, best = _top(sums.flatten(1), most)
+    at, right_rank = best // k, best % k
+    j, n, p, q, left_rank = (t.gather(1, at) for t in (j, n, p, q, i))
+    codes = torch.cat([tables.operators, torch.full_like(tables.operators[:, :1], PADDING)], 1)
+    one, two = (codes[row[..., None], steps[row, slot, rank]] for slot, rank in ((p, left_rank), (q, right_rank)))
+    predicate = tables.predicates.gather(1, j % shape.statements)
+    from_x = (tables.starts.gather(1, n) == Kind.X)[..., None]  # the left argument starts in X, the right one in Y
+    there, back = torch.where(from_x, one, two), torch.where(from_x, two, one)
+    middle = 2 * predicate[..., None] + torch.where(from_x, 0, 1)
+    return score, _lines((j // shape.statements)[..., None], there, middle, back, is_filter)
+
+
+def _beginnings(
+    tables: _Tables, shape: Shape, output: Tensor, left: Tensor, right: Tensor, best_path: Tensor, longest: int
+) -> Tensor:
+    """(B, signed statements, N, P, N, P): the best that can come of them; NEVER where no line leads from X to Y."""
+    one, two = (side + best_path[:, None, None] for side in (left, right))
+    both = one[..., None, None] + two[:, :, None, None]
+    is_x, is_y = tables.starts == Kind.X, tables.starts == Kind.Y
+    linked = (is_x[:, :, None] & is_y[:, None]) | (is_y[:, :, None] & is_x[:, None])
+    length = (torch.arange(shape.slots, device=both.device) + shape.heads - 1) // shape.heads
+    short = length[:, None] + 1 + length <= longest
+    exists = (tables.predicates != PADDING)[:, :, None, None, None, None]
+    allowed = exists & linked[:, None, :, None, :, None] & short[:, None, :]
+    both = both.masked_fill(~allowed, NEVER)
+    signs = output.shape[1] // shape.statements
+    return output[..., None, None, None, None] + both.repeat(1, signs, 1, 1, 1, 1)
+
+
+def _top_paths(log: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """(B, P, k) and (B, P, k, T): for each slot its most probable operator sequences, padded with NEVER and -1."""
+    members, heads, steps, _ = log.shape
+    score = log.new_full((members, 1 + heads * steps, k), NEVER)
+    score[:, 0, 0] = 0.0
+    codes = torch.full((*score.shape, steps), PADDING, device=log.device)
+    choice, operator = (t.view(members * heads, steps, -1) for t in _top(log.flatten(0, 2), k))
+    before = log.new_zeros(members * heads, 1)
+    sequence = codes.new_zeros(members * heads, 1, 0)
+    for t in range(steps):
+        width = choice.shape[-1]
+        before, best = _top((before[..., None] + choice[:, None, t]).flatten(1), k)
+        prefix = sequence.gather(1, (best // width)[..., None].expand(-1, -1, t))
+        sequence = torch.cat([prefix, operator[:, t].gather(1, best % width)[..., None]], -1)
+        slots = slice(1 + t * heads, 1 + (t + 1) * heads)
+        score[:, slots, : best.shape[1]] = before.view(members, heads, -1)
+        codes[:, slots, : best.shape[1], : t + 1] = sequence.view(members, heads, -1, t + 1)
+    return score, codes
+
+
+def _different(score: Tensor, chains: Tensor, k: int) -> list[dict[Chain, float]]:
+    """The first k different chains of each member."""
+    found = []
+    for lines, scores in zip(chains.tolist(), score.tolist()):
+        mine: dict[Chain, float] = {}
+        for line, p in zip(lines, scores):
+            if p == NEVER or len(mine) == k:
+                break
+            mine.setdefault(tuple(code for code in line if code != PADDING), p)
+        found.append(mine)
+    return found
+
+
+def _lines(negated: Tensor, there: Tensor, middle: Tensor, back: Tensor, is_filter: Tensor) -> Tensor:
+    """(B, n, 2 + 2T): the chains, padded: the path from X, the statement, the path from Y taken back."""
+
+    def filters(codes: Tensor) -> Tensor:
+        return (codes != PADDING) & is_filter[codes]
+
+    back = torch.where((back == PADDING) | filters(back), back, back ^ 1).flip(-1)
+    line = torch.cat([negated, there, middle, back], -1)
+    line = line.gather(-1, (line == PADDING).sort(dim=-1, stable=True)[1])
+    # Filters of one entity commute: neighbours among them change places until they stand in order.
+    for end in range(line.shape[-1] - 1, 1, -1) if bool(is_filter.any()) else ():
+        for i in range(1, end):
+            one, two = line[..., i].clone(), line[..., i + 1].clone()
+            swap = filters(one) & filters(two) & (one > two)
+            line[..., i], line[..., i + 1] = torch.where(swap, two, one), torch.where(swap, one, two)
+    return line
+
+
+def _log_weights(weights: Tensor, exists: Tensor | None = None) -> Tensor:
+    log = torch.nan_to_num(weights.double(), nan=0.0).clamp(min=LEAST_WEIGHT).log()
+    return log if exists is None else log.masked_fill(~exists, NEVER)
+
+
+def _top(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row and where they stand, best first; of equals the first, which topk does not promise."""
+    k = min(k, values.shape[1])
+    least = values.topk(k, 1, sorted=False)[0].amin(1, keepdim=True)
+    above, equal = values > least, values == least
+    kept = above | (equal & (equal.cumsum(1) <= k - above.sum(1, keepdim=True)))
+    index = kept.nonzero()[:, 1].view(-1, k)
+    ordered, order = values.gather(1, index).sort(dim=1, descending=True, stable=True)
+    return ordered, index.gather(1, order)

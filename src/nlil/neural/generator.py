@@ -1,23 +1,140 @@
-"""The hierarchical Transformer that generates attentions: it sees predicates, never an entity or a query.   [paper §5]
+"""The hierarchical Transformer that generates attentions, and stacks of generators.   [paper §5]
 
-Three stages mimic the evaluation of a rule with dummy embeddings: operator calls, statements, formulas. Each
-returns scores; `attention.softmax_attentions` makes distributions of them.
+It sees predicates, never an entity or a query. Three stages mimic the evaluation of a rule with dummy embeddings:
+operator calls, statements, formulas. Each returns scores; `space.softmax_attentions` makes distributions of them.
+
+A stack is many members (a target and a restart each) that are computed, trained and stored as one. `GeneratorStack`
+holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. Every parameter
+starts from a random generator of its own, named after it, and with the axis that padding may lengthen in front, so
+that a member starts the same whatever shares its stack.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional
 
-from ..errors import ConfigError
-from .attention import Attentions, Masks
-from .space import Shape
-from .transformer import Attention, excluding, parameter
+from ..errors import ConfigError, RunError
+from .space import Attentions, Masks, Shape, softmax_attentions
 
-ENCODING = 0.5  # deviation of what is added to many embeddings alike: below theirs, so that they stay distinct
+EXCLUDED = -1e9  # finite, so that a row without any choice is uniform instead of nan; exp of it is exactly 0
+WIDENING = 1  # hidden units of a feed-forward block for each of its inputs
+ENCODING_DEVIATION = 0.5  # of what is added to many embeddings alike: below theirs, so that they stay distinct
+FREE_DEVIATION = 0.5  # of free scores at the start: near-uniform attentions, no two restarts alike
+
+
+def draw(seed: int, name: str, *sizes: int, deviation: float = 1.0) -> Tensor:
+    """Uniform numbers of mean 0, by the seed and the name; a longer first axis only appends to them."""
+    source = torch.Generator().manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
+    return (torch.rand(sizes, generator=source) * 2 - 1) * (math.sqrt(3) * deviation)
+
+
+def parameter(seeds: Sequence[int], name: str, *sizes: int, deviation: float = 1.0) -> nn.Parameter:
+    """(M, *sizes): what each member draws for itself."""
+    return nn.Parameter(torch.stack([draw(seed, name, *sizes, deviation=deviation) for seed in seeds]))
+
+
+def excluding(mask: Tensor) -> Tensor:
+    """What to add to scores so that only what the mask allows is attended to."""
+    return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, EXCLUDED)
+
+
+def normal(x: Tensor) -> Tensor:
+    """Layer norm. Gain and offset are left to the weights and encodings around it."""
+    return functional.layer_norm(x, x.shape[-1:])
+
+
+class Layer(nn.Module):
+    """One layer of ATTN: x += attention(x, values); x += feed-forward(x), both of the normalised x.
+
+    Rows of all batches stand in one axis: a product with weights is one for each group, a member's copy.
+    With `scores_only` it ends at the scores and has no more weights than they need.
+    """
+
+    def __init__(
+        self, seeds: Sequence[int], name: str, copies: int, dim: int, heads: int, quiet: float, scores_only: bool
+    ) -> None:
+        super().__init__()
+        self.heads, self.scale = heads, math.sqrt(heads / dim)
+
+        def weights(part: str, into: int, out: int, gain: float = 1.0) -> nn.Parameter:
+            return parameter(seeds, f"{name}.{part}", copies, into, out, deviation=gain / math.sqrt(into))
+
+        self.query = weights("query", dim, dim)
+        if not scores_only:
+            self.merge = weights("merge", dim, dim, quiet)
+            self.widen = weights("widen", dim, WIDENING * dim, math.sqrt(2))
+            self.narrow = weights("narrow", WIDENING * dim, dim, quiet)
+
+    def forward(self, x: Tensor, key: Tensor, value: Tensor | None, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """x (g, b * q, d), key and value (g, b * v, d), bias (g, b, 1, v) -> x, scores (g * b * heads, q, v)."""
+        batches, heads = bias.shape[1], self.heads
+        query = torch.bmm(normal(x), self.query.flatten(0, 1))
+        excluded = bias.expand(-1, -1, heads, -1).reshape(-1, 1, bias.shape[-1])
+        keys = split_heads(key, batches, heads).transpose(1, 2)
+        # q . k / sqrt(size of a head)
+        scores = torch.baddbmm(excluded, split_heads(query, batches, heads), keys, alpha=self.scale)
+        if value is None:
+            return x, scores
+        mixed = torch.bmm(torch.softmax(scores, -1), split_heads(value, batches, heads))
+        x = torch.baddbmm(x, join_heads(mixed, x, batches, heads), self.merge.flatten(0, 1))
+        hidden = torch.relu(torch.bmm(normal(x), self.widen.flatten(0, 1)))
+        return torch.baddbmm(x, hidden, self.narrow.flatten(0, 1)), scores
+
+
+class Attention(nn.Module):
+    """ATTN: Q (q, d), V (v, d) -> O (q, d), S (q, v): the outcome of each query and its scores.   [paper §5]
+
+    `copies` of it, each with weights of its own, run as one: the two arguments of a stage are two copies.
+    All layers but the last have several heads. With `scores_only` O does not exist.
+    """
+
+    def __init__(
+        self, seeds: Sequence[int], name: str, copies: int, dim: int, layers: int, heads: int, scores_only: bool = False
+    ) -> None:
+        super().__init__()
+        # A layer adds to the residual stream less the more layers there are, so that queries stay recognisable.
+        quiet = 1 / math.sqrt(2 * layers)
+        last = layers - 1
+        self.layers = nn.ModuleList(
+            Layer(seeds, f"{name}.{n}", copies, dim, 1 if n == last else heads, quiet, scores_only and n == last)
+            for n in range(layers)
+        )
+        # To the key and the value of every layer, by one product.
+        self.look = parameter(
+            seeds, f"{name}.look", copies, dim, (2 * layers - scores_only) * dim, deviation=1 / math.sqrt(dim)
+        )
+
+    def forward(self, queries: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """queries (M, c, b, q, d), values (M, c or 1, b, v, d), bias (M, v) -> O like queries, S (M, c, b, q, v)."""
+        M, copies, batches, _, dim = queries.shape
+        seen = normal(values).expand(M, copies, *values.shape[2:]).reshape(M * copies, -1, dim)
+        looked = iter(torch.bmm(seen, self.look.flatten(0, 1)).split(dim, -1))
+        excluded = bias[:, None, None, None].expand(M, copies, batches, 1, -1).flatten(0, 1)
+        x = queries.reshape(M * copies, -1, dim)
+        for layer in self.layers:
+            x, scores = layer(x, next(looked), next(looked, None), excluded)
+        return x.view(queries.shape), scores.view(*queries.shape[:-1], -1)
+
+
+def split_heads(x: Tensor, batches: int, heads: int) -> Tensor:
+    """(g, b * n, d) -> (g * b * heads, n, d / heads)"""
+    groups, rows, dim = x.shape
+    apart = x.view(groups, batches, rows // batches, heads, dim // heads)
+    return apart.transpose(2, 3).reshape(-1, rows // batches, dim // heads)
+
+
+def join_heads(x: Tensor, like: Tensor, batches: int, heads: int) -> Tensor:
+    """The inverse of `split_heads`: (g * b * heads, n, d / heads) -> (g, b * n, d)"""
+    return x.view(len(like) * batches, heads, x.shape[1], x.shape[2]).transpose(1, 2).reshape(like.shape)
 
 
 class Generator(nn.Module):
@@ -48,19 +165,19 @@ class Generator(nn.Module):
 
         self.operators = embedding("operators", shape.operators)  # H, for the operator search
         self.predicates = embedding("predicates", shape.predicates)  # H, for the statement search
-        self.target = embedding("target", 1, deviation=ENCODING)  # h*
+        self.target = embedding("target", 1, deviation=ENCODING_DEVIATION)  # h*
         self.alter = linear("alter")  # fc of h_hat
         self.starts = embedding("starts", shape.starts)  # e_X, e_X', one for each further start
 
         if shape.steps:
-            self.operator_encoding = embedding("operator_encoding", 1, deviation=ENCODING)  # e_phi
+            self.operator_encoding = embedding("operator_encoding", 1, deviation=ENCODING_DEVIATION)  # e_phi
             self.chains = embedding("chains", shape.heads, 1)  # what tells the V_hat of the heads apart
             self.operator_queries = embedding("operator_queries", shape.heads, shape.steps)  # q_phi^(h, t)
             self.call = attention("call")
             self.select = attention("select")
 
         self.instances = embedding("instances", shape.instances, 1)
-        self.argument_encodings = embedding("argument_encodings", 2, 1, deviation=ENCODING)  # e_psi, e_psi'
+        self.argument_encodings = embedding("argument_encodings", 2, 1, deviation=ENCODING_DEVIATION)  # e_psi, e_psi'
         self.argue = attention("argue", copies=2)
         self.state = linear("state")  # fc of V_psi
 
@@ -119,7 +236,7 @@ class Generator(nn.Module):
         statements = (altered[:, None] + self.instances).flatten(1, 2)
         queries = statements[:, None] + self.argument_encodings
         values, scores = self.argue(queries[:, :, None], tokens.flatten(1, 2)[:, None, None], arguments)
-        return scores.view(*queries.shape[:3], *tokens.shape[1:3]), joined(values) @ self.state
+        return scores.view(*queries.shape[:3], *tokens.shape[1:3]), concat(values) @ self.state
 
     def _search_formulas(self, formulas: Tensor, statements: Tensor) -> tuple[list[Tensor], Tensor]:
         """S_f and S_f' of each level (M, 2, C_l, 2 * C_(l-1)), and s_o over both signs of all levels."""
@@ -128,7 +245,7 @@ class Generator(nn.Module):
             queries = self.formula_queries[level][:, :, None]
             values, found = self.combine(queries, levels[-1], biases[-1])
             scores.append(found[:, :, 0])
-            levels.append(self._signed(joined(values) @ self.conclude))
+            levels.append(self._signed(concat(values) @ self.conclude))
             biases.append(statements.new_zeros(len(statements), 2 * width))
         _, output = self.choose(self.output_query, torch.cat(levels, 3), torch.cat(biases, 1))
         return scores, output.flatten(1)
@@ -138,6 +255,128 @@ class Generator(nn.Module):
         return (formulas[:, None] + self.signs).flatten(1, 2)[:, None, None]
 
 
-def joined(pair: Tensor) -> Tensor:
+def concat(pair: Tensor) -> Tensor:
     """concat(V, V'): (M, 2, 1, n, d) -> (M, n, 2 * d)"""
     return torch.cat([pair[:, 0, 0], pair[:, 1, 0]], -1)
+
+
+class Stack(ABC):
+    """Named parameters (M, ...), one row for each member."""
+
+    def __init__(self, masks: Masks, shape: Shape, values: Mapping[str, Tensor]) -> None:
+        self.masks, self.shape = masks, shape
+        self.prior: Tensor | None = None  # (M, 1, 1, O), added to the operators' scores: a warm start
+        self.device = masks.operators.device
+        self._named = {
+            name: value.detach().to(self.device).contiguous().requires_grad_() for name, value in values.items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.masks.operators)
+
+    def parameters(self) -> list[Tensor]:
+        return list(self._named.values())
+
+    @abstractmethod
+    def logits(self) -> Attentions:
+        """Scores of every choice, before the softmax. What masks exclude has no meaning: anything, or about -1e9."""
+
+    def attentions(self, temperature: float = 1.0) -> Attentions:
+        """The distributions of every member."""
+        logits = self.logits()
+        if self.prior is not None:
+            logits = replace(logits, operators=logits.operators + self.prior)
+        return softmax_attentions(logits, self.masks, self.shape, temperature)
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of the parameters, for a file."""
+        return {name: value.detach().clone() for name, value in self._named.items()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take over a state, in place, so that an optimiser keeps its hold on the parameters."""
+        wanted = {name: tuple(value.shape) for name, value in self._named.items()}
+        given = {name: tuple(value.shape) for name, value in state.items()}
+        for name in sorted(wanted.keys() | given.keys()):
+            if wanted.get(name) != given.get(name):
+                raise RunError(
+                    f"state of a stack: expected {name!r} of shape {wanted.get(name, 'none')}, "
+                    f"got {given.get(name, 'none')}; use the settings that the state was saved with"
+                )
+        with torch.no_grad():
+            for name, value in self._named.items():
+                value.copy_(state[name])
+
+
+class GeneratorStack(Stack):
+    """Generators of one shape, run by one pass."""
+
+    def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int], dim: int, layers: int, heads: int) -> None:
+        generator = Generator(shape, seeds, dim, layers, heads)
+        super().__init__(masks, shape, dict(generator.named_parameters()))
+        self._generator = generator.to("meta")  # the parameters are handed to it; it only says how they are used
+
+    def logits(self) -> Attentions:
+        return functional_call(self._generator, self._named, self.masks)
+
+
+class FreeStack(Stack):
+    """Scores that are parameters: nothing ties one choice to another."""
+
+    def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int]) -> None:
+        members = [free_scores(shape, seed) for seed in seeds]
+        super().__init__(masks, shape, {name: torch.stack([m[name] for m in members]) for name in members[0]})
+
+    def logits(self) -> Attentions:
+        return Attentions.of_tensors(self._named)
+
+
+def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:
+    """Random scores of one member, by the names of `Attentions.tensors`; the axis padding lengthens is drawn first."""
+
+    def scores(name: str, *sizes: int) -> Tensor:
+        return draw(seed, name, *sizes, deviation=FREE_DEVIATION)
+
+    def argument(name: str) -> Tensor:
+        rows = [scores(f"{name}.{k}", shape.starts, shape.instances, shape.slots) for k in range(shape.predicates)]
+        return torch.stack(rows).permute(2, 0, 1, 3).flatten(0, 1)
+
+    def over_statements(name: str, rows: int) -> Tensor:
+        return scores(name, shape.predicates, 2, shape.instances, rows).permute(3, 1, 2, 0).flatten(1)
+
+    named = {
+        "operators": scores("operators", shape.operators, shape.heads, shape.steps).permute(1, 2, 0),
+        "left": argument("left"),
+        "right": argument("right"),
+    }
+    for level, width in enumerate(shape.widths, start=1):
+        for side in ("first", "second"):
+            name = f"{side}.{level}"
+            below = 2 * shape.levels[level - 1]
+            named[name] = over_statements(name, width) if level == 1 else scores(name, width, below)
+    formulas = scores("output.formulas", 2 * sum(shape.widths))
+    named["output"] = torch.cat([over_statements("output", 1).flatten(), formulas])
+    return named
+
+
+def make_stack(
+    kind: str, masks: Masks, shape: Shape, seeds: Sequence[int], dim: int = 32, layers: int = 3, heads: int = 4
+) -> Stack:
+    """A stack on the device of the masks, one member for each row of them.
+
+    Args:
+        kind: transformer, or free.
+        seeds: one for each member.
+        dim, layers, heads: of every ATTN of a Transformer.
+    """
+    if len(seeds) != len(masks.operators):
+        raise ConfigError(
+            f"stack: expected a seed for each of {len(masks.operators)} members, got {len(seeds)}; "
+            "give every target and restart one",
+            "seeds",
+        )
+    match kind:
+        case "transformer":
+            return GeneratorStack(masks, shape, seeds, dim, layers, heads)
+        case "free":
+            return FreeStack(masks, shape, seeds)
+    raise ConfigError(f"stack: expected the kind 'transformer' or 'free', got {kind!r}; name one of them", "kind")

@@ -4,9 +4,11 @@ Needs Triton, which comes with every CUDA build of torch for Linux; imported onl
 No atomics: every sum runs in the order of the plan's lists, so the same inputs give the same bits.
 """
 
+# mypy: allow-untyped-defs, allow-incomplete-defs
+# (Triton reads the annotations of a kernel, so only what is constant when it is compiled has one.)
+
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -15,8 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .pieces import Rounds
-from .plan import Products, Projections
+from .products import Products, Projections, Rounds
 
 TILE = 128  # sums (pieces x columns) of one program
 MOST_COLUMNS = 64  # of one program
@@ -39,28 +40,27 @@ _LISTS: WeakKeyDictionary[Products | Projections, dict[str, Lists]] = WeakKeyDic
 
 
 def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
-    def lists() -> Lists:
-        return Lists(entries.left, entries.right, entries.weight, Rounds.of(entries.pointer))
-
-    return _add_products(a, b, _kept(entries, "segment", lists), a.shape[1])
+    """out[segment] = sum of weight * a[left] * b[right]."""
+    lists = _lists(entries, "segment", entries.num_segments, entries.left, entries.right)
+    return _add_products(a, b, lists, a.shape[1])
 
 
 def multiply_add_gradients(
     a: Tensor, b: Tensor, gradient: Tensor, entries: Products, want_a: bool, want_b: bool
 ) -> tuple[Tensor | None, Tensor | None]:
-    def by_left() -> Lists:
-        return _reordered(entries.by_left, entries.segment, entries.right, entries.weight)
+    """The gradients of a and of b, where wanted, from that of the products."""
 
-    def by_right() -> Lists:
-        return _reordered(entries.by_right, entries.segment, entries.left, entries.weight)
+    def summed(by: str, size: int, other: Tensor, column: Tensor) -> Tensor:
+        return _add_products(gradient, other, _lists(entries, by, size, entries.segment, column), a.shape[1])
 
-    columns = a.shape[1]
-    grad_a = _add_products(gradient, b, _kept(entries, "left", by_left), columns) if want_a else None
-    grad_b = _add_products(gradient, a, _kept(entries, "right", by_right), columns) if want_b else None
-    return grad_a, grad_b
+    return (
+        summed("left", entries.num_left, b, entries.right) if want_a else None,
+        summed("right", entries.num_right, a, entries.left) if want_b else None,
+    )
 
 
 def project(value: Tensor, table: Tensor, pairs: Projections) -> Tensor:
+    """out[pair] = value[row] . table[choice] over the slots."""
     _, restarts, instances, slots = table.shape
     out = torch.empty(len(pairs), restarts, instances, dtype=value.dtype, device=value.device)
     if out.numel():
@@ -76,41 +76,32 @@ def project(value: Tensor, table: Tensor, pairs: Projections) -> Tensor:
 
 def project_gradients(value: Tensor, table: Tensor, gradient: Tensor, pairs: Projections) -> tuple[Tensor, Tensor]:
     """grad_value[row] sums over its pairs and the instances, grad_table[choice] over its pairs."""
-
-    def by_row() -> Lists:
-        order, pointer = pairs.by_row
-        return Lists(order, pairs.choice.index_select(0, order), None, Rounds.of(pointer))
-
-    def by_choice() -> Lists:
-        order, pointer = pairs.by_choice
-        return Lists(order, pairs.row.index_select(0, order), None, Rounds.of(pointer))
-
     _, restarts, instances, slots = table.shape
-    grad_value = _add_products(
-        gradient, table, _kept(pairs, "row", by_row), restarts * slots, terms=instances, slots=slots
-    )
-    grad_table = _add_products(
-        gradient, value, _kept(pairs, "choice", by_choice), restarts * instances * slots, inner=instances, slots=slots
-    )
+    pair = torch.arange(len(pairs), dtype=torch.int32, device=value.device)
+    by_row = _lists(pairs, "row", pairs.num_rows, pair, pairs.choice)
+    by_choice = _lists(pairs, "choice", pairs.num_choices, pair, pairs.row)
+    grad_value = _add_products(gradient, table, by_row, restarts * slots, terms=instances, slots=slots)
+    columns = restarts * instances * slots
+    grad_table = _add_products(gradient, value, by_choice, columns, inner=instances, slots=slots)
     return grad_value.reshape(value.shape), grad_table.reshape(table.shape)
 
 
-def _kept(owner: Products | Projections, name: str, make: Callable[[], Lists]) -> Lists:
-    lists = _LISTS.setdefault(owner, {})
-    if name not in lists:
-        lists[name] = make()
-    return lists[name]
+def _lists(owner: Products | Projections, by: str, size: int, first: Tensor, second: Tensor) -> Lists:
+    """The entries in the order of the column `by`, whose values are below `size`; made once for a plan.
 
-
-def _reordered(by: tuple[Tensor, Tensor], first: Tensor, second: Tensor, weight: Tensor | None) -> Lists:
-    """Copies in the order of the sums: read through the permutation, each entry would cost a memory access more."""
-    order, pointer = by
-    return Lists(
-        first.index_select(0, order),
-        second.index_select(0, order),
-        None if weight is None else weight.index_select(0, order),
-        Rounds.of(pointer),
-    )
+    Copies in that order: read through the permutation, each entry would cost a memory access more.
+    """
+    cached = _LISTS.setdefault(owner, {})
+    if by not in cached:
+        index, weight = getattr(owner, by), getattr(owner, "weight", None)
+        if by != "segment":  # entries are in that order already
+            order = torch.argsort(index, stable=True)
+            index, first, second = index[order], first[order], second[order]
+            weight = None if weight is None else weight[order]
+        counts = torch.bincount(index, minlength=size)
+        pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        cached[by] = Lists(first, second, weight, Rounds.of(pointer))
+    return cached[by]
 
 
 def _add_products(

@@ -1,14 +1,21 @@
-"""NeuralOptions: what the neural search is told. `learning.LearnerConfig` has the same names with help texts."""
+"""What the neural search takes and gives: NeuralOptions and Found. Imports no torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+
+from ..kernel.ruleset import RuleSet
+from ..logic.rule import ScoredRule
 from ..progress import Stop
 
 
 @dataclass(frozen=True)
 class NeuralOptions:
+    """The settings of the search; `learning.LearnerConfig` has the same names with help texts."""
+
     # the space of rules
     steps: int = 2  # T
     heads: int = 2  # H
@@ -56,3 +63,13 @@ class NeuralOptions:
     @property
     def widths(self) -> tuple[int, ...]:
         return (self.formulas,) * self.levels
+
+
+@dataclass
+class Found:
+    """The result of the search."""
+
+    rules: RuleSet  # with statistics
+    best: dict[int, ScoredRule] = field(default_factory=dict)  # the preferred single rule of each target
+    history: list[dict[str, Any]] = field(default_factory=list)  # of training, by target and epoch
+    attentions: dict[str, np.ndarray] = field(default_factory=dict)  # of the best restart of each target

@@ -11,73 +11,30 @@ cannot differ share it), a row exists where some path of at most T operators lea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import product
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .space import Shape
+from ..data.kb import KnowledgeBase
+from ..kernel.calculus import ranges, segment_sum
+from .products import Products, Projections
+from .roads import Roads
+from .sampling import NO_ENTITY, Queries
+from .space import PADDING, Kind, Shape, Space
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """out[segment] = sum of weight * a[left] * b[right] over its entries; entries are sorted by segment."""
+@dataclass(frozen=True)
+class Limits:
+    """Effort on one query, in edges. A step that would pass the limit is not taken from that source at all."""
 
-    segment: Tensor  # int32 (E,)
-    left: Tensor  # int32 (E,), rows of a
-    right: Tensor  # int32 (E,), rows of b
-    weight: Tensor | None  # float32 (E,)
-    num_segments: int
-    num_left: int
-    num_right: int
-
-    def __len__(self) -> int:
-        return len(self.segment)
-
-    @cached_property
-    def pointer(self) -> Tensor:
-        return _pointer(self.segment, self.num_segments)
-
-    @cached_property
-    def by_left(self) -> tuple[Tensor, Tensor]:
-        """(order, pointer): the entries by row of a; gradients are summed in this order on a GPU."""
-        return _order(self.left, self.num_left)
-
-    @cached_property
-    def by_right(self) -> tuple[Tensor, Tensor]:
-        return _order(self.right, self.num_right)
-
-
-def _pointer(ascending: Tensor, size: int) -> Tensor:
-    counts = torch.bincount(ascending, minlength=size)
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
-def _order(index: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    order = torch.argsort(index, stable=True)
-    return order.to(torch.int32), _pointer(index[order], size)
-
-
-@dataclass(frozen=True, eq=False)
-class Projections:
-    """Pairs (row, argument choice): out[pair] = the row's values in all slots . the argument's attention over them."""
-
-    row: Tensor  # int32 (pairs,)
-    choice: Tensor  # int32 (pairs,): (target * K + predicate) * N + start
-    num_rows: int
-    num_choices: int
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    @cached_property
-    def by_row(self) -> tuple[Tensor, Tensor]:
-        return _order(self.row, self.num_rows)
-
-    @cached_property
-    def by_choice(self) -> tuple[Tensor, Tensor]:
-        return _order(self.choice, self.num_choices)
+    step_edges: int = 1024
+    meet_edges: int = 2048
+    raw: int = 4  # edges looked at for each one that the vocabulary may use
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +52,402 @@ class Plan:
     meets: Products  # segment: (target * B + query) * K + predicate
 
     @property
-    def num_rows(self) -> int:
-        return len(self.start)
-
-    @property
     def size(self) -> int:
         """Entries that one evaluation walks."""
         return sum(len(m) for m in self.moves) + len(self.meets) + len(self.left) + len(self.right)
+
+
+def build_plan(
+    kb: KnowledgeBase,
+    roads: Roads,
+    spaces: Sequence[Space],
+    shape: Shape,
+    queries: Queries,
+    limits: Limits | None = None,
+    linked: bool = False,
+) -> Plan:
+    """The plan of a block: row g of `queries` belongs to `spaces[g]`.
+
+    Args:
+        roads: the facts of `kb`, on the device of the plan.
+        limits: beyond them the plan is a sample of the groundings, taken depth by depth; below them it is exact.
+        linked: only statements between X and Y count (with L = 0 no other can tell two answers apart).
+    """
+    tables = Tables.of(kb, [space.padded(shape) for space in spaces], roads.device)
+    sources = find_sources(roads, tables, queries)
+    return _Block(roads, tables, sources, shape, limits or Limits(), linked).plan(queries)
+
+
+def last_of_unary(num_graphs: int) -> Kind:
+    """The last kind of start that a unary statement may have: with one graph only X and Y tell queries apart,
+    with many also what else the query's own graph holds."""
+    return Kind.Y if num_graphs == 1 else Kind.CONSTANT
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The spaces of the block's targets as lookup tables over (target, code), -1 where there is nothing."""
+
+    operator: Tensor  # int64 (G, codes): position in the vocabulary
+    unary: Tensor  # int64 (G, codes): position of the predicate among those of statements, for unary facts, ...
+    forward: Tensor  # ... for edges from the left argument to the right one, ...
+    backward: Tensor  # ... and for edges from the right argument to the left one
+    hidden: Tensor  # bool (G, codes): codes of the query's own fact
+    can_hide: Tensor  # bool (G,): whether some code of the own fact is in the vocabulary at all
+    kind: Tensor  # int64 (G, N)
+    id: Tensor  # int64 (G, N)
+    walks: Tensor  # bool (G, N)
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, spaces: Sequence[Space], device: torch.device) -> Tables:
+        shape = (len(spaces), kb.num_codes)
+        operator, statement = np.full((2, *shape), PADDING, np.int64)
+        hidden, can_hide = np.zeros(shape, bool), np.zeros(len(spaces), bool)
+        starts = np.full((3, len(spaces), len(spaces[0].starts)), PADDING, np.int64)
+        for g, space in enumerate(spaces):
+            for table, codes in ((operator, space.operators), (statement, 2 * space.predicates)):
+                real = np.flatnonzero(codes >= 0)
+                table[g, codes[real]] = real
+            sets = {start.id for start in space.starts if start is not None and start.kind == Kind.UNARY}
+            own = kb.classes if space.target in kb.classes else frozenset([space.target])
+            can_hide[g] = not own.isdisjoint([*(space.operators // 2), *space.predicates, *sets])
+            hidden[g].reshape(-1, 2)[list(own)] = True
+            for n, start in enumerate(space.starts):
+                starts[:, g, n] = (PADDING, PADDING, 0) if start is None else (start.kind, start.id, start.walks)
+        statement[:, 1::2] = statement[:, ::2]
+        is_unary = np.repeat([p.arity == 1 for p in kb.predicates], 2)
+        is_inverse = np.arange(kb.num_codes) % 2 == 1
+        roles = (is_unary & ~is_inverse, ~is_unary & ~is_inverse, ~is_unary & is_inverse)
+        arrays = (
+            operator,
+            *(np.where(role, statement, PADDING) for role in roles),
+            hidden,
+            can_hide,
+            starts[0],
+            starts[1],
+            starts[2] > 0,
+        )
+        return cls(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Each distinct (target, start, where it begins, what is hidden)."""
+
+    target: Tensor
+    start: Tensor
+    anchor: Tensor  # entity; graph of a UNARY start
+    hidden: Tensor  # (sources, 2): the ends of the fact that is hidden, NO_ENTITY where none is
+    of_query: Tensor  # (G * B, N): the source of each start of each query, -1 where there is none
+    hidden_of_query: Tensor  # (G * B, 2)
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+def find_sources(roads: Roads, tables: Tables, queries: Queries) -> Sources:
+    """The sources of the block."""
+    device = roads.device
+    x, y, hide = (torch.from_numpy(a).to(device) for a in (queries.x, queries.y, queries.hide))
+    hide = hide & tables.can_hide[:, None]
+    ends = torch.stack([x, torch.where(y == NO_ENTITY, x, y)], -1)  # a unary fact ends where it begins
+    hidden = torch.where(hide[..., None], ends, NO_ENTITY)
+    graph = torch.zeros_like(x) if roads.graph_of is None else roads.graph_of[x.clamp(min=0)]
+    kind, id = tables.kind[:, None, :], tables.id[:, None, :]
+    anchor = torch.zeros(*x.shape, kind.shape[-1], dtype=torch.int64, device=device)
+    places = {Kind.X: x[..., None], Kind.Y: y[..., None], Kind.UNARY: graph[..., None], Kind.CONSTANT: id}
+    for k, place in places.items():
+        anchor = torch.where(kind == k, place, anchor)
+    exists = (x[..., None] != NO_ENTITY) & (kind != PADDING)
+
+    width = roads.num_entities + 1
+    pairs, pair = torch.unique((hidden[..., 0] + 1) * width + hidden[..., 1] + 1, return_inverse=True)
+    # What is hidden cannot matter to a start that is everything: one source serves all queries of a target.
+    pair = torch.where(kind == Kind.ANY, 0, pair[..., None])
+    count, starts = tables.kind.shape
+    size = max(roads.num_entities, roads.num_graphs) + 1
+    start = torch.arange(count * starts, device=device).view(count, 1, starts)
+    key = (start * size + anchor) * len(pairs) + pair
+    unique, inverse = torch.unique(key[exists], return_inverse=True)
+    of_query = torch.full_like(key, PADDING)
+    of_query[exists] = inverse
+    begin, found = unique // len(pairs), pairs[unique % len(pairs)]
+    return Sources(
+        begin // size // starts,
+        begin // size % starts,
+        begin % size,
+        torch.stack([found // width - 1, found % width - 1], -1),
+        of_query.view(-1, starts),
+        hidden.view(-1, 2),
+    )
+
+
+class Edges(NamedTuple):
+    """Steps from row to row, first as keys: operator, and weight where facts have one."""
+
+    first: Tensor
+    second: Tensor
+    operator: Tensor
+    weight: Tensor | None
+
+
+class Entries(NamedTuple):
+    """statement[query, predicate] += weight * left row * right row; left = -1: the statement is unary."""
+
+    query: Tensor
+    predicate: Tensor
+    left: Tensor
+    right: Tensor
+    weight: Tensor
+
+
+class _Block:
+    """Enumerates the rows of the sources, the edges between them, and where two of them meet.
+
+    Rows are sorted by key = source * (entities + 1) + node; the row of a start that is everything has the node after
+    the last entity.
+    """
+
+    def __init__(
+        self, roads: Roads, tables: Tables, sources: Sources, shape: Shape, limits: Limits, linked: bool
+    ) -> None:
+        self.roads, self.tables, self.sources, self.limits = roads, tables, sources, limits
+        self.shape, self.linked, self.width = shape, linked, roads.num_entities + 1
+        self.none = torch.zeros(0, dtype=torch.int64, device=roads.device)
+        self.key, self.start = self._start_rows()
+        self.depth = torch.zeros_like(self.key)  # fewest steps that lead to a row
+        self.edges = self._reach()
+        self.row_degree = self._degree(self.key % self.width)
+        first = torch.arange(len(sources), device=roads.device) * self.width
+        self.low, self.high = (torch.searchsorted(self.key, ends) for ends in (first, first + self.width))
+        self.cost = self._cost()
+        # The depth up to which the edges of a source's rows fit the limit, -1 when not even the start's do.
+        self.affordable = (self.cost <= limits.raw * limits.meet_edges).sum(1) - 1
+        count = len(tables.kind)
+        self.target = torch.arange(count, device=roads.device).repeat_interleave(len(sources.of_query) // count)
+
+    # rows -----------------------------------------------------------------------------------------
+
+    def _start_rows(self) -> tuple[Tensor, Tensor]:
+        """(key, value) of length 0."""
+        roads, tables, sources = self.roads, self.tables, self.sources
+        kind, id = (table[sources.target, sources.start] for table in (tables.kind, tables.id))
+        is_set = kind == Kind.UNARY
+        single, some = (~is_set).nonzero().squeeze(1), is_set.nonzero().squeeze(1)
+        node = torch.where(kind[single] == Kind.ANY, roads.num_entities, sources.anchor[single])
+        row, position = roads.members(id[some], sources.anchor[some])
+        member, owner = roads.member_key[position] % max(roads.num_entities, 1), some[row]
+        seen = ~self._is_hidden(sources.target[owner], 2 * id[owner], member, member, sources.hidden[owner])
+        weight = roads.member_weight
+        value = torch.ones(len(member), device=roads.device) if weight is None else weight[position]
+        key = torch.cat([single * self.width + node, (owner * self.width + member)[seen]])
+        value = torch.cat([torch.ones(len(single), device=roads.device), value[seen]])
+        key, order = torch.sort(key)
+        return key, value[order]
+
+    def _reach(self) -> list[Edges]:
+        """Add all rows within T steps; the edges between rows, by the depth of the first row."""
+        frontier, found = self.key, []
+        for depth in range(1, self.shape.steps + 1):
+            found.append(self._expand(frontier))
+            reached = torch.unique(found[-1].second)
+            known, _ = self._find(reached)
+            frontier = reached[~known]
+            self.key, order = torch.sort(torch.cat([self.key, frontier]))
+            self.depth = torch.cat([self.depth, torch.full_like(frontier, depth)])[order]
+            self.start = torch.cat([self.start, self.start.new_zeros(len(frontier))])[order]
+        return [
+            edges._replace(**{end: torch.searchsorted(self.key, getattr(edges, end)) for end in ("first", "second")})
+            for edges in found
+        ]
+
+    def _find(self, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Which of the keys are rows, and the row of each that is one."""
+        row = torch.searchsorted(self.key, key).clamp(max=max(len(self.key) - 1, 0))
+        return (self.key[row] == key if len(self.key) else torch.zeros_like(key, dtype=torch.bool)), row
+
+    def _expand(self, frontier: Tensor) -> Edges:
+        """Edges between keys that leave from the frontier, of the sources whose step fits the limit."""
+        roads, sources, limits = self.roads, self.sources, self.limits
+        source, node = frontier // self.width, frontier % self.width
+        degree = self._degree(node).where(self.tables.walks[sources.target[source], sources.start[source]], 0)
+        looked = degree.new_zeros(len(sources)).index_add_(0, source, degree)
+        keep = (degree > 0) & (looked[source] <= limits.raw * limits.step_edges)
+        frontier, source, node = frontier[keep], source[keep], node[keep]
+        row, position, operator = self._usable(
+            self.tables.operator, node, sources.target[source], sources.hidden[source]
+        )
+        owner = source[row]
+        fits = torch.bincount(owner, minlength=len(sources))[owner] <= limits.step_edges
+        row, position, operator, owner = row[fits], position[fits], operator[fits], owner[fits]
+        weight = None if roads.weight is None else roads.weight[position]
+        return Edges(frontier[row], owner * self.width + roads.neighbour[position], operator, weight)
+
+    def _degree(self, node: Tensor) -> Tensor:
+        """Edges of each node; everything has none."""
+        entities = self.roads.num_entities
+        degree = self.roads.degree(node.clamp(max=max(entities - 1, 0)))
+        return degree.where(node < entities, 0)
+
+    def _usable(self, table: Tensor, node: Tensor, target: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(row, position, choice) of the edges of each node that the table has a choice for and that are not hidden."""
+        roads, found = self.roads, [(self.none, self.none, self.none)]
+        for piece in roads.pieces(roads.degree(node)):
+            row, position = roads.edges(node[piece])
+            row = row + piece.start
+            choice = table[target[row], roads.code[position]]
+            known = choice >= 0
+            row, position, choice = row[known], position[known], choice[known]
+            own = self._is_hidden(target[row], roads.code[position], node[row], roads.neighbour[position], hidden[row])
+            found.append((row[~own], position[~own], choice[~own]))
+        row, position, choice = (torch.cat(column) for column in zip(*found))
+        return row, position, choice
+
+    def _is_hidden(self, target: Tensor, code: Tensor, node: Tensor, neighbour: Tensor, hidden: Tensor) -> Tensor:
+        """Whether an edge is the query's own fact, walked either way."""
+        inverse = (code % 2)[:, None]
+        begin, end = hidden.gather(1, inverse).squeeze(1), hidden.gather(1, 1 - inverse).squeeze(1)
+        return self.tables.hidden[target, code] & (node == begin) & (neighbour == end)
+
+    # where rows meet --------------------------------------------------------------------------------
+
+    def _meets(self) -> Entries:
+        """The edges of statement predicates between a left and a right row of the same query."""
+        tables, of_query, starts = self.tables, self.sources.of_query, self.shape.starts
+        parts = [Entries(self.none, self.none, self.none, self.none, self.none.float())]
+        for left, right in product(range(starts), repeat=2):
+            parts += self._pair(left, right)
+        for right in range(0 if self.linked else starts):
+            about = tables.kind[self.target, right] <= last_of_unary(self.roads.num_graphs)
+            query = (about & (of_query[:, right] != PADDING)).nonzero().squeeze(1)
+            which, row, predicate, _, weight = self._statement_edges(tables.unary, query, right)
+            parts.append(Entries(query[which], predicate, torch.full_like(row, PADDING), row, weight))
+        return self._within(Entries(*map(torch.cat, zip(*parts))))
+
+    def _cost(self) -> Tensor:
+        """(sources, depths): edges of the rows of each source up to each depth."""
+        deepest = int(self.depth.max()) + 1 if len(self.depth) else 1
+        cost = self.depth.new_zeros(len(self.sources), deepest)
+        cost.view(-1).index_add_(0, self.key // self.width * deepest + self.depth, self.row_degree)
+        return cost.cumsum(1)
+
+    def _pair(self, left: int, right: int) -> list[Entries]:
+        """P_k(left, right) for the queries of which this is a statement about the head: one start is X or Y (both if
+        linked). Walked from the side that costs less."""
+        one, two = (self.tables.kind[self.target, start] for start in (left, right))
+        from_left, from_right = (self.sources.of_query[:, start] for start in (left, right))
+        wanted = (one <= Kind.Y) & (two <= Kind.Y) & (one != two) if self.linked else (one <= Kind.Y) | (two <= Kind.Y)
+        wanted = wanted & (from_left != PADDING) & (from_right != PADDING)
+        if not bool(wanted.any()):
+            return []
+        named = wanted & (one != Kind.ANY) & (two != Kind.ANY)
+        cheaper = self.cost[from_left, -1] <= self.cost[from_right, -1]
+        cases = (
+            (self._bare, wanted & (two == Kind.ANY), True),
+            (self._bare, wanted & (one == Kind.ANY), False),
+            (self._linked, named & cheaper, True),
+            (self._linked, named & ~cheaper, False),
+        )
+        found = []
+        for entries, chosen, forward in cases:
+            query = chosen.nonzero().squeeze(1)
+            if len(query):
+                found.append(entries(query, *((left, right) if forward else (right, left)), forward))
+        return found
+
+    def _statement_edges(
+        self, table: Tensor, query: Tensor, start: int
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """(position in query, row, predicate, neighbour, weight) of the edges in the table of each query's start."""
+        source = self.sources.of_query[query, start]
+        which, row = ranges(self.low[source], self.high[source])
+        fits = (self.depth[row] <= self.affordable[source[which]]) & (self.row_degree[row] > 0)
+        which, row = which[fits], row[fits]
+        owner = query[which]
+        index, position, predicate = self._usable(
+            table, self.key[row] % self.width, self.target[owner], self.sources.hidden_of_query[owner]
+        )
+        weight = torch.ones(len(index), device=index.device)
+        if self.roads.weight is not None:
+            weight = self.roads.weight[position]
+        return which[index], row[index], predicate, self.roads.neighbour[position], weight
+
+    def _linked(self, query: Tensor, start: int, other: int, forward: bool) -> Entries:
+        """P_k between a row of one start and a row of the other; `forward`: the other is the right argument."""
+        table = self.tables.forward if forward else self.tables.backward
+        which, row, predicate, neighbour, weight = self._statement_edges(table, query, start)
+        found, far = self._find(self.sources.of_query[query[which], other] * self.width + neighbour)
+        near, far = row[found], far[found]
+        ends = (near, far) if forward else (far, near)
+        return Entries(query[which[found]], predicate[found], *ends, weight[found])
+
+    def _bare(self, query: Tensor, start: int, anything: int, forward: bool) -> Entries:
+        """P_k between a row and anything: the weights of the row's edges, summed."""
+        table = self.tables.forward if forward else self.tables.backward
+        which, row, predicate, _, weight = self._statement_edges(table, query, start)
+        key = (which * len(self.key) + row) * table.shape[1] + predicate
+        _, counts = torch.unique_consecutive(key, return_counts=True)
+        first = torch.cumsum(counts, 0) - counts
+        query, row, predicate = query[which[first]], row[first], predicate[first]
+        far = self.low[self.sources.of_query[query, anything]]
+        ends = (row, far) if forward else (far, row)
+        return Entries(query, predicate, *ends, segment_sum(weight, counts))
+
+    def _within(self, entries: Entries) -> Entries:
+        """Per query the shallow entries, depth by depth, as long as they fit the limit."""
+        depth = self.depth[entries.right]
+        depth = depth + torch.where(entries.left >= 0, self.depth[entries.left.clamp(min=0)], 0)
+        deepest = int(depth.max()) + 1 if len(depth) else 1
+        count = depth.new_zeros(len(self.target), deepest)
+        count.view(-1).index_add_(0, entries.query * deepest + depth, torch.ones_like(depth))
+        fits = (count.cumsum(1) <= self.limits.meet_edges)[entries.query, depth]
+        return Entries(*(column[fits] for column in entries))
+
+    # the lists of the plan --------------------------------------------------------------------------
+
+    def plan(self, queries: Queries) -> Plan:
+        """Drop rows that lead to no statement, number the rest, sort the lists."""
+        shape, entries = self.shape, self._meets()
+        (count, block), k = queries.x.shape, shape.predicates
+        used = self._used(entries)
+        number = torch.cumsum(used, 0) - 1
+        owner = self.key[used] // self.width
+        target, start = self.sources.target[owner], self.sources.start[owner]
+        moves = []
+        for t in range(1, shape.steps + 1):  # step t leaves from every row within t - 1 steps
+            lists = self.edges[:t]
+            first, second = torch.cat([edges.first for edges in lists]), torch.cat([edges.second for edges in lists])
+            operator = torch.cat([edges.operator for edges in lists])
+            weights = [edges.weight for edges in lists if edges.weight is not None]
+            keep = used[second]
+            weight = torch.cat(weights)[keep] if weights else None
+            first, second = number[first[keep]], number[second[keep]]
+            choice = target[first] * shape.operators + operator[keep]
+            moves.append(Products.of(second, first, choice, weight, len(owner), len(owner), count * shape.operators))
+
+        def project(row: Tensor, predicate: Tensor) -> tuple[Projections, Tensor]:
+            unique, inverse = torch.unique(row * k + predicate, return_inverse=True)
+            row, predicate = unique // k, unique % k
+            choice = (target[row] * k + predicate) * shape.starts + start[row]
+            return Projections(row.int(), choice.int(), len(owner), count * k * shape.starts), inverse
+
+        binary = entries.left >= 0
+        left, left_pair = project(number[entries.left[binary]], entries.predicate[binary])
+        right, right_pair = project(number[entries.right], entries.predicate)
+        left_index = torch.zeros_like(entries.left)
+        left_index[binary] = left_pair + 1  # 0 is the constant
+        weight = entries.weight if bool((entries.weight != 1).any()) else None
+        segment = entries.query * k + entries.predicate
+        meets = Products.of(segment, left_index, right_pair, weight, count * block * k, len(left) + 1, len(right))
+        real = torch.from_numpy(queries.real).to(self.roads.device)
+        return Plan(shape, count, block, real, self.start[used], tuple(moves), left, right, meets)
+
+    def _used(self, entries: Entries) -> Tensor:
+        """Rows that take part in a statement, or lie on the way to one that does."""
+        used = torch.zeros_like(self.key, dtype=torch.bool)
+        used[entries.left[entries.left >= 0]] = True
+        used[entries.right] = True
+        for _ in self.edges:
+            for edges in self.edges:
+                used[edges.first[used[edges.second]]] = True
+        return used

@@ -1,7 +1,7 @@
 """After training: small changes of the best rules, as long as they say more of the target.
 
 Restarts settle on parts of a rule, or on one choice beside it. Every statement is a row of truth values over all
-tuples that the rule is asked about. A formula is monotone in each of its parts, so the counts of a rule with one part
+tuples of the head. A formula is monotone in each of its parts, so the counts of a rule with one part
 changed are a product of those rows with a vector, for all statements at once. Where no statement at hand helps, new
 ones are grown from them for just the tuples that the rule gets wrong.
 """
@@ -9,38 +9,112 @@ ones are grown from them for just the tuples that the rule gets wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from ..data.arrays import Mask
-from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, length, statements
+from ..data.kb import KnowledgeBase
+from ..errors import RuleError
+from ..logic.formula import (
+    ANY,
+    TRUE,
+    Anchor,
+    And,
+    Constant,
+    Formula,
+    Not,
+    Or,
+    Statement,
+    Variable,
+    X,
+    Y,
+    length,
+    statements,
+)
+from ..logic.predicate import Predicate, Step
 from ..logic.rule import Head, Rule
 from ..logic.simplify import FALSE, formula_key
 from .candidates import as_candidate
-from .neighbours import Parts
+from .space import Kind, Space
 
 MOST_READ = 600
 """Statements that were read, of the best rules first, ..."""
 MOST_STATEMENTS = 200
 """... of which the most telling may be put into a rule."""
-STARTS = 4
+MOST_STARTS = 4
 """Rules, and single statements, that changes begin from; ..."""
-GROWING = 3
+MOST_GROWN = 3
 """... the best of what they become for which new statements are grown, ..."""
-BEAM, ROUNDS = 40, 4
+GROWTH_BEAM, GROWTH_ROUNDS = 40, 4
 """... from so many at a time, by so many changes."""
+MOST_GROWN_STEPS = 4
+"""Steps and filters of a statement that is made longer."""
 MOST_EDITS = 12
-CLEARLY, FIXED = 0.01, 0.2
+"""Changes of one rule, one after the other."""
+LEAST_GAIN, LEAST_FIXED = 0.01, 0.2
 """What a longer rule must add to F1; the share of the wrong answers that it must put right."""
-SLIGHTLY = 1e-6
+ROUNDING = 1e-6
+"""A rule that is no longer must add more than this to F1."""
 
 Way = Literal["and", "or", "replace"]
 Build = Callable[[Formula], Formula]
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What statements may be made of: moves in both directions, filters, far ends."""
+
+    moves: tuple[Step, ...]
+    filters: tuple[Step, ...]
+    ends: tuple[Anchor, ...]
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, space: Space) -> Parts:
+        """The vocabulary of a target; ends are its constants, and anything."""
+        steps = sorted({kb.step(int(code)) for code in space.operators if code >= 0})
+        moves, filters = (tuple(step for step in steps if step.is_filter == wanted) for wanted in (False, True))
+        constants = [start.id for start in space.starts if start is not None and start.kind == Kind.CONSTANT]
+        return cls(moves, filters, (ANY, *(Constant(kb.entities.name(id)) for id in constants)))
+
+    def without(self, predicate: Predicate) -> Parts:
+        moves, filters = (tuple(s for s in steps if s.predicate != predicate) for steps in (self.moves, self.filters))
+        return Parts(moves, filters, self.ends)
+
+    def single(self, variables: Iterable[Variable]) -> Iterator[Statement]:
+        """The shortest statements about each variable."""
+        for variable in variables:
+            for step in (*self.filters, *self.moves):
+                yield Statement(variable, (step,))
+
+    def neighbours(self, statement: Statement) -> Iterator[Statement]:
+        """Statements one change away: one step exchanged, left out or added at the far end; another far end."""
+        if not isinstance(statement.start, Variable):
+            return
+        for steps, end in self._changes(statement.steps, statement.end):
+            try:
+                yield Statement(statement.start, steps, end)
+            except RuleError:  # no such statement
+                continue
+
+    def _changes(self, steps: tuple[Step, ...], end: Anchor) -> Iterator[tuple[tuple[Step, ...], Anchor]]:
+        for i, step in enumerate(steps):
+            for other in self.filters if step.is_filter else self.moves:
+                if other != step:
+                    yield (*steps[:i], other, *steps[i + 1 :]), end
+            if len(steps) > 1:
+                yield (*steps[:i], *steps[i + 1 :]), end
+        if isinstance(end, Variable):
+            return
+        yield from ((steps, other) for other in self.ends if other != end)
+        if len(steps) < MOST_GROWN_STEPS:
+            longer = [*(self.moves if end == ANY else ()), *(f for f in self.filters if f not in steps)]
+            yield from (((*steps, step), end) for step in longer)
+
+
 class Table(Protocol):
-    """Truth values over the tuples of a head; `engine.truths.TruthTable` is one."""
+    """Truth values over the tuples of a head; `kernel.truths.TruthTable` is one."""
 
     label: Mask
 
@@ -63,10 +137,10 @@ class Refiner:
         pool = self._telling(read[:MOST_READ])[:MOST_STATEMENTS]
         if not pool:
             return []
-        starts = dict.fromkeys([*bodies[:STARTS], *pool[:STARTS], *map(Not, pool[:STARTS])])
+        starts = dict.fromkeys([*bodies[:MOST_STARTS], *pool[:MOST_STARTS], *map(Not, pool[:MOST_STARTS])])
         found = dict.fromkeys(self._climb(body, pool) for body in starts)
         best = sorted(found, key=self._order)
-        grown = [self._grow(body, pool) for body in best[:GROWING]]
+        grown = [self._grow(body, pool) for body in best[:MOST_GROWN]]
         worth = sorted(self._worth_their_length([*grown, *best]), key=self._order)
         rules = [as_candidate(Rule(self.head, body)) for body in worth]
         return [rule for rule in rules if rule is not None]
@@ -91,7 +165,7 @@ class Refiner:
 
     def _pays(self, score: float, wrong: int, before: float, wrong_before: int) -> bool:
         """Whether F1 and the wrong answers justify a longer rule."""
-        return score > before + CLEARLY and wrong <= (1 - FIXED) * wrong_before
+        return score > before + LEAST_GAIN and wrong <= (1 - LEAST_FIXED) * wrong_before
 
     # truth values -------------------------------------------------------------------------------------
 
@@ -156,10 +230,10 @@ class Refiner:
 
     def _grown(self, where: Mask, pool: list[Statement]) -> list[Statement]:
         variables = (X, Y)[: self.head.predicate.arity]
-        best = self._telling([*pool, *self.parts.single(variables)], where)[:BEAM]
-        for _ in range(ROUNDS):
+        best = self._telling([*pool, *self.parts.single(variables)], where)[:GROWTH_BEAM]
+        for _ in range(GROWTH_ROUNDS):
             near = dict.fromkeys([*best, *(n for s in best for n in self.parts.neighbours(s))])
-            found = self._telling(near, where)[:BEAM]
+            found = self._telling(near, where)[:GROWTH_BEAM]
             if found == best:
                 break
             best = found
@@ -173,11 +247,8 @@ class Refiner:
             now, wrong = self._f1(best), self._wrong(best)
             options = []
             for score, still_wrong, formula in self._changes(best, pool, rows):
-                pays = (
-                    self._pays(score, still_wrong, now, wrong)
-                    if length(formula) > length(best)
-                    else score > now + SLIGHTLY
-                )
+                is_longer = length(formula) > length(best)
+                pays = self._pays(score, still_wrong, now, wrong) if is_longer else score > now + ROUNDING
                 if pays and as_candidate(Rule(self.head, formula)) is not None:
                     options.append((-round(score, 9), length(formula), formula_key(formula), formula))
             if not options:

@@ -6,59 +6,72 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from .options import NeuralOptions
-from .sources import NOBODY, Queries
 
+NO_ENTITY = -1
+"""The y of a query of a unary target, and the x and y of padding."""
 TRIES = 20
 """Draws for each negative until one is no fact; a target that holds nearly everywhere has few negatives."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """The queries of one target, in random order."""
+class Queries:
+    """p(x, y) or p(x), those of one target in random order (n,), or of a block: G targets x B queries."""
 
     x: Longs
     y: Longs
-    label: np.ndarray
-    hide: np.ndarray
+    label: np.ndarray  # float32: the weight of a fact, 0 for a negative
+    hide: Mask  # the query's own fact is to be hidden: it is a fact, or x's classes are one exclusive group
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def take(self, rows: np.ndarray) -> Pool:
-        return Pool(self.x[rows], self.y[rows], self.label[rows], self.hide[rows])
+    def __getitem__(self, rows: Longs | slice) -> Queries:
+        return Queries(self.x[rows], self.y[rows], self.label[rows], self.hide[rows])
+
+    @property
+    def real(self) -> Mask:
+        """Which queries are no padding."""
+        return self.x != NO_ENTITY
 
 
 class Sampler:
-    """Draws pools; `known` are the facts that are no negatives (all that are known to be true)."""
+    """Draws the queries of a target."""
 
     def __init__(
         self, kb: KnowledgeBase, options: NeuralOptions, negatives: Facts | None = None, valid: Facts | None = None
     ) -> None:
+        """`negatives` are used where the data has them; no fact of `kb` or `valid` is ever a negative."""
         self.kb, self.options = kb, options
         self.given = negatives if negatives is not None else Facts.empty()
         # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
         self.valid = valid if valid is not None and valid.context is None else Facts.empty()
 
-    def pools(self, target: int) -> tuple[Pool, Pool]:
+    def queries(self, target: int) -> tuple[Queries, Queries]:
         """(training, validation). Without validation facts of its own a tenth of the queries is held out."""
         random = np.random.default_rng((self.options.seed, 1, target))
         facts = self.kb.facts.of(target)
-        known = self._keys(*_columns(facts))
         valid = self.valid.of(target)
-        pool = self._pool(target, facts, np.union1d(known, self._keys(*_columns(valid))), known, random)
+        known = self._keys(*_columns(facts))
+        true = np.union1d(known, self._keys(*_columns(valid)))
+        train = self._drawn(target, facts, true, known, random)
         if len(valid):
-            return pool, self._pool(target, valid, np.union1d(known, self._keys(*_columns(valid))), known, random)
-        held = len(pool) // 10
+            return train, self._drawn(target, valid, true, known, random)
+        held = len(train) // 10
         if held < 10:
-            return pool, pool  # too few to spare any
-        return pool.take(np.arange(held, len(pool))), pool.take(np.arange(held))
+            return train, train  # too few to spare any
+        return train[held:], train[:held]
 
-    def _pool(self, target: int, facts: Facts, true: Longs, visible: Longs, random: np.random.Generator) -> Pool:
-        """`true`: tuples that are no negatives; `visible`: facts of the base, which a query of theirs must not see."""
+    def _drawn(self, target: int, facts: Facts, true: Longs, visible: Longs, random: np.random.Generator) -> Queries:
+        """Facts and negatives, at most so many as the options say, in random order.
+
+        Args:
+            true: keys of the tuples that are no negatives.
+            visible: keys of the facts of the base, which a query of theirs must not see.
+        """
         x, y = _columns(facts)
         unary = self.kb.predicates[target].arity == 1
         weight = np.ones(len(x), np.float32) if facts.weight is None else facts.weight.astype(np.float32)
@@ -70,7 +83,7 @@ class Sampler:
         if len(given):
             false_x, false_y = _columns(given[random.permutation(len(given))])
         elif unary:
-            false_x, false_y = self._unary_negatives(true, wanted, random)
+            false_x, false_y = self._unary_negatives(wanted, random)
         else:
             false_x, false_y = self._binary_negatives(x, y, facts, wanted, random)
         keep = ~np.isin(self._keys(false_x, false_y), true)
@@ -81,15 +94,13 @@ class Sampler:
         label = np.concatenate([weight, np.zeros(len(false_x), np.float32)])
         hide = np.isin(self._keys(all_x, all_y), visible) | (target in self.kb.classes)
         order = random.permutation(len(all_x))
-        return Pool(all_x, all_y, label, hide).take(order)
+        return Queries(all_x, all_y, label, hide)[order]
 
-    def _unary_negatives(self, true: Longs, wanted: int, random: np.random.Generator) -> tuple[Longs, Longs]:
+    def _unary_negatives(self, wanted: int, random: np.random.Generator) -> tuple[Longs, Longs]:
         everyone = np.flatnonzero(self.kb.domain)
         x = everyone if len(everyone) <= TRIES * wanted else random.choice(everyone, TRIES * wanted)
         x = random.permutation(np.unique(x)).astype(np.int64)
-        y = np.full(len(x), NOBODY, np.int64)
-        keep = ~np.isin(self._keys(x, y), true)
-        return x[keep], y[keep]
+        return x, np.full(len(x), NO_ENTITY, np.int64)
 
     def _binary_negatives(
         self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
@@ -131,25 +142,18 @@ def _columns(facts: Facts) -> tuple[Longs, Longs]:
     return facts.subject.astype(np.int64), facts.object.astype(np.int64)
 
 
-def blocks(pools: list[Pool], batch: int) -> list[Queries]:
-    """The pools of G targets as blocks of at most `batch` queries each; short pools are padded."""
-    longest = max((len(pool) for pool in pools), default=0)
+def blocks(queries: list[Queries], batch: int) -> list[Queries]:
+    """The queries of G targets as blocks of at most `batch` queries each; where a target has fewer they are padded."""
+    longest = max((len(mine) for mine in queries), default=0)
     count = max(1, -(-longest // batch))
     result = []
-    for block in range(count):
-        parts = [pool.take(np.arange(block, len(pool), count)) for pool in pools]
-        width = max(1, max(len(part) for part in parts))
+    for first in range(count):
+        parts = [mine[first::count] for mine in queries]
+        width = max(1, *map(len, parts))
 
-        def grid(name: str, empty: float, dtype: type, parts: list[Pool] = parts, width: int = width) -> np.ndarray:
-            rows = [np.concatenate([getattr(p, name), np.full(width - len(p), empty)]) for p in parts]
-            return np.stack(rows).astype(dtype)
+        def grid(column: str, empty: int, parts: list[Queries] = parts, width: int = width) -> np.ndarray:
+            rows = [getattr(part, column) for part in parts]
+            return np.stack([np.pad(row, (0, width - len(row)), constant_values=empty) for row in rows])
 
-        result.append(
-            Queries(
-                grid("x", NOBODY, np.int64),
-                grid("y", NOBODY, np.int64),
-                grid("label", 0, np.float32),
-                grid("hide", 0, bool),
-            )
-        )
+        result.append(Queries(grid("x", NO_ENTITY), grid("y", NO_ENTITY), grid("label", 0), grid("hide", 0)))
     return result

@@ -6,35 +6,46 @@ each with one thread, so that the number of threads changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from threading import Lock
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.evaluator import Evaluator
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
-from ..logic.rule import Rule, ScoredRule
+from ..logic.parse import parse_rule
+from ..logic.rule import Rule
+from ..logic.text import rule_text
 from ..progress import Progress, silent
-from .candidates import Judge
-from .chains import chain_codes, count_chains, longest_chain
-from .found import Found
-from .group import Group
-from .neighbours import Parts
-from .options import NeuralOptions
+from .candidates import Candidate, as_candidate, as_codes, as_rule, usable, usable_chain
+from .extract import ANY_LENGTH, Chain, Reader, best_chains
+from .generator import make_stack
+from .options import Found, NeuralOptions
+from .plan import Limits, build_plan
+from .refine import Parts
 from .roads import Roads
-from .sampling import Sampler
-from .select import select
-from .training import Trainer
-from .vocabulary import Hints, Surroundings
+from .sampling import Queries, Sampler, blocks
+from .select import count_candidates, longest_chain
+from .space import Masks, Space
+from .training import COLUMNS, Block, Trainer
+from .vocabulary import Hints, Surroundings, common_shape, is_linked, warm_start
 
 CPU_GROUP, GPU_GROUP = 4, 256
+"""Targets that are trained as one stack."""
+READINGS = tuple(part / 10 for part in range(1, 11))
+"""Parts of the epochs after which rules are read: attentions that have not settled yet propose more of them, ..."""
+BEAMS = (0.3, 0.6, 1.0)
+"""... and after which the most probable rules are read, which takes longer."""
+MOST_PAIRS = 4_000_000
+"""Pairs of entities over which a binary rule may range freely, such as a negation; on larger bases X leads to Y."""
 SAVE_SECONDS = 10.0
+"""From one checkpoint of a group to the next, at least."""
 SAVED_PER_SECOND = 50e6
 """Bytes; a careful guess."""
 
@@ -45,6 +56,10 @@ class Store(Protocol):
     def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None: ...
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None: ...
+
+
+Trained = tuple[dict[str, np.ndarray], list[dict[str, Any]]]
+"""The attentions and the history of a group."""
 
 
 def neural_rules(
@@ -58,27 +73,31 @@ def neural_rules(
     store: Store | None = None,
     hints: Hints | None = None,
 ) -> Found:
-    """Rules for the target predicate ids; bodies use the `allowed` predicates, those of the `hints` first."""
-    found = Found(RuleSet.empty(kb))
+    """Rules for the target predicate ids.
+
+    Args:
+        allowed: predicates of bodies; default: all.
+        negatives: given ones, instead of drawn ones.
+        valid: validation facts; without them a tenth of the queries is held out.
+        store: where unfinished work is kept, and found.
+        hints: predicates that are used first.
+    """
     with one_torch_thread():
         groups = _groups(kb, targets, options, Surroundings(kb, allowed, hints))
         sampler = Sampler(kb, options, negatives, valid)
-        lock = Lock()
 
-        def work(_: None, number: int) -> None:
-            arrays, history = _train(groups[number], sampler, options, progress, store, f"group-{number}")
-            with lock:
-                trained[number] = (arrays, history)
+        def work(_: None, number: int) -> Trained:
+            return _train(groups[number], sampler, progress, store, f"group-{number}")
 
-        trained: dict[int, tuple[dict[str, np.ndarray], list[dict[str, Any]]]] = {}
-        threads = 1 if options.device != "cpu" else options.threads
-        Pool(lambda: None, threads).map(work, range(len(groups)), "train groups of targets", progress, None)
-        for number in sorted(trained):
-            found.attentions |= trained[number][0]
-            found.history += trained[number][1]
-    proposed = {t: list(rules) for group in groups for t, rules in zip(group.targets, group.found)}
+        pool = Pool(lambda: None, 1 if options.device != "cpu" else options.threads)
+        trained = pool.map(work, range(len(groups)), "train groups of targets", progress, None)
+    found = Found(RuleSet.empty(kb))
+    for attentions, history in trained:
+        found.attentions |= attentions
+        found.history += history
+    proposed = {space.target: list(said) for group in groups for space, said in zip(group.spaces, group.found)}
     parts = {space.target: Parts.of(kb, space) for group in groups for space in group.spaces} if options.refine else {}
-    found.rules, found.best = _counted(kb, proposed, parts, options, negatives, progress)
+    found.rules, found.best = count_candidates(kb, proposed, parts, options, negatives, progress)
     return found
 
 
@@ -100,23 +119,172 @@ def _groups(
     return groups
 
 
-def _train(
-    group: Group, sampler: Sampler, options: NeuralOptions, progress: Progress, store: Store | None, key: str
-) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """Attentions and history of the group, whose rules are then in `group.found`.
+@dataclass
+class Group:
+    """Targets of one arity that are trained as one stack: all restarts of all of them are its members."""
+
+    kb: KnowledgeBase
+    roads: Roads
+    spaces: list[Space]
+    options: NeuralOptions
+    hints: Hints = field(default_factory=dict)
+    longest: int = ANY_LENGTH  # body atoms of the longest chain that can be counted
+    found: list[dict[Candidate, None]] = field(init=False)  # of each target, in the order in which they were read
+    read_chains: list[set[Chain]] = field(init=False)  # chains whose candidates are found already
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self.found, self.read_chains = [{} for _ in self.spaces], [set() for _ in self.spaces]
+        self.texts: dict[Rule, str] = {}  # of the rules that are found: each is in many checkpoints
+        self.shape = common_shape(self.spaces, options)
+        self.spaces = [space.padded(self.shape) for space in self.spaces]
+        arity = self.spaces[0].arity
+        self.linked = is_linked(arity, options)
+        self.large = arity == 2 and self.kb.num_entities**2 > MOST_PAIRS
+        self.readings, self.beams = (
+            {max(1, round(part * options.epochs)) for part in parts} for parts in (READINGS, BEAMS)
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Of the targets."""
+        return [str(self.kb.predicates[space.target]) for space in self.spaces]
+
+    # training -------------------------------------------------------------------------------------
+
+    def prepare(self, sampler: Sampler) -> Trainer:
+        """Queries, plans and freshly drawn generators."""
+        options, device = self.options, self.roads.device
+        drawn = [sampler.queries(space.target) for space in self.spaces]
+        masks = Masks.of(self.spaces, self.shape, options.restarts, device)
+        seeds = [_member_seed(options.seed, space.target, r) for space in self.spaces for r in range(options.restarts)]
+        sizes = (options.dim, options.layers, options.attention_heads)
+        stack = make_stack(options.generator, masks, self.shape, seeds, *sizes)
+        if self.hints:
+            prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(options.restarts, 0)
+            stack.prior = prior[:, None, None, :].to(device)
+        train, valid = (self._blocks([both[i] for both in drawn]) for i in (0, 1))
+        return Trainer(stack, train, valid, options, self._makes_a_rule)
+
+    def _blocks(self, queries: list[Queries]) -> list[Block]:
+        limits = Limits(self.options.step_edges, self.options.meet_edges)
+        return [
+            Block(
+                build_plan(self.kb, self.roads, self.spaces, self.shape, block, limits, self.linked),
+                torch.from_numpy(block.label).to(self.roads.device),
+            )
+            for block in blocks(queries, self.options.batch)
+        ]
+
+    def _makes_a_rule(self, trainer: Trainer, member: int) -> bool:
+        with torch.no_grad():
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
+        space = self.spaces[member // self.options.restarts]
+        reader = Reader(self.kb, space, self.shape, attentions, member, self.linked)
+        return as_candidate(reader.argmax()) is not None
+
+    # reading rules ----------------------------------------------------------------------------------
+
+    def read(self, trainer: Trainer) -> None:
+        """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
+        options, large = self.options, self.large
+        wide = options.beam > 1 and (trainer.epoch in self.beams or trainer.done)
+        chains = None
+        with torch.no_grad():
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
+            if wide and self.linked:
+                chains = best_chains(self.kb, self.spaces, self.shape, attentions, options.beam, self.longest, large)
+            attentions = attentions.map(lambda t: t.cpu())
+        for g, space in enumerate(self.spaces):
+            for restart in range(options.restarts):
+                member = g * options.restarts + restart
+                reader = Reader(self.kb, space, self.shape, attentions, member, self.linked, self.longest, large)
+                self._add(g, [reader.argmax()])
+                if chains is not None:
+                    self._add_chains(g, chains[member])
+                elif wide:
+                    self._add(g, reader.beam(options.beam))
+                random = np.random.default_rng((options.seed, 3, space.target, restart, trainer.epoch))
+                self._add(g, reader.samples(options.samples, random))
+
+    def _add(self, g: int, rules: Iterable[Rule]) -> None:
+        self.found[g] |= {as_codes(self.kb, rule): None for rule in usable(rules, self.large)}
+
+    def _add_chains(self, g: int, chains: Iterable[Chain]) -> None:
+        """Restarts and readings propose mostly the same chains; each is looked at once."""
+        for chain in chains:
+            if chain not in self.read_chains[g]:
+                self.read_chains[g].add(chain)
+                self.found[g] |= dict.fromkeys(usable_chain(self.kb, self.spaces[g].target, chain, self.large))
+
+    # what comes of it -------------------------------------------------------------------------------
+
+    def results(self, trainer: Trainer) -> Trained:
+        """Of the best restart of each target: the attentions, by names such as `uncle/2|operators`, and its epochs."""
+        with torch.no_grad():
+            tensors = trainer.stack.attentions(trainer.temperature(trainer.epoch)).tensors()
+        arrays: dict[str, np.ndarray] = {}
+        history: list[dict[str, Any]] = []
+        for g, target in enumerate(self.names):
+            m = self._best_member(trainer, g)
+            arrays |= {f"{target}|{name}": tensor[m].cpu().numpy() for name, tensor in tensors.items()}
+            for row in trainer.history:
+                values = {column: float(getattr(row, column)[m]) for column in COLUMNS}
+                history.append({"target": target, "epoch": row.epoch, **values, "temperature": row.temperature})
+        return arrays, history
+
+    def _best_member(self, trainer: Trainer, g: int) -> int:
+        """The restart with the smallest validation loss."""
+        restarts = self.options.restarts
+        if not trainer.history:
+            return g * restarts
+        mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
+        return g * restarts + int(np.argmin(np.nan_to_num(mine, nan=np.inf)))
+
+    def note(self, trainer: Trainer) -> str:
+        """A line for the progress: the loss and a rule."""
+        loss = f"loss {float(np.nanmean(trainer.history[-1].loss)):.3f}" if trainer.history else ""
+        first = [as_rule(self.kb, s.target, next(iter(said))) for s, said in zip(self.spaces, self.found) if said]
+        return "  ".join([loss, *map(str, first[:1])])
+
+    def state(self) -> list[list[str | list[int]]]:
+        """The candidates as JSON values, for a checkpoint: rules as texts, chains as codes."""
+        return [[self._written(candidate) for candidate in said] for said in self.found]
+
+    def _written(self, candidate: Candidate) -> str | list[int]:
+        if not isinstance(candidate, Rule):
+            return list(candidate)
+        if candidate not in self.texts:
+            self.texts[candidate] = rule_text(candidate)
+        return self.texts[candidate]
+
+    def load(self, state: Sequence[Sequence[str | list[int]]]) -> None:
+        """Take over what `state` gave."""
+        self.found = [{parse_rule(c) if isinstance(c, str) else tuple(c): None for c in said} for said in state]
+        self.read_chains = [set() for _ in state]
+
+
+def _member_seed(seed: int, target: int, restart: int) -> int:
+    """One number for each member, whatever else is in the stack."""
+    return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])
+
+
+def _train(group: Group, sampler: Sampler, progress: Progress, store: Store | None, key: str) -> Trained:
+    """Attentions and history of the group, whose candidates are then in `group.found`.
 
     What is kept of a finished group is just that; of one under way, the state of its trainer.
     """
-    kept = None if store is None else store.load(key)
-    if kept is not None:
-        group.load(kept[1]["found"])
-        if "history" in kept[1]:
-            return kept[0], kept[1]["history"]
+    options = group.options
+    saved = None if store is None else store.load(key)
+    if saved is not None:
+        group.load(saved[1]["found"])
+        if "history" in saved[1]:
+            return saved[0], saved[1]["history"]
     trainer = group.prepare(sampler)
-    if kept is not None:
-        trainer.load(kept[0], kept[1]["trainer"])
-    names = [str(group.kb.predicates[t]) for t in group.targets]
-    stage = "train " + (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
+    if saved is not None:
+        trainer.load(saved[0], saved[1]["trainer"])
+    first, *more = group.names
+    stage = f"train {first} and {len(more)} more" if more else f"train {first}"
     size = 3 * sum(p.numel() * p.element_size() for p in trainer.stack.parameters())
     # A large state is saved less often, so that at most a twentieth of the time goes into it.
     pause = max(SAVE_SECONDS, 20 * size / SAVED_PER_SECOND)
@@ -126,7 +294,7 @@ def _train(
         if trainer.epoch in group.readings or trainer.done:
             group.read(trainer)
         total = trainer.epoch if trainer.done else options.epochs
-        progress(stage, trainer.epoch, total, _note(group, trainer))
+        progress(stage, trainer.epoch, total, group.note(trainer))
         if not trainer.done and monotonic() > next_save:
             save()
 
@@ -134,78 +302,14 @@ def _train(
         nonlocal next_save
         if store is not None:
             arrays, values = trainer.state()
-            store.save(key, arrays, {"trainer": values, "found": group.texts()})
+            store.save(key, arrays, {"trainer": values, "found": group.state()})
             next_save = monotonic() + pause
 
     trainer.run(each, options.stop)
-    attentions, history = group.attentions(trainer), group.history(trainer)
+    attentions, history = group.results(trainer)
     if not trainer.done:
         save()  # before rules are read that a run which is not stopped would not have read
         group.read(trainer)  # stopped early: what there is
     elif store is not None:
-        store.save(key, attentions, {"history": history, "found": group.texts()})
+        store.save(key, attentions, {"history": history, "found": group.state()})
     return attentions, history
-
-
-def _note(group: Group, trainer: Trainer) -> str:
-    loss = f"loss {float(np.nanmean(trainer.history[-1].loss)):.3f}" if trainer.history else ""
-    rules = [next(iter(rules)) for rules in group.found if rules]
-    return "  ".join([loss, *map(str, rules[:1])])
-
-
-def _counted(
-    kb: KnowledgeBase,
-    proposed: Mapping[int, list[Rule]],
-    parts: Mapping[int, Parts],
-    options: NeuralOptions,
-    negatives: Facts | None,
-    progress: Progress,
-) -> tuple[RuleSet, dict[int, ScoredRule]]:
-    """Exact statistics of what was proposed: chains by compiled loops, every other rule by the engine."""
-    judge = Judge(Evaluator(kb, memory=options.memory), negatives)
-    longest = longest_chain(kb)
-    chains: dict[int, list[tuple[int, ...]]] = {}
-    others: dict[int, list[Rule]] = {}
-    for target, rules in proposed.items():
-        for rule in rules:
-            codes = None if negatives is not None and len(negatives) else chain_codes(kb, rule)
-            if codes is not None and len(codes) > longest:
-                continue
-            if codes is not None:
-                chains.setdefault(target, []).append(codes)
-            else:
-                others.setdefault(target, []).append(rule)
-    sets = [RuleSet.empty(kb)]
-    if chains:
-        sets.append(
-            count_chains(
-                kb,
-                chains,
-                options.candidates,
-                options.min_support,
-                options.min_confidence,
-                options.threads,
-                progress,
-                options.stop,
-            )
-        )
-    best: dict[int, ScoredRule] = {}
-    kept: list[ScoredRule] = []
-    for done, (target, rules) in enumerate(sorted(others.items()), start=1):
-        if options.stop is not None and options.stop():
-            break
-        mine = select(
-            kb,
-            judge,
-            judge.scored(rules[: options.candidates]),
-            options.min_support,
-            options.min_confidence,
-            parts.get(target),
-        )
-        progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
-        if mine:
-            best[target] = mine[0]
-            kept += mine
-    if kept:
-        sets.append(RuleSet.of(kb, kept))
-    return RuleSet.join(sets), best

@@ -1,47 +1,239 @@
-"""Which of the counted rules of a target are kept, and in which order they are preferred."""
+"""Exact statistics of the candidates of every target: chains by the compiled loops of the counting search, other rules
+by the engine; which of them are kept, and in which order they are preferred.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError, RuleError
+from ..kernel.batch import BatchStatistics
+from ..kernel.evaluator import Evaluator
 from ..kernel.fixpoint import fixpoint_stats, is_recursive
+from ..kernel.graph import Graph, target_facts
+from ..kernel.pool import Pool
+from ..kernel.ruleset import RuleSet
 from ..kernel.truths import TruthTable
-from ..logic.formula import Not, Or, Statement, X
+from ..logic.formula import And, Not, Or, Statement, X
 from ..logic.predicate import Step
-from ..logic.rule import Rule, ScoredRule
-from .candidates import Judge, as_candidate, f1
-from .neighbours import Parts
-from .refine import Refiner
+from ..logic.rule import Rule, RuleStats, ScoredRule
+from ..progress import Progress
+from ..search.chains import Chains
+from ..search.count import chain_part
+from ..search.longer import ChainCounter, counted, estimate
+from .candidates import Candidate, Codes, as_candidate, as_rule, shorter
+from .options import NeuralOptions
+from .refine import LEAST_GAIN, Parts, Refiner
 
-JUDGED = 20
-"""Recursive rules of a target whose least fixpoint is computed."""
-JOINED = 60
-"""Statements of other rules that may be joined to the best one."""
-PRUNED = 5
+MOST_PATHS = 3e10
+"""A chain of n steps is counted exactly only where the graph has at most so many paths of n steps."""
+MOST_STEPS = 8
+"""Steps of the longest chain that is counted, however few paths there are."""
+LONG_STEPS = 3
+"""From this length on a quarter of the bodies of a target is counted: each walks many paths."""
+MOST_JOINED = 3
+"""Parts that are joined to a rule after training, at most, ..."""
+MOST_OTHERS = 60
+"""... of so many statements of other rules."""
+MOST_PRUNED = 5
 """Best rules of a target from which superfluous parts are taken."""
-MAX_DERIVED = 1_000_000
-RECURSIVE = 3
+MOST_FIXPOINTS = 20
+"""Recursive rules of a target whose least fixpoint is computed, ..."""
+MOST_DERIVED = 1_000_000
+"""... each of at most so many facts."""
+MOST_RECURSIVE = 3
 """Recursive rules to which base cases are joined, ..."""
-CONFIDENT = 0.95
+BASE_CONFIDENCE = 0.95
 """... if these hold with this confidence."""
 
 
-def select(
+def count_candidates(
     kb: KnowledgeBase,
-    judge: Judge,
-    scored: list[ScoredRule],
-    min_support: int,
-    min_confidence: float,
-    parts: Parts | None = None,
+    proposed: Mapping[int, Iterable[Candidate]],
+    parts: Mapping[int, Parts],
+    options: NeuralOptions,
+    negatives: Facts | None,
+    progress: Progress,
+) -> tuple[RuleSet, dict[int, ScoredRule]]:
+    """The rules worth keeping, and the preferred single rule of each target.
+
+    Args:
+        proposed: the candidates of each target.
+        parts: what refined rules of a target may be made of; without them nothing is refined.
+        negatives: given ones, against which rules are then counted: by the engine, chains too.
+    """
+    longest = longest_chain(kb)
+    chains: dict[int, list[Codes]] = {}
+    others: dict[int, list[Rule]] = {}
+    for target, candidates in proposed.items():
+        for candidate in candidates:
+            if isinstance(candidate, Rule) or (negatives is not None and len(negatives)):
+                others.setdefault(target, []).append(as_rule(kb, target, candidate))
+            elif len(candidate) <= longest:
+                chains.setdefault(target, []).append(candidate)
+    judge = Judge(Evaluator(kb, memory=options.memory), negatives)
+    best: dict[int, ScoredRule] = {}
+    kept: list[ScoredRule] = []
+    sets = [RuleSet.empty(kb), *([count_chains(kb, chains, options, progress)] if chains else [])]
+    for done, (target, rules) in enumerate(sorted(others.items()), start=1):
+        if options.stop is not None and options.stop():
+            break
+        scored = judge.scored(rules[: options.candidates])
+        mine = select(judge, scored, options.min_support, options.min_confidence, parts.get(target))
+        progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
+        if mine:
+            best[target] = mine[0]
+            kept += mine
+    return RuleSet.join([*sets, *([RuleSet.of(kb, kept)] if kept else [])]), best
+
+
+# chains -------------------------------------------------------------------------------------------
+
+
+def longest_chain(kb: KnowledgeBase) -> int:
+    """The most steps of a chain that can be counted on this base."""
+    edges = kb.crisp.adjacency
+    paths: np.ndarray = np.ones(kb.num_entities)
+    node = edges.node
+    for length in range(MOST_STEPS):
+        paths = np.bincount(node, weights=paths[edges.neighbour], minlength=kb.num_entities)
+        if length >= 2 and paths.sum() > MOST_PATHS:
+            return length
+    return MOST_STEPS
+
+
+def count_chains(
+    kb: KnowledgeBase, proposed: Mapping[int, Sequence[Codes]], options: NeuralOptions, progress: Progress
+) -> RuleSet:
+    """Exact statistics of the proposed bodies, for every target that they serve.
+
+    Of more than `options.candidates` bodies of a target those with the best estimate, on sampled starts, are counted.
+    """
+    targets = np.array(sorted(proposed), np.int32)
+    graph, facts = Graph.of(kb.crisp), target_facts(kb, targets)
+    parts = [RuleSet.empty(kb)]
+    for length in sorted({len(body) for bodies in proposed.values() for body in bodies}):
+        mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
+        bodies = sorted({body for found in mine for body in found})
+        steps = np.array(bodies, np.int32)
+        pool = Pool(partial(ChainCounter, graph, facts, len(targets), length), options.threads)
+        most = options.candidates if length < LONG_STEPS else max(1, options.candidates // 4)
+        if max(map(len, mine)) > most:
+            row = {body: i for i, body in enumerate(bodies)}
+            rows = [np.array([row[body] for body in found], np.int64) for found in mine]
+            steps = steps[_promising(pool, steps, rows, most, options, progress)]
+
+        def count(counter: ChainCounter, block: Ids, length: int = length) -> Chains:
+            parts = [counted(counter, codes, options.min_support, options.min_confidence) for codes in block]
+            return Chains.join(parts, length)
+
+        blocks = [steps[i : i + 4] for i in range(0, len(steps), 4)]
+        found = Chains.join(pool.map(count, blocks, f"count chains of length {length}", progress, options.stop), length)
+        parts.append(chain_part(kb, targets, facts, _without_itself(found, targets) if length == 1 else found))
+    return RuleSet.join(parts)
+
+
+def _promising(
+    pool: Pool[ChainCounter], steps: Ids, rows: list[Longs], most: int, options: NeuralOptions, progress: Progress
+) -> Longs:
+    """The rows of `steps` that are, for some target, among the `most` of its own rows with the best estimate."""
+    blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
+
+    def guess(counter: ChainCounter, block: Ids) -> np.ndarray:
+        return np.array([estimate(counter, codes, options.min_confidence) for codes in block], np.float32)
+
+    stage = f"estimate chains of length {steps.shape[1]}"
+    none = np.zeros((0, len(rows)), np.float32)
+    guessed = np.concatenate([none, *pool.map(guess, blocks, stage, progress, options.stop)])
+    best = []
+    for position, mine in enumerate(rows):
+        mine = mine[mine < len(guessed)]  # fewer when it was stopped
+        best.append(mine[np.argsort(-guessed[mine, position], kind="stable")[:most]])
+    return np.unique(np.concatenate(best))
+
+
+def _without_itself(chains: Chains, targets: Ids) -> Chains:
+    """p(X, Y) :- p(X, Y) has no support once the query's own fact is hidden."""
+    other = chains.steps[:, 0] != 2 * targets[chains.target]
+    columns = (chains.target, chains.steps, chains.support, chains.body_size, chains.pca_body)
+    return Chains(*(column[other] for column in columns))
+
+
+# other rules ------------------------------------------------------------------------------------------
+
+
+def f1(stats: RuleStats) -> float:
+    """Of the rule's answers against the target's facts."""
+    return 2 * stats.support / max(1, stats.body_size + stats.head_size)
+
+
+def _explains(scored: ScoredRule) -> tuple[float, int, str]:
+    """Order of preference: by F1, then the shorter rule."""
+    return (-f1(scored.stats), scored.rule.length, str(scored.rule))
+
+
+class Judge:
+    """Exact statistics of rules, each counted once; rules of a target share statements, so these are cached too."""
+
+    def __init__(self, evaluator: Evaluator, negatives: Facts | None = None) -> None:
+        self.kb = evaluator.kb
+        self.counts = BatchStatistics(evaluator, negatives)
+        self.known: dict[Rule, ScoredRule | None] = {}
+
+    def score(self, rule: Rule | None) -> ScoredRule | None:
+        """None for no rule, and for one of which a single query outgrows the memory budget."""
+        if rule is not None and rule not in self.known:
+            try:
+                stats = self.counts.stats(rule)
+                self.known[rule] = ScoredRule(rule, stats, stats.smoothed)
+            except LimitError:
+                self.known[rule] = None
+        return None if rule is None else self.known[rule]
+
+    def scored(self, rules: Iterable[Rule | None]) -> list[ScoredRule]:
+        return [scored for scored in map(self.score, rules) if scored is not None]
+
+    def pruned(self, scored: ScoredRule) -> ScoredRule:
+        """Leave out arguments as long as F1 does not fall: what a rule does not need, it does not say."""
+        while True:
+            head, body = scored.rule.head, scored.rule.body
+            options = (self.score(as_candidate(Rule(head, formula))) for formula in shorter(body))
+            better = (s for s in options if s is not None and f1(s.stats) >= f1(scored.stats))
+            found = next(better, None)
+            if found is None:
+                return scored
+            scored = found
+
+    def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
+        """Join what other rules say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
+        for _ in range(MOST_JOINED):
+            head, body = scored.rule.head, scored.rule.body
+            joined = [Rule(head, kind(body, other.rule.body)) for other in others for kind in (And, Or)]
+            options = self.scored(map(as_candidate, joined))
+            options = [s for s in options if f1(s.stats) > f1(scored.stats) + LEAST_GAIN]
+            if not options:
+                break
+            scored = min(options, key=_explains)
+        return scored
+
+
+def select(
+    judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float, parts: Parts | None = None
 ) -> list[ScoredRule]:
-    """The rules worth keeping, the best single explanation first, then by confidence.
+    """The rules of one target worth keeping, the best single explanation first, then by confidence.
 
     A recursive rule explains as much as its least fixpoint derives when no fact of the target is given.
     With `parts` to make new statements of, the best rules are changed as long as that makes them better.
     """
     by_f1 = sorted(scored, key=_explains)
-    lean = [judge.pruned(rule) for rule in by_f1[:PRUNED]]
-    single = [s for s in by_f1 if isinstance(s.rule.body, (Statement, Not))][:JOINED]
+    lean = [judge.pruned(rule) for rule in by_f1[:MOST_PRUNED]]
+    single = [s for s in by_f1 if isinstance(s.rule.body, (Statement, Not))][:MOST_OTHERS]
     lean += [judge.pruned(judge.extended(rule, single)) for rule in lean[:1]]
     if parts is not None and lean:
         lean += _refined(judge, [*lean, *by_f1], parts)
@@ -49,18 +241,16 @@ def select(
     good = [s for s in pool.values() if s.stats.support >= min_support and s.stats.confidence >= min_confidence]
     if not good:
         return []
-    good += _with_base_cases(kb, judge, sorted(good, key=_explains))
-    best = _best(kb, sorted(good, key=_explains))
+    good += _with_base_cases(judge, sorted(good, key=_explains))
+    best = _best(judge.kb, sorted(good, key=_explains))
     if best.stats.support == best.stats.body_size == best.stats.head_size:
         return [best]  # explains every fact and nothing else: no other rule can add to it
     rest = sorted((s for s in good if s.rule != best.rule), key=lambda s: (-s.stats.smoothed, s.rule.length))
-    kept, seen = [best], {(best.stats.support, best.stats.body_size)}
-    for s in rest:
-        # A longer rule with the same counts says the same of the data.
-        if (s.stats.support, s.stats.body_size) not in seen:
-            seen.add((s.stats.support, s.stats.body_size))
-            kept.append(s)
-    return kept
+    # A longer rule with the same counts says the same of the data.
+    kept: dict[tuple[int, int], ScoredRule] = {}
+    for s in (best, *rest):
+        kept.setdefault((s.stats.support, s.stats.body_size), s)
+    return list(kept.values())
 
 
 def _refined(judge: Judge, best: list[ScoredRule], parts: Parts) -> list[ScoredRule]:
@@ -74,38 +264,35 @@ def _refined(judge: Judge, best: list[ScoredRule], parts: Parts) -> list[ScoredR
     return [judge.pruned(s) for s in sorted(new, key=_explains)]
 
 
-def _with_base_cases(kb: KnowledgeBase, judge: Judge, by_f1: list[ScoredRule]) -> list[ScoredRule]:
+def _with_base_cases(judge: Judge, by_f1: list[ScoredRule]) -> list[ScoredRule]:
     """Recursive rules for a unary target, joined with what they may begin from: `zero(X)` has one fact among many,
     so training hardly ever sees it, but nothing is derived without it."""
-    target = by_f1[0].rule.target
-    recursive = [s for s in by_f1 if is_recursive([s.rule], target)][:RECURSIVE]
+    kb, head, target = judge.kb, by_f1[0].rule.head, by_f1[0].rule.target
+    recursive = [s for s in by_f1 if is_recursive([s.rule], target)][:MOST_RECURSIVE]
     if target.arity != 1 or not recursive or by_f1[0] not in recursive:
         return []
-    heads = [
-        Rule(by_f1[0].rule.head, Statement(X, (Step(p),)))
+    single = [
+        Rule(head, Statement(X, (Step(p),)))
         for p, count in zip(kb.predicates, kb.predicate_counts)
         if p.arity == 1 and p != target and count
     ]
-    bases = [s for s in judge.scored(heads[:JOINED]) if s.stats.support and s.stats.confidence >= CONFIDENT]
-    rules = [as_candidate(Rule(s.rule.head, Or(s.rule.body, base.rule.body))) for s in recursive for base in bases]
-    return judge.scored(dict.fromkeys(rule for rule in rules if rule is not None))
-
-
-def _explains(scored: ScoredRule) -> tuple[float, int, str]:
-    return (-f1(scored.stats), scored.rule.length, str(scored.rule))
+    bases = judge.scored(single[:MOST_OTHERS])
+    bases = [s for s in bases if s.stats.support and s.stats.confidence >= BASE_CONFIDENCE]
+    joined = [Rule(head, Or(s.rule.body, base.rule.body)) for s in recursive for base in bases]
+    return judge.scored(dict.fromkeys(map(as_candidate, joined)))
 
 
 def _best(kb: KnowledgeBase, by_f1: list[ScoredRule]) -> ScoredRule:
     """The first, unless it is recursive and another derives more from nothing."""
     if not is_recursive([by_f1[0].rule], by_f1[0].rule.target):
         return by_f1[0]
-    judged = []
-    for rank, scored in enumerate(by_f1[:JUDGED]):
-        value = f1(scored.stats)
-        if is_recursive([scored.rule], scored.rule.target):
-            try:
-                value = f1(fixpoint_stats(kb, [scored.rule], scored.rule.target, max_facts=MAX_DERIVED))
-            except (RuleError, LimitError):
-                value = 0.0  # negation through itself, or more than can be derived
-        judged.append((-value, rank))
-    return by_f1[min(judged)[1]]
+
+    def derives(scored: ScoredRule) -> float:
+        if not is_recursive([scored.rule], scored.rule.target):
+            return f1(scored.stats)
+        try:
+            return f1(fixpoint_stats(kb, [scored.rule], scored.rule.target, max_facts=MOST_DERIVED))
+        except (RuleError, LimitError):
+            return 0.0  # negation through itself, or more than can be derived
+
+    return max(by_f1[:MOST_FIXPOINTS], key=derives)

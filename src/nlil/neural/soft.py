@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from ..kernel.calculus import soft_and, soft_not
-from .attention import Attentions
 from .plan import Plan
 from .products import multiply_add, project
+from .space import Attentions
 
 Squash = Callable[[Tensor], Tensor]
 

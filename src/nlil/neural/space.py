@@ -1,24 +1,27 @@
-"""Space: which rules the attentions of one target can express, and the sizes that a stack of them shares.
+"""The space of rules of one target, and the attentions over it: six families of distributions that stand for a rule.
 
-A rule of the space is read from six attentions (`attention.Attentions`):
+    S_phi      operator of each step           H heads x T steps x O operators
+    S_psi      left argument of a statement    for each statement: N starts x P slots
+    S_psi'     right argument                  the same
+    S_f, S_f'  the two factors of a formula    for each of the L levels
+    s_o        the formula that is the rule    both signs of all levels
 
-    S_phi   operator of each step          H heads x T steps x O operators
-    S_psi   left argument of a statement   for each statement: N starts x P slots
-    S_psi'  right argument                 the same
-    S_f, S_f'  the two factors of a formula, for each of the L levels
-    s_o     the formula that is the rule, over both signs of all levels
+An argument of a statement is a start and a *slot*: slot 0 is the start itself, slot 1 + (t - 1) * H + h the path of
+the first t operators of head h from there. phi moves from subject to object; the inverse of every binary predicate
+and every unary predicate (as a filter) is an operator too.   [paper §3, §4]
 
-An argument of a statement is a start and a *slot*: slot 0 is the start itself, slot 1 + (t - 1) * H + h the
-path of the first t operators of head h from there. phi moves from subject to object; the inverse of every
-binary predicate and every unary predicate (as a filter) is an operator too.   [paper §3, §4]
+A *member* is one generator: one target, one restart. Member m = target * restarts + restart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from ..data.arrays import Ids, Mask
 from ..data.kb import KnowledgeBase
@@ -51,6 +54,7 @@ class Start:
             object.__setattr__(self, "walks", False)
 
     def path(self, kb: KnowledgeBase, steps: tuple[Step, ...]) -> Path:
+        """The path that takes the steps from here."""
         match self.kind:
             case Kind.X:
                 return Path(X, steps)
@@ -106,14 +110,6 @@ class Space:
     predicates: Ids  # (K,) predicate ids
     starts: tuple[Start | None, ...]  # (N,), None is padding
 
-    @property
-    def operator_mask(self) -> Mask:
-        return self.operators != PADDING
-
-    @property
-    def predicate_mask(self) -> Mask:
-        return self.predicates != PADDING
-
     def argument_mask(self, shape: Shape) -> Mask:
         """(N, P): which (start, slot) an argument may choose."""
         mask = np.zeros((shape.starts, shape.slots), bool)
@@ -126,21 +122,148 @@ class Space:
         """The same space with the sizes of `shape`."""
 
         def pad(ids: Ids, size: int) -> Ids:
-            return np.concatenate([ids, np.full(size - len(ids), PADDING, np.int32)]).astype(np.int32)
+            return np.pad(ids, (0, size - len(ids)), constant_values=PADDING).astype(np.int32)
 
+        operators, predicates = pad(self.operators, shape.operators), pad(self.predicates, shape.predicates)
         starts = self.starts + (None,) * (shape.starts - len(self.starts))
-        return Space(
-            self.target,
-            self.arity,
-            pad(self.operators, shape.operators),
-            pad(self.predicates, shape.predicates),
-            starts,
-        )
+        return Space(self.target, self.arity, operators, predicates, starts)
 
 
 def operators_of(kb: KnowledgeBase, predicates: Ids) -> Ids:
     """Step codes of the predicates: both directions of a binary one, a unary one as a filter."""
-    codes = []
-    for p in predicates:
-        codes += [2 * p, 2 * p + 1] if kb.predicates[p].arity == 2 else [2 * p]
+    codes = [2 * p + way for p in predicates for way in range(kb.predicates[p].arity)]
     return np.array(codes, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """Which choices exist, for each member: padding has none, and no argument walks from everything."""
+
+    operators: Tensor  # bool (M, O)
+    statements: Tensor  # bool (M, I * K), instance-major: statement i * K + k has predicate k
+    arguments: Tensor  # bool (M, N, P)
+    monotone: Tensor  # bool (M,): members without net negation
+
+    @classmethod
+    def of(cls, spaces: Sequence[Space], shape: Shape, restarts: int = 1, device: str | torch.device = "cpu") -> Masks:
+        """The masks of spaces that are padded to the shape, each repeated for its restarts.
+
+        Where the target may occur in its own bodies every second restart is monotone: a rule that negates its
+        own head fits one step ahead and derives nothing, and training must not see it only.
+        """
+
+        def stack(rows: list[Mask]) -> Tensor:
+            return torch.from_numpy(np.stack(rows)).repeat_interleave(restarts, 0).to(device)
+
+        monotone = [bool(r % 2) and s.target in s.predicates for s in spaces for r in range(restarts)]
+        return cls(
+            stack([s.operators != PADDING for s in spaces]),
+            stack([s.predicates != PADDING for s in spaces]).repeat(1, shape.instances),
+            stack([s.argument_mask(shape) for s in spaces]),
+            torch.tensor(monotone, device=device),
+        )
+
+    def choices(self, shape: Shape) -> dict[str, Tensor]:
+        """Which choices exist in each of `Attentions.tensors`, the last axis being that of the choices."""
+        arguments = self.arguments.flatten(1)[:, None, :]
+        found = {"operators": self.operators[:, None, None, :], "left": arguments, "right": arguments}
+        for level in range(1, len(shape.levels)):
+            found[f"first.{level}"] = found[f"second.{level}"] = self._factors(shape, level)
+        every = range(len(shape.levels))
+        signs = torch.cat([monotone_signs(shape, level) for level in every]).to(arguments.device)
+        exist = torch.cat([self._formulas(shape, level) for level in every], 1)
+        found["output"] = exist & (signs | ~self.monotone[:, None])
+        return found
+
+    def _factors(self, shape: Shape, level: int) -> Tensor:
+        """bool (M, C_level, 2 * C_(level-1)): what the two factors of each formula may choose."""
+        exist = self._formulas(shape, level - 1)[:, None, :]
+        width = shape.levels[level]
+        below = monotone_signs(shape, level - 1).to(exist.device)
+        rising = torch.arange(width, device=exist.device) < (width + 1) // 2
+        allowed = torch.where(rising[:, None], below, ~below)
+        return exist & (allowed | ~self.monotone[:, None, None])
+
+    def _formulas(self, shape: Shape, level: int) -> Tensor:
+        """bool (M, 2 * C_level): the positive and the negated formulas of a level that exist."""
+        signed = torch.cat([self.statements, self.statements], 1)
+        return signed if level == 0 else signed.new_ones(len(signed), 2 * shape.levels[level])
+
+
+def monotone_signs(shape: Shape, level: int) -> Tensor:
+    """bool (2 * C_level,): the signed formulas of a level that grow with every statement, for a monotone member.
+
+    The first half of a level multiplies such formulas, the other half their negations: negated once more, that is
+    a disjunction.
+    """
+    width = shape.levels[level]
+    rising = torch.arange(width) < (width if level == 0 else (width + 1) // 2)
+    return torch.cat([rising, ~rising])
+
+
+@dataclass(frozen=True, eq=False)
+class Attentions:
+    """Proper distributions: each sums to 1 over its last dimension (over the last two for arguments)."""
+
+    operators: Tensor  # S_phi (M, H, T, O)
+    left: Tensor  # S_psi (M, I * K, N, P)
+    right: Tensor  # S_psi' (M, I * K, N, P)
+    first: tuple[Tensor, ...]  # S_f: for level l = 1 .. L (M, C_l, 2 * C_(l-1)), positive then negated
+    second: tuple[Tensor, ...]  # S_f'
+    output: Tensor  # s_o (M, 2 * (C_0 + ... + C_L)): level by level, positive then negated
+
+    @property
+    def members(self) -> int:
+        return len(self.output)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By name, for files."""
+        levels = {f"{name}.{i}": t for name in ("first", "second") for i, t in enumerate(getattr(self, name), start=1)}
+        return {"operators": self.operators, "left": self.left, "right": self.right, **levels, "output": self.output}
+
+    @classmethod
+    def of_tensors(cls, named: Mapping[str, Tensor]) -> Attentions:
+        """The inverse of `tensors`."""
+        levels = sum(name.startswith("first.") for name in named)
+        first, second = (tuple(named[f"{side}.{i}"] for i in range(1, levels + 1)) for side in ("first", "second"))
+        return cls(named["operators"], named["left"], named["right"], first, second, named["output"])
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Attentions:
+        return Attentions.of_tensors({name: function(t) for name, t in self.tensors().items()})
+
+    def __getitem__(self, members: slice | Tensor) -> Attentions:
+        """A part of the stack."""
+        return self.map(lambda t: t[members])
+
+    def choices(self) -> dict[str, Tensor]:
+        """By name, each distribution along the last axis: a choice of an argument is (start, slot)."""
+        return {name: t.flatten(2) if name in ("left", "right") else t for name, t in self.tensors().items()}
+
+    def with_choices(self, named: Mapping[str, Tensor]) -> Attentions:
+        """The inverse of `choices`, in the shapes of these attentions."""
+        return Attentions.of_tensors({name: named[name].reshape(t.shape) for name, t in self.tensors().items()})
+
+    def one_hot(self) -> Attentions:
+        """Everything on the largest entry (the first of equals)."""
+        choices = self.choices().items()
+        return self.with_choices({n: torch.zeros_like(t).scatter(-1, t.argmax(-1, True), 1.0) for n, t in choices})
+
+    def distributions(self) -> list[Tensor]:
+        """Each family as rows that sum to 1: (M, rows, choices)."""
+        return [t.flatten(1, -2) if t.dim() > 2 else t[:, None] for t in self.choices().values()]
+
+    def entropy(self) -> Tensor:
+        """(M,) mean entropy of the distributions, in nats: 0 once every choice is made."""
+        total = [(-d * d.clamp(min=1e-9).log()).sum(-1).mean(1) for d in self.distributions()]
+        return torch.stack(total).mean(0)
+
+
+def softmax_attentions(logits: Attentions, masks: Masks, shape: Shape, temperature: float = 1.0) -> Attentions:
+    """Distributions from scores of the same shapes; what the masks exclude gets 0."""
+    exist = masks.choices(shape)
+    return logits.with_choices(
+        {
+            name: torch.softmax((scores / temperature).masked_fill(~exist[name], -torch.inf), -1)
+            for name, scores in logits.choices().items()
+        }
+    )

@@ -16,21 +16,26 @@ import torch
 from torch import Tensor
 
 from ..progress import Stop
-from .attention import Attentions
+from .generator import FreeStack, Stack
 from .options import NeuralOptions
 from .plan import Plan
 from .soft import Lifted, Squash, clamp, scores, sigmoid
-from .stack import AnyStack
+from .space import Attentions
 
 MARGIN = 1e-5
 """Scores are kept this far from 0 and 1: a positive that no path reaches costs -log(MARGIN) and has no gradient."""
-
-
-SOLVED = 0.01
-EVERY = 5
+SOLVED_LOSS, SOLVED_F1 = 0.01, 0.99
+"""A target is solved by a restart with less loss, and more F1 on the validation queries, than this."""
+VALIDATION_EPOCHS = 5
 """Epochs from one look at the validation queries to the next."""
-LIFTED = 1e-4
+FIRST_FLOOR = 1e-4
 """The least that a statement is divided by at the start of training; 1 at its end."""
+ANNEALING = 0.8
+"""The part of the epochs in which temperature and floor reach their last values."""
+COLUMNS = ("loss", "valid_loss", "valid_f1", "entropy")
+"""What the history has of every member."""
+MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+"""Names of Adam's state in a checkpoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +48,22 @@ class Block:
     def losses(self, attentions: Attentions, squash: Squash) -> tuple[Tensor, Tensor]:
         """(cross-entropy, scores): (G, R) mean over the real queries, and (G, B, R)."""
         score = scores(self.plan, attentions, squash)
-        kept = score.clamp(MARGIN, 1 - MARGIN)
+        inside = score.clamp(MARGIN, 1 - MARGIN)
         label = self.label[..., None]
-        entropy = -(label * kept.log() + (1 - label) * (1 - kept).log())
+        entropy = -(label * inside.log() + (1 - label) * (1 - inside).log())
         return (entropy * self.weight[..., None]).sum(1), score
 
     @cached_property
     def weight(self) -> Tensor:
         """(G, B): positives weigh as much as negatives, so that a score that is always the same gains nothing."""
-        real = self.plan.real
-        true = self.label * real
-        false = (1 - self.label) * real
-        halves = [part / part.sum(1, keepdim=True).clamp(min=1) for part in (true, false)]
-        return 0.5 * (halves[0] + halves[1])
+        parts = [share * self.plan.real for share in (self.label, 1 - self.label)]
+        true, false = (part / part.sum(1, keepdim=True).clamp(min=1) for part in parts)
+        return 0.5 * (true + false)
 
 
 @dataclass(frozen=True)
 class Row:
-    """What history keeps of an epoch that was looked at, for every member: (M,) each."""
+    """How an epoch ended, for every member: (M,) each."""
 
     epoch: int
     temperature: float
@@ -75,7 +78,7 @@ class Trainer:
 
     def __init__(
         self,
-        stack: AnyStack,
+        stack: Stack,
         blocks: list[Block],
         valid: list[Block],
         options: NeuralOptions,
@@ -83,8 +86,8 @@ class Trainer:
     ) -> None:
         """`accepts` says whether the rule of a member's largest choices is one that may be kept."""
         self.stack, self.blocks, self.valid, self.options = stack, blocks, valid, options
-        groups = [{"params": stack.weights(), "lr": options.rate}, {"params": stack.scores(), "lr": options.score_rate}]
-        self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], fused=True)
+        rate = options.score_rate if isinstance(stack, FreeStack) else options.rate
+        self.optimiser = torch.optim.Adam(stack.parameters(), lr=rate, fused=True)
         self.accepts = accepts
         self.epoch = 0
         self.best = np.full(len(stack), np.inf)
@@ -93,26 +96,22 @@ class Trainer:
         self.solved = False
 
     def temperature(self, epoch: int) -> float:
-        """From 1 down to the last value by equal ratios, over the first four fifths."""
-        part = min(1.0, epoch / max(1, int(0.8 * self.options.epochs)))
-        return float(self.options.temperature**part)
+        """From 1 down to the last value by equal ratios."""
+        return float(self.options.temperature ** self._annealed(epoch))
 
     def squash(self, epoch: int) -> Squash:
         """The paper's sigmoid, or a clamp that is lifted less and less until it is exact."""
-        if self.options.squash == "sigmoid":
-            return sigmoid
-        part = min(1.0, epoch / max(1, int(0.8 * self.options.epochs)))
-        return Lifted(LIFTED ** (1 - part))
+        return sigmoid if self.options.squash == "sigmoid" else Lifted(FIRST_FLOOR ** (1 - self._annealed(epoch)))
+
+    def _annealed(self, epoch: int) -> float:
+        return min(1.0, epoch / max(1, int(ANNEALING * self.options.epochs)))
 
     @property
     def done(self) -> bool:
         """All epochs; or every target is solved; or at the last temperature no member has improved for a while."""
-        if self.solved:
-            return True
-        settled = (
-            self.temperature(self.epoch) <= self.options.temperature and (self.waited >= self.options.patience).all()
-        )
-        return self.epoch >= self.options.epochs or bool(settled)
+        last = self.temperature(self.epoch) <= self.options.temperature
+        settled = last and bool((self.waited >= self.options.patience).all())
+        return self.solved or settled or self.epoch >= self.options.epochs
 
     def run(self, each: Callable[[Trainer], None], stop: Stop | None = None) -> None:
         """Train until done; `each` is called after every epoch."""
@@ -135,7 +134,7 @@ class Trainer:
             self.optimiser.step()
             total += loss.detach()
         self.epoch += 1
-        if self.epoch % EVERY == 0 or self.epoch >= self.options.epochs:
+        if self.epoch % VALIDATION_EPOCHS == 0 or self.epoch >= self.options.epochs:
             self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
 
     @torch.no_grad()
@@ -150,52 +149,47 @@ class Trainer:
             valid += soft.flatten() / len(self.valid)
             says = (scores(block.plan, hard, clamp) > 0) & block.plan.real[..., None]
             true = block.label[..., None] >= 0.5
-            counts += torch.stack(
-                [(says & true).sum(1), says.sum(1), true.sum(1).expand(says.shape[0], says.shape[2])]
-            ).reshape(3, -1)
+            every = (says & true, says, true.expand_as(says))
+            counts += torch.stack([part.sum(1) for part in every]).reshape(3, -1)
         f1 = 2 * counts[0] / (counts[1] + counts[2]).clamp(min=1)
         now = valid.cpu().numpy()
         better = now < self.best - 1e-4
-        self.waited = np.where(better, 0, self.waited + EVERY)
+        self.waited = np.where(better, 0, self.waited + VALIDATION_EPOCHS)
         self.best = np.where(better, now, self.best)
         row = Row(self.epoch, temperature, loss, now, f1.cpu().numpy(), attentions.entropy().cpu().numpy())
         self.history.append(row)
         # Solved: next to no loss, the largest choices alone say the same, and they make a rule.
-        ready = ((row.loss < SOLVED) & (row.valid_f1 > 1 - SOLVED)).reshape(-1, self.options.restarts)
+        ready = ((row.loss < SOLVED_LOSS) & (row.valid_f1 > SOLVED_F1)).reshape(-1, self.options.restarts)
         self.solved = bool(ready.any(1).all()) and all(
             any(self.accepts(self, g * self.options.restarts + int(r)) for r in np.flatnonzero(mine))
             for g, mine in enumerate(ready)
         )
 
-    # what a checkpoint keeps ------------------------------------------------------------------------
+    # checkpoints ----------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """(arrays, JSON values) from which `load` goes on with the same bits."""
         arrays = {f"p.{name}": t.cpu().numpy() for name, t in self.stack.state().items()}
         for index, parameter in enumerate(self.stack.parameters()):
-            kept = self.optimiser.state.get(parameter)
-            if kept:
-                arrays[f"m.{index}"] = kept["exp_avg"].cpu().numpy()
-                arrays[f"v.{index}"] = kept["exp_avg_sq"].cpu().numpy()
-        arrays["best"], arrays["waited"] = self.best, self.waited
-        for name in ("loss", "valid_loss", "valid_f1", "entropy"):
-            arrays[f"h.{name}"] = np.array([getattr(row, name) for row in self.history])
-        steps = self.epoch * len(self.blocks)
+            moments = self.optimiser.state.get(parameter)
+            if moments:
+                arrays |= {f"{key}.{index}": moments[name].cpu().numpy() for key, name in MOMENTS.items()}
+        arrays |= {"best": self.best, "waited": self.waited}
+        arrays |= {f"h.{name}": np.array([getattr(row, name) for row in self.history]) for name in COLUMNS}
         when = [[row.epoch, row.temperature] for row in self.history]
+        steps = self.epoch * len(self.blocks)
         return arrays, {"epoch": self.epoch, "steps": steps, "history": when, "solved": self.solved}
 
     def load(self, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
+        """Go on from a state."""
         self.stack.load({name[2:]: torch.from_numpy(a) for name, a in arrays.items() if name.startswith("p.")})
         for index, parameter in enumerate(self.stack.parameters()):
-            if f"m.{index}" in arrays:
-                self.optimiser.state[parameter] = {
-                    "step": torch.tensor(float(values["steps"]), device=parameter.device),
-                    "exp_avg": torch.from_numpy(arrays[f"m.{index}"].copy()).to(parameter.device),
-                    "exp_avg_sq": torch.from_numpy(arrays[f"v.{index}"].copy()).to(parameter.device),
-                }
+            moments = {name: arrays.get(f"{key}.{index}") for key, name in MOMENTS.items()}
+            found = {name: torch.from_numpy(a.copy()) for name, a in moments.items() if a is not None}
+            if found:
+                found["step"] = torch.tensor(float(values["steps"]))
+                self.optimiser.state[parameter] = {name: t.to(parameter.device) for name, t in found.items()}
         self.best, self.waited = arrays["best"].copy(), arrays["waited"].copy()
         self.epoch, self.solved = int(values["epoch"]), bool(values["solved"])
-        columns = [arrays[f"h.{name}"] for name in ("loss", "valid_loss", "valid_f1", "entropy")]
-        self.history = [
-            Row(int(epoch), float(temperature), *rows)
-            for (epoch, temperature), *rows in zip(values["history"], *columns)
-        ]
+        columns = [arrays[f"h.{name}"] for name in COLUMNS]
+        self.history = [Row(*when, *rows) for when, *rows in zip(values["history"], *columns)]

@@ -9,7 +9,7 @@ import numpy as np
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from .options import NeuralOptions
-from .space import Kind, Shape, Space, Start, operators_of
+from .space import PADDING, Kind, Shape, Space, Start, operators_of
 
 Hints = Mapping[int, np.ndarray]
 """For a target the weight of every step code in the rules that counting found for it; they sum to 1."""
@@ -131,6 +131,6 @@ def warm_start(hints: Hints, spaces: list[Space], strength: float = 20.0) -> np.
     prior = np.zeros((len(spaces), len(spaces[0].operators)), np.float32)
     for g, space in enumerate(spaces):
         if space.target in hints:
-            real = space.operator_mask
+            real = space.operators != PADDING
             prior[g, real] = np.log1p(strength * hints[space.target][space.operators[real]])
     return prior

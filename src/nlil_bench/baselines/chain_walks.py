@@ -29,9 +29,10 @@ from nlil.evaluation.ranking import Answers, Ranks, known_rows
 from nlil.evaluation.scoring import count_ranks
 from nlil.kernel.calculus import ranges
 from nlil.kernel.pool import Pool
-from nlil.neural.plan import Products
+from nlil.neural.plan import Limits
+from nlil.neural.products import Products
 from nlil.neural.roads import Roads
-from nlil.neural.sources import NOBODY, Limits
+from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import PADDING, operators_of
 from nlil.progress import Progress
 
@@ -48,7 +49,7 @@ BYTES_PER_EDGE_AND_STEP = 32
 
 @dataclass(frozen=True, eq=False)
 class ChainQueries:
-    """p(x, ?) has the code 2p and knows x; p(?, y) has 2p + 1 and knows y; u(?) has 2u and knows NOBODY.
+    """p(x, ?) has the code 2p and knows x; p(?, y) has 2p + 1 and knows y; u(?) has 2u and knows NO_ENTITY.
 
     `hide`: the query's own fact is in the base and may not be walked.
     """
@@ -65,7 +66,7 @@ class ChainQueries:
         binary = ~facts.is_unary
         return cls(
             np.concatenate((2 * p, 2 * p[binary] + 1)),
-            np.concatenate((np.where(binary, s, NOBODY), o[binary])),
+            np.concatenate((np.where(binary, s, NO_ENTITY), o[binary])),
             np.concatenate((np.where(binary, o, s), s[binary])),
             np.concatenate((hide, hide[binary])),
         )
@@ -89,7 +90,7 @@ class Walks:
     by_source: Products  # each row beside its source
     into_source: Products  # the rows of each source, added up
     source_of: Longs  # source of each query
-    answer: Tensor  # int64 (queries,): row of the answer; NOBODY where no chain leads there
+    answer: Tensor  # int64 (queries,): row of the answer; NO_ENTITY where no chain leads there
 
     @property
     def size(self) -> int:
@@ -148,8 +149,8 @@ class ChainMap:
         """Runs of the queries whose walks fit into the memory."""
         by_entity, by_graph = work
         graph = self.graph[queries.answer]
-        each = np.where(queries.known == NOBODY, by_graph[graph], by_entity[queries.known])
-        each[(queries.known == NOBODY) & ~(queries.hide & self.is_small[graph])] = 1  # they share one source
+        each = np.where(queries.known == NO_ENTITY, by_graph[graph], by_entity[queries.known])
+        each[(queries.known == NO_ENTITY) & ~(queries.hide & self.is_small[graph])] = 1  # they share one source
         most = max(memory // (BYTES_PER_EDGE + self.steps * BYTES_PER_EDGE_AND_STEP), 1)
         low, total = 0, 0
         for i, edges in enumerate(each):
@@ -177,11 +178,11 @@ class ChainMap:
             key,
             start,
             moves,
-            _products(rows, rows, code, None, len(key), len(key), len(codes)),
-            _products(rows, rows, source, None, len(key), len(key), len(sources)),
-            _products(source, rows, one, None, len(sources), len(key), 1),
+            Products.of(rows, rows, code, None, len(key), len(key), len(codes)),
+            Products.of(rows, rows, source, None, len(key), len(key), len(sources)),
+            Products.of(source, rows, one, None, len(sources), len(key), 1),
             source_of,
-            torch.where(key[row] == wanted, row, NOBODY),
+            torch.where(key[row] == wanted, row, NO_ENTITY),
         )
 
     def _sources(self, queries: ChainQueries) -> tuple[Longs, Longs]:
@@ -190,27 +191,27 @@ class ChainMap:
         A unary query starts from its whole graph, so in a large one the queries of a block share their source,
         and what one of them hides is hidden from all.
         """
-        unary = queries.known == NOBODY
+        unary = queries.known == NO_ENTITY
         graph = np.where(unary, self.graph[queries.answer], 0)
-        group = np.where(queries.hide, np.where(self.is_small[graph], queries.answer, self.kb.num_entities), NOBODY)
-        hidden = np.where(queries.hide & ~unary, queries.answer, NOBODY)
-        columns = (queries.code, queries.known, hidden, graph, np.where(unary, group, NOBODY))
+        group = np.where(queries.hide, np.where(self.is_small[graph], queries.answer, self.kb.num_entities), NO_ENTITY)
+        hidden = np.where(queries.hide & ~unary, queries.answer, NO_ENTITY)
+        columns = (queries.code, queries.known, hidden, graph, np.where(unary, group, NO_ENTITY))
         sources, source_of = np.unique(np.stack(columns, 1), axis=0, return_inverse=True)
         return sources, source_of.reshape(-1).astype(np.int64)
 
     def _hidden_members(self, queries: ChainQueries, source_of: Longs) -> Tensor:
         """Keys whose unary facts of the own predicate (or class group) are hidden."""
-        mine = (queries.known == NOBODY) & queries.hide
+        mine = (queries.known == NO_ENTITY) & queries.hide
         return self._put(np.unique(source_of[mine] * self.kb.num_entities + queries.answer[mine]))
 
     def _start(self, sources: Longs) -> tuple[Tensor, Tensor]:
         """u_0: all at the known entity; of a unary query spread over its graph."""
         known, graph = self._put(sources[:, 1]), self._put(sources[:, 3])
         pointer = self._put(self.member_pointer)
-        low = torch.where(known == NOBODY, pointer[graph], 0)
-        high = torch.where(known == NOBODY, pointer[graph + 1], 1)
+        low = torch.where(known == NO_ENTITY, pointer[graph], 0)
+        high = torch.where(known == NO_ENTITY, pointer[graph + 1], 1)
         source, position = ranges(low, high)
-        node = torch.where(known[source] == NOBODY, self._put(self.members)[position], known[source])
+        node = torch.where(known[source] == NO_ENTITY, self._put(self.members)[position], known[source])
         key, order = torch.sort(source * self.kb.num_entities + node)
         return key, (1.0 / (high - low)[source[order]]).float()
 
@@ -258,7 +259,7 @@ class ChainMap:
         along = code == source[:, 0]
         begin, end = torch.where(along, source[:, 1], source[:, 2]), torch.where(along, source[:, 2], source[:, 1])
         same = own == predicate
-        is_own = same & (source[:, 2] != NOBODY) & (node == begin) & (neighbour == end)
+        is_own = same & (source[:, 2] != NO_ENTITY) & (node == begin) & (neighbour == end)
         if not len(hidden):
             return is_own
         place = torch.searchsorted(hidden, first).clamp(max=len(hidden) - 1)
@@ -274,7 +275,7 @@ class ChainMap:
             first, second, operator, weight = (torch.cat([e[i] for e in lists[:t]]) for i in range(4))
             choice = code[first] * self.num_operators + operator
             moves.append(
-                _products(
+                Products.of(
                     second,
                     first,
                     choice,
@@ -285,13 +286,6 @@ class ChainMap:
                 )
             )
         return tuple(moves)
-
-
-def _products(segment: Tensor, left: Tensor, right: Tensor, weight: Tensor | None, *sizes: int) -> Products:
-    order = torch.argsort(segment, stable=True)
-    return Products(
-        segment[order].int(), left[order].int(), right[order].int(), None if weight is None else weight[order], *sizes
-    )
 
 
 BLOCK = 256
@@ -396,7 +390,7 @@ class ChainScorer:
             walks = self.map.walks(part)
             score = self.model.row_scores(walks).cpu().numpy()
             row = walks.answer.cpu().numpy()
-            return score_evidence(np.where(row == NOBODY, 0.0, score[row]))
+            return score_evidence(np.where(row == NO_ENTITY, 0.0, score[row]))
 
         return self._of_entities(run, target, entities, np.ones(len(entities), bool))
 
@@ -427,7 +421,7 @@ class ChainScorer:
     def _of_entities(
         self, run: Callable[[Longs, ChainQueries], Longs], target: int, entities: Ids, hide: Mask
     ) -> Longs:
-        nobody = np.full(len(entities), NOBODY, np.int64)
+        nobody = np.full(len(entities), NO_ENTITY, np.int64)
         queries = ChainQueries(np.full_like(nobody, 2 * target), nobody, entities.astype(np.int64), hide)
         parts = self.pool.map(run, list(self._parts(queries)), "score", self.progress)
         return np.concatenate([np.zeros(0, np.int64), *parts])

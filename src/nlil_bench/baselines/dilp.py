@@ -29,7 +29,7 @@ from nlil.kernel.device import resolve_device
 from nlil.kernel.threads import one_torch_thread
 from nlil.logic.predicate import Predicate
 from nlil.logic.rule import Rule
-from nlil.neural.transformer import draw
+from nlil.neural.generator import draw
 from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics

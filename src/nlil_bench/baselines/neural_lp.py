@@ -37,10 +37,11 @@ from nlil.kernel.threads import one_torch_thread
 from nlil.logic.formula import ANY, TRUE, Formula, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule
+from nlil.neural.generator import draw
+from nlil.neural.plan import Limits
 from nlil.neural.products import multiply_add
-from nlil.neural.sources import NOBODY, Limits
+from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import operators_of
-from nlil.neural.transformer import draw
 from nlil.progress import Progress, silent
 
 from .chain_walks import THRESHOLD, ChainMap, ChainQueries, Walks, chain_metrics
@@ -139,7 +140,7 @@ class Trainer:
         """Summed over the queries; an answer out of reach costs what the threshold says, and teaches nothing."""
         attentions = self.controller(_positions(self.vocabulary, walks.codes, self.map.device))
         value = chain_values(walks, attentions.precise()).mean(1)
-        reached = walks.answer[walks.answer != NOBODY]
+        reached = walks.answer[walks.answer != NO_ENTITY]
         lost = len(walks.answer) - len(reached)
         return -value[reached].clamp(min=THRESHOLD).log().sum() - lost * float(np.log(THRESHOLD))
 
@@ -182,7 +183,7 @@ class NeuralLPModel:
         entity = 0 if x is None else self.kb.entities.id(x) if isinstance(x, str) else x
         if x is None and not unary:
             raise ConfigError(f"scores: {self.kb.predicates[p]} needs the entity that the query knows; give x", "x")
-        known = np.array([NOBODY if unary else entity], np.int64)
+        known = np.array([NO_ENTITY if unary else entity], np.int64)
         query = ChainQueries(np.array([2 * p + inverse]), known, np.array([entity], np.int64), np.zeros(1, bool))
         walks = ChainMap(self.kb, self.config.steps, self.config.limits, str(_device(self.controller))).walks(query)
         score = self.row_scores(walks).cpu().numpy()

@@ -19,8 +19,7 @@ from nlil.learning.neural import neural_options
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats
 from nlil.logic.simplify import simplify
-from nlil.neural.candidates import Judge
-from nlil.neural.select import select
+from nlil.neural.select import Judge, select
 from nlil.progress import Stop
 
 FAST: dict[str, Any] = {
@@ -165,7 +164,7 @@ def test_statistics_are_exact() -> None:
     learned = learn(kb, "safe", levels=1, epochs=10, refine=False)
     assert len(learned.rules) > 3
     for scored in learned.rules:
-        assert judge.stats(scored.rule) == scored.stats, str(scored.rule)
+        assert judge.score(scored.rule).stats == scored.stats, str(scored.rule)
 
 
 # recursion --------------------------------------------------------------------------------------------
@@ -182,7 +181,7 @@ def test_a_recursive_rule_is_judged_by_what_it_derives_from_nothing() -> None:
     scored = judge.scored([parse_rule(text) for text in (STEP, NEGATED, WHOLE, "even(X) :- zero(X).")])
     assert [f1(s.stats) for s in scored[:3]] == [1.0, 1.0, 1.0]
     for order in (scored, scored[::-1]):
-        best = select(dataset.kb, judge, order, min_support=1, min_confidence=0.0)[0].rule
+        best = select(judge, order, min_support=1, min_confidence=0.0)[0].rule
         assert f1(fixpoint_stats(dataset.kb, [best], best.target)) == 1.0
 
 

@@ -14,8 +14,7 @@ from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head
 from nlil.logic.simplify import formula_key, simplify_formula
-from nlil.neural.neighbours import Parts
-from nlil.neural.refine import Refiner
+from nlil.neural.refine import Parts, Refiner
 
 HEAD = Head.of(Predicate("h", 1))
 NO_PARTS = Parts((), (), (ANY,))

@@ -9,13 +9,11 @@ import numpy as np
 import torch
 
 from nlil.data.kb import KnowledgeBase
-from nlil.neural.attention import Attentions, Masks, softmax_attentions
-from nlil.neural.build import build_plan
-from nlil.neural.plan import Plan
+from nlil.neural.plan import Limits, Plan, build_plan
 from nlil.neural.roads import Roads
+from nlil.neural.sampling import NO_ENTITY, Queries
 from nlil.neural.soft import Squash
-from nlil.neural.sources import NOBODY, Limits, Queries
-from nlil.neural.space import Kind, Shape, Space, Start, operators_of
+from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 
 NO_LIMIT = Limits(2**40, 2**40)
 
@@ -47,7 +45,7 @@ def shape_of(space: Space, steps: int, heads: int = 1, instances: int = 1, width
 def queries_of(kb: KnowledgeBase, *tuples: tuple[str, ...], hide: bool = False) -> Queries:
     """Queries by entity names, of one target."""
     x = np.array([[kb.entities.id(names[0]) for names in tuples]], np.int64)
-    y = np.array([[kb.entities.id(names[1]) if len(names) == 2 else NOBODY for names in tuples]], np.int64)
+    y = np.array([[kb.entities.id(names[1]) if len(names) == 2 else NO_ENTITY for names in tuples]], np.int64)
     return Queries(x, y, np.zeros(x.shape, np.float32), np.full(x.shape, hide))
 
 

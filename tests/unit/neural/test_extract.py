@@ -16,10 +16,9 @@ from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Rule
 from nlil.logic.simplify import FALSE, simplify
-from nlil.neural.attention import Attentions
 from nlil.neural.candidates import usable
 from nlil.neural.extract import Reader
-from nlil.neural.space import Kind, Shape, Space, Start
+from nlil.neural.space import Attentions, Kind, Shape, Space, Start
 
 FACTS = [("a", "p", "b"), ("b", "q", "c"), ("a", "u"), ("c", "h"), ("a", "t", "c")]
 
@@ -29,7 +28,7 @@ def base(*without: str) -> KnowledgeBase:
 
 
 def reader_of(kb: KnowledgeBase, space: Space, shape: Shape, attentions: Attentions, linked: bool = False) -> Reader:
-    return Reader.of(kb, space, shape, attentions, 0, linked)
+    return Reader(kb, space, shape, attentions, 0, linked)
 
 
 # the largest choices ---------------------------------------------------------------------------------

@@ -15,14 +15,12 @@ from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.logic.predicate import Predicate
 from nlil.neural import cpu_kernels
-from nlil.neural.attention import Attentions, Masks, softmax_attentions
-from nlil.neural.build import build_plan
-from nlil.neural.pieces import Rounds
-from nlil.neural.plan import Plan, Products, Projections
+from nlil.neural.plan import Plan, build_plan
+from nlil.neural.products import Products, Projections, Rounds
 from nlil.neural.roads import Roads
+from nlil.neural.sampling import Queries
 from nlil.neural.soft import scores
-from nlil.neural.sources import Queries
-from nlil.neural.space import Kind, Shape, Space, Start, operators_of
+from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 
 DEVICE = "cuda"
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: learning on CUDA is not tested")

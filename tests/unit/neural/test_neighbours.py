@@ -15,7 +15,7 @@ from nlil.logic.formula import ANY, Constant, Formula, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.simplify import formula_key, simplify_formula
-from nlil.neural.neighbours import LONGEST, Parts
+from nlil.neural.refine import MOST_GROWN_STEPS, Parts
 from nlil.neural.space import Kind, Shape, Start
 
 P, Q = Step(Predicate("p", 2)), Step(Predicate("q", 2))
@@ -118,10 +118,10 @@ def test_what_begins_nowhere_has_no_neighbours() -> None:
     assert not list(SMALL.neighbours(Statement(Constant("c"), (P,))))
 
 
-@pytest.mark.parametrize("size", [LONGEST - 1, LONGEST, LONGEST + 1])
+@pytest.mark.parametrize("size", [MOST_GROWN_STEPS - 1, MOST_GROWN_STEPS, MOST_GROWN_STEPS + 1])
 def test_statements_do_not_grow_without_end(size: int) -> None:
     sizes = {len(s.steps) for s in SMALL.neighbours(Statement(X, (P,) * size))}
-    assert sizes == ({size - 1, size, size + 1} if size < LONGEST else {size - 1, size})
+    assert sizes == ({size - 1, size, size + 1} if size < MOST_GROWN_STEPS else {size - 1, size})
 
 
 def test_a_filter_stands_once() -> None:

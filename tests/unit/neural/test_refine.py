@@ -19,10 +19,8 @@ from nlil.learning.learner import Learned, Learner
 from nlil.logic.formula import ANY, Formula, Or, Statement, X, length
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
-from nlil.neural.candidates import Judge
-from nlil.neural.neighbours import Parts
-from nlil.neural.refine import CLEARLY, FIXED, SLIGHTLY, Refiner
-from nlil.neural.select import select
+from nlil.neural.refine import LEAST_FIXED, LEAST_GAIN, ROUNDING, Parts, Refiner
+from nlil.neural.select import Judge, select
 
 POOL = tuple(map(atom, "abcdef"))
 
@@ -53,7 +51,7 @@ def test_what_a_refined_rule_does_not_need_is_pruned() -> None:
     facts += [(f"e{i}", "person") for i in range(len(table.label))]
     kb = KnowledgeBase.from_facts(facts)
     judge = Judge(Evaluator(kb))
-    (best,) = select(kb, judge, judge.scored([parse_rule(f"h(X) :- {PAIRS}.")]), 1, 0.0, NO_PARTS)
+    (best,) = select(judge, judge.scored([parse_rule(f"h(X) :- {PAIRS}.")]), 1, 0.0, NO_PARTS)
     assert meaning(best.rule.body) == meaning(body(ADMITTED))
 
 
@@ -156,8 +154,8 @@ def test_a_longer_rule_must_put_a_share_of_the_wrong_answers_right(missed: int, 
     table = noisy(missed)
     a, fits = atom("a"), atom("fits")
     assert table.wrong(a) == 10
-    assert table.f1(Or(a, fits)) > table.f1(a) + CLEARLY, "F1 alone would let it in"
-    assert (missed >= FIXED * 10) == grows
+    assert table.f1(Or(a, fits)) > table.f1(a) + LEAST_GAIN, "F1 alone would let it in"
+    assert (missed >= LEAST_FIXED * 10) == grows
     climbed = Refiner(HEAD, table, NO_PARTS)._climb(a, list(table.rows))
     assert climbed == (Or(a, fits) if grows else a)
 
@@ -202,10 +200,10 @@ def test_every_change_that_is_taken_is_worth_it(seed: int, monkeypatch: pytest.M
     for old, new in taken:
         gain, wrong, still_wrong = table.f1(new) - table.f1(old), table.wrong(old), table.wrong(new)
         if length(new) > length(old):
-            assert gain > CLEARLY
-            assert still_wrong <= (1 - FIXED) * wrong
+            assert gain > LEAST_GAIN
+            assert still_wrong <= (1 - LEAST_FIXED) * wrong
         else:
-            assert gain > SLIGHTLY
+            assert gain > ROUNDING
 
 
 # the setting ------------------------------------------------------------------------------------------
@@ -265,7 +263,7 @@ def test_a_perfect_rule_is_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nlil.neural.select.Refiner", Refusing)
     base = planted("negation", size=60)
     judge = Judge(Evaluator(base.kb))
-    kept = select(base.kb, judge, judge.scored([base.rule]), 1, 0.0, NO_PARTS)
+    kept = select(judge, judge.scored([base.rule]), 1, 0.0, NO_PARTS)
     assert [s.rule for s in kept] == [base.rule]
 
 
@@ -274,7 +272,7 @@ def test_refined_rules_say_more_of_the_target() -> None:
     scores = []
     for on in (False, True):
         (scored,) = learn(base.kb, "alarmed", refine=on, top_rules=1, levels=1, epochs=10, restarts=2).rules
-        assert Judge(Evaluator(base.kb)).stats(scored.rule) == scored.stats
+        assert Judge(Evaluator(base.kb)).score(scored.rule).stats == scored.stats
         scores.append(2 * scored.stats.support / (scored.stats.body_size + scored.stats.head_size))
     assert scores[0] < 0.9
     assert scores[1] == 1.0

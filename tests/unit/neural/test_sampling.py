@@ -11,8 +11,7 @@ from soft_cases import predicate_id
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.neural.options import NeuralOptions
-from nlil.neural.sampling import Pool, Sampler, blocks
-from nlil.neural.sources import NOBODY
+from nlil.neural.sampling import NO_ENTITY, Queries, Sampler, blocks
 
 SIZE = 60
 
@@ -26,7 +25,7 @@ def ring(size: int = SIZE) -> KnowledgeBase:
     return KnowledgeBase.from_facts(facts)  # type: ignore[arg-type]
 
 
-def pairs(pool: Pool, label: float | None = None) -> set[tuple[int, int]]:
+def pairs(pool: Queries, label: float | None = None) -> set[tuple[int, int]]:
     rows = np.ones(len(pool), bool) if label is None else pool.label == label
     return set(zip(pool.x[rows].tolist(), pool.y[rows].tolist()))
 
@@ -43,8 +42,8 @@ def made(kb: KnowledgeBase, name: str, tuples: list[tuple[int, int]]) -> Facts:
 
 def pools(
     kb: KnowledgeBase, name: str, negatives: Facts | None = None, valid: Facts | None = None, **settings: object
-) -> tuple[Pool, Pool]:
-    return Sampler(kb, NeuralOptions(**settings), negatives, valid).pools(predicate_id(kb, name))  # type: ignore
+) -> tuple[Queries, Queries]:
+    return Sampler(kb, NeuralOptions(**settings), negatives, valid).queries(predicate_id(kb, name))  # type: ignore
 
 
 @pytest.mark.parametrize("target", ["second", "red"])
@@ -52,7 +51,7 @@ def pools(
 def test_negatives_are_no_facts(target: str, kind: str) -> None:
     kb = ring()
     known = facts_of(kb, target)
-    unseen = {(x + 1, NOBODY if target == "red" else (x + 5) % SIZE) for x, _ in sorted(known)[:12]} - known
+    unseen = {(x + 1, NO_ENTITY if target == "red" else (x + 5) % SIZE) for x, _ in sorted(known)[:12]} - known
     for seed in range(5):
         for pool in pools(kb, target, None, made(kb, target, sorted(unseen)), negative_sampling=kind, seed=seed):
             assert not pairs(pool, 0.0) & (known | unseen), "neither training facts nor validation facts are negatives"
@@ -62,7 +61,7 @@ def test_negatives_are_no_facts(target: str, kind: str) -> None:
 def test_as_many_negatives_as_asked_for() -> None:
     for ratio in (1.0, 2.5):
         options = NeuralOptions(negatives=ratio, negative_sampling="uniform")
-        both = Sampler(ring(), options).pools(predicate_id(ring(), "second"))
+        both = Sampler(ring(), options).queries(predicate_id(ring(), "second"))
         labels = np.concatenate([pool.label for pool in both])
         assert labels.sum() == SIZE
         assert len(labels) - SIZE == int(np.ceil(ratio * SIZE))
@@ -144,7 +143,7 @@ def test_validation_facts_are_asked_about() -> None:
 def test_validation_facts_of_other_graphs_cannot_be_asked_about() -> None:
     """Their bodies are in the context, which the training base does not hold."""
     kb = ring()
-    valid = replace(made(kb, "red", [(1, NOBODY), (2, NOBODY)]), context=kb.facts)
+    valid = replace(made(kb, "red", [(1, NO_ENTITY), (2, NO_ENTITY)]), context=kb.facts)
     train, held = pools(kb, "red", valid=valid)
     assert pairs(train, 1.0) | pairs(held, 1.0) == facts_of(kb, "red")
 
@@ -178,8 +177,8 @@ def test_seed_and_target_decide_everything() -> None:
     assert columns("second", 1) == columns("second", 1)
     assert columns("second", 1) != columns("second", 2)
     sampler = Sampler(ring(), NeuralOptions(seed=1))
-    sampler.pools(predicate_id(ring(), "next"))  # what else is drawn does not matter
-    again = sampler.pools(predicate_id(ring(), "second"))
+    sampler.queries(predicate_id(ring(), "next"))  # what else is drawn does not matter
+    again = sampler.queries(predicate_id(ring(), "second"))
     assert columns("second", 1) == [getattr(pool, c).tolist() for pool in again for c in ("x", "y", "label")]
 
 
@@ -193,7 +192,7 @@ def test_blocks_hold_every_query_once(batch: int) -> None:
             row
             for block in found
             for row in zip(block.x[g], block.y[g], block.label[g], block.hide[g])
-            if row[0] != NOBODY
+            if row[0] != NO_ENTITY
         ]
         assert sorted(rows) == sorted(zip(pool.x, pool.y, pool.label, pool.hide))
     for block in found:
@@ -207,5 +206,5 @@ def test_blocks_hold_every_query_once(batch: int) -> None:
 
 def test_no_queries_make_one_empty_block() -> None:
     none = np.zeros(0, np.int64)
-    (block,) = blocks([Pool(none, none, none.astype(np.float32), none.astype(bool))], 10)
-    assert block.x.tolist() == [[NOBODY]]
+    (block,) = blocks([Queries(none, none, none.astype(np.float32), none.astype(bool))], 10)
+    assert block.x.tolist() == [[NO_ENTITY]]

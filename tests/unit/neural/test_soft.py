@@ -23,10 +23,9 @@ from soft_cases import (
 
 from nlil.data.kb import KnowledgeBase
 from nlil.neural import soft
-from nlil.neural.attention import Attentions
+from nlil.neural.sampling import NO_ENTITY, Queries
 from nlil.neural.soft import Lifted, Squash, clamp, scores, sigmoid, statement_counts
-from nlil.neural.sources import NOBODY, Queries
-from nlil.neural.space import Kind, Start
+from nlil.neural.space import Attentions, Kind, Start
 
 NAMES = "abcdef"
 
@@ -251,7 +250,7 @@ def test_padding_has_no_value() -> None:
     padded = Queries(
         *(
             np.concatenate([getattr(queries, name), np.full((1, 2), empty)], 1).astype(getattr(queries, name).dtype)
-            for name, empty in (("x", NOBODY), ("y", NOBODY), ("label", 0), ("hide", False))
+            for name, empty in (("x", NO_ENTITY), ("y", NO_ENTITY), ("label", 0), ("hide", False))
         )
     )
     attentions = attend(space, shape, random_logits(shape, 2, 2))

@@ -13,10 +13,10 @@ from soft_cases import predicate_id
 from nlil.data.kb import KnowledgeBase
 from nlil.data.planted import planted
 from nlil.learning.checkpoint import Checkpoint
-from nlil.neural.group import Group
 from nlil.neural.options import NeuralOptions
 from nlil.neural.roads import Roads
 from nlil.neural.sampling import Sampler
+from nlil.neural.search import Group
 from nlil.neural.training import Trainer
 from nlil.neural.vocabulary import Surroundings
 from nlil.progress import Stop

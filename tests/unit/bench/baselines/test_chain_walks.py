@@ -11,7 +11,7 @@ from kbs import even, family, street
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.logic.predicate import Predicate
-from nlil.neural.sources import Limits
+from nlil.neural.plan import Limits
 from nlil_bench.baselines import chain_walks
 from nlil_bench.baselines.chain_walks import ChainMap, ChainQueries, Walks
 from nlil_bench.baselines.neural_lp import UNLIMITED, ChainAttentions, chain_values
