@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.adding import Standing
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.relations import Relations
 from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.learning.conjunctions import Standing
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
@@ -51,7 +51,9 @@ def test_a_rule_on_top_ranks_as_the_whole_set(kb: KnowledgeBase, aggregation: Ag
         firing = standing.firing(tried, row, relations)
         assert firing is not None
         rules = RuleSet.join([rules, tried.take(np.array([row]))])
-        then = standing.reciprocal(firing)
-        assert (then == reciprocal(rules, kb, facts)).all()
-        standing.add(firing)
-        assert (standing.reciprocal() == then).all()
+        before = standing.reciprocal()
+        trial = standing.copy()
+        trial.add(firing)
+        assert (trial.reciprocal() == reciprocal(rules, kb, facts)).all()
+        assert (standing.reciprocal() == before).all(), "a trial changes nothing"
+        standing = trial

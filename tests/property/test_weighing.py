@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.evidence import evidence, score
 from nlil.evaluation.ranking import Ranker
-from nlil.evaluation.samples import STRETCH, Sample, _best, weights
-from nlil.evaluation.trying import Trials
-from nlil.evaluation.weighing import NUMBERS, ascend
 from nlil.explanation.firing import Firing
 from nlil.explanation.sharing import share_out
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.learning.weighing import NUMBERS, STRETCH, Sample, Trials, _best, ascend, weights
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
@@ -227,7 +225,7 @@ def plain_ranks(sample: Sample, score: np.ndarray) -> np.ndarray:
 
 
 def weighed_ranks(sample: Sample, weighing: np.ndarray) -> np.ndarray:
-    counted = sample.strongest * weights(weighing, sample.strongest.shape[3])
+    counted = sample.strongest * weights(weighing, sample.strongest.shape[3])[:-1]
     return plain_ranks(sample, counted.astype(np.float64).sum(axis=(2, 3)) + sample.prior * weighing[-1, 0])
 
 
@@ -236,7 +234,7 @@ def weighed_ranks(sample: Sample, weighing: np.ndarray) -> np.ndarray:
 def test_trying_values_gives_the_ranks_that_they_give(sample, weighing, data):
     now, trials = np.array(weighing), Trials.of(sample)
     rows = np.array(data.draw(st.permutations(range(len(sample.fact)))), np.int64)[: data.draw(st.integers(1, 5))]
-    before = sample.reciprocal(now)
+    before = trials.reciprocal(now)
     assert before == pytest.approx(weighed_ranks(sample, now), abs=1e-12)
     for kind, column, values in NUMBERS:
         tried = trials.ranks(rows, before[rows], now, kind, column, values)
@@ -253,15 +251,15 @@ def test_all_kinds_alike_are_one_list_of_rules(sample, top):
     queries, candidates, kinds, places = sample.strongest.shape
     flat = -np.sort(-sample.strongest.reshape(queries, candidates, kinds * places), axis=2)[..., :top]
     expected = plain_ranks(sample, flat.astype(np.float64).sum(axis=2) + sample.prior)
-    assert sample.plain_reciprocal(top) == pytest.approx(expected, abs=1e-12)
+    assert Trials.of(sample).plain_reciprocal(top) == pytest.approx(expected, abs=1e-12)
 
 
 @given(samples(), weighings, st.data())
 @settings(deadline=None, max_examples=20)
 def test_a_part_climbs_as_it_would_alone(sample, weighing, data):
     among = np.array([data.draw(st.booleans()) for _ in sample.fact], bool)
-    alone = ascend(sample.part(among), np.array(weighing))
-    assert np.array_equal(ascend(sample, np.array(weighing), among=among, threads=2), alone)
+    alone = ascend(Trials.of(sample.part(among)), np.array(weighing))
+    assert np.array_equal(ascend(Trials.of(sample, threads=2), np.array(weighing), among=among), alone)
 
 
 @given(st.integers(0, 3 * STRETCH), st.integers(0, 6), st.integers(1, 2 * STRETCH), st.integers(0, 2**32))

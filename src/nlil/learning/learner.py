@@ -15,7 +15,6 @@ from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.fidelity import Fidelity
-from ..evaluation.weighing import fitted
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, num_paths
@@ -27,13 +26,14 @@ from ..progress import Progress, Stop, silent
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
-from .adding import with_conjunctions
 from .checkpoint import Checkpoint
 from .config import LearnerConfig
+from .conjunctions import with_conjunctions
 from .joint import class_rules, is_joint
 from .lengths import can_try, helpful_lengths
 from .neural import search_neural
 from .reasons import allowed_predicates, missing_reasons
+from .weighing import fit_weighing
 
 WEAK, LEAST, MOST_PATHS = 0.002, 0.01, 1e7
 """Least confidences, where nothing is asked for: weak rules still order what stronger ones do not reach, but a base
@@ -173,11 +173,11 @@ class Learner:
             rules, notes_on_lengths = helpful_lengths(kb, rules, splits.valid, config.max_length, options, progress)
             notes += notes_on_lengths
         if config.conjunctions and not has_negatives:
-            added = with_conjunctions(
-                kb, rules, ids, splits.valid, config.conjunctions, options, self._body(kb), progress, stop
+            rules, left_out = with_conjunctions(
+                kb, rules, ids, splits.valid, config.conjunctions, options, self._body(kb), progress
             )
-            rules = self._best(added.rules, ids)
-            notes += added.notes
+            rules = self._best(rules, ids)
+            notes += left_out
         if config.weigh and not stop():
             rules = replace(rules, aggregation=self._weighed(kb, rules, splits, stop, progress))
         return rules, notes
@@ -226,7 +226,7 @@ class Learner:
         if kb.facts.weight is not None:
             return rules.aggregation  # soft facts are scored by the general engine, one query at a time
         config = self.config
-        return fitted(
+        return fit_weighing(
             rules, kb, splits.valid, kb.facts + splits.valid, config.seed, config.threads, config.memory, progress, stop
         )
 

@@ -1,4 +1,4 @@
-"""Chains longer than `max_length`: found on the training facts, kept only where validation facts rise by them."""
+"""Chains longer than `max_length`: found on the training facts, kept where they raise the score on validation facts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,17 @@ from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from ..search.options import CountOptions
+from .gates import LENGTHS
 
-LEAST_FACTS = 200
-"""Validation facts; with fewer, longer chains are not looked for."""
-MOST_FACTS = 2_000
-FEWER, MOST_TIME = 4, 0.4
-"""With a limit of time so many times fewer facts are asked for, where all would take more than this share of it."""
-ERRORS = 1.0
-"""What the longer chains must add to the mean reciprocal rank, in standard errors."""
+SPARE_FACTS = 4
+"""Only every n-th fact is ranked where all of them would take too long under a time limit."""
 
 
 def can_try(kb: KnowledgeBase, valid: Facts | None) -> bool:
     """Whether validation facts can tell; soft facts are scored one query at a time, which takes too long."""
     if valid is None or kb.facts.weight is not None:
         return False
-    return int((~valid.is_unary).sum()) >= LEAST_FACTS
+    return int((~valid.is_unary).sum()) >= LENGTHS.least_facts
 
 
 def helpful_lengths(
@@ -47,12 +43,10 @@ def helpful_lengths(
     if len(lengths) == 1:
         return rules, ()
     mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head[length > least]))]
-    if len(mine) > MOST_FACTS:
-        mine = mine[np.sort(np.random.default_rng((options.seed, 7)).permutation(len(mine))[:MOST_FACTS])]
+    mine = LENGTHS.drawn(mine, np.random.default_rng((options.seed, 7)))
     reciprocal = _reciprocal_ranks(kb, rules, length, lengths, mine, valid, options, progress) or [np.zeros(1)]
     best = int(np.argmax([r.mean() for r in reciprocal]))
-    gain = reciprocal[best] - reciprocal[0]
-    if gain.mean() <= ERRORS * gain.std() / np.sqrt(max(len(gain), 1)):
+    if not LENGTHS.passes(reciprocal[best] - reciprocal[0]):
         best = 0
     if best == len(lengths) - 1:
         return rules, ()
@@ -107,13 +101,13 @@ def _ranked(ranker: Ranker, facts: Facts, known: Facts) -> tuple[np.ndarray, Mas
 
 
 def _in_time(ranker: Ranker, facts: Facts, known: Facts, times: int, stop: Stop | None) -> Facts:
-    """All of the facts, or one of FEWER where all would take most of the time left: to weigh rules brings more."""
+    """All of the facts, or a part where all would take most of the time left: the weighing needs it more."""
     if stop is None or not stop.is_timed:
         return facts
-    few = facts[::FEWER]
+    few = facts[::SPARE_FACTS]
     began = time.monotonic()
     _ranked(ranker, few, known)
-    if FEWER * times * (time.monotonic() - began) <= MOST_TIME * stop.left:
+    if SPARE_FACTS * times * (time.monotonic() - began) <= LENGTHS.most_time * stop.left:
         return facts
     stop.cut = True
     return few

@@ -11,15 +11,15 @@ import pytest
 from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
-from nlil.evaluation import adding
-from nlil.evaluation.adding import Standing, is_gain
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.relations import Relations
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning import adding as stage
+from nlil.learning import conjunctions as stage
 from nlil.learning.config import LearnerConfig
+from nlil.learning.conjunctions import Standing
+from nlil.learning.gates import CONJUNCTIONS
 from nlil.learning.learner import Learned, Learner
 from nlil.learning.run import load_run, save_run
 from nlil.logic import parse_rule
@@ -108,7 +108,7 @@ def test_a_run_keeps_them(planted: tuple[KnowledgeBase, Splits], tmp_path: Path)
 
 def test_there_are_none_where_nobody_asks_or_nothing_can_judge(planted: tuple[KnowledgeBase, Splits]) -> None:
     kb, splits = planted
-    few = Splits(splits.train, splits.valid[np.arange(adding.LEAST_FACTS - 1)])
+    few = Splits(splits.train, splits.valid[np.arange(CONJUNCTIONS.least_facts - 1)])
     assert not conjunctions(learned(kb, splits, conjunctions=0))
     assert not conjunctions(learned(kb, few))
     assert not conjunctions(learned(kb, None))
@@ -129,13 +129,6 @@ def test_an_excluded_candidate_gains_nothing(planted: tuple[KnowledgeBase, Split
         fired.append(len(firing.query))
     assert fired[0] > 0
     assert fired[1] < fired[0], "far(X, Y) rules t(X, Y) out"
-
-
-def test_a_gain_by_chance_is_none() -> None:
-    assert not is_gain(np.zeros(0))
-    assert not is_gain(np.array([1.0, *[0.0] * 99]))
-    assert not is_gain(np.array([1.0, -1.0, 0.5, -0.4]))
-    assert is_gain(np.array([0.5] * 10 + [0.0] * 90))
 
 
 def test_a_base_of_many_entities_says_that_they_are_left_out(

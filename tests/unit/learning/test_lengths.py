@@ -1,4 +1,4 @@
-"""Chains that are longer than asked for: kept only where validation facts rise by them."""
+"""Chains that are longer than asked for: kept where they raise the score on validation facts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from nlil.evaluation.ranking import Ranker, Ranks
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig
+from nlil.learning.gates import LENGTHS
 from nlil.learning.learner import LEAST, WEAK, Learned, Learner, least_confidence
 from nlil.progress import Stop
 from nlil.search.options import CountOptions
@@ -72,8 +73,8 @@ def test_longer_chains_are_not_looked_for(settings: dict[str, int]) -> None:
 
 
 def test_few_validation_facts_cannot_tell() -> None:
-    assert longest(learn(2 * lengths.LEAST_FACTS - 2, True)) <= 2
-    assert longest(learn(2 * lengths.LEAST_FACTS, True)) >= 3
+    assert longest(learn(2 * LENGTHS.least_facts - 2, True)) <= 2
+    assert longest(learn(2 * LENGTHS.least_facts, True)) >= 3
 
 
 def test_a_length_that_does_not_help_is_left_out() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nlil.datasets import load_dataset
-from nlil.evaluation import weighing
-from nlil.evaluation.weighing import LEAST_FACTS, fitted
+from nlil.learning import weighing
+from nlil.learning.gates import WEIGHING, Gate
+from nlil.learning.weighing import fit_weighing
 from nlil.progress import Stop
 from nlil.search.count import Counted, count_rules
 from nlil.search.options import CountOptions
@@ -47,12 +48,11 @@ def test_a_search_that_ends_before_longer_chains_has_its_constants() -> None:
 
 @pytest.mark.parametrize("stage", ["gather", "ascend"])
 def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weighing, "CLEARLY", -1.0)  # whatever is found is taken
-    monkeypatch.setattr(weighing, "ERRORS", -1e9)
+    monkeypatch.setattr(Gate, "passes", lambda *_: True)  # whatever is found is taken
     kb = load_dataset("kin").kb
     _, counted = stages()
-    valid = kb.facts[~kb.facts.is_unary][:LEAST_FACTS]
-    assert fitted(counted.rules, kb, valid, kb.facts, 0).weighing  # with enough time there is one
+    valid = kb.facts[~kb.facts.is_unary][: WEIGHING.least_facts]
+    assert fit_weighing(counted.rules, kb, valid, kb.facts, 0).weighing  # with enough time there is one
     stop, whole_stage = Stop(), getattr(weighing, stage)
 
     def ended(*arguments: Any) -> Any:
@@ -60,5 +60,5 @@ def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPat
         return whole_stage(*arguments)
 
     monkeypatch.setattr(weighing, stage, ended)
-    assert fitted(counted.rules, kb, valid, kb.facts, 0, stop=stop) == counted.rules.aggregation
+    assert fit_weighing(counted.rules, kb, valid, kb.facts, 0, stop=stop) == counted.rules.aggregation
     assert stop.cut

@@ -10,12 +10,12 @@ import pytest
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
-from nlil.evaluation import samples
 from nlil.evaluation.ranking import Ranker
-from nlil.evaluation.samples import weights
-from nlil.evaluation.weighing import CANDIDATES, LEAST_FACTS, START, Sample, ascend, fitted, gather
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.learning import weighing as fit
+from nlil.learning.gates import WEIGHING
+from nlil.learning.weighing import MAX_CANDIDATES, START, Sample, Trials, ascend, fit_weighing, gather, weights
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.progress import Stop
@@ -69,6 +69,10 @@ def mrr(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts) -> float:
     return float((1 / Ranker(rules, kb, threads=1).rank(facts, known).realistic).mean())
 
 
+def sample_mrr(sample: Sample, weighing: np.ndarray) -> float:
+    return float(Trials.of(sample).reciprocal(weighing).mean())
+
+
 def started(kb: KnowledgeBase, top: int = 3) -> RuleSet:
     return rule_set(kb, Aggregation("noisy-or", top, (START,) * len(KINDS)))
 
@@ -77,7 +81,7 @@ def started(kb: KnowledgeBase, top: int = 3) -> RuleSet:
 def test_a_sample_ranks_as_the_ranker_does(seed: int) -> None:
     """Random facts: most answers have no evidence, some are ruled out, and known answers are filtered."""
     kb, valid = base("longer chain")
-    assert SIZE <= CANDIDATES
+    assert SIZE <= MAX_CANDIDATES
     facts = random_facts(kb, 60, seed) + valid[:40]
     known = kb.facts + valid + random_facts(kb, 200, seed + 100)
     excluded = Exclusion(kb.predicate("t"), kb.step(2 * kb.predicate_id(kb.predicate("one"))), 9.0, 5)
@@ -89,19 +93,20 @@ def test_a_sample_ranks_as_the_ranker_does(seed: int) -> None:
         for _ in range(4):
             weighing = np.stack((rng.choice([0, 0.25, 0.5, 1], len(KINDS)), rng.choice([0, 0.5, 1], len(KINDS))), 1)
             weighed = replace(rules, aggregation=Aggregation("noisy-or", 3, tuple(map(tuple, weighing))))
-            assert sample.mrr(weighing) == pytest.approx(mrr(weighed, kb, facts, known), abs=1e-9)
+            assert sample_mrr(sample, weighing) == pytest.approx(mrr(weighed, kb, facts, known), abs=1e-9)
         plain = replace(rules, aggregation=Aggregation("noisy-or", 3))
-        assert sample.plain_mrr(3) == pytest.approx(mrr(plain, kb, facts, known), abs=1e-9)
+        assert Trials.of(sample).plain_reciprocal(3).mean() == pytest.approx(mrr(plain, kb, facts, known), abs=1e-9)
 
 
 def test_gathering_leaves_no_trace() -> None:
     kb, valid = base("longer chain")
     ranker = Ranker(started(kb), kb, threads=1)
     once, again = (gather(ranker, valid, kb.facts + valid) for _ in range(2))
-    assert all(np.array_equal(getattr(once, n), getattr(again, n)) for n in vars(once))
+    assert all(np.array_equal(*columns) for columns in zip(once, again))
     part = once.part(once.fact < 20)
     assert len(part.fact) == 40
-    assert part.mrr(np.array(EVEN)) == pytest.approx(gather(ranker, valid[:20], kb.facts + valid).mrr(np.array(EVEN)))
+    alone = gather(ranker, valid[:20], kb.facts + valid)
+    assert sample_mrr(part, np.array(EVEN)) == pytest.approx(sample_mrr(alone, np.array(EVEN)))
 
 
 @pytest.mark.parametrize("early", [True, False])
@@ -129,7 +134,7 @@ def test_candidates_are_the_best_others(monkeypatch: pytest.MonkeyPatch) -> None
     rules = started(kb)
     facts = (valid + random_facts(kb, 200, 3)).unique()
     known = kb.facts + facts[::2]
-    monkeypatch.setattr(samples, "CANDIDATES", 10)
+    monkeypatch.setattr(fit, "MAX_CANDIDATES", 10)
     sample = gather(Ranker(rules, kb, threads=2), facts, known)
     ranker, half = Ranker(rules, kb, threads=1), len(facts)
     target, weight = int(facts.predicate[0]), weights(np.array((START,) * len(KINDS)), 3)
@@ -144,7 +149,7 @@ def test_candidates_are_the_best_others(monkeypatch: pytest.MonkeyPatch) -> None
         total[column[1 - direction][column[direction] == a]] = -1
         total[answer] = -1
         best = np.sort(total[total >= 0])[::-1][:10]
-        score = (sample.strongest[q] * weight).sum(axis=(1, 2)) + sample.prior[q]
+        score = (sample.strongest[q] * weight[:-1]).sum(axis=(1, 2)) + sample.prior[q]
         assert score * 2.0**40 == pytest.approx([own, *best], rel=1e-3)
         assert sample.real[q].tolist() == [True, *(best > 0)]
         assert sample.unproposed[q] == np.count_nonzero(total == 0)
@@ -159,7 +164,7 @@ def test_a_kind_that_misleads_counts_less(misleading: str) -> None:
     # Whichever kind misleads is the stronger one by its weights.
     weights = (0.7, 0.4) if misleading == "one-step chain" else (0.4, 0.7)
     rules = rule_set(kb, Aggregation(), RULES | dict(zip(list(RULES)[:2], weights)))
-    one, two = (fitted(rules, kb, valid, known, seed=3, threads=threads) for threads in (1, 2))
+    one, two = (fit_weighing(rules, kb, valid, known, seed=3, threads=threads) for threads in (1, 2))
     assert one == two
     assert (one.kind, one.top) == ("noisy-or", 5)
     factor = {kind: f for kind, (f, _) in zip(KINDS, one.weighing)}
@@ -175,23 +180,26 @@ def test_climbing_never_goes_down() -> None:
     sample = gather(Ranker(started(kb), kb, threads=1), facts, kb.facts + facts)
     start = np.array((START,) * len(KINDS))
     kept = start.copy()
-    best = ascend(sample, start)
+    best = ascend(Trials.of(sample), start)
     assert np.array_equal(start, kept)
-    assert sample.mrr(best) > sample.mrr(start) + 0.01
+    assert sample_mrr(sample, best) > sample_mrr(sample, start) + 0.01
     assert best[-1, 1] == START[1]  # a side has one prior: nothing to discount
 
 
 @pytest.mark.parametrize("aggregation", [Aggregation("max"), Aggregation("noisy-or", 0)])
 def test_other_aggregations_stay_as_they_are(aggregation: Aggregation) -> None:
     kb, valid = base("longer chain")
-    assert fitted(rule_set(kb, aggregation), kb, valid, kb.facts + valid, seed=0) is aggregation
+    assert fit_weighing(rule_set(kb, aggregation), kb, valid, kb.facts + valid, seed=0) is aggregation
 
 
 def test_few_facts_weigh_nothing() -> None:
     kb, valid = base("longer chain")
-    assert len(valid) >= LEAST_FACTS
+    assert len(valid) >= WEIGHING.least_facts
     rules = rule_set(kb, Aggregation())
-    fit = [fitted(rules, kb, valid[:n], kb.facts + valid, seed=0, threads=1) for n in (LEAST_FACTS - 1, LEAST_FACTS)]
+    fit = [
+        fit_weighing(rules, kb, valid[:n], kb.facts + valid, seed=0, threads=1)
+        for n in (WEIGHING.least_facts - 1, WEIGHING.least_facts)
+    ]
     assert fit[0] is rules.aggregation
     assert fit[1].weighing
     # Facts that no rule is about, and unary ones, do not count.
@@ -199,7 +207,10 @@ def test_few_facts_weigh_nothing() -> None:
     unary = Facts(
         np.full(50, kb.predicate_id(kb.predicate("u")), np.int32), valid.subject[:50], np.full(50, -1, np.int32)
     )
-    assert fitted(rules, kb, valid[: LEAST_FACTS - 1] + other + unary, kb.facts, seed=0) is rules.aggregation
+    assert (
+        fit_weighing(rules, kb, valid[: WEIGHING.least_facts - 1] + other + unary, kb.facts, seed=0)
+        is rules.aggregation
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -209,14 +220,14 @@ def test_labels_without_meaning_weigh_nothing(seed: int) -> None:
     valid = random_facts(kb, 400, seed)
     for text in list(RULES)[:3]:
         rules = rule_set(kb, Aggregation(), {text: 0.5})
-        assert fitted(rules, kb, valid, kb.facts + valid, seed=seed, threads=1) is rules.aggregation
+        assert fit_weighing(rules, kb, valid, kb.facts + valid, seed=seed, threads=1) is rules.aggregation
 
 
 def test_what_is_right_already_is_not_weighed() -> None:
     kb, valid = base("longer chain")
     rules = rule_set(kb, Aggregation(), RULES | dict(zip(list(RULES)[:2], (0.9, 0.1))))
     assert mrr(rules, kb, valid, kb.facts + valid) > 0.999
-    assert fitted(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
+    assert fit_weighing(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
 
 
 def test_where_every_kind_misleads_some_rules_still_count() -> None:
@@ -228,21 +239,17 @@ def test_where_every_kind_misleads_some_rules_still_count() -> None:
     ranker = Ranker(rules, kb, threads=1)
     pairs = list(zip(far.subject.tolist(), far.object.tolist()))
     valid = far[np.array([ranker.evidence(int(far.predicate[0]), 0, x)[y] == 0 for x, y in pairs])]
-    assert len(valid) >= LEAST_FACTS
+    assert len(valid) >= WEIGHING.least_facts
     sample = gather(Ranker(replace(rules, aggregation=started(kb).aggregation), kb, 1), valid, kb.facts + valid)
-    assert not ascend(sample, np.array((START,) * len(KINDS)))[:, 0].any()
-    assert fitted(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
+    assert not ascend(Trials.of(sample), np.array((START,) * len(KINDS)))[:, 0].any()
+    assert fit_weighing(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
 
 
 def test_an_empty_sample_has_no_rank() -> None:
-    none = Sample(
-        np.zeros((0, 1, len(KINDS) - 1, 3), np.float32),
-        np.zeros((0, 1)),
-        np.zeros((0, 1), bool),
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int64),
-    )
-    assert none.mrr(np.array(EVEN)) == 0.0
+    none = Trials.of(Sample.empty(np.zeros(0, np.int64), 1, 3))
+    assert not len(none.reciprocal(np.array(EVEN)))
+    assert not len(none.plain_reciprocal(3))
+    assert np.array_equal(ascend(none, np.array(EVEN)), np.array(EVEN))
 
 
 def test_a_weighing_is_kept_as_tuples_of_numbers() -> None:

@@ -1,0 +1,246 @@
+"""Conjunctions for a counted rule set: found on training facts, kept where they raise the score on validation facts.
+
+The rules at hand are scored once for each validation query; conjunctions are tried by adding their evidence on top, in
+groups, best first. A target has few validation facts, and one rule moves few of them: which single rule helps is mostly
+chance, a group says more. What is left to chance is measured: each half of the facts chooses for the other half, and
+all conjunctions are dropped where that shows no gain.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..evaluation.evidence import evidence, tie_bounds
+from ..evaluation.general import general_evidence
+from ..evaluation.ranking import Answers, Ranker, count_block
+from ..evaluation.scoring import ScoreSpace, clear, collect, sink, sum_up, weighed
+from ..kernel.bodies import X_NODE, Y_NODE
+from ..kernel.kernels import compiled
+from ..kernel.ruleset import RuleSet
+from ..kernel.walk import NO_LIMIT
+from ..progress import Progress, silent
+from ..search.conjunctions import MOST_ENTITIES, Conjunctions
+from ..search.options import CountOptions
+from .gates import CONJUNCTIONS
+
+if TYPE_CHECKING:
+    from ..kernel.relations import Relations
+
+LATEST_START = 1 / 3
+"""Share of a time limit after which no conjunctions are looked for: the weighing that comes next brings more."""
+GROUP_SIZE = 5
+"""Rules that are tried together."""
+NO_TIME = "conjunctions left out: they would have taken most of the time left"
+
+
+def with_conjunctions(
+    kb: KnowledgeBase,
+    rules: RuleSet,
+    targets: Ids,
+    valid: Facts,
+    most: int,
+    options: CountOptions,
+    body: KnowledgeBase | None = None,
+    progress: Progress = silent,
+) -> tuple[RuleSet, tuple[str, ...]]:
+    """The rules with conjunctions behind them, and notes on what was left out.
+
+    Soft facts and scene graphs have none, nor have targets with too few validation facts.
+
+    Args:
+        kb: the training facts.
+        rules: what counting found.
+        targets: predicates to look for conjunctions for.
+        valid: validation facts.
+        most: conjunctions tried for each target.
+        options: those of the search.
+        body: the facts that bodies may use, where they are restricted.
+        progress: told after each target.
+    """
+    if kb.facts.weight is not None or kb.graph_of is not None or rules.aggregation.kind != "noisy-or":
+        return rules, ()
+    facts_of = np.bincount(valid.predicate, minlength=kb.num_predicates)
+    judged = [int(t) for t in targets if kb.predicates[t].arity == 2 and facts_of[t] >= CONJUNCTIONS.least_facts]
+    if not judged or not rules.aggregation.top:
+        return rules, ()
+    if kb.num_entities > MOST_ENTITIES:
+        note = (
+            f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes memory; they are "
+            f"looked for with up to {MOST_ENTITIES:,}"
+        )
+        return rules, (note,)
+    stop = options.stop
+    if stop is not None and stop.used > LATEST_START * (stop.used + stop.left):
+        stop.cut = True
+        return rules, (NO_TIME,)
+    from ..kernel.evaluator import Evaluator  # imports torch
+    from ..kernel.relations import Relations
+
+    search = Conjunctions(kb, body, options)
+    ranker = Ranker(rules, kb, options.threads, options.memory)
+    relations = Relations(Evaluator(kb, memory=options.memory))
+    known, parts, gains = kb.facts + valid, [rules], [np.zeros(0)]
+    began = time.monotonic()
+    for done, target in enumerate(judged):
+        if stop is not None and stop():
+            break
+        used = time.monotonic() - began
+        if done and stop is not None and used * len(judged) / done > CONJUNCTIONS.most_time * (used + stop.left):
+            stop.cut = True
+            return rules, (NO_TIME,)
+        tried = RuleSet.of(kb, search.proposals(rules, target, most))
+        if len(tried):
+            random = np.random.default_rng((options.seed, 7, target))
+            facts = CONJUNCTIONS.drawn(valid.of(target), random)
+            rows, gain = helpful_rules(Standing.of(ranker, target, facts, known, relations), tried, relations, random)
+            parts.append(replace(tried.take(rows), weight=None))  # the smoothed confidence, unrounded
+            gains.append(gain)
+        progress("conjunctions", done + 1, len(judged))
+    return RuleSet.join(parts) if CONJUNCTIONS.passes(np.concatenate(gains)) else rules, ()
+
+
+class Firing(NamedTuple):
+    """Where a rule fires: positions of queries, ascending, and candidates."""
+
+    query: Longs
+    candidate: Longs
+    evidence: int
+
+
+@dataclass(eq=False)
+class Standing:
+    """The evidence of every candidate for the queries of some facts of one target.
+
+    With n facts, query i asks for the object of fact i, query n + i for its subject.
+    """
+
+    known: tuple[Ids, Ids]  # the entity that a query knows, by direction; its answer is that of the other direction
+    filters: list[Answers]  # by direction: known answers, which do not compete
+    total: np.ndarray  # (queries, entities): evidence
+    strongest: np.ndarray  # (queries, entities, top): of the kind that formula rules are
+    allowed: np.ndarray  # (queries, entities): no exclusion rules the candidate out
+    weight: Longs  # (top,): what the strongest count
+
+    @classmethod
+    def of(
+        cls, ranker: Ranker, target: int, facts: Facts, known: Facts, relations: Relations | None = None
+    ) -> Standing:
+        """Of `facts` that are not in the base; the answers in `known` do not compete."""
+        shape = 2 * len(facts), ranker.kb.num_entities
+        filters = [Answers.of(known, target, direction, shape[1]) for direction in (0, 1)]
+        strongest = np.zeros((*shape, ranker.top), np.int64)
+        ends = facts.subject, facts.object
+        standing = cls(ends, filters, np.zeros(shape, np.int64), strongest, np.ones(shape, bool), np.zeros(0, np.int64))
+        for direction in (0, 1):
+            standing._fill(ranker, target, direction, relations)
+        return standing
+
+    def _fill(self, ranker: Ranker, target: int, direction: int, relations: Relations | None) -> None:
+        plan, rest = ranker.target_plan(target, direction)
+        kind, graph, query = int(plan.kind[6]), ranker.graph, self.known[direction]
+        self.weight = plan.weight[kind]
+        hidden = np.full(len(query), -1, np.int32)
+        extra = list(general_evidence(rest, ranker.kb, plan.code, query, hidden, ranker.memory, relations))
+
+        def one(space: ScoreSpace, i: int) -> None:
+            a, q = int(query[i]), direction * len(query) + i
+            touched = collect(graph, plan, ranker.is_unary, a, -1, ranker.top, NO_LIMIT, extra[i], space)
+            sum_up(graph, plan, a, -1, False, space, touched)
+            self.total[q], self.strongest[q] = space.total, space.strongest[:, kind]
+            clear(space, touched)
+            mine = slice(graph.pointer[a], graph.pointer[a + 1])
+            self.allowed[q, graph.neighbour[mine][plan.excluded[graph.code[mine]]]] = False
+
+        ranker.pool.map(one, range(len(query)))
+
+    def firing(self, rules: RuleSet, row: int, relations: Relations) -> Firing | None:
+        """Where a rule fires; None where it does not fit the memory budget."""
+        rule = rules.rule(row)
+        query, candidate = [], []
+        for direction, given in enumerate((X_NODE, Y_NODE)):
+            found = relations.answers(rule, self.known[direction].astype(np.int64), given)
+            if found is None:
+                return None
+            query.append(found[0] + direction * len(self.known[0]))
+            candidate.append(found[1])
+        at, there = np.concatenate(query), np.concatenate(candidate)
+        mine = self.allowed[at, there]
+        return Firing(at[mine], there[mine], int(evidence(rules.weights[row])))
+
+    def add(self, firing: Firing) -> None:
+        _add(self.total, self.strongest, self.weight, *firing)
+
+    def copy(self) -> Standing:
+        return replace(self, total=self.total.copy(), strongest=self.strongest.copy())
+
+    def reciprocal(self) -> Doubles:
+        """1 / rank of the answer of every query."""
+        rows, parts = np.arange(len(self.known[0])), []
+        for direction, filter in enumerate(self.filters):
+            totals = self.total[direction * len(rows) : (direction + 1) * len(rows)]
+            query, answer = self.known[direction], self.known[1 - direction]
+            bounds = tie_bounds(totals[rows, answer])
+            above, tied = count_block(totals, rows, answer, query, filter.pointer, filter.answer, *bounds)
+            parts.append(1 / (above + (tied + 1) / 2))
+        return np.concatenate(parts)
+
+
+def helpful_rules(
+    standing: Standing, tried: RuleSet, relations: Relations, random: np.random.Generator
+) -> tuple[Longs, Doubles]:
+    """Rows of the tried rules that help, and for each fact what rules that other facts chose add to its 1 / rank.
+
+    Args:
+        standing: validation queries with the evidence of the rules at hand; the rules that help are added to it.
+        tried: further rules, best first.
+        relations: where the tried rules are evaluated.
+        random: cuts the facts in halves.
+    """
+    firings = [standing.firing(tried, row, relations) for row in range(len(tried))]
+    before, size = standing.reciprocal(), len(standing.known[0])
+    gains, half = np.zeros(size), random.permutation(size) % 2 == 0
+    for judges in (half, ~half):
+        trial = standing.copy()
+        add_helpful(trial, firings, np.tile(judges, 2))
+        gain = (trial.reciprocal() - before).reshape(2, size).mean(axis=0)
+        gains[~judges] = gain[~judges]
+    return add_helpful(standing, firings, np.ones(2 * size, bool)), gains
+
+
+def add_helpful(standing: Standing, firings: Sequence[Firing | None], judges: Mask) -> Longs:
+    """Add the groups of firings that raise the mean 1 / rank of the queries that judge; their rows."""
+    rows: list[int] = []
+    now = standing.reciprocal()
+    for begin in range(0, len(firings), GROUP_SIZE):
+        group = {row: f for row, f in enumerate(firings[begin : begin + GROUP_SIZE], begin) if f is not None}
+        trial = standing.copy()
+        for firing in group.values():
+            trial.add(firing)
+        then = trial.reciprocal()
+        if (then - now)[judges].mean() > CONJUNCTIONS.least_gain:
+            standing.total, standing.strongest, now = trial.total, trial.strongest, then
+            rows += group
+    return np.array(rows, np.int64)
+
+
+@compiled
+def _add(total, strongest, weight, query, candidate, evidence):
+    """Add a firing to the totals of its candidates: the weakest rule of the kind may have to give way to it."""
+    top = strongest.shape[2]
+    for i in range(len(query)):
+        slots = strongest[query[i], candidate[i]]
+        before, after = 0, 0
+        for j in range(top):
+            before += weighed(slots[j], weight[j])
+        sink(slots, evidence, top)
+        for j in range(top):
+            after += weighed(slots[j], weight[j])
+        total[query[i], candidate[i]] += after - before

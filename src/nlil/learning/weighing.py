@@ -1,0 +1,555 @@
+"""How much each kind of rule counts, fitted on validation facts.   [docs/evaluation.md]
+
+Rules of one kind often say the same thing: five chains through one neighbour are hardly more than one. So the
+j-th strongest rule of a kind counts factor * discount^j of its evidence; sixteen numbers, the same for all targets,
+chosen for the mean reciprocal rank of validation facts, which no rule was counted on. They are used only if half of
+the facts choose numbers that are better for the other half too.
+
+Numbers are tried one at a time. That changes only candidates for which a rule of this kind fires, and those are few: so
+the evidence is kept as a list for each query and kind, what the other kinds say is added up once for all values, and a
+query without evidence of this kind keeps its rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..evaluation.asked import Task, queries_done
+from ..evaluation.evidence import SCALE, UNIT
+from ..evaluation.ranking import Ranker
+from ..evaluation.scoring import ScoreSpace, clear
+from ..evaluation.settling import score_until_settled
+from ..kernel.kernels import compiled
+from ..kernel.pool import Pool
+from ..kernel.ruleset import KINDS, Aggregation, RuleSet
+from ..progress import Progress, Stop, silent
+from .gates import WEIGHING
+
+FACTORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0)
+DISCOUNTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+NUMBERS = tuple(
+    (kind, column, values)
+    for kind in range(len(KINDS))
+    for column, values in enumerate((FACTORS, DISCOUNTS)[: 1 if KINDS[kind] == "prior" else 2])
+)
+"""What is chosen, one after the other: (kind, column of the weighing, values). A side has one prior: no discount."""
+START = (1.0, 0.6)
+"""Factor and discount of every kind before the first step."""
+MAX_ROUNDS = 4
+"""Passes over all numbers."""
+STEP_GAIN, ROUND_GAIN = 1e-6, 1e-4
+"""What the mean reciprocal rank must rise by to take a value, and in a round to begin another."""
+MAX_CANDIDATES = 100
+"""Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
+MARGIN = 4
+"""Long chains of a query are walked until they could not change its ranks even if they counted this many times, all
+other kinds of rules at the weights that the search starts with: an estimate where the search goes far from those."""
+TIE = 1e-6
+"""Scores that differ by less are tied; an answer with less is as good as one without evidence."""
+BLOCK_SIZE = 512
+"""Queries of one task: to hand over the arrays takes as long as fifty of them."""
+STRETCH = 128
+"""Entities that are looked at together for candidates."""
+
+
+def fit_weighing(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    valid: Facts,
+    known: Facts,
+    seed: int,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> Aggregation:
+    """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts.
+
+    Args:
+        rules: the rules to weigh.
+        kb: the training facts.
+        valid: the facts whose ranks are to rise.
+        known: facts that do not compete with an answer.
+        seed: cuts the facts in halves.
+        threads: CPU threads; 0: all cores.
+        memory: bytes that block sizes are chosen for.
+        progress: told how many queries are gathered.
+        stop: ends the fit; the aggregation then stays as it is, as half of a fit is not known to help.
+    """
+    stop = Stop(whole=stop)  # its `cut` tells about this fitting alone
+    before = rules.aggregation
+    mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head))]
+    if before.kind != "noisy-or" or not before.top or len(mine) < WEIGHING.least_facts:
+        return before
+    mine = WEIGHING.drawn(mine, np.random.default_rng((seed, 5)))
+    start = np.array([START] * len(KINDS))
+    even = replace(rules, aggregation=replace(before, weighing=tuple(map(tuple, start))))
+    sample = gather(Ranker(even, kb, threads, memory), mine, known, progress, stop)
+    if stop():
+        return before
+    half = np.random.default_rng((seed, 6)).permutation(len(mine))[sample.fact] % 2 == 0
+    trials = Trials.of(sample, threads)
+    plain, gains = trials.plain_reciprocal(before.top), []
+    for one in (half, ~half):
+        gains.append((trials.reciprocal(ascend(trials, start, stop, one)) - plain)[~one])
+    if not WEIGHING.passes(np.concatenate(gains)):
+        return before
+    chosen = ascend(trials, start, stop)
+    if stop.cut or not chosen[:, 0].any():  # every kind misleads: no order would be best, but a score is more than 0
+        return before
+    chosen[:, 0] /= chosen[:, 0].max()  # only ratios matter to an order, and a score must not come near 1
+    return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
+
+
+def ascend(trials: Trials, start: np.ndarray, stop: Stop | None = None, among: Mask | None = None) -> np.ndarray:
+    """Change one number at a time, while that raises the mean 1 / rank of the queries `among` (default: all)."""
+    stop = stop or Stop()
+    rows = np.arange(len(trials.sample.fact)) if among is None else np.flatnonzero(among)
+    best, ranks = start.copy(), trials.reciprocal(start)[rows]
+    now = _mean(ranks)
+    for _ in range(MAX_ROUNDS):
+        before = now
+        for kind, column, values in NUMBERS:
+            tried = trials.ranks(rows, ranks, best, kind, column, values, stop)
+            if stop():
+                return best
+            for value, found in zip(values, tried):
+                if _mean(found) > now + STEP_GAIN:
+                    best[kind, column], now, ranks = value, _mean(found), found
+        if now < before + ROUND_GAIN:
+            break
+    return best
+
+
+def _mean(ranks: Doubles) -> float:
+    return float(ranks.sum()) / max(len(ranks), 1)
+
+
+# ranks of a sample ------------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    """Validation queries with the evidence of their best candidates, the answer first."""
+
+    strongest: np.ndarray  # (queries, candidates, kinds but the prior, places)
+    prior: Doubles  # (queries, candidates)
+    real: Mask  # (queries, candidates): the answer always is; of the others, those that do not fill up
+    fact: Longs  # (queries,)
+    unproposed: Longs  # (queries,): candidates without evidence, which tie with an answer that has none
+
+    @classmethod
+    def empty(cls, fact: Longs, candidates: int, places: int) -> Sample:
+        """To be filled in."""
+        shape = len(fact), candidates
+        strongest = np.zeros((*shape, len(KINDS) - 1, places), np.float32)
+        return cls(strongest, np.zeros(shape), np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
+
+    def part(self, chosen: Mask) -> Sample:
+        return Sample._make(column[chosen] for column in self)
+
+
+class Firings(NamedTuple):
+    """Candidates with evidence of kind k for query q: pointer[q, k] .. pointer[q, k + 1], by number."""
+
+    pointer: Longs  # (queries, kinds + 1)
+    depth: Longs  # (queries, kinds): places that any of them uses
+    candidate: Ids
+    strength: np.ndarray  # (places, firings)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The queries of a sample, ready to be ranked with any weighing: for each kind (factor, discount)."""
+
+    sample: Sample
+    firings: Firings
+    pool: Pool[None]
+
+    @classmethod
+    def of(cls, sample: Sample, threads: int = 1) -> Trials:
+        queries, _, kinds, places = sample.strongest.shape
+        pool: Pool[None] = Pool(lambda: None, threads)
+        count, depth = np.zeros((queries, kinds), np.int64), np.zeros((queries, kinds), np.int64)
+        pool.map(lambda _, some: _count(sample, *some, count, depth), _blocks(queries))
+        ends = np.cumsum(count).reshape(queries, kinds)
+        pointer = np.concatenate((ends[:, :1] - count[:, :1], ends), axis=1)
+        size = int(count.sum())
+        firings = Firings(pointer, depth, np.empty(size, np.int32), np.empty((places, size), np.float32))
+        pool.map(lambda _, some: _list(sample, *some, firings), _blocks(queries))
+        return cls(sample, firings, pool)
+
+    def reciprocal(self, weighing: np.ndarray) -> Doubles:
+        """1 / rank of every query's answer."""
+        queries, *_, places = self.sample.strongest.shape
+        result, weight = np.empty(queries), weights(weighing, places)
+        self.pool.map(lambda _, some: _rank(self.firings, self.sample, weight, *some, result), _blocks(queries))
+        return result
+
+    def plain_reciprocal(self, top: int) -> Doubles:
+        """The same with all kinds alike: the `top` strongest rules, and the priors."""
+        queries, candidates, kinds, places = self.sample.strongest.shape
+        result = np.empty(queries)
+
+        def rank(_: None, some: tuple[int, int]) -> None:
+            strongest, real = self.sample.strongest[slice(*some)], self.sample.real[slice(*some)]
+            rules = np.sort(strongest.reshape(-1, candidates, kinds * places), axis=2)[:, :, -top:]
+            score = rules.astype(np.float64).sum(axis=2) + self.sample.prior[slice(*some)]
+            score[~real] = -np.inf
+            result[slice(*some)] = _ranks_of_first(score, self.sample.unproposed[slice(*some)])
+
+        self.pool.map(rank, _blocks(queries))
+        return result
+
+    def ranks(
+        self,
+        rows: Longs,
+        now: Doubles,
+        weighing: np.ndarray,
+        kind: int,
+        column: int,
+        values: Sequence[float],
+        stop: Stop | None = None,
+    ) -> Doubles:
+        """(values, rows): 1 / rank of the answers of some queries when weighing[kind, column] is each of the values.
+
+        `now` has their 1 / rank with the weighing as it is. What comes after a `stop` is not to be used.
+        """
+        tried = np.repeat(weighing[None], len(values), axis=0)
+        tried[:, kind, column] = values
+        places = self.sample.strongest.shape[3]
+        result, weight = np.zeros((len(values), len(rows))), weights(weighing, places)
+        of_value = np.ascontiguousarray(weights(tried, places)[:, kind])
+
+        def try_values(_: None, some: tuple[int, int]) -> None:
+            if KINDS[kind] == "prior":
+                _try_prior(self.firings, self.sample, rows, now, weight, of_value, *some, result)
+            else:
+                _try_kind(self.firings, self.sample, kind, rows, now, weight, of_value, *some, result)
+
+        self.pool.map(try_values, _blocks(len(rows)), stop=stop)
+        return result
+
+
+def _blocks(count: int) -> list[tuple[int, int]]:
+    return [(low, min(low + BLOCK_SIZE, count)) for low in range(0, count, BLOCK_SIZE)]
+
+
+def weights(weighing: np.ndarray, places: int) -> np.ndarray:
+    """(..., kinds, 2) -> (..., kinds, places): what the j-th strongest rule of a kind counts."""
+    found = weighing[..., :1] * weighing[..., 1:] ** np.arange(places)
+    return np.asarray(found.astype(np.float32))
+
+
+@compiled
+def _count(sample, low, high, count, depth):
+    """For each query and kind: candidates with evidence, and places that any of them uses."""
+    _, candidates, kinds, places = sample.strongest.shape
+    for q in range(low, high):
+        for c in range(candidates):
+            if not sample.real[q, c]:
+                continue
+            for k in range(kinds):
+                used = 0
+                while used < places and sample.strongest[q, c, k, used] != 0:
+                    used += 1
+                count[q, k] += used > 0
+                depth[q, k] = max(depth[q, k], used)
+
+
+@compiled
+def _list(sample, low, high, firings):
+    _, candidates, kinds, places = sample.strongest.shape
+    for q in range(low, high):
+        place = firings.pointer[q, :kinds].copy()
+        for c in range(candidates):
+            if not sample.real[q, c]:
+                continue
+            for k in range(kinds):
+                if sample.strongest[q, c, k, 0] == 0:
+                    continue
+                firings.candidate[place[k]] = c
+                for j in range(places):
+                    firings.strength[j, place[k]] = sample.strongest[q, c, k, j]
+                place[k] += 1
+
+
+@compiled
+def _add(firings, begin, end, depth, weight, score):
+    """score[i] += what firing begin + i counts: place after place, so that it runs over many firings at once."""
+    for j in range(depth):
+        strength, factor = firings.strength[j, begin:end], weight[j]
+        for i in range(len(strength)):
+            score[i] += factor * strength[i]
+
+
+@compiled
+def _sum_up(firings, sample, q, left_out, weight, score, some):
+    """The scores of all candidates without the kind `left_out`; `some` is scratch."""
+    last = len(weight) - 1
+    factor = 0.0 if left_out == last else np.float64(weight[last, 0])
+    prior, real = sample.prior[q], sample.real[q]
+    for c in range(len(score)):
+        score[c] = factor * prior[c] if real[c] else -np.inf
+    for k in range(last):
+        begin, end = firings.pointer[q, k], firings.pointer[q, k + 1]
+        if k == left_out or begin == end:
+            continue
+        candidate = firings.candidate[begin:end]
+        for i in range(end - begin):
+            some[i] = score[candidate[i]]
+        _add(firings, begin, end, firings.depth[q, k], weight[k], some)
+        for i in range(end - begin):
+            score[candidate[i]] = some[i]
+
+
+@compiled
+def _higher(score, first, end, own):
+    """How many are above the answer, and how many are above it or tied."""
+    above, near = 0, 0
+    for i in range(first, end):
+        above += score[i] > own + TIE
+        near += score[i] > own - TIE
+    return above, near
+
+
+@compiled
+def _reciprocal_rank(own, above, near, unproposed):
+    """`near`: those within a tie of the answer, and those above it."""
+    tied = 1 + near - above
+    if own < TIE:
+        tied += unproposed
+    return 1.0 / (above + (tied + 1) / 2)
+
+
+@compiled
+def _rank_of_first(score, unproposed):
+    """1 / rank of the answer, whose score is the first; one that is -inf is no candidate's."""
+    above, near = _higher(score, 1, len(score), score[0])
+    return _reciprocal_rank(score[0], above, near, unproposed)
+
+
+@compiled
+def _ranks_of_first(score, unproposed):
+    result = np.empty(len(score))
+    for q in range(len(score)):
+        result[q] = _rank_of_first(score[q], unproposed[q])
+    return result
+
+
+@compiled
+def _rank(firings, sample, weight, low, high, result):
+    score, some = np.empty(sample.real.shape[1]), np.empty(sample.real.shape[1])
+    for q in range(low, high):
+        _sum_up(firings, sample, q, -1, weight, score, some)
+        result[q] = _rank_of_first(score, sample.unproposed[q])
+
+
+@compiled
+def _try_kind(firings, sample, kind, rows, now, weight, weight_of_value, low, high, result):
+    candidates = sample.real.shape[1]
+    others, start, score = np.empty(candidates), np.empty(candidates), np.empty(candidates)
+    for i in range(low, high):
+        q = rows[i]
+        begin, end = firings.pointer[q, kind], firings.pointer[q, kind + 1]
+        size = end - begin
+        if size == 0:
+            result[:, i] = now[i]
+            continue
+        _sum_up(firings, sample, q, kind, weight, others, start)
+        for e in range(size):
+            c = firings.candidate[begin + e]
+            start[e] = others[c]
+            others[c] = -np.inf  # not counted with those that no value changes
+        is_answer = firings.candidate[begin] == 0
+        own = others[0]
+        above, near = _higher(others, 1, candidates, own)
+        for v in range(len(weight_of_value)):
+            score[:size] = start[:size]
+            _add(firings, begin, end, firings.depth[q, kind], weight_of_value[v], score)
+            if is_answer:
+                own = score[0]
+                above, near = _higher(others, 1, candidates, own)
+            more_above, more_near = _higher(score, 1 if is_answer else 0, size, own)
+            result[v, i] = _reciprocal_rank(own, above + more_above, near + more_near, sample.unproposed[q])
+
+
+@compiled
+def _try_prior(firings, sample, rows, now, weight, weight_of_value, low, high, result):
+    """`_try_kind` for the prior, which nearly every candidate has."""
+    others, score = np.empty(sample.real.shape[1]), np.empty(sample.real.shape[1])
+    for i in range(low, high):
+        q, prior = rows[i], sample.prior[rows[i]]
+        if not prior.any():
+            result[:, i] = now[i]
+            continue
+        _sum_up(firings, sample, q, len(weight) - 1, weight, others, score)
+        for v in range(len(weight_of_value)):
+            factor = np.float64(weight_of_value[v, 0])
+            for c in range(len(score)):
+                score[c] = others[c] + factor * prior[c]
+            result[v, i] = _rank_of_first(score, sample.unproposed[q])
+
+
+# gathering a sample -----------------------------------------------------------------------------------
+
+
+def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent, stop: Stop | None = None) -> Sample:
+    """Both directions of every fact, until `stop`; one query at least."""
+    stop = stop or Stop()
+    groups = list(ranker.groups(facts))
+    # In the order of the facts, whatever the order of the work.
+    fact = np.concatenate([np.zeros(0, np.int64), *(rows for *_, rows in groups)])
+    position = np.zeros((2, len(facts)), np.int64)
+    position[np.repeat([d for _, d, _ in groups], [len(rows) for *_, rows in groups]), fact] = np.arange(len(fact))
+    candidates = 1 + min(MAX_CANDIDATES, ranker.kb.num_entities - 1)
+    sample = Sample.empty(fact, candidates, ranker.pool.scratch().strongest.shape[2])
+    done = np.zeros(len(fact), bool)
+
+    def run(space: ScoreSpace, task: Task) -> None:
+        at = position[task.asked.direction, task.rows]
+        _gather(ranker, space, task, at, sample)
+        done[at] = True
+
+    for batch in ranker.asked(groups, facts, known, np.zeros(len(facts), bool)):
+        tasks = [task for asked in batch for task in ranker.tasks(asked)]
+        reached = np.count_nonzero(done) + np.cumsum([0] + [len(task.rows) for task in tasks])
+        ranker.pool.map(run, tasks, progress=queries_done(progress, "weigh rules", reached, 2 * len(facts)), stop=stop)
+        if tasks and not done.any():  # stopped before the first
+            run(ranker.pool.scratch(), tasks[0])
+        if done.any() and stop():
+            break
+    return sample if done.all() else sample.part(done)
+
+
+def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sample) -> None:
+    """Many queries in one call: to hand over all the arrays takes as long as a short query."""
+    asked = task.asked
+    extra = np.concatenate(task.extra), np.cumsum([0] + [len(rows) for rows in task.extra])
+    pointer = asked.pointer[task.low : task.high + 1]
+    answer = asked.answer[pointer[0] : pointer[-1]]
+    known = asked.answers.answer, asked.answers.pointer
+    query, first = asked.query[task.low : task.high], pointer - pointer[0]
+    _gather_block(
+        ranker.graph, asked.plan, ranker.is_unary, query, ranker.top, *extra, space, *known, answer, at, first, sample
+    )
+
+
+@compiled
+def _gather_block(
+    graph,
+    plan,
+    is_unary,
+    query,
+    top,
+    extra,
+    extra_pointer,
+    space,
+    known_answer,
+    known_pointer,
+    answer,
+    at,
+    pointer,
+    sample,
+):
+    """The candidates of each query, which counts for the facts `at` (from its pointer on), whose answers are `answer`.
+
+    Its ranks are settled at the weights that the search starts with, and some way around them (`MARGIN`).
+    """
+    most = np.full(top, MARGIN * UNIT)
+    chosen = np.zeros(sample.real.shape[1], np.int64)
+    for i in range(len(query)):
+        a, begin, end = query[i], pointer[i], pointer[i + 1]
+        known_answers = known_answer[known_pointer[a] : known_pointer[a + 1]]
+        touched, _ = score_until_settled(
+            graph,
+            plan,
+            is_unary,
+            a,
+            -1,
+            top,
+            False,
+            extra[extra_pointer[i] : extra_pointer[i + 1]],
+            answer[begin:end],
+            known_answers,
+            most,
+            space,
+        )
+        _choose(plan, a, space, known_answers, answer[begin:end], at[begin:end], chosen, sample)
+        clear(space, touched)
+
+
+@compiled
+def _choose(plan, known, space, known_answers, answers, at, chosen, sample):
+    """The answers of one query and its best other candidates. Totals of known answers are lost."""
+    total = space.total
+    proposed = np.zeros(len(answers), np.bool_)
+    for f in range(len(answers)):
+        proposed[f] = total[answers[f]] != 0  # excluded, maybe
+    for b in known_answers:
+        total[b] = -1
+    chosen_size, zeros = -1, 0
+    for f in range(len(answers)):
+        answer, q = answers[f], at[f]
+        before = total[answer]
+        total[answer] = -1
+        if chosen_size < 0 or before != -1:  # the known answers are out in any case: what is left is the same
+            chosen_size, zeros = _best(total, sample.real.shape[1] - 1, chosen)
+        sample.unproposed[q] = zeros
+        sample.real[q, 0] = True
+        if proposed[f]:
+            _keep(plan, known, answer, space, q, 0, sample)
+        for c in range(chosen_size):
+            sample.real[q, c + 1] = total[chosen[c]] > 0
+            _keep(plan, known, chosen[c], space, q, c + 1, sample)
+        if before != -1:
+            total[answer], chosen_size = before, -1
+
+
+@compiled
+def _keep(plan, known, candidate, space, q, c, sample):
+    sample.prior[q, c] = (plan.prior[candidate] + plan.back_prior[known]) / SCALE
+    if not space.is_touched[candidate]:
+        return
+    for k in range(space.strongest.shape[1]):
+        for j in range(space.strongest.shape[2]):
+            if space.strongest[candidate, k, j] == 0:
+                break
+            sample.strongest[q, c, k, j] = space.strongest[candidate, k, j] / SCALE
+
+
+@compiled
+def _best(total, most, chosen):
+    """Into `chosen` at most `most` entities, those with the largest totals of 0 and more; of equal ones the first.
+
+    How many, and how many totals are 0. Few stretches have anything to choose once there are `most`.
+    """
+    size, zeros = 0, 0
+    for low in range(0, len(total), STRETCH):
+        stretch = total[low : low + STRETCH]
+        largest = np.int64(-1)
+        for i in range(len(stretch)):
+            largest = max(largest, stretch[i])
+            zeros += stretch[i] == 0
+        for b in range(low, low + len(stretch) if size < most or _exceeds(largest, total, chosen, size) else low):
+            if total[b] < 0 or (size == most and not _exceeds(total[b], total, chosen, size)):
+                continue
+            place = min(size, most - 1)
+            while place > 0 and total[chosen[place - 1]] < total[b]:
+                chosen[place] = chosen[place - 1]
+                place -= 1
+            chosen[place] = b
+            size = min(size + 1, most)
+    return size, zeros
+
+
+@compiled
+def _exceeds(value, total, chosen, size):
+    """Whether a value belongs among those chosen, when they are as many as may be."""
+    return size > 0 and value > total[chosen[size - 1]]
