@@ -83,7 +83,7 @@ def demo_report(
     from ..errors import MissingExtra, require
     from ..learning.folder import versions
     from ..report import make_report, write_report
-    from ..report.values import Limits
+    from ..report.contents import Limits
 
     try:
         require("jinja2", "report", "the report")

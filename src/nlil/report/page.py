@@ -13,29 +13,17 @@ from ..explanation.rule_card import Instance
 from ..explanation.shown import number
 from ..logic.predicate import Fact
 from ..scene.picture_svg import FORBIDDEN
-from .bars import bar
-from .collect import main_figures
-from .factor_layout import short
-from .values import Report
+from .contents import Report, main_figures
+from .factor_graph import short
+from .svg import bar
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = Path(__file__).parent
 RANKING = (
-    "mrr",
-    "hits@1",
-    "hits@3",
-    "hits@10",
-    "r@1",
-    "r@5",
-    "precision",
-    "recall",
-    "f1",
-    "fixpoint_f1",
-    "auc",
-    "accuracy",
-    "num_queries",
+    *("mrr", "hits@1", "hits@3", "hits@10", "r@1", "r@5"),
+    *("precision", "recall", "f1", "fixpoint_f1", "auc", "accuracy", "num_queries"),
 )
 """Figures of a predicate, in the order of their columns."""
 HEAD_VARIABLES = ("X", "Y")
@@ -43,6 +31,7 @@ NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
 
 
 def render(report: Report) -> str:
+    """The whole page as text."""
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     overall = _overall(report)
     # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.

@@ -14,8 +14,7 @@ from nlil import parse_rule
 from nlil.logic import TRUE, Rule
 from nlil.logic.formula import Formula, Not
 from nlil.logic.labels import Labels
-from nlil.report.factor_graph import _Drawing, factor_graph
-from nlil.report.factor_layout import layout
+from nlil.report.factor_graph import Layout, _Drawing, factor_graph
 from nlil.scene.picture_svg import FORBIDDEN
 
 
@@ -44,7 +43,7 @@ def test_every_atom_is_a_square_and_every_variable_a_circle(rule: Rule) -> None:
     root = drawn(rule)
     assert len(of_kind(root, "factor")) == rule.length + num_truths(rule.body)
     free = set(texts(root, "variable-name")) - {"X", "Y"}
-    plan = layout(rule, Labels())
+    plan = Layout(rule, Labels())
     assert free == {f"Z{n}" for n in range(1, plan.num_variables + 1)}
     assert set(texts(root, "head-name")) == {v.name for v in rule.head.variables}
 
@@ -52,7 +51,7 @@ def test_every_atom_is_a_square_and_every_variable_a_circle(rule: Rule) -> None:
 @settings(max_examples=60, deadline=None)
 @given(strategies.rules())
 def test_parts_lie_apart_and_inside(rule: Rule) -> None:
-    drawing = _Drawing(layout(rule, Labels()))
+    drawing = _Drawing(Layout(rule, Labels()))
     for lane in drawing.plan.lanes:
         places = drawing._places(lane)
         edges = [(x - part.width / 2, x + part.width / 2) for x, part in zip(places, lane.parts)]

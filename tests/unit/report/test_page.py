@@ -17,7 +17,7 @@ from nlil.data.facts import Splits
 from nlil.errors import MissingExtra
 from nlil.evaluation.fidelity import Fidelity
 from nlil.report import make_report, render, write_report
-from nlil.report.values import Limits, Report
+from nlil.report.contents import Limits, Report
 
 FIGURES = {
     "test": {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from nlil.report.bars import bar
-from nlil.report.curves import HEIGHT, WIDTH, curves
+from nlil.report.svg import HEIGHT, WIDTH, bar, curves
 
 RECORDS = [
     {"target": target, "epoch": epoch, "loss": loss, "valid_loss": None, "entropy": float("nan")}

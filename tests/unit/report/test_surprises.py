@@ -8,8 +8,7 @@ from nlil import KnowledgeBase, explain
 from nlil.explanation.rule_card import RuleCards
 from nlil.explanation.why import Explainer
 from nlil.logic.text import fact_text
-from nlil.report.surprises import surprises
-from nlil.report.values import Surprise
+from nlil.report.contents import Surprise, surprises
 
 RULE = "speaks(X, Y) :- lives_in(X, Z1), language(Z1, Y)."
 

@@ -14,8 +14,7 @@ from nlil.datasets import load_dataset
 from nlil.explanation.why import Explainer
 from nlil.logic.predicate import Fact, Predicate
 from nlil.report import make_report, render
-from nlil.report.collect import whole_base
-from nlil.report.values import ClassSurprise
+from nlil.report.contents import ClassSurprise, whole_base
 from nlil.scene import class_surprises as module
 from nlil.scene.class_surprises import class_surprises
 from nlil.scene.object_classes import object_classes
