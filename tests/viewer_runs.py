@@ -8,7 +8,7 @@ from pathlib import Path
 from nlil.cli.main import run
 from nlil.cli.serve import open_for_viewer
 from nlil.cli.session import Session
-from nlil.viewer.desk import Desk
+from nlil.viewer.page_data import PageData
 
 EVIL = "<img src=x onerror=\"document.title='broken in'\">"
 """An entity whose name would run as a script, were it not escaped."""
@@ -47,8 +47,8 @@ def learn_scenes(folder: Path) -> Path:
     return _learn(folder, "search=count")
 
 
-def desk_of(path: Path) -> Desk:
-    return Desk(open_for_viewer(Session(quiet=True), path, None))
+def page_data_of(path: Path) -> PageData:
+    return PageData(open_for_viewer(Session(quiet=True), path, None))
 
 
 def _learn(folder: Path, *settings: str) -> Path:

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 import viewer_runs
-from nlil.viewer.application import application
-from nlil.viewer.guard import Guard
-from nlil.viewer.server import listen
+from nlil.viewer.application import Guard, application, listen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -44,7 +42,7 @@ def served(run: Path) -> Iterator[str]:
     import uvicorn
 
     with listen("127.0.0.1", 0) as socket:
-        app = application(viewer_runs.desk_of(run), Guard.of([]))
+        app = application(viewer_runs.page_data_of(run), Guard.of([]))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
         thread.start()

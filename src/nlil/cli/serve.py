@@ -13,7 +13,7 @@ from .opening import Opened, open_run
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..viewer.desk import OpenRun
+    from ..viewer.page_data import OpenRun
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
@@ -37,26 +37,24 @@ def serve(
     """Look at a run in the browser: rules, answers, explanations, and what people say of the rules."""
     for package in ("fastapi", "uvicorn", "jinja2"):
         require(package, "viewer", "the viewer")
-    from ..viewer.application import application
-    from ..viewer.desk import Desk
-    from ..viewer.guard import Guard
-    from ..viewer.server import listen, serve_until_stopped
+    from ..viewer.application import Guard, application, listen, serve_until_stopped
+    from ..viewer.page_data import PageData
 
     if host not in LOCAL:
         session.warn(f"--host {host}: everyone who can reach this machine can read this data and judge its rules")
     with listen(host, port) as socket:  # before the data is read: a port that is taken should be said at once
-        desk = Desk(open_for_viewer(session, run, data))
-        desk.warm_up()
+        pages = PageData(open_for_viewer(session, run, data))
+        pages.warm_up()
         address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{socket.getsockname()[1]}/"
         session.show({"address": address, "run": str(run)}, f"viewer of {run} at {address} (stop it with Ctrl-C)")
         sys.stdout.flush()  # whoever reads this through a pipe waits for the address
-        serve_until_stopped(application(desk, Guard.of([host])), socket)
+        serve_until_stopped(application(pages, Guard.of([host])), socket)
 
 
 def open_for_viewer(session: Session, run: Path, data: str | None) -> OpenRun:
     from ..learning.calibrating import load_calibration
     from ..learning.run import load_info
-    from ..viewer.desk import OpenRun
+    from ..viewer.page_data import OpenRun
 
     opened = open_run(session, run, data)
     if not len(opened.all_rules):

@@ -1,12 +1,22 @@
-"""application: addresses to pages. Each page twice, for people and at the same address + `.json` for programs."""
+"""The viewer as a web application: routes, who may ask and write, and the loop that serves it.
+
+Each page is there twice, for people and at the same address + `.json` for programs.
+"""
 
 from __future__ import annotations
 
+import errno
+import gc
+import hmac
+import ipaddress
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -17,40 +27,79 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from .. import __version__
-from ..errors import NlilError, UnknownName
+from ..errors import ConfigError, NlilError, UnknownName
 from ..explanation.shown import number
 from ..kernel.threads import one_torch_thread
-from .desk import Desk
-from .fact_pages import ask_page, explain_page, why_not_page
-from .guard import HEADERS, Guard
-from .name_pages import entity_page, home_page, search_page
-from .page import Ask, Page
-from .rule_pages import feedback_page, judge, predicate_page, rule_page
-from .wanted import NoSuchPage, Wanted
+from .page_data import PageData
+from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
 
 FOLDER = Path(__file__).parent
-MOST_BYTES = 20_000
-"""Of a form: a verdict and a note."""
-
-PAGES: Mapping[str, Callable[[Ask], Page]] = {
-    "/": home_page,
-    "/search": search_page,
-    "/ask": ask_page,
-    "/explain": explain_page,
-    "/why-not": why_not_page,
-    "/feedback": feedback_page,
-    "/predicate/{number}": predicate_page,
-    "/entity/{number}": entity_page,
-    "/rule/{number}": rule_page,
-}
+MAX_FORM_BYTES = 20_000
+"""A verdict and a note."""
 UNLOCKED = ("/search",)
 """Pages that only look names up: typing must not wait for an answer being computed."""
+LOCAL_NAMES = ("localhost",)
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # with none at all a form would not say where it comes from
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
-def application(desk: Desk, guard: Guard) -> FastAPI:
+@dataclass(frozen=True)
+class Guard:
+    """Who may ask, and who may write: the host of an address, and the token of a form.
+
+    A page of another site can make a browser send requests here. It cannot read this viewer's pages, so it does not
+    know the token; and a name of its own that it points at this machine is no host that this viewer answers to.
+    `names` are the host names that it answers to; an address in numbers is nobody's name, so it passes.
+    """
+
+    names: frozenset[str] = frozenset(LOCAL_NAMES)
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Guard:
+        return cls(frozenset({*LOCAL_NAMES, *(name.lower() for name in names)}))
+
+    def knows_host(self, host: str) -> bool:
+        """Whether the Host of a request is this machine under a name of its own."""
+        name = host_name(host)
+        try:
+            return name in self.names or bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
+
+    def is_own_form(self, host: str, origin: str | None, token: str) -> bool:
+        """Whether a form comes from a page of this viewer; browsers say where a form comes from."""
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return False
+        return hmac.compare_digest(token.encode(), self.token.encode())
+
+
+def host_name(host: str) -> str:
+    """Host without its port.
+
+    >>> host_name("LocalHost:8000"), host_name("[::1]:8000"), host_name("::1:x")
+    ('localhost', '::1', '')
+    """
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+# pages to responses -------------------------------------------------------------------------------------
+
+
+def application(data: PageData, guard: Guard) -> FastAPI:
     """The viewer of one run."""
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    show = Showing(desk, guard)
+    show = Responses(data, guard)
     for path, make in PAGES.items():
         app.add_api_route(path + ".json", show.endpoint(make, path, as_json=True), methods=["GET"])
         app.add_api_route(path, show.endpoint(make, path, as_json=False), methods=["GET"])
@@ -89,11 +138,11 @@ def application(desk: Desk, guard: Guard) -> FastAPI:
     return app
 
 
-class Showing:
+class Responses:
     """Pages to responses."""
 
-    def __init__(self, desk: Desk, guard: Guard) -> None:
-        self.desk, self.guard = desk, guard
+    def __init__(self, data: PageData, guard: Guard) -> None:
+        self.data, self.guard = data, guard
         self.templates = Environment(
             loader=FileSystemLoader(FOLDER / "templates"),
             autoescape=True,
@@ -104,36 +153,36 @@ class Showing:
         self.templates.filters |= {"number": number, "count": lambda value: f"{value:,}"}
         self.templates.globals |= {
             "version": __version__,
-            "run_name": desk.run.path.name,
-            "data_name": desk.run.dataset.name,
+            "run_name": data.run.path.name,
+            "data_name": data.run.dataset.name,
         }
 
-    def endpoint(self, make: Callable[[Ask], Page], path: str, as_json: bool) -> Callable[..., Response]:
+    def endpoint(self, make: Maker, path: str, as_json: bool) -> Callable[..., Response]:
         def show(request: Request) -> Response:
-            wanted = Wanted(dict(request.query_params))
-            ask = Ask(self.desk, wanted, path_number(request.path_params.get("number", "0")))
+            parameters = Parameters(dict(request.query_params))
+            place = path_number(request.path_params.get("number", "0"))
             if path in UNLOCKED:
-                page = make(ask)
+                page = make(self.data, parameters, place)
             else:
-                with self.desk.lock, one_torch_thread():  # a page is many small sums
-                    page = make(ask)
-            return as_document(page.document, page.status) if as_json else self.page(request, page, wanted)
+                with self.data.lock, one_torch_thread():  # a page is many small sums
+                    page = make(self.data, parameters, place)
+            return as_document(page.document) if as_json else self.page(request, page, parameters)
 
         return show
 
-    def page(self, request: Request, page: Page, wanted: Wanted) -> Response:
+    def page(self, request: Request, page: Page, parameters: Parameters) -> Response:
         # JSON has the same address; of the first page it is /.json
         query = f"?{request.url.query}" if request.url.query else ""
         text = self.templates.get_template(page.template).render(
             page.document,
             document=page.document,
             title=page.title,
-            wanted=wanted,
+            parameters=parameters,
             token=self.guard.token,
             drawings={name: Markup(svg) for name, svg in page.drawings.items()},
             json_address=request.url.path + ".json" + query,
         )
-        return HTMLResponse(text, page.status)
+        return HTMLResponse(text)
 
     def error(self, request: Request, status: int, sentence: str) -> Response:
         if request.url.path.endswith(".json"):
@@ -141,7 +190,7 @@ class Showing:
         text = self.templates.get_template("error.html").render(
             title="Not found" if status == 404 else "This does not work",
             sentence=sentence,
-            wanted=Wanted({}),
+            parameters=Parameters({}),
             json_address=None,
         )
         return HTMLResponse(text, status)
@@ -151,8 +200,8 @@ class Showing:
         body = b""
         async for piece in request.stream():
             body += piece
-            if len(body) > MOST_BYTES:
-                return self.error(request, 413, f"a form may have {MOST_BYTES:,} bytes; write a shorter note")
+            if len(body) > MAX_FORM_BYTES:
+                return self.error(request, 413, f"a form may have {MAX_FORM_BYTES:,} bytes; write a shorter note")
         form = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if not self.guard.is_own_form(host, origin, form.get("token", "")):
@@ -166,9 +215,9 @@ class Showing:
         await run_in_threadpool(self._judge, row, form)
         return RedirectResponse(f"/rule/{row}#verdict", 303)
 
-    def _judge(self, row: int, form: dict[str, str]) -> None:
-        with self.desk.lock:
-            judge(self.desk, row, form)
+    def _judge(self, row: int, form: Mapping[str, str]) -> None:
+        with self.data.lock:
+            judge(self.data, row, form)
 
 
 def path_number(text: str) -> int:
@@ -177,6 +226,47 @@ def path_number(text: str) -> int:
     return int(text)
 
 
-def as_document(document: Mapping[str, Any], status: int) -> Response:
+def as_document(document: Mapping[str, Any], status: int = 200) -> Response:
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+
+
+# the server ---------------------------------------------------------------------------------------------
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at the address; what hinders it is said in one sentence."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With its protocol: asyncio lets only sockets that say TCP send small pieces at once. Without it the end of
+        # every page waits 40 ms for the browser to confirm the beginning.
+        found = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigError(f"--host {host}: expected a name or address of this machine ({error.strerror})") from error
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen()  # from here on a browser waits for its answer instead of being refused
+    except OSError as error:
+        found.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"--port {port}: another program listens there; choose another one, or 0 for any free port", "port"
+            ) from error
+        raise ConfigError(
+            f"--host {host} --port {port}: cannot listen there ({error.strerror}); choose an address of "
+            "this machine and a port from 1024 on",
+            "port",
+        ) from error
+    return found
+
+
+def serve_until_stopped(app: FastAPI, bound: socket.socket) -> None:
+    """Answers requests until the process is interrupted."""
+    import uvicorn
+
+    # Rules and facts stay to the end: looking through them for garbage would hold up one page in a hundred.
+    gc.collect()
+    gc.freeze()
+    config = uvicorn.Config(app, log_level="warning", server_header=False, date_header=False, timeout_keep_alive=5)
+    uvicorn.Server(config).run(sockets=[bound])

@@ -10,8 +10,7 @@ from fastapi.testclient import TestClient
 
 import viewer_runs
 from nlil.errors import NlilError
-from nlil.viewer.application import application
-from nlil.viewer.guard import Guard
+from nlil.viewer.application import Guard, application
 from nlil_bench import viewer
 from nlil_bench.viewer import addresses, key, timed_pages, viewer_table
 
@@ -28,18 +27,18 @@ def scene_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("which", ["run", "scene_run"])
 def test_every_address_has_a_page(which: str, request: pytest.FixtureRequest) -> None:
-    desk = viewer_runs.desk_of(request.getfixturevalue(which))
-    client = TestClient(application(desk, Guard.of([])), base_url="http://localhost:8000")
-    kb = desk.run.dataset.kb
-    chosen = addresses(desk.rules, kb, 3, 6)
+    data = viewer_runs.page_data_of(request.getfixturevalue(which))
+    client = TestClient(application(data, Guard.of([])), base_url="http://localhost:8000")
+    kb = data.run.dataset.kb
+    chosen = addresses(data.rules, kb, 3, 6)
     for kind, mine in chosen.items():
         assert mine or kind == "rule, later pages", kind
         for address in mine:
             assert client.get(address).status_code == 200, address
-    targets = [p for p, n in enumerate(desk.num_rules) if n and kb.predicate_counts[p]]
+    targets = [p for p, n in enumerate(data.num_rules) if n and kb.predicate_counts[p]]
     assert len(chosen["ask"]) == 2 * len(targets)
-    assert chosen == addresses(desk.rules, kb, 3, 6)
-    assert chosen != addresses(desk.rules, kb, 4, 6)
+    assert chosen == addresses(data.rules, kb, 3, 6)
+    assert chosen != addresses(data.rules, kb, 4, 6)
 
 
 def test_pages_are_opened_in_a_viewer_of_their_own(run: Path) -> None:

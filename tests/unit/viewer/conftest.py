@@ -10,8 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
-from nlil.viewer.application import application
-from nlil.viewer.guard import Guard
+from nlil.viewer.application import Guard, application
 
 Client = TestClient
 
@@ -48,6 +47,6 @@ def reopened(own_run: Path) -> Callable[[], TestClient]:
 
 
 def client_of(run: Path) -> TestClient:
-    app = application(viewer_runs.desk_of(run), Guard.of([]))
+    app = application(viewer_runs.page_data_of(run), Guard.of([]))
     # A page that fails is answered, as it is to a browser, and not raised into the test.
     return TestClient(app, base_url="http://localhost:8000", raise_server_exceptions=False, follow_redirects=False)

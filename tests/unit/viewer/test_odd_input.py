@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from fastapi.testclient import TestClient
 
-from nlil.viewer.guard import Guard
-from nlil.viewer.names import NameIndex
-from nlil.viewer.wanted import NoSuchPage, Wanted, page_of
+from nlil.viewer.application import Guard
+from nlil.viewer.page_data import NameIndex
+from nlil.viewer.pages import NoSuchPage, Parameters
 
 LONG = "x" * 1900
 
@@ -119,11 +119,11 @@ def test_the_host_that_was_asked_for_is_known() -> None:
 
 
 def test_pages_of_nothing_and_beyond_the_end() -> None:
-    assert page_of(1, 0, 10, "rules") == {"page": 1, "pages": 1, "size": 10, "total": 0}
-    assert page_of(2, 11, 10, "rules")["pages"] == 2
+    assert Parameters({}).part(0, 10, "rules") == {"page": 1, "pages": 1, "size": 10, "total": 0}
+    assert Parameters({"page": "2"}).part(11, 10, "rules")["pages"] == 2
     with pytest.raises(NoSuchPage, match="page 2 of the rules: there is 1 page"):
-        page_of(2, 10, 10, "rules")
-    assert Wanted({"page": "3", "q": "a b"}).linked(page="", sort="x") == "?q=a+b&sort=x"
+        Parameters({"page": "2"}).part(10, 10, "rules")
+    assert Parameters({"page": "3", "q": "a b"}).linked(page="", sort="x") == "?q=a+b&sort=x"
 
 
 def test_names_are_found_by_prefix_word_and_part() -> None:

@@ -15,20 +15,19 @@ from nlil.cli.predict import predictor_of
 from nlil.cli.session import Session
 from nlil.explanation import explain, why_not
 from nlil.logic.text import fact_text
-from nlil.viewer.application import application
-from nlil.viewer.desk import Desk
-from nlil.viewer.guard import Guard
+from nlil.viewer.application import Guard, application
+from nlil.viewer.page_data import PageData
 
 AUNT = "/predicate/0"
 
 
 def client_of(run: Path) -> TestClient:
-    return TestClient(application(viewer_runs.desk_of(run), Guard.of([])), base_url="http://localhost:8000")
+    return TestClient(application(viewer_runs.page_data_of(run), Guard.of([])), base_url="http://localhost:8000")
 
 
 @pytest.fixture(scope="module")
-def desk(family_run: Path) -> Desk:
-    return viewer_runs.desk_of(family_run)
+def data(family_run: Path) -> PageData:
+    return viewer_runs.page_data_of(family_run)
 
 
 def listed(client: TestClient, **values: Any) -> list[dict[str, Any]]:
@@ -69,8 +68,8 @@ def test_filters_keep_exactly_what_they_say(family: TestClient) -> None:
         assert rows(listed(family, **values)) == rows([r for r in everything if keep(r)]), values
 
 
-def test_rules_are_those_of_the_run(family: TestClient, desk: Desk) -> None:
-    rules = desk.rules.for_target("aunt")
+def test_rules_are_those_of_the_run(family: TestClient, data: PageData) -> None:
+    rules = data.rules.for_target("aunt")
     assert [r["rule"] for r in listed(family)] == [str(s.rule) for s in rules.top(len(rules))]
 
 
@@ -97,22 +96,22 @@ def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rules_about_others_may_be_left_aside(anchored: Path) -> None:
-    desk, client = viewer_runs.desk_of(anchored), client_of(anchored)
-    assert (desk.rules.head_entity >= 0).sum() > 100
-    facts = desk.kb.facts[~desk.kb.facts.is_unary]
+    data, client = viewer_runs.page_data_of(anchored), client_of(anchored)
+    assert (data.rules.head_entity >= 0).sum() > 100
+    facts = data.kb.facts[~data.kb.facts.is_unary]
     for i in range(0, len(facts), len(facts) // 12):
-        fact = desk.kb.fact(int(facts.predicate[i]), int(facts.subject[i]), int(facts.object[i]))
+        fact = data.kb.fact(int(facts.predicate[i]), int(facts.subject[i]), int(facts.object[i]))
         for side in ("object", "subject"):
-            same_explanation(client, desk, fact_text(fact), side)
+            same_explanation(client, data, fact_text(fact), side)
 
 
 @pytest.mark.parametrize("fact", ["person(12p)", "shirt(12p)", "wheel(3w)", "car(0c)"])
 def test_other_scenes_may_be_left_aside(scenes: TestClient, scene_run: Path, fact: str) -> None:
-    same_explanation(scenes, viewer_runs.desk_of(scene_run), fact, "object")
+    same_explanation(scenes, viewer_runs.page_data_of(scene_run), fact, "object")
 
 
-def same_explanation(client: TestClient, desk: Desk, fact: str, side: str) -> None:
-    expected = explain(desk.rules, desk.kb, fact, top=12, misses=4, side=side).to_dict()  # type: ignore[arg-type]
+def same_explanation(client: TestClient, data: PageData, fact: str, side: str) -> None:
+    expected = explain(data.rules, data.kb, fact, top=12, misses=4, side=side).to_dict()  # type: ignore[arg-type]
     page = client.get("/explain.json", params={"q": fact, "side": side}).json()
     assert [page[name] for name in ("score", "num_fired", "num_counted", "known")] == [
         expected[name] for name in ("score", "num_fired", "num_counted", "known")
@@ -120,7 +119,7 @@ def same_explanation(client: TestClient, desk: Desk, fact: str, side: str) -> No
     for name in ("supports", "misses"):
         assert [s["rule"] for s in page[name]] == [s["rule"] for s in expected[name]]
     for support in page["supports"]:
-        assert str(desk.rules.rule(support["row"])) == support["rule"]
+        assert str(data.rules.rule(support["row"])) == support["rule"]
 
 
 @pytest.mark.parametrize("query", ["aunt(sophie1, ?)", "aunt(?, kate2)", "female(?)", "male(jack1)"])
@@ -136,18 +135,18 @@ def test_answers_are_those_of_predict(family: TestClient, family_run: Path, quer
         assert total == pytest.approx(answer["score"], abs=1e-6)
 
 
-def test_explanations_are_those_of_the_library(family: TestClient, desk: Desk) -> None:
+def test_explanations_are_those_of_the_library(family: TestClient, data: PageData) -> None:
     fact = "aunt(sophie1, kate2)"
     for side in ("object", "subject"):
-        same_explanation(family, desk, fact, side)
+        same_explanation(family, data, fact, side)
         steps = family.get("/explain.json", params={"q": fact, "side": side}).json()["waterfall"]["steps"]
         for before, after in pairwise(steps):
             assert after["begin"] == pytest.approx(before["begin"] + before["share"])
 
 
-def test_why_not_is_that_of_the_library(family: TestClient, desk: Desk) -> None:
+def test_why_not_is_that_of_the_library(family: TestClient, data: PageData) -> None:
     fact = "aunt(jack1, kate2)"
-    expected = why_not(desk.rules, desk.kb, fact, top=4, facts=3).to_dict()
+    expected = why_not(data.rules, data.kb, fact, top=4, facts=3).to_dict()
     page = family.get("/why-not.json", params={"q": fact}).json()
     assert page["rules"]
     assert [(r["rule"], [x["fact"] for x in r["remedies"]]) for r in page["rules"]] == [

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from commandline import Nlil
-from nlil.viewer.server import listen
+from nlil.viewer.application import listen
 
 
 def test_it_listens_on_this_machine_only_and_ends_with_ctrl_c(family_run: Path) -> None:

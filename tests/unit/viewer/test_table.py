@@ -9,8 +9,7 @@ import kbs
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule, RuleStats, ScoredRule
-from nlil.viewer.constructs import CONSTRUCTS, construct_names, constructs
-from nlil.viewer.table import SORTS, Filter, RuleTable
+from nlil.viewer.rule_store import CONSTRUCTS, SORTS, Filter, RuleTable, construct_names, constructs
 
 RULES = {
     "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y), Z1 \\= X, Z1 \\= Y, X \\= Y.": {"chain"},

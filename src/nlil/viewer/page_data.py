@@ -1,19 +1,19 @@
-"""Desk: an opened run as the pages ask it. Names are indexed, rules sorted and plans laid out once for many pages."""
+"""PageData: an opened run as the pages ask it. Names are indexed and rules sorted once for many pages."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, offsets
+from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError, UnknownName
@@ -29,11 +29,13 @@ from ..logic.query import Query
 from ..logic.rule import Rule
 from ..scene.class_table import ClassTable, TablePredictor
 from ..scene.object_classes import ObjectClasses, ranked_classes
-from .names import NameIndex
-from .shelf import Shelf, entity_ids
+from .rule_store import RuleStore, entity_ids
 
-SHELVES = 3
+CACHED_STORES = 3
 """Predicates whose rules are kept at hand."""
+MAX_HITS = 200
+"""Names looked at before the best are chosen: a common syllable is in thousands."""
+WORD_STARTS = (" ", "_", "/", "\t", ".", "-")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class OpenRun:
     summary: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Desk:
+class PageData:
     """Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock."""
 
     def __init__(self, run: OpenRun) -> None:
@@ -66,7 +68,7 @@ class Desk:
         self._explainer = Explainer(nothing, self.kb, run.memory)
         self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
-        self._shelves: OrderedDict[int, Shelf] = OrderedDict()
+        self.store = lru_cache(CACHED_STORES)(self._store)
         self.verdicts = np.zeros(len(self.rules), np.int8)
         for text, verdict in self.feedback.items():
             self.verdicts[self.rules.rows_of_text(text)] = VERDICTS.index(verdict.verdict) + 1
@@ -79,15 +81,27 @@ class Desk:
         _ = self.entities, self.predicates, self.cards.evaluator, self.cards.kb.adjacency
         if self.class_table is not None:
             self.class_table.start()
-        for target in np.argsort(-self.num_rules, kind="stable")[:1].tolist():
+        query = self.example_query
+        if query is not None:
+            predicate = predicate_of(query)
+            explainer, _ = self.explainer(predicate, query.arguments)
+            for answer in self.answers(query, 1):
+                names = tuple(answer.entity if name is None else name for name in query.arguments)
+                explainer.explain(Fact(predicate, names))
+
+    @property
+    def targets(self) -> Longs:
+        """Predicates with rules, those with most first."""
+        return np.argsort(-self.num_rules, kind="stable")[: np.count_nonzero(self.num_rules)]
+
+    @property
+    def example_query(self) -> Query | None:
+        """A query that has an answer, to begin with: about the first fact of the predicate with most rules."""
+        for target in self.targets[:1].tolist():
             facts = self.kb.facts.of(target)
-            if self.num_rules[target] and len(facts):
-                predicate, name = self.kb.predicates[target], self.kb.entities.name(int(facts.subject[0]))
-                query = Query(predicate.name, (name,) if predicate.arity == 1 else (name, None))
-                explainer, _ = self.explainer(predicate, [name])
-                for answer in self.answers(query, 1):
-                    names = (name,) if predicate.arity == 1 else (name, answer.entity)
-                    explainer.explain(Fact(predicate, names))
+            if len(facts):
+                return query_of(self.kb.predicates[target], self.kb.entities.name(int(facts.subject[0])), 0)
+        return None
 
     # names ----------------------------------------------------------------------------------------
 
@@ -118,7 +132,7 @@ class Desk:
         raise UnknownName("entity", shortened(text), near, "search for it by a part of its name")
 
     def resolved(self, query: Query) -> Query:
-        """The query with names of the data where it was asked by labels; every name exists then."""
+        """The query with names of the data in place of labels; every name exists then."""
         names = tuple(None if n is None else self.kb.entities.name(self.entity_id(n)) for n in query.arguments)
         predicate = predicate_of(query)
         arity = predicate.arity
@@ -140,17 +154,14 @@ class Desk:
         """Of each predicate."""
         return np.diff(self._pointer)
 
-    def shelf(self, target: int) -> Shelf:
-        if target not in self._shelves:
-            self._shelves[target] = shelf = Shelf(self.rules, self.rows_of(target).astype(np.int64), self.kb)
-            self._set_rejected(shelf)
-            while len(self._shelves) > SHELVES:
-                self._shelves.popitem(last=False)
-        self._shelves.move_to_end(target)
-        return self._shelves[target]
+    @property
+    def rejected(self) -> Mask:
+        return self.verdicts == VERDICTS.index(REJECTED) + 1
 
-    def _set_rejected(self, shelf: Shelf) -> None:
-        shelf.reject(self.verdicts[shelf.rows] == VERDICTS.index(REJECTED) + 1)
+    def _store(self, target: int) -> RuleStore:
+        """The rules of a predicate; `store` caches it."""
+        rows = self.rows_of(target).astype(np.int64)
+        return RuleStore(self.rules, rows, self.kb, self.rejected[rows])
 
     def judge(self, row: int, verdict: str, note: str) -> None:
         """Keep a verdict on a rule in the run folder; an empty one takes back what was said."""
@@ -158,13 +169,16 @@ class Desk:
         said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
         self.feedback = save_verdict(self.run.path, str(rule), said)
         self.verdicts[self.rules.rows_of(rule)] = VERDICTS.index(verdict) + 1 if verdict else 0
-        target = int(self.rules.head[row])
-        if target in self._shelves:
-            self._set_rejected(self._shelves[target])
+        self.store.cache_clear()
         self.__dict__.pop("class_scorer", None)
+        target = int(self.rules.head[row])
         if self.class_table is not None and target in self.class_table.position:
-            active = self.shelf(target).active
+            active = self.store(target).active
             self.class_table.judged(target, lambda: self._scorer(active, [target]))
+
+    def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
+        """The row in the run of a rule that the explainer names."""
+        return int(rows[explainer.rules.rows_of(rule)[0]])
 
     @cached_property
     def cards(self) -> RuleCards:
@@ -178,7 +192,7 @@ class Desk:
         """The best answers; what their scores mean as probabilities is said by `probability`."""
         predicate = self._predictor.resolve(query)
         self._predictor.table = self.class_table
-        return self.shelf(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
+        return self.store(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
 
     def explainer(
         self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
@@ -187,14 +201,11 @@ class Desk:
 
         `only_firing`: rules that can hold for none of the facts may be left out, so misses are not to be asked for.
         """
-        ids = entity_ids(self.kb, names)
-        return self.shelf(self.kb.predicate_id(predicate)).explainer(ids, self._explainer_near(ids), only_firing)
-
-    def _explainer_near(self, entities: Sequence[int]) -> Explainer:
-        """A scene is a world of its own, so nothing but the scenes of these entities has to be looked at."""
-        if self.kb.graph_of is None:
-            return self._explainer
-        return Explainer(self._explainer.rules, self._scenes.around(entities), self.run.memory)
+        ids, base = entity_ids(self.kb, names), self._explainer
+        if self.kb.graph_of is not None:
+            # A scene is a world of its own, so nothing but the scenes of these entities has to be looked at.
+            base = Explainer(base.rules, self._scenes.around(ids), self.run.memory)
+        return self.store(self.kb.predicate_id(predicate)).explainer(ids, base, only_firing)
 
     def probability(self, fact: Fact, value: float) -> float | None:
         calibration = self.run.calibration
@@ -212,11 +223,7 @@ class Desk:
         with_rules = [c for c in sorted(self.kb.classes) if self.num_rules[c]]
         if not with_rules:
             return None
-        active = self.rules
-        rejected = self.verdicts == VERDICTS.index(REJECTED) + 1
-        if rejected.any():
-            active = active.take(~rejected)
-        return self._scorer(active, with_rules)
+        return self._scorer(self.rules.take(~self.rejected) if self.rejected.any() else self.rules, with_rules)
 
     def _scorer(self, rules: RuleSet, targets: Sequence[int]) -> MemberScorer:
         return MemberScorer(rules, self.kb, np.asarray(targets, np.int32), 1, self.run.memory)
@@ -250,10 +257,6 @@ class Desk:
         """What an object is in the data."""
         return [p for p in self.unary_of(entity) if p in self.kb.classes]
 
-    def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
-        """The row in the run of a rule that the explainer names."""
-        return int(rows[explainer.rules.rows_of(rule)[0]])
-
 
 def release_unused_memory() -> None:
     """Reading millions of rules leaves as much behind that nobody uses any more."""
@@ -266,6 +269,76 @@ def predicate_of(query: Query) -> Predicate:
     return Predicate(query.predicate, 1 if len(query.arguments) == 1 else 2)
 
 
+def query_of(predicate: Predicate, name: str, place: int) -> Query:
+    """p(a, ?) for the place 0, p(?, a) for 1; p(a) for a unary predicate."""
+    if predicate.arity == 1:
+        return Query(predicate.name, (name,))
+    return Query(predicate.name, (name, None) if place == 0 else (None, name))
+
+
 def shortened(text: str, most: int = 80) -> str:
     """Names in an error sentence: what somebody pastes may be long."""
     return text if len(text) <= most else text[:most] + "…"
+
+
+# names by what people type ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Named:
+    """An entity or a predicate: its id, its name in the data, and what people call it."""
+
+    kind: str
+    id: int
+    name: str
+    label: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**vars(self), "address": f"/{self.kind}/{self.id}"}
+
+
+class NameIndex:
+    """All names in one lower-cased text, a line each: looking through a megabyte of it takes a millisecond."""
+
+    def __init__(self, kind: str, names: Sequence[str], labels: Sequence[str]) -> None:
+        self.kind, self.names, self.labels = kind, names, labels
+        lines = [plain(label if label == name else f"{label}\t{name}") for name, label in zip(names, labels)]
+        self.begins = [1]
+        for line in lines:
+            self.begins.append(self.begins[-1] + len(line) + 1)
+        self.text = "\n" + "\n".join(lines) + "\n"
+
+    def find(self, typed: str, limit: int) -> list[Named]:
+        """Names that begin with what was typed, then those with such a word, then those that hold it; short first."""
+        wanted = plain(typed).strip()
+        if not wanted:
+            return []
+        chosen: dict[int, None] = {}
+        for starts in (("\n",), WORD_STARTS, ("",)):
+            found = {line for start in starts for line in self._lines(start + wanted)}
+            chosen.update(dict.fromkeys(sorted(found, key=lambda line: (len(self.labels[line]), line))))
+            if len(chosen) >= limit:
+                break
+        return [self.named(line) for line in list(chosen)[:limit]]
+
+    def called(self, label: str) -> list[int]:
+        """The ids of all that have exactly this label."""
+        wanted = plain(label)
+        lines = dict.fromkeys([*self._lines(f"\n{wanted}\t"), *self._lines(f"\n{wanted}\n")])
+        exact = [line for line in lines if self.labels[line] == label]
+        return exact or list(lines)
+
+    def named(self, id: int) -> Named:
+        return Named(self.kind, id, self.names[id], self.labels[id])
+
+    def _lines(self, pattern: str) -> Iterator[int]:
+        place, found = 0, 0
+        while found < MAX_HITS and (place := self.text.find(pattern, place)) >= 0:
+            line = bisect_right(self.begins, place + (pattern[0] == "\n")) - 1
+            yield line
+            place, found = self.begins[line + 1] - 1, found + 1  # the newline before the next name
+
+
+def plain(text: str) -> str:
+    """As it is compared: case does not matter, and a name is one line."""
+    return text.casefold().replace("\n", " ").replace("\r", " ")

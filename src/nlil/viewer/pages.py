@@ -1,0 +1,565 @@
+"""The pages: what each says as plain data (its JSON), the template that shows it, and drawings that only people need.
+
+A page is made from the data of the run, the parameters of its address, and the number in its path (0: it has none).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape, unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..errors import ConfigError, NlilError
+from ..evaluation import Answer
+from ..explanation import Explainer, Explanation
+from ..explanation.explanation import Side
+from ..explanation.phrases import short_rule
+from ..explanation.rule_card import wilson_interval
+from ..explanation.sharing import share_out
+from ..explanation.why import SIDES, closed
+from ..explanation.why_not import explain_why_not
+from ..exports.english import rule_sentence
+from ..learning.feedback import VERDICTS, verdict_document
+from ..logic.predicate import Fact
+from ..logic.query import Query, parse_query
+from ..logic.text import fact_text
+from ..scene.picture import draw
+from ..scene.picture_svg import as_svg
+from .page_data import PageData, predicate_of, query_of
+from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, Filter, construct_names, constructs
+
+MAX_CHARACTERS = 2000
+"""Of one parameter; a name or a fact is much shorter."""
+TARGETS_PER_PAGE = FACTS_PER_PAGE = 30
+RULES_PER_PAGE = 25
+INSTANCES_PER_PAGE = 10
+"""Examples, and counterexamples."""
+ANSWERS_PER_PAGE = 10
+MAX_ANSWERS = 1000
+"""A query has as many answers as there are entities; nobody turns to the hundredth page."""
+MAX_SUGGESTIONS = 10
+MAX_QUERIES = 12
+"""Queries that an entity's page proposes."""
+MAX_CLASSES = 8
+"""Classes named for an object of a scene."""
+MAX_STRIPS = 8
+"""Rules of an answer whose shares are drawn apart."""
+MAX_SUPPORTS, MAX_MISSES = 12, 4
+"""Rules of an explanation that fire, and that do not."""
+REMEDIES = (4, 3)
+"""Rules that fail, and facts that would help each."""
+REMEDIES_OF_OBJECT = (3, 2)
+"""Fewer, since each is tried out on all the rules of the object's class."""
+WIDE_PICTURE = 1000
+"""A picture of more than so many pixels is shown larger on a narrow screen, to be moved there."""
+
+Document = dict[str, Any]
+Maker = Callable[[PageData, "Parameters", int], "Page"]
+
+
+class NoSuchPage(NlilError):
+    """The address is well formed, and there is nothing at it."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """`drawings` are SVG texts in which everything from data is escaped."""
+
+    template: str
+    title: str
+    document: Document
+    drawings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The values after `?` in an address, by name, checked: whatever is odd becomes one sentence."""
+
+    values: Mapping[str, str]
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.values.get(name, default)
+        if len(value) > MAX_CHARACTERS:
+            raise ConfigError(f"{name}: expected at most {MAX_CHARACTERS:,} characters, got {len(value):,}", name)
+        return value.strip()
+
+    def choice(self, name: str, allowed: Sequence[str], default: str = "") -> str:
+        value = self.text(name) or default
+        if value and value not in allowed:
+            raise ConfigError(f"{name}: expected {', '.join(allowed)}, got {value[:80]!r}", name)
+        return value
+
+    def whole(self, name: str, default: int, low: int = 0, high: int = 10**9) -> int:
+        value = self.text(name)
+        # isdecimal takes digits of every script, which int reads as well; it takes no sign and no blank.
+        if value and not (value.isdecimal() and len(value) <= 10 and low <= int(value) <= high):
+            raise ConfigError(f"{name}: expected a whole number from {low:,} to {high:,}, got {value[:80]!r}", name)
+        return int(value) if value else default
+
+    def share(self, name: str, default: float = 0.0) -> float:
+        value = self.text(name)
+        try:
+            number = float(value) if value else default
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= 1:
+            raise ConfigError(f"{name}: expected a number from 0 to 1, got {value[:80]!r}", name)
+        return number
+
+    def part(self, total: int, size: int, what: str, name: str = "page") -> Document:
+        """Which part of a list a page shows; NoSuchPage beyond its end. The first page of nothing is empty.
+
+        Args:
+            total: Items of the list.
+            size: Items of one page.
+            what: The items are, for the message.
+            name: Of the parameter that says which page.
+        """
+        number, pages = self.whole(name, 1, 1), max(1, -(-total // size))
+        if number > pages:
+            count = f"there is {pages:,} page" if pages == 1 else f"there are {pages:,} pages"
+            raise NoSuchPage(f"page {number:,} of the {what}: {count}; choose one of them")
+        return {"page": number, "pages": pages, "size": size, "total": total}
+
+    def linked(self, **changes: Any) -> str:
+        """The same address with other values; empty ones are left out."""
+        values = {**self.values, **{name: str(value) for name, value in changes.items()}}
+        return "?" + urlencode({name: value for name, value in values.items() if value != ""})
+
+
+def first_of(part: Document) -> int:
+    """Where the part of a list begins that a page shows."""
+    return int((part["page"] - 1) * part["size"])
+
+
+def check_number(number: int, total: int, what: str) -> None:
+    if not 0 <= number < total:
+        raise NoSuchPage(f"{what} {number:,}: there are {total:,}, numbered from 0; search for it by name")
+
+
+# what is linked to --------------------------------------------------------------------------------------
+
+
+def entity_document(data: PageData, id: int) -> Document:
+    """An entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
+    named = data.entities.named(id).to_dict()
+    return named | {"classes": [data.predicates.labels[c] for c in data.classes_of(id)]} if data.has_scenes else named
+
+
+def predicate_document(data: PageData, id: int) -> Document:
+    predicate = data.kb.predicates[id]
+    return {**data.predicates.named(id).to_dict(), "arity": predicate.arity, "num_rules": int(data.num_rules[id])}
+
+
+def fact_document(data: PageData, fact: Fact) -> Document:
+    """A fact with everything that a page links to: its predicate, its entities, its explanation."""
+    return {
+        "fact": fact_text(fact),
+        "label": data.labels.fact(fact),
+        "predicate": predicate_document(data, data.kb.predicate_id(fact.predicate)),
+        "arguments": [entity_document(data, data.kb.entities.id(name)) for name in fact.arguments],
+    }
+
+
+def rule_document(data: PageData, row: int) -> Document:
+    """A rule in a list: its text, its counts, what was said of it."""
+    scored = data.rules[row]
+    rule = scored.rule
+    bits = int(constructs(data.rules.take(np.array([row])))[0])
+    return {
+        "row": row,
+        "address": f"/rule/{row}",
+        "rule": str(rule),
+        "label": data.labels.rule(rule),
+        "short": short_rule(rule, data.labels),
+        "target": predicate_document(data, int(data.rules.head[row])),
+        "length": rule.length,
+        "distinct": rule.distinct,
+        "constructs": construct_names(bits),
+        "weight": scored.weight,
+        **scored.stats.to_dict(),
+        "confidence_interval": list(wilson_interval(scored.stats.support, scored.stats.body_size)),
+        "verdict": verdict_document(data.feedback, str(rule)),
+    }
+
+
+def linked_rule(data: PageData, row: int) -> Document:
+    rule = rule_document(data, row)
+    return {name: rule[name] for name in ("row", "address", "short", "distinct", "verdict")}
+
+
+# the first page, the search by name, an entity ----------------------------------------------------------
+
+
+def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """What the run is, and its predicates, those with most rules first."""
+    targets = data.targets
+    part = parameters.part(len(targets), TARGETS_PER_PAGE, "predicates")
+    shown = targets[first_of(part) : first_of(part) + TARGETS_PER_PAGE].tolist()
+    counts, example = data.kb.predicate_counts, data.example_query
+    verdicts = [verdict.verdict for verdict in data.feedback.values()]
+    document = {
+        "run": data.run.path.name,
+        "data": data.run.dataset.name,
+        "num_rules": len(data.rules),
+        "num_facts": len(data.run.dataset.kb.facts),
+        "num_entities": data.kb.num_entities,
+        "num_predicates": data.kb.num_predicates,
+        "num_graphs": data.kb.num_graphs if data.kb.graph_of is not None else None,
+        "num_accepted": verdicts.count("accepted"),
+        "num_rejected": verdicts.count("rejected"),
+        "is_warm": data.is_warm,
+        **data.run.summary,
+        **part,
+        "targets": [{**predicate_document(data, id), "num_facts": int(counts[id])} for id in shown],
+        "example": None if example is None else str(example),
+        "example_label": None if example is None else data.labels.query(example),
+    }
+    return Page("home.html", f"{document['run']}: rules of {document['data']}", document)
+
+
+def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """Predicates, then entities, whose label or name holds what was typed."""
+    typed = parameters.text("q")
+    kind = parameters.choice("kind", ("entity", "predicate"))
+    limit = parameters.whole("limit", MAX_SUGGESTIONS, 1, 100)
+    predicates = [] if kind == "entity" else data.predicates.find(typed, limit)
+    entities = [] if kind == "predicate" else data.entities.find(typed, limit)
+    room = max(limit - len(predicates[: limit // 2]), limit - len(entities)) if not kind else limit
+    found = [*predicates[: limit - min(len(entities), limit // 2)], *entities[:room]][:limit]
+    suggestions = [
+        {**predicate_document(data, n.id), **n.to_dict()} if n.kind == "predicate" else n.to_dict() for n in found
+    ]
+    document = {"query": typed, "limit": limit, "suggestions": suggestions}
+    return Page("search.html", f"Search: {typed}" if typed else "Search", document)
+
+
+def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    check_number(number, data.kb.num_entities, "entity")
+    edges = data.kb.adjacency
+    low, high = (int(end) for end in edges.pointer[number : number + 2])
+    part = parameters.part(high - low, FACTS_PER_PAGE, "facts")
+    begin = low + first_of(part)
+    some = slice(begin, min(begin + FACTS_PER_PAGE, high))
+    name = data.kb.entities.name(number)
+    unary = sorted(data.unary_of(number), key=lambda p: p not in data.kb.classes)
+    document: Document = {
+        "entity": entity_document(data, number),
+        "image": data.kb.image_of(number),
+        "unary": [
+            {**predicate_document(data, p), "fact": fact_text(Fact(data.kb.predicates[p], (name,)))} for p in unary
+        ],
+        **part,
+        "first": begin - low,
+        "facts": [
+            edge_document(data, number, code, other)
+            for code, other in zip(edges.code[some].tolist(), edges.neighbour[some].tolist())
+        ],
+        "questions": proposed_queries(data, number, edges.code[low:high]),
+    }
+    classes = data.object_classes(number)
+    if classes is not None:
+        document["object"] = {
+            **(told := classes.to_dict(MAX_CLASSES)),
+            "candidates": [
+                {**candidate, "fact": fact_text(Fact(p, (name,))), "is_true": p in classes.true}
+                for (p, _), candidate in zip(classes.ranked, told["candidates"])
+            ],
+        }
+    return Page("entity.html", str(document["entity"]["label"]), document)
+
+
+def edge_document(data: PageData, entity: int, code: int, other: int) -> Document:
+    """A binary fact of the entity, seen from it."""
+    ends = (other, entity) if code & 1 else (entity, other)
+    return {
+        "predicate": predicate_document(data, code >> 1),
+        "is_subject": not code & 1,
+        "other": entity_document(data, other),
+        "fact": fact_text(data.kb.fact(code >> 1, *ends)),
+    }
+
+
+def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
+    """Queries with rules to answer them, in which the entity stands where it stands in facts."""
+    name = data.kb.entities.name(entity)
+    with_rules = [code for code in np.unique(codes).tolist() if data.num_rules[code >> 1]]
+    queries = [query_of(data.kb.predicates[code >> 1], name, code & 1) for code in with_rules[:MAX_QUERIES]]
+    return [{"query": str(query), "label": data.labels.query(query)} for query in queries]
+
+
+# rules --------------------------------------------------------------------------------------------------
+
+
+def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """The rules of a predicate."""
+    check_number(number, data.kb.num_predicates, "predicate")
+    table = data.store(number).table
+    sort = parameters.choice("sort", SORTS, "weight")
+    order = parameters.choice("order", ("rising", "falling"), "rising" if sort == "length" else "falling")
+    chosen = Filter(
+        parameters.whole("min_support", 0),
+        parameters.share("min_confidence"),
+        parameters.whole("min_length", 0),
+        parameters.whole("max_length", NO_MAX_LENGTH, 0, NO_MAX_LENGTH),
+        parameters.choice("construct", table.present),
+        parameters.choice("verdict", BY_VERDICT),
+    )
+    positions = table.matching(chosen, data.verdicts[table.rows])
+    part = parameters.part(len(positions), RULES_PER_PAGE, "rules")
+    begin = first_of(part)
+    rows = table.rows[table.part(positions, sort, order == "rising", begin, begin + RULES_PER_PAGE)]
+    shown = predicate_document(data, number)
+    predicate = data.kb.predicates[number]
+    document: Document = {
+        "predicate": shown,
+        "num_facts": int(data.kb.predicate_counts[number]),
+        "exclusions": [str(e) for e in data.rules.exclusions if e.target == predicate],
+        "sort": sort,
+        "order": order,
+        "constructs": table.present,
+        **part,
+        "first": begin,
+        "rules": [rule_document(data, int(row)) for row in rows],
+    }
+    return Page("predicate.html", str(shown["label"]), document)
+
+
+def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """One rule with its instances."""
+    check_number(number, len(data.rules), "rule")
+    scored = data.rules[number]
+    stats, size = scored.stats, INSTANCES_PER_PAGE
+    parts = {
+        "examples": parameters.part(stats.support, size, "examples", "examples"),
+        "counterexamples": parameters.part(stats.body_size - stats.support, size, "counterexamples", "counterexamples"),
+    }
+    first = data.cards.card(number, examples=size, counterexamples=0, offset=first_of(parts["examples"]))
+    second = data.cards.card(number, examples=0, counterexamples=size, offset=first_of(parts["counterexamples"]))
+    card = first.to_dict()
+    said = second.to_dict()
+    card["predictions"], card["counterexamples"] = said["predictions"], said["counterexamples"]
+    for name, instances in (
+        ("examples", first.examples),
+        ("counterexamples", second.counterexamples),
+        ("predictions", second.predictions),
+    ):
+        for listed, instance in zip(card[name], instances):
+            listed["links"] = fact_document(data, instance.fact)
+            ways = () if instance.grounding is None else instance.grounding.facts
+            listed["known_links"] = [entity_document(data, data.kb.entities.id(known)) for known in instance.known]
+            listed["because"] = [fact_document(data, fact) for fact in ways]
+    english = rule_sentence(scored.rule, data.labels)
+    document = {**card, **rule_document(data, number), "english": english, "pages": parts}
+    return Page("rule.html", str(document["short"]), document)
+
+
+def feedback_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """All rules that somebody has accepted or rejected, the last verdict first."""
+    rows = np.flatnonzero(data.verdicts)
+    last = {text: place for place, text in enumerate(data.feedback)}
+    judged = sorted((rule_document(data, int(row)) for row in rows), key=lambda rule: -last.get(rule["rule"], 0))
+    part = parameters.part(len(judged), RULES_PER_PAGE, "verdicts")
+    begin = first_of(part)
+    return Page("feedback.html", "Verdicts", {**part, "first": begin, "rules": judged[begin : begin + RULES_PER_PAGE]})
+
+
+def judge(data: PageData, row: int, form: Mapping[str, str]) -> None:
+    """What the form on a rule's page says."""
+    check_number(row, len(data.rules), "rule")
+    values = Parameters(form)
+    verdict = values.choice("verdict", (*VERDICTS, "none"), "none")
+    data.judge(row, "" if verdict == "none" else verdict, values.text("note"))
+
+
+# facts --------------------------------------------------------------------------------------------------
+
+
+def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """The answers to p(a, ?), given in one field, or by its predicate, entity and place in three."""
+    if not (parameters.text("q") or parameters.text("predicate")):
+        return Page("ask.html", "Ask", {"query": None})
+    query = query_from(data, parameters)
+    open_place = next((place for place, name in enumerate(query.arguments) if name is None), None)
+    if open_place is None and len(query.arguments) == 2:
+        return explain_page(data, Parameters({"q": str(query)}), number)
+    found = data.answers(query, MAX_ANSWERS)
+    part = parameters.part(len(found), ANSWERS_PER_PAGE, "answers")
+    begin = first_of(part)
+    shown = found[begin : begin + ANSWERS_PER_PAGE]
+    side = SIDES[1 if open_place == 0 and len(query.arguments) == 2 else 0]
+    predicate = predicate_of(query)
+    facts = [Fact(predicate, tuple(a.entity if name is None else name for name in query.arguments)) for a in shown]
+    names = [*query.arguments, *(answer.entity for answer in shown)]
+    explainer, rows = data.explainer(predicate, names, only_firing=True)
+    answers = [
+        {**answer_document(data, explainer, rows, fact, answer, side), "rank": rank}
+        for rank, (fact, answer) in enumerate(zip(facts, shown), start=begin + 1)
+    ]
+    chosen = parameters.whole("answer", begin + 1, 1)
+    waterfall = None
+    if facts:
+        place = min(max(chosen - begin - 1, 0), len(facts) - 1)
+        explanation = explainer.explain(facts[place], top=MAX_SUPPORTS, groundings=0, misses=0, side=side)
+        waterfall = {**answers[place], **waterfall_document(data, explanation, explainer, rows)}
+    known = next((name for name in query.arguments if name is not None), None)
+    document = {
+        "query": str(query),
+        "label": data.labels.query(query),
+        "side": side,
+        "predicate": predicate_document(data, data.kb.predicate_id(predicate)),
+        "about": None if known is None else entity_document(data, data.kb.entities.id(known)),
+        **part,
+        "first": begin,
+        "answers": answers,
+        "waterfall": waterfall,
+    }
+    return Page("ask.html", str(document["label"]), document)
+
+
+def query_from(data: PageData, parameters: Parameters) -> Query:
+    if parameters.text("q"):
+        return data.resolved(parse_query(parameters.text("q")))
+    text, entity = parameters.text("predicate"), parameters.text("entity")
+    if not entity:
+        raise ConfigError(
+            "entity: expected the name of an entity, got nothing; type a part of it and choose one", "entity"
+        )
+    ids = [id for id, name in enumerate(data.predicates.names) if name == text] or data.predicates.called(text)
+    predicate = data.kb.predicates[ids[0]] if len(ids) == 1 else data.kb.predicate(text)
+    place = ("subject", "object").index(parameters.choice("place", ("subject", "object"), "subject"))
+    return query_of(predicate, data.kb.entities.name(data.entity_id(entity)), place)
+
+
+def answer_document(
+    data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side
+) -> Document:
+    """An answer with the shares of its strongest rules; `other_share` is what all others add."""
+    fired = explainer.fired(*explainer.ids(fact), side)
+    shares = share_out(fired, explainer.rules.aggregation)
+    strips = [
+        {"row": int(rows[fired.rows[position]]), "share": float(share)}
+        for position, share in zip(shares.order[:MAX_STRIPS], shares.share[:MAX_STRIPS])
+    ]
+    return {
+        "entity": entity_document(data, data.kb.entities.id(answer.entity)),
+        "fact": fact_text(fact),
+        "score": answer.score,
+        "probability": data.probability(fact, answer.score),
+        "known": answer.known,
+        "shares": strips,
+        "other_share": float(shares.share[MAX_STRIPS:].sum()),
+        "num_counted": len(shares.order),
+    }
+
+
+def waterfall_document(data: PageData, explanation: Explanation, explainer: Explainer, rows: Longs) -> Document:
+    """The shares one after the other: each begins where the one before it ended."""
+    steps, begin = [], 0.0
+    for support in explanation.supports:
+        row = data.row_of(support.rule, explainer, rows)
+        steps.append(
+            {
+                "row": row,
+                "address": f"/rule/{row}",
+                "rule": str(support.rule),
+                "short": short_rule(support.rule, data.labels),
+                "share": support.share,
+                "begin": begin,
+            }
+        )
+        begin += support.share
+    unshown = explanation.num_counted - len(explanation.supports)
+    return {"steps": steps, "other_share": explanation.other_share, "num_others": unshown, "score": explanation.score}
+
+
+def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
+    query = parse_query(parameters.text("q"))
+    return closed(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]  # type: ignore[arg-type]
+
+
+def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """Why a fact scores what it scores."""
+    if not parameters.text("q"):
+        raise ConfigError("q: expected a fact to explain such as uncle(alice, bob), got nothing", "q")
+    fact, side = fact_from(data, parameters)
+    explainer, rows = data.explainer(fact.predicate, fact.arguments)
+    explanation = explainer.explain(fact, top=MAX_SUPPORTS, groundings=3, misses=MAX_MISSES, side=side)
+    subject = data.kb.entities.id(fact.arguments[0])
+    document = {
+        **explanation.to_dict(),
+        "side": side,
+        "links": fact_document(data, fact),
+        "query_label": data.labels.query(explanation.query),
+        "probability": data.probability(fact, explanation.score),
+        "waterfall": waterfall_document(data, explanation, explainer, rows),
+        "image": data.kb.image_of(subject),
+    }
+    for listed, support in zip(document["supports"], explanation.supports):
+        listed |= linked_rule(data, data.row_of(support.rule, explainer, rows))
+        for way, grounding in zip(listed["groundings"], support.groundings):
+            way["links"] = [fact_document(data, one) for one in grounding.facts]
+    for listed, miss in zip(document["misses"], explanation.misses):
+        listed |= linked_rule(data, data.row_of(miss.rule, explainer, rows))
+    if data.has_scenes:
+        classes = data.object_classes(subject)
+        document["object"] = None if classes is None else classes.to_dict()
+    return Page("explain.html", data.labels.fact(fact), document, {"picture": linked_picture(data, explanation)})
+
+
+# What `as_svg` writes for an object; its name and title are escaped, so neither holds a quote or a bracket.
+_NODE = re.compile(r'<rect class="[^"]*" data-name="(?P<name>[^"]*)"[^>]*?(?:/>|><title>[^<]*</title></rect>)')
+
+
+def linked_picture(data: PageData, explanation: Explanation) -> str:
+    """A proof as a graph, or a scene with its boxes, as SVG; every entity leads to its page."""
+
+    def link(node: re.Match[str]) -> str:
+        id = data.kb.entities.find(unescape(node["name"]))
+        if id is None:
+            return node.group()
+        label = escape(data.entities.labels[id], quote=True)
+        return f'<a href="/entity/{id}" class="node" aria-label="{label}">{node.group()}</a>'
+
+    drawn = draw(explanation, data.kb)
+    text = as_svg(drawn)
+    if drawn.width > WIDE_PICTURE:
+        text = text.replace("<svg ", '<svg class="wide" ', 1)
+    return _NODE.sub(link, text)
+
+
+def why_not_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """Why a fact does not score more."""
+    if not parameters.text("q"):
+        return Page("why_not.html", "Why not", {"fact": None})
+    fact, side = fact_from(data, parameters)
+    explainer, rows = data.explainer(fact.predicate, fact.arguments)
+    top, facts = REMEDIES_OF_OBJECT if data.has_scenes else REMEDIES
+    found = explain_why_not(explainer, fact, top=top, facts=facts, side=side)
+    document = {**found.to_dict(), "side": side, "links": fact_document(data, fact)}
+    for listed, hindered in zip(document["rules"], found.rules):
+        listed |= linked_rule(data, data.row_of(hindered.rule, explainer, rows))
+        for remedy, tried in zip(listed["remedies"], hindered.remedies):
+            remedy["links"] = fact_document(data, tried.change.fact)
+    return Page("why_not.html", f"Why not {data.labels.fact(fact)}", document)
+
+
+PAGES: Mapping[str, Maker] = {
+    "/": home_page,
+    "/search": search_page,
+    "/ask": ask_page,
+    "/explain": explain_page,
+    "/why-not": why_not_page,
+    "/feedback": feedback_page,
+    "/predicate/{number}": predicate_page,
+    "/entity/{number}": entity_page,
+    "/rule/{number}": rule_page,
+}
+"""By address; a number in the path is that of a predicate, an entity or a rule."""
