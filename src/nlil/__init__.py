@@ -41,6 +41,7 @@ __all__ = [
     "necessary_facts",
     "parse_rule",
     "predict",
+    "read_rules",
     "rule_card",
     "rule_stats",
     "what_if",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from .evaluation import Answer, Metrics, evaluate, predict
     from .evaluation.fidelity import Fidelity
     from .explanation import Explanation, check, explain, necessary_facts, rule_card, what_if, why_not
+    from .exports.rule_files import read_rules
     from .kernel.evaluator import Evaluator
     from .kernel.materialize import materialize
     from .kernel.ruleset import RuleSet
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
 _HOME = {
     "data": ("DataOptions", "Dataset", "Facts", "KnowledgeBase", "Splits", "with_numbers"),
     "datasets": ("load", "load_dataset"),
+    "exports.rule_files": ("read_rules",),
     "kernel.evaluator": ("Evaluator",),
     "kernel.materialize": ("materialize",),
     "kernel.statistics": ("rule_stats",),

@@ -151,15 +151,17 @@ def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet)
 
 def open_rules(session: Session, file: Path, data: str) -> Opened:
     """Rules written by hand or by another system, with statistics counted on the data, so that they have weights."""
+    from ..exports.rule_files import RuleFile
+    from ..kernel.ruleset import Aggregation
     from ..learning.config import LearnerConfig
-    from .given import counted, known_to, read_rules
 
     config = session.configure(LearnerConfig())
-    given = read_rules(file)
+    read = RuleFile.read(file)
     dataset = read_data(session, data, config.seed)
-    given = known_to(given, file, dataset)
-    if given.left_out:
-        session.note(given.left_out_sentence())
+    known = read.known_to(dataset)
+    if known.left_out:
+        session.note(known.left_out_sentence())
     with session.progress() as progress:
-        rules = counted(given, file, dataset, config, progress)
-    return Opened(rules, dataset, config, False, left_out=given.num_left_out)
+        aggregation = Aggregation(config.aggregation, config.aggregation_top)
+        rules = known.counted(dataset, aggregation, config.memory, progress)
+    return Opened(rules, dataset, config, False, left_out=known.num_left_out)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nlil.cli.given import known_to, read_rules
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
+from nlil.exports.rule_files import RuleFile, read_rules
 from nlil.logic.text import denial_text
 
 RULE = "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y)."
@@ -18,7 +18,7 @@ RULE = "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y)."
 def test_prolog_with_comments(tmp_path: Path) -> None:
     path = tmp_path / "rules.pl"
     path.write_text(f"% by hand\n{RULE}\n\naunt(A, B) :- sister(A, P), parent(P, B).\n")
-    assert [(str(rule), place) for rule, place in read_rules(path).rules] == [
+    assert [(str(rule), place) for rule, place in RuleFile.read(path).rules] == [
         (RULE, f"{path}:2"),
         ("aunt(X, Y) :- sister(X, Z1), parent(Z1, Y).", f"{path}:4"),
     ]
@@ -28,7 +28,7 @@ def test_prolog_with_comments(tmp_path: Path) -> None:
 def test_json(document: object, tmp_path: Path) -> None:
     path = tmp_path / "rules.json"
     path.write_text(json.dumps(document))
-    given = read_rules(path)
+    given = RuleFile.read(path)
     assert [str(rule) for rule, _ in given.rules] == [RULE]
     assert given.denials == []
 
@@ -47,7 +47,7 @@ DENIAL = ":- uncle(X, Y), parent(Y, X)."
 def test_exclusions(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text)
-    given = read_rules(path)
+    given = RuleFile.read(path)
     assert [str(rule) for rule, _ in given.rules] == [RULE]
     assert [denial_text(*denial) for denial, _ in given.denials] == [DENIAL]
 
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said(name: str, text: str, expected: str, tmp_path: Pa
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(DataError, match=expected) as caught:
-        read_rules(path)
+        RuleFile.read(path)
     assert str(caught.value).startswith(str(path))
 
 
@@ -90,12 +90,12 @@ def test_rules_of_another_system_that_cannot_be_taken_are_counted(tmp_path: Path
     """Nobody edits the millions of lines that AnyBURL writes."""
     path = tmp_path / "anyburl.txt"
     path.write_text(ANYBURL)
-    given = read_rules(path)
+    given = RuleFile.read(path)
     assert given.left_out_sentence() == (
         f"2 of 6 rules are left out: 1 with one variable twice in the head (first at {path}:2); "
         f"1 with a variable that three binary atoms share (first at {path}:3)"
     )
-    left = known_to(given, path, load_dataset("kin"))
+    left = given.known_to(load_dataset("kin"))
     assert [place for _, place in left.rules] == [f"{path}:1"]
     assert left.num_left_out == {
         "with a predicate that kin:160 does not have": 2,
@@ -109,7 +109,7 @@ def test_rules_of_another_system_that_cannot_be_taken_are_counted(tmp_path: Path
 def test_one_rule_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "anyburl.txt"
     path.write_text("".join(ANYBURL.splitlines(keepends=True)[:2]))
-    assert read_rules(path).left_out_sentence().startswith("1 of 2 rules is left out: 1 with one variable twice")
+    assert RuleFile.read(path).left_out_sentence().startswith("1 of 2 rules is left out: 1 with one variable twice")
 
 
 @pytest.mark.parametrize(
@@ -123,21 +123,21 @@ def test_no_rule_is_left(lines: slice, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "anyburl.txt"
     path.write_text("".join(ANYBURL.splitlines(keepends=True)[lines]))
     with pytest.raises(DataError, match=expected):
-        known_to(read_rules(path), path, load_dataset("kin"))
+        RuleFile.read(path).known_to(load_dataset("kin"))
 
 
 def test_garbage_among_the_rules_of_another_system_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "anyburl.txt"
     path.write_text(f"{ANYBURL}12\t10\t0.8\tuncle(X,Y) <= bro")
     with pytest.raises(DataError, match=f"^{path}:7: expected an atom such as"):
-        read_rules(path)
+        RuleFile.read(path)
 
 
 def test_what_people_write_is_taken_whole(tmp_path: Path) -> None:
     path = tmp_path / "rules.pl"
     path.write_text("uncle(X, Y) :- friend(X, Y).\n")
     dataset = load_dataset("kin")
-    assert known_to(read_rules(path), path, dataset).rules, "it is refused when it is counted, with its place"
+    assert RuleFile.read(path).known_to(dataset).rules, "it is refused when it is counted, with its place"
 
 
 def test_amie_is_known_by_its_columns(tmp_path: Path) -> None:
@@ -146,4 +146,15 @@ def test_amie_is_known_by_its_columns(tmp_path: Path) -> None:
     path.write_text(
         "Rule\tHead Coverage\tStd Confidence\tPCA Confidence\n<london>  <home_of>  ?a   => ?a  <p>  <c>\t1\t1\t1\n"
     )
-    assert [str(rule) for rule, _ in read_rules(path).rules] == ["p(X, c) :- home_of(london, X)."]
+    assert [str(rule) for rule, _ in RuleFile.read(path).rules] == ["p(X, c) :- home_of(london, X)."]
+
+
+def test_rules_of_a_file_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "rules.pl"
+    rule, denial = "uncle(X, Y) :- brother(X, Z1), father(Z1, Y).", ":- uncle(X, Y), father(Y, X)."
+    path.write_text(f"{rule}\n{rule}\n{denial}\n")
+    dataset = load_dataset("kin")
+    rules = read_rules(path, dataset)
+    assert [str(scored.rule) for scored in rules] == [rule]
+    assert 0 < rules.stats(0).support <= rules.stats(0).body_size
+    assert [str(exclusion) for exclusion in rules.exclusions] == [denial]
