@@ -1,4 +1,4 @@
-"""Counting in place of sorting gives what numpy's sort gives; the vector softmax what exp gives."""
+"""A table in place of sorting gives what numpy's sort gives; the vector softmax what exp gives."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlil.scene import numbering
-from nlil.scene.numbering import gathered, numbered
-from nlil.scene.softmax import softmax
+from nlil.scene.fitting import softmax
+from nlil.scene.patterns import gathered, numbered
 
 
 @settings(deadline=None)  # the first call compiles
@@ -25,30 +24,20 @@ def test_numbered_is_unique(values: list[int], sparse: bool) -> None:
 
 
 def test_a_table_is_used_only_where_it_is_not_much_larger_than_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("a table")
-
-    monkeypatch.setattr(numbering, "_count", refuse)
-    assert numbered(np.array([7, 2**40], np.int64))[0].tolist() == [7, 2**40]
-    with pytest.raises(AssertionError, match="a table"):
-        numbered(np.array([7, 3], np.int64))
+    assert numbered(np.array([7, 2**40], np.int64))[0].tolist() == [7, 2**40]  # its table would not fit in memory
+    monkeypatch.setattr("nlil.scene.patterns.TABLE_SPAN", 2**50)
+    with pytest.raises(MemoryError):
+        numbered(np.array([7, 2**50], np.int64))
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(-2, 30)), max_size=80), st.integers(1, 3))
-def test_gathered_rows_are_those_of_each_owner_ascending(pairs: list[tuple[int, int]], threads: int) -> None:
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(-2, 30)), max_size=80, unique=True))
+def test_gathered_rows_are_those_of_each_owner_ascending(pairs: list[tuple[int, int]]) -> None:
     owner, column = (np.array([pair[i] for pair in pairs], np.int32) for i in (0, 1))
-    pointer, got = gathered(owner, column, 7, threads)
+    pointer, got = gathered(owner, column, 7)
     for row in range(7):
         expected = sorted(c for o, c in pairs if o == row and c >= 0)
         assert got[pointer[row] : pointer[row + 1]].tolist() == expected
-
-
-def test_rows_behind_the_first_block_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbering, "BLOCK", 2)
-    owner = np.repeat(np.arange(7, dtype=np.int32), 2)
-    _, got = gathered(owner, np.tile(np.array([5, 1], np.int32), 7), 7)
-    assert got.tolist() == [1, 5] * 7
 
 
 @settings(deadline=None)

@@ -14,10 +14,9 @@ from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
-from nlil.scene.choosing import Choice, _with_conjunctions, class_counts
+from nlil.scene.choosing import Choice, _with_conjunctions, class_counts, telling_conjunctions
 from nlil.scene.fitting import Labelled, Model, scores
-from nlil.scene.joint import as_rules, asked
-from nlil.scene.pairs import telling_pairs
+from nlil.scene.joint import as_rules, labelled_rows
 from nlil.scene.patterns import Patterns, find_patterns
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
 
@@ -110,14 +109,14 @@ def models(draw: st.DrawFn, patterns: Patterns) -> Model:
 
 def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, Labelled]:
     """Conjunctions found by counting and of patterns that a model has; what counts objects knows them as well."""
-    rows, label = asked(kb, patterns.entities, TARGETS)
+    rows, label = labelled_rows(kb, patterns.entities, TARGETS)
     data = Labelled(label, *patterns.rows(rows), len(TARGETS) + 1)
-    found = telling_pairs(patterns, data, rows, class_counts(data, len(patterns)), 1)
+    found = telling_conjunctions(patterns, data, class_counts(data, len(patterns)), 1)
     patterns = patterns.with_pairs(found.pairs, found.rows)
     data = Labelled(label, *patterns.rows(rows), len(TARGETS) + 1)
     few = np.arange(min(len(patterns), 6), dtype=np.int32)
     model = Model.of(few, np.zeros(len(few), np.int32), np.ones(len(few)), np.zeros(len(TARGETS) + 1))
-    choice = Choice(1, conjunctions=6, conjunction_least=1)
+    choice = Choice(1, conjunctions=6, conjunction_support=1)
     patterns = _with_conjunctions(patterns, model, class_counts(data, len(patterns)), choice)
     return patterns, Labelled(label, *patterns.rows(rows), len(TARGETS) + 1)
 
@@ -132,7 +131,7 @@ def test_conjunctions_hold_for_the_objects_that_the_engine_says(kb: KnowledgeBas
     evaluator = Evaluator(kb)
     for body, rows in zip(patterns.body, rows_of(patterns), strict=True):
         assert rows == holds(evaluator, body), str(body)
-    assert data.column.tolist() == patterns.rows(asked(kb, patterns.entities, TARGETS)[0])[1].tolist()
+    assert data.column.tolist() == patterns.rows(labelled_rows(kb, patterns.entities, TARGETS)[0])[1].tolist()
 
 
 def knows_own_class(body: Formula) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..evaluation.calibration import Calibration
     from ..explanation import Explanation
     from ..scene.object_classes import ObjectClasses
-    from ..scene.picture_words import Neighbour
+    from ..scene.picture_content import Neighbour
 
 CANDIDATES = 5
 """Classes named for an object, the most probable one among them."""
@@ -141,8 +141,7 @@ def classes_of(opened: Opened, query: str) -> ObjectClasses | None:
 
 def neighbours(opened: Opened, explanation: Explanation) -> list[Neighbour]:
     """What is near the query in its scene; of a plain knowledge graph nothing is listed."""
-    from ..scene.picture_scene import scene_of
-    from ..scene.picture_words import surroundings
+    from ..scene.picture_content import scene_of, surroundings
 
     kb = opened.base
     return surroundings(scene_of(explanation, kb)) if kb.graph_of is not None and kb.classes else []

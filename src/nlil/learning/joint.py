@@ -1,4 +1,4 @@
-"""Rules for object classes, chosen and weighed together: the settings of `nlil learn` for `classes.joint`."""
+"""Rules for object classes, chosen and weighed together: the settings of `nlil learn` for `scene.joint`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def class_rules(
     """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
     choice = Choice(
         pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),
-        least=config.min_support,
+        min_support=config.min_support,
         seed=config.seed,
         threads=config.threads,
         device=resolve_device(config.device),

@@ -32,10 +32,10 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.rule import ScoredRule
 from ..logic.text import step_text
 from ..progress import Progress, silent
+from ..scene.canvas import as_svg
 from ..scene.class_surprises import ClassSurprise, class_surprises
 from ..scene.object_classes import object_classes
 from ..scene.picture import draw
-from ..scene.picture_svg import as_svg
 from .factor_graph import factor_graph
 from .svg import curves
 

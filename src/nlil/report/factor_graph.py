@@ -17,7 +17,7 @@ from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not,
 from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from ..scene.picture_canvas import shortened, text_width
+from ..scene.canvas import shortened, text_width
 from .svg import element, path, picture, text, titled
 
 SIZE = 11.0

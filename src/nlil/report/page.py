@@ -12,7 +12,7 @@ from ..errors import require
 from ..explanation.rule_card import Instance
 from ..explanation.shown import number
 from ..logic.predicate import Fact
-from ..scene.picture_svg import FORBIDDEN
+from ..scene.canvas import FORBIDDEN
 from .contents import Report, main_figures
 from .factor_graph import short
 from .svg import bar

@@ -1,32 +1,43 @@
 """Which patterns speak for or against which class: a few pairs at a time, those that would help most.
 
 In each round every (pattern, class) pair is judged by what one Newton step on its weight alone would add to the
-logarithm of the likelihood, the best are added, and all weights are fitted again. Twice as many as asked for are
+logarithm of the likelihood, the best are added, and all weights are fitted again. Twice as many as wanted are
 added, and the least useful of them are taken out in a few steps, with a fit after each. A pattern that speaks
 against a class becomes a rule with a negated body.
+
+Conjunctions of two patterns, `riding(X, Z1), horse(Z1), on(Z2, X), hat(Z2)`, join twice: before the first round those
+that counting shows to say much more than each of the two, and half-way those of patterns that speak for one class.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
 from ..kernel.kernels import compiled
-from ..logic.formula import And
+from ..logic.formula import And, Formula, Statement, X
 from ..progress import Progress, Stop
-from .fitting import Labelled, Model, Shares, fit, losses, slopes
-from .pairs import telling_pairs
+from .fitting import Labelled, Model, Shares, fit, losses, only, slopes
 from .patterns import Patterns
 
-SURE, SURE_OF_CLASS = 0.8, 4
-"""Patterns that are taken before all others: least confidence, most of them for a class."""
+MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
+"""Patterns that are taken before all others."""
+MAX_JOINED_PER_OBJECT = 12
+"""Patterns of an object that are counted two by two, rarest first."""
+MAX_CONJUNCTIONS_PER_CLASS = 40
+MIN_LIFT = 1.2
+"""The confidence of a conjunction, as a multiple of that of the better of its two patterns."""
+MIN_CLEAR_CONFIDENCE, MAX_CLEAR_PER_CLASS = 0.5, 5
+"""Conjunctions that are taken before all others."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How many pairs, and how carefully."""
+    """How many (pattern, class) pairs, and how carefully."""
 
     pairs: int
     rounds: int = 16
@@ -34,38 +45,21 @@ class Choice:
     thinnings: int = 4  # steps in which the others are taken out; what stays is fitted again after each
     penalty: float = 1.0  # of a weight's square, half of it
     caution: float = 2.0  # added to a pair's second derivative: what few objects say counts less
-    least: int = 2  # objects that a rule must hold for and explain
+    min_support: int = 2  # objects that a rule must hold for and explain
     steps: int = 25  # of L-BFGS in each round
     last_steps: int = 60
     conjunctions: int = 12  # patterns of a class that are joined two by two; 0: none
-    conjunction_least: int = 100  # objects that a conjunction must explain: there are many, and few objects mislead
+    conjunction_support: int = 100  # objects that a conjunction must explain: there are many, and few objects mislead
     conjunction_caution: float = 100.0
     sample: int = 250_000  # objects by which pairs are chosen; the last fit takes all
     seed: int = 0
     threads: int = 0
     device: str = "cpu"
 
-    def of_share(self, share: float) -> Choice:
-        return replace(
-            self,
-            penalty=self.penalty * share,
-            caution=self.caution * share,
-            conjunction_caution=self.conjunction_caution * share,
-        )
-
-
-@compiled
-def _count(pointer, column, label, out):
-    for i in range(len(label)):
-        for k in range(pointer[i], pointer[i + 1]):
-            out[column[k], label[i]] += 1
-
-
-def class_counts(data: Labelled, num_patterns: int) -> np.ndarray:
-    """(patterns, classes): objects of the class for which the pattern holds."""
-    out = np.zeros((num_patterns, data.num_classes), np.int32)
-    _count(data.pointer, data.column, data.label, out)
-    return out
+    def for_sample(self, share: float) -> Choice:
+        """With what is compared with counts as much smaller as a sample is."""
+        scaled = {name: getattr(self, name) * share for name in ("penalty", "caution", "conjunction_caution")}
+        return replace(self, **scaled)
 
 
 def choose(
@@ -80,55 +74,75 @@ def choose(
 ) -> tuple[Patterns, Model]:
     """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs.
 
-    `rows` are places in patterns.entities, `label` their classes; the class num_targets means any other. With `soft`
-    the shares of classes are fitted, and `label`, the largest, only counts.
+    Args:
+        patterns: What holds for which object.
+        rows: Places in patterns.entities, one for each object and class to learn from.
+        label: The classes of `rows`; the class num_targets means any other.
+        num_targets: How many classes are to be told apart.
+        choice: How many pairs, and how carefully.
+        progress: Told after each round.
+        stop: Asked before each round; what is chosen so far is fitted once more and stays.
+        soft: Shares of classes to be fitted in place of `label`, the largest, which is then only counted.
     """
-    everything = Labelled(label, *patterns.rows(rows), num_targets + 1, soft)
-    num_single = len(patterns)
-    bias = np.log(np.bincount(label, minlength=num_targets + 1) + 0.5)
-    model = Model.of(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), bias)
+
+    def labelled(patterns: Patterns) -> Labelled:
+        return Labelled(label, *patterns.rows(rows), num_targets + 1, soft)
+
+    num_single, everything = len(patterns), labelled(patterns)
+    counts, total = class_counts(everything, num_single), np.bincount(label, minlength=num_targets + 1)
+    nothing = np.zeros(0, np.int32)
+    model = Model.of(nothing, nothing, np.zeros(0), np.log(total + 0.5))
     if choice.conjunctions:  # what is sure by itself is said, also where several unsure rules would do together
-        counts = class_counts(everything, num_single)
-        found = telling_pairs(patterns, everything, rows, counts, choice.conjunction_least)
+        found = telling_conjunctions(patterns, everything, counts, choice.conjunction_support)
         patterns = patterns.with_pairs(found.pairs, found.rows)
-        sure_pattern, sure_class = _sure(counts, patterns.sizes[:num_single], choice.conjunction_least)
+        sure_pattern, sure_class = _sure(counts, patterns.sizes[:num_single], choice.conjunction_support)
         model = model.added(
-            np.concatenate((sure_pattern, num_single + found.clear_pair)),
-            np.concatenate((sure_class, found.clear_class)),
+            np.concatenate((sure_pattern, num_single + found.clear)), np.concatenate((sure_class, found.clear_class))
         )
-        everything = Labelled(label, *patterns.rows(rows), num_targets + 1, soft)
+        everything = labelled(patterns)
+        counts = class_counts(everything, len(patterns))
     given = set(zip(model.pattern.tolist(), model.target.tolist()))
     some = _sampled(patterns, rows, choice)
-    # Of a sample, all that is compared with its counts counts as much less.
-    whole, choice = choice, choice.of_share(len(some) / max(len(rows), 1))
+    whole, choice = choice, choice.for_sample(len(some) / max(len(rows), 1))
     data = everything.part(some)
-    counts = class_counts(everything, len(patterns))
-    sizes = np.bincount(label, minlength=num_targets + 1)
     wanted = int(choice.pairs * (1 + choice.surplus))
-    joined_at = choice.rounds // 2 if choice.conjunctions else -1
-    total = choice.rounds + choice.thinnings
+    steps = choice.rounds + choice.thinnings
     for number in range(choice.rounds):
         if stop():
             break
-        progress("rules of classes", number, total)
-        if number == joined_at:
+        progress("rules of classes", number, steps)
+        if choice.conjunctions and number == choice.rounds // 2:
             patterns = _with_conjunctions(patterns, model, counts, choice)
-            everything = Labelled(label, *patterns.rows(rows), num_targets + 1, soft)
+            everything = labelled(patterns)
             data = everything.part(some)
             counts = class_counts(everything, len(patterns))
         room = wanted * (number + 1) // choice.rounds - len(model)
-        pattern, target = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, sizes, choice)
+        pattern, target = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, total, choice)
         model = fit(model.added(pattern, target), data, choice.penalty, choice.steps, choice.threads, choice.device)
     extra = max(len(model) - choice.pairs, 0)
     for left in range(choice.thinnings - 1, -1, -1):
-        progress("rules of classes", total - 1 - left, total)
+        progress("rules of classes", steps - 1 - left, steps)
         if extra:
             model = _pruned(model, data, choice.pairs + extra * left // choice.thinnings, choice, given)
         if extra and left:
             model = fit(model, data, choice.penalty, choice.steps, choice.threads, choice.device)
     model = fit(model, everything, whole.penalty, whole.last_steps, whole.threads, whole.device)
-    progress("rules of classes", total, total)
+    progress("rules of classes", steps, steps)
     return patterns, model
+
+
+def class_counts(data: Labelled, num_patterns: int) -> Ids:
+    """(patterns, classes): objects of the class for which the pattern holds."""
+    out = np.zeros((num_patterns, data.num_classes), np.int32)
+    _count(data.pointer, data.column, data.label, out)
+    return out
+
+
+@compiled
+def _count(pointer: Longs, column: Ids, label: Ids, out: Ids) -> None:
+    for i in range(len(label)):
+        for k in range(pointer[i], pointer[i + 1]):
+            out[column[k], label[i]] += 1
 
 
 def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
@@ -141,35 +155,39 @@ def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
 
 
 def _best(
-    model: Model, data: Labelled, counts: np.ndarray, is_pair: Mask, room: int, total: Longs, choice: Choice
+    model: Model, data: Labelled, counts: Ids, is_conjunction: Mask, room: int, total: Longs, choice: Choice
 ) -> tuple[Ids, Ids]:
     """The pairs with the largest gain that are not in the model and explain enough objects."""
     gradient, curvature = slopes(model, data, len(counts), choice.threads, choice.device)
-    caution = np.where(is_pair, choice.conjunction_caution, choice.caution).astype(np.float32)
+    caution = np.where(is_conjunction, choice.conjunction_caution, choice.caution).astype(np.float32)
     gain = gradient * gradient / (curvature + caution[:, None])
     explains = np.where(gradient > 0, counts, total - counts)
-    gain[explains < np.where(is_pair, choice.conjunction_least, choice.least)[:, None]] = 0
+    gain[explains < np.where(is_conjunction, choice.conjunction_support, choice.min_support)[:, None]] = 0
     gain[:, -1] = 0  # any other class: no target
     gain[model.pattern, model.target] = 0
     flat = gain.reshape(-1)
     room = max(min(room, int(np.count_nonzero(flat))), 0)
     if not room:
         return np.zeros(0, np.int32), np.zeros(0, np.int32)
-    best = np.argpartition(-flat, room - 1)[:room]
-    pattern, target = np.divmod(best, gain.shape[1])
+    pattern, target = np.divmod(np.argpartition(-flat, room - 1)[:room], gain.shape[1])
     return pattern.astype(np.int32), target.astype(np.int32)
 
 
-def _sure(counts: np.ndarray, sizes: Longs, least: int) -> tuple[Ids, Ids]:
+def _sure(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
     """(pattern, class) of the patterns that hold for hardly any other class, the most telling of each class."""
     share = counts.sum(axis=0) / max(int(counts.sum()), 1)
     confidence = counts[:, :-1] / np.maximum(sizes, 1)[:, None]
-    pattern, target = np.nonzero((confidence >= SURE) & (counts[:, :-1] >= least))
+    pattern, target = np.nonzero((confidence >= MIN_SURE_CONFIDENCE) & (counts[:, :-1] >= min_support))
     power = counts[pattern, target] * np.log(confidence[pattern, target] / share[target])
     order = np.lexsort((pattern, -power, target))
     pattern, target = pattern[order], target[order]
-    first = np.arange(len(target)) - np.searchsorted(target, target) < SURE_OF_CLASS
+    first = _place_in_run(target) < MAX_SURE_PER_CLASS
     return pattern[first].astype(np.int32), target[first].astype(np.int32)
+
+
+def _place_in_run(values: Longs) -> Longs:
+    """0, 1, 2, ... within each run of equal values of a sorted array."""
+    return np.arange(len(values)) - np.searchsorted(values, values)
 
 
 def _pruned(model: Model, data: Labelled, room: int, choice: Choice, given: set[tuple[int, int]]) -> Model:
@@ -179,26 +197,110 @@ def _pruned(model: Model, data: Labelled, room: int, choice: Choice, given: set[
     return model.part(np.sort(np.argsort(-missed, kind="stable")[:room]))
 
 
-def _with_conjunctions(patterns: Patterns, model: Model, counts: np.ndarray, choice: Choice) -> Patterns:
+# conjunctions of two patterns ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Conjunctions:
+    """Pairs of patterns, the places in patterns.entities where both hold, and (pair, class) of the clearest."""
+
+    pairs: list[tuple[int, int]]
+    rows: list[Ids]
+    clear: Ids
+    clear_class: Ids
+
+
+def telling_conjunctions(patterns: Patterns, data: Labelled, counts: Ids, min_support: int) -> Conjunctions:
+    """Conjunctions that tell at least one class better than their two patterns do, found by counting.
+
+    Counted are, in each object of `data`, all pairs of what is said of itself or in one step. Geometry predicates and
+    those of numbers are left out: there are too many. `counts` as from `class_counts`; `min_support`: objects of the
+    class that a conjunction must hold for.
+    """
+    local = np.flatnonzero(_is_local(patterns))
+    pointer, column = only(data, local.astype(np.int32))
+    sizes = patterns.sizes
+    rank = np.argsort(np.argsort(sizes[local], kind="stable"), kind="stable").astype(np.int32)
+    owner, key = _all_pairs(pointer, rank[column], len(local))
+    known, place, size = np.unique(key, return_inverse=True, return_counts=True)
+    by_rank = local[np.argsort(rank)]
+    first, second = (by_rank[part] for part in np.divmod(known, max(len(local), 1)))
+    both, support = np.unique(place * np.int64(data.num_classes) + data.label[owner], return_counts=True)
+    pair, label = np.divmod(both, data.num_classes)
+    one, two = first[pair], second[pair]
+    alone = np.maximum(counts[one, label] / sizes[one], counts[two, label] / sizes[two])
+    confidence = support / size[pair]
+    smaller = np.minimum(sizes[one], sizes[two])
+    good = (support >= min_support) & (confidence >= MIN_LIFT * alone) & (size[pair] < smaller)
+    good &= label < data.num_classes - 1
+    power = support[good] * np.log(confidence[good] / alone[good])
+    order = np.flatnonzero(good)[np.lexsort((pair[good], -power, label[good]))]
+    pair, label, confidence = pair[order], label[order], confidence[order]
+    kept = np.unique(pair[_place_in_run(label) < MAX_CONJUNCTIONS_PER_CLASS])
+    clear = np.flatnonzero(confidence >= MIN_CLEAR_CONFIDENCE)
+    clear = clear[_place_in_run(label[clear]) < MAX_CLEAR_PER_CLASS]
+    pairs = [(min(i, j), max(i, j)) for i, j in zip(first[kept].tolist(), second[kept].tolist())]
+    number = np.searchsorted(kept, pair[clear]).astype(np.int32)
+    # From the patterns themselves: an object may have more patterns than were counted.
+    return Conjunctions(pairs, list(_rows_of_both(patterns, pairs)), number, label[clear].astype(np.int32))
+
+
+def _is_local(patterns: Patterns) -> Mask:
+    geometry = {patterns.kb.predicates[i] for i in patterns.kb.geometry}
+
+    def is_local(body: Formula) -> bool:
+        if not isinstance(body, Statement) or body.start != X or not body.steps[-1].is_filter:
+            return False
+        moves = sum(not step.is_filter for step in body.steps)
+        return moves <= 1 and len(body.steps) == moves + 1 and not any(s.predicate in geometry for s in body.steps)
+
+    return np.array([is_local(body) for body in patterns.body], bool)
+
+
+def _all_pairs(pointer: Longs, column: Ids, size: int) -> tuple[Ids, Longs]:
+    """(object, first * size + second) of all pairs of numbers in the rows (pointer, column), the smallest of each."""
+    count = np.minimum(np.diff(pointer), MAX_JOINED_PER_OBJECT)
+    total = int((count * (count - 1) // 2).sum())
+    owner, key = np.zeros(total, np.int32), np.zeros(total, np.int64)
+    _list_pairs(pointer, column, size, owner, key)
+    return owner, key
+
+
+@compiled
+def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) -> None:
+    used = 0
+    for i in range(len(pointer) - 1):
+        mine = np.sort(column[pointer[i] : pointer[i + 1]])
+        for a in range(min(len(mine), MAX_JOINED_PER_OBJECT)):
+            for b in range(a + 1, min(len(mine), MAX_JOINED_PER_OBJECT)):
+                owner[used] = i
+                key[used] = np.int64(mine[a]) * size + mine[b]
+                used += 1
+
+
+def _with_conjunctions(patterns: Patterns, model: Model, counts: Ids, choice: Choice) -> Patterns:
     """Two patterns that speak for the same class, as one, where both together hold for enough of its objects."""
-    pointer, row = patterns.members()
     known = {body.arguments for body in patterns.body if isinstance(body, And)}
-    found: dict[tuple[int, int], Ids] = {}
-    held = np.zeros(len(patterns.entities), bool)
     power = model.weight * np.sqrt(counts[model.pattern, model.target])
+    pairs: dict[tuple[int, int], None] = {}
     for target in np.unique(model.target):
         mine = np.flatnonzero((model.target == target) & (model.weight > 0))
         mine = mine[np.argsort(-power[mine], kind="stable")[: choice.conjunctions]]
-        strong = np.sort(model.pattern[mine])
-        for k, i in enumerate(strong):
-            first = row[pointer[i] : pointer[i + 1]]
-            held[first] = True
-            for j in strong[k + 1 :]:
-                if (int(i), int(j)) in found or And(patterns.body[i], patterns.body[j]).arguments in known:
-                    continue
-                second = row[pointer[j] : pointer[j + 1]]
-                both = second[held[second]]
-                if choice.conjunction_least <= len(both) < min(len(first), len(second)):
-                    found[int(i), int(j)] = both
-            held[first] = False
+        pairs |= dict.fromkeys(combinations(np.sort(model.pattern[mine]).tolist(), 2))
+    new = [(i, j) for i, j in pairs if And(patterns.body[i], patterns.body[j]).arguments not in known]
+    sizes, found = patterns.sizes, {}
+    for (i, j), rows in zip(new, _rows_of_both(patterns, new)):
+        if choice.conjunction_support <= len(rows) < min(sizes[i], sizes[j]):
+            found[i, j] = rows
     return patterns.with_pairs(list(found), list(found.values()))
+
+
+def _rows_of_both(patterns: Patterns, pairs: Iterable[tuple[int, int]]) -> Iterator[Ids]:
+    """For each pair of patterns the places in patterns.entities where both hold, ascending."""
+    pointer, row = patterns.members()
+    held = np.zeros(len(patterns.entities), bool)
+    for i, j in pairs:
+        first, second = (row[pointer[k] : pointer[k + 1]] for k in (i, j))
+        held[first] = True
+        yield second[held[second]]
+        held[first] = False

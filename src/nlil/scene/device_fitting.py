@@ -6,20 +6,18 @@ In double precision, so that a fit takes the same steps as on a CPU until roundi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.arrays import Doubles, Ids, Longs
+from ..data.arrays import Doubles, Floats, Ids, Longs
+from .fitting import Labelled, Loss, Model, Shares, Weights
 
 ROWS = 2**18
 """Objects at a time: each takes a few numbers for every class."""
-
-Shares = tuple[Longs, Ids, Doubles]
-Loss = Callable[[Doubles], tuple[float, Doubles]]
 
 
 class _Part(NamedTuple):
@@ -69,24 +67,16 @@ def _matrix(pointer: Tensor, column: Tensor, shape: tuple[int, int]) -> Tensor:
         return torch.sparse_csr_tensor(pointer, column, ones, shape)
 
 
-def device_loss(
-    pointer: Longs,
-    column: Ids,
-    place: Longs,
-    target: Ids,
-    shares: Shares,
-    num_classes: int,
-    penalty: float,
-    device: str,
-) -> Loss:
-    """Value and slopes of a fit's loss: of weights, pair i that of pattern place[i] for target[i], then of biases."""
-    width, count, size = int(place.max(initial=-1)) + 1, len(place), max(len(pointer) - 1, 1)
-    parts = list(_parts(pointer, column, width, shares, device))
-    where = torch.as_tensor(place, device=device), torch.as_tensor(target.astype(np.int64), device=device)
+def device_loss(weights: Weights, shares: Shares, penalty: float, device: str) -> Loss:
+    """As `fitting.fit` minimises it: value and slopes by weights, then by biases."""
+    width, count, size = len(weights.entry) - 1, len(weights.target), max(len(weights.pointer) - 1, 1)
+    parts = list(_parts(weights.pointer, weights.column, width, shares, device))
+    place = np.repeat(np.arange(width), np.diff(weights.entry))
+    where = tuple(torch.as_tensor(each.astype(np.int64), device=device) for each in (place, weights.target))
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
         given = torch.as_tensor(parameters, device=device)
-        weight = torch.zeros((width, num_classes), dtype=torch.float64, device=device)
+        weight = torch.zeros((width, len(given) - count), dtype=torch.float64, device=device)
         weight[where] = given[:count]
         total = 0.5 * penalty * (given[:count] ** 2).sum()
         slopes, of_bias = torch.zeros_like(weight), torch.zeros_like(given[count:])
@@ -102,23 +92,14 @@ def device_loss(
     return loss
 
 
-def device_slopes(
-    pointer: Longs,
-    column: Ids,
-    used: Ids,
-    weight: Doubles,
-    bias: Doubles,
-    num_patterns: int,
-    shares: Shares,
-    device: str,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(patterns, classes) as `fitting.slopes`; row i of `weight` has the weights of pattern used[i] for each class."""
-    shape = num_patterns, len(bias)
-    full = torch.zeros(shape, dtype=torch.float64, device=device)
-    full[torch.as_tensor(used.astype(np.int64), device=device)] = torch.as_tensor(weight, device=device)
-    gradient, curvature = torch.zeros_like(full), torch.zeros_like(full)
-    for part in _parts(pointer, column, num_patterns, shares, device):
-        probability, _ = part.probabilities(full, torch.as_tensor(bias, device=device))
+def device_slopes(model: Model, data: Labelled, num_patterns: int, device: str) -> tuple[Floats, Floats]:
+    """(patterns, classes) as `fitting.slopes`."""
+    weight = torch.zeros((num_patterns, len(model.bias)), dtype=torch.float64)
+    weight[model.pattern.astype(np.int64), model.target.astype(np.int64)] = torch.as_tensor(model.weight)
+    weight, bias = weight.to(device), torch.as_tensor(model.bias, device=device)
+    gradient, curvature = torch.zeros_like(weight), torch.zeros_like(weight)
+    for part in _parts(data.pointer, data.column, num_patterns, data.shares, device):
+        probability, _ = part.probabilities(weight, bias)
         gradient -= part.holding @ part.excess(probability)
         curvature += part.holding @ (probability * (1 - probability))
     return gradient.float().cpu().numpy(), curvature.float().cpu().numpy()

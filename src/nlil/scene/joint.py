@@ -49,10 +49,10 @@ def joint_rules(
     stop = stop or Stop()
     progress("patterns", 0, 1)
     entities = np.flatnonzero(kb.domain).astype(np.int32) if given is None else given.entities
-    patterns = find_patterns(body or kb, entities, moves, max(choice.least, 2), memory, choice.threads)
+    patterns = find_patterns(body or kb, entities, moves, max(choice.min_support, 2), memory, choice.threads)
     progress("patterns", 1, 1)
     if given is None:
-        rows, label = asked(kb, patterns.entities, targets)
+        rows, label = labelled_rows(kb, patterns.entities, targets)
         soft = None
     else:
         rows, label, soft = np.arange(len(given)), given.top, (given.pointer, given.label, given.share)
@@ -61,7 +61,7 @@ def joint_rules(
     return as_rules(kb, patterns, model, data, targets)
 
 
-def asked(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs, Ids]:
+def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs, Ids]:
     """(place among the entities, class) of every object: a row for each of its targets, or one for none of them."""
     position = np.full(kb.num_predicates, -1, np.int32)
     position[targets] = np.arange(len(targets), dtype=np.int32)

@@ -1,25 +1,26 @@
 """draw: an explanation as a picture; write_picture: to a file, .svg, .png or .html.
 
-For a scene the graph of the image, boxes at their places; for other facts the proof as a graph. One layout
-(`compose`) is drawn by two back ends, `picture_svg` and `picture_png`.
+For a scene the graph of the image, boxes at their places; for other facts the proof as a graph.
 """
 
 from __future__ import annotations
 
+import struct
 from html import escape
 from pathlib import Path
 
 from ..data.files import replacing
 from ..data.kb import KnowledgeBase
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from ..explanation.explanation import Explanation
-from .picture_canvas import Canvas
-from .picture_drawing import compose
-from .picture_photo import read_photo
-from .picture_scene import scene_of
-from .picture_svg import as_svg
+from .canvas import Canvas, Photo, as_svg, write_png
+from .picture_content import scene_of
+from .picture_layout import compose
 
 FORMATS = (".svg", ".png", ".html")
+PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+"""JPEG segments that give the size."""
 
 
 def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None = None) -> Canvas:
@@ -34,10 +35,11 @@ def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None =
             f"{explanation.fact.arguments[0]}; draw it without the image",
             "image",
         )
-    if scene.size is not None and abs(scene.size[0] * photo.height / (scene.size[1] * photo.width) - 1) > 0.03:
+    width, height = photo.size
+    if scene.size is not None and abs(scene.size[0] * height / (scene.size[1] * width) - 1) > 0.03:
         raise ConfigError(
             f"{image}: expected an image of the shape {scene.size[0]:.0f} x {scene.size[1]:.0f}, as the "
-            f"data says, got {photo.width} x {photo.height}; name the image that the graph belongs to",
+            f"data says, got {width:.0f} x {height:.0f}; name the image that the graph belongs to",
             "image",
         )
     return compose(scene, photo)
@@ -54,8 +56,6 @@ def write_picture(canvas: Canvas, path: str | Path, explanation: Explanation) ->
     check_picture_name(path)
     with replacing(path) as temporary:
         if path.suffix.lower() == ".png":
-            from .picture_png import write_png
-
             write_png(canvas, temporary)
         else:
             text = as_svg(canvas) if path.suffix.lower() == ".svg" else as_page(canvas, explanation)
@@ -73,3 +73,38 @@ def as_page(canvas: Canvas, explanation: Explanation) -> str:
         "svg{max-width:100%;height:auto}code{white-space:pre-wrap}small{color:#555}</style></head>\n"
         f"<body>\n{as_svg(canvas)}\n{explanation._repr_html_()}\n</body></html>\n"
     )
+
+
+def read_photo(path: str | Path) -> Photo:
+    """A PNG or JPEG file with its size; nothing is decoded here."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+    try:
+        if content.startswith(PNG):
+            return _photo(content, "image/png", *struct.unpack(">II", content[16:24]))
+        if content.startswith(JPEG):
+            return _photo(content, "image/jpeg", *_jpeg_size(content))
+    except (struct.error, ValueError):
+        raise DataError("expected a whole PNG or JPEG image, got one that is cut short or damaged", path) from None
+    raise DataError(f"expected a PNG or JPEG image, got a file that begins with {content[:8]!r}", path)
+
+
+def _photo(content: bytes, media_type: str, width: int, height: int) -> Photo:
+    if min(width, height) <= 0:
+        raise ValueError
+    return Photo((0.0, 0.0, float(width), float(height)), content, media_type)
+
+
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    at = 2
+    while True:
+        mark, kind, length = struct.unpack(">BBH", content[at : at + 4])
+        if mark != 0xFF:
+            raise ValueError
+        if kind in JPEG_FRAMES:
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
+            return width, height
+        # Between segments there may be fill bytes of 0xFF.
+        at += 1 if kind == 0xFF else 2 + length

@@ -30,8 +30,8 @@ from ..learning.feedback import VERDICTS, verdict_document
 from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
 from ..logic.text import fact_text
+from ..scene.canvas import as_svg
 from ..scene.picture import draw
-from ..scene.picture_svg import as_svg
 from .page_data import PageData, predicate_of, query_of
 from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, Filter, construct_names, constructs
 

@@ -15,7 +15,7 @@ from nlil.logic import TRUE, Rule
 from nlil.logic.formula import Formula, Not
 from nlil.logic.labels import Labels
 from nlil.report.factor_graph import Layout, _Drawing, factor_graph
-from nlil.scene.picture_svg import FORBIDDEN
+from nlil.scene.canvas import FORBIDDEN
 
 
 def drawn(rule: Rule | str) -> ElementTree.Element:

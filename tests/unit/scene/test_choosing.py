@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import nlil
-from nlil.scene.choosing import SURE_OF_CLASS, Choice, _pruned, _sampled, _sure
+from nlil.scene.choosing import MAX_SURE_PER_CLASS, Choice, _pruned, _sampled, _sure
 from nlil.scene.fitting import Labelled, Model
 from nlil.scene.patterns import find_patterns
 
@@ -13,15 +13,15 @@ from nlil.scene.patterns import find_patterns
 def test_sure_patterns_are_taken_first() -> None:
     counts = np.array([[90, 5, 5], [79, 21, 0], [1, 49, 0], [0, 100, 0], [0, 0, 100]], np.int32)
     sizes = counts.sum(axis=1)
-    pattern, target = _sure(counts, sizes, least=50)
+    pattern, target = _sure(counts, sizes, min_support=50)
     # The second is not sure enough, the third explains too few, the last speaks for no target.
     assert list(zip(pattern.tolist(), target.tolist())) == [(0, 0), (3, 1)]
 
 
 def test_of_many_sure_patterns_the_most_telling() -> None:
     counts = np.array([[100 + i, 0, 1] for i in range(9)], np.int32)
-    pattern, _ = _sure(counts, counts.sum(axis=1), least=50)
-    assert pattern.tolist() == list(range(8, 8 - SURE_OF_CLASS, -1))
+    pattern, _ = _sure(counts, counts.sum(axis=1), min_support=50)
+    assert pattern.tolist() == list(range(8, 8 - MAX_SURE_PER_CLASS, -1))
 
 
 def test_what_was_given_stays() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from nlil.scene import device_fitting, fitting
 from nlil.scene.device_fitting import device_loss, device_slopes
-from nlil.scene.fitting import Labelled, Model, fit, losses, only, scores, slopes
+from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, only, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
@@ -194,16 +194,13 @@ def test_sparse_matrices_give_the_same_loss_and_slopes(monkeypatch: pytest.Monke
     pointer = np.arange(0, 2 * len(data) + 1, 2, dtype=np.int64)
     label = np.stack((data.label, (data.label + 1) % NUM_CLASSES), axis=1).reshape(-1).astype(np.int32)
     for given in (data, replace(data, soft=(pointer, label, np.tile([0.75, 0.25], len(data))))):
-        used, place = np.unique(model.pattern, return_inverse=True)
-        loss = device_loss(*only(given, used), place, model.target, given.shares, NUM_CLASSES, PENALTY, "cpu")
+        loss = device_loss(Weights.of(model, given), given.shares, PENALTY, "cpu")
         parameters = np.concatenate((model.weight, model.bias))
         value, gradient = loss(parameters)
         expected, slope = loss_of(model, given, monkeypatch)(parameters)
         assert value == pytest.approx(expected, rel=1e-12)
         assert np.allclose(gradient, slope, rtol=1e-10, atol=1e-13)
-        table = np.zeros((len(used), NUM_CLASSES))
-        table[place, model.target] = model.weight
-        found = device_slopes(given.pointer, given.column, used, table, model.bias, NUM_PATTERNS, given.shares, "cpu")
+        found = device_slopes(model, given, NUM_PATTERNS, "cpu")
         for mine, theirs in zip(found, slopes(model, given, NUM_PATTERNS, 1)):
             assert np.allclose(mine, theirs, rtol=1e-5, atol=1e-6)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nlil.scene.lbfgs import minimise
+from nlil.scene.fitting import minimise
 
 
 def test_a_narrow_valley() -> None:

@@ -1,4 +1,4 @@
-"""Pairs of patterns: they hold wherever both hold, also for objects about which more is said than is paired."""
+"""Conjunctions of two patterns hold wherever both hold, also for objects about which more is said than is paired."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from nlil.data.kb import KnowledgeBase
-from nlil.scene.choosing import class_counts
+from nlil.scene.choosing import MAX_JOINED_PER_OBJECT, class_counts, telling_conjunctions
 from nlil.scene.fitting import Labelled
-from nlil.scene.joint import asked
-from nlil.scene.pairs import MOST, telling_pairs
+from nlil.scene.joint import labelled_rows
 from nlil.scene.patterns import find_patterns
 
 
@@ -20,7 +19,11 @@ def crowded() -> KnowledgeBase:
     for i in range(60):
         facts.append((f"o{i}", "cat" if i % 2 else "dog"))
         facts += [(f"o{i}", name) for name in (("red", "wet") if i % 2 else ("red",) if i % 4 else ("wet",))]
-        facts += [(f"o{i}", f"a{k}") for k in range(2 * MOST) if i % 3 == 0 and (i // 3 + 1) * (k + 1) % 29 % 4]
+        facts += [
+            (f"o{i}", f"a{k}")
+            for k in range(2 * MAX_JOINED_PER_OBJECT)
+            if i % 3 == 0 and (i // 3 + 1) * (k + 1) % 29 % 4
+        ]
     kb = KnowledgeBase.from_facts(facts)
     graph_of = np.array([int(name[1:]) for name in kb.entities], np.int32)
     classes = frozenset(i for i, p in enumerate(kb.predicates) if p.name in ("cat", "dog"))
@@ -31,9 +34,9 @@ def test_a_pair_holds_where_both_hold() -> None:
     kb = crowded()
     patterns = find_patterns(kb, np.arange(kb.num_entities, dtype=np.int32), 2, 2, 2**30)
     targets = np.array(sorted(kb.classes), np.int32)
-    rows, label = asked(kb, patterns.entities, targets)
+    rows, label = labelled_rows(kb, patterns.entities, targets)
     data = Labelled(label, *patterns.rows(rows), len(targets) + 1)
-    found = telling_pairs(patterns, data, rows, class_counts(data, len(patterns)), 2)
+    found = telling_conjunctions(patterns, data, class_counts(data, len(patterns)), 2)
     assert found.pairs
     pointer, row = patterns.members()
     for (i, j), mine in zip(found.pairs, found.rows, strict=True):
@@ -42,6 +45,6 @@ def test_a_pair_holds_where_both_hold() -> None:
     # Red things are cats two times of three, wet ones too, and what is both always is.
     clear = {
         tuple(sorted(str(patterns.body[p].steps[0].predicate) for p in found.pairs[pair])): int(target)
-        for pair, target in zip(found.clear_pair, found.clear_class, strict=True)
+        for pair, target in zip(found.clear, found.clear_class, strict=True)
     }
     assert kb.predicates[targets[clear["red/1", "wet/1"]]].name == "cat"

@@ -16,12 +16,9 @@ import kbs
 from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, explain, parse_rule
 from nlil.errors import ConfigError, DataError
 from nlil.explanation import Explanation
-from nlil.scene.picture import draw, write_picture
-from nlil.scene.picture_canvas import Canvas, Rect, Room, Stroke, Tag, overlap
-from nlil.scene.picture_photo import read_photo
-from nlil.scene.picture_scene import LARGE, scene_of
-from nlil.scene.picture_svg import as_svg
-from nlil.scene.picture_words import place_in_words, surroundings
+from nlil.scene.canvas import Canvas, Rect, Room, Stroke, Tag, as_svg, overlap
+from nlil.scene.picture import draw, read_photo, write_picture
+from nlil.scene.picture_content import MAX_OBJECTS, place_in_words, scene_of, surroundings
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLACES = {"a1": (100, 50, 200, 400), "a2": (120, 150, 150, 120), "a3": (50, 200, 700, 350), "a4": (500, 480, 80, 80)}
@@ -231,7 +228,7 @@ def test_of_a_large_graph_the_surroundings_are_drawn():
     kb = replace(kb, graph_of=np.zeros(kb.num_entities, np.int32), classes=classes)
     scene = scene_of(explained(kb, "person(n20)", {"person(X) :- shirt(Z1).": 0.5}), kb)
     assert {thing.name for thing in scene.things} == {"n0", "n18", "n19", "n20", "n21", "n22"}
-    assert len(scene.things) <= LARGE
+    assert len(scene.things) <= MAX_OBJECTS
 
 
 def test_an_object_without_a_box_stands_below_the_image():
@@ -253,7 +250,7 @@ def test_a_proof_is_a_graph_from_x_to_y():
     assert (boxes_of(svg, "query"), boxes_of(svg, "used")) == ({"tom", "cleo"}, {"ann", "bea"})
     left = {s.name: s.box[0] for s in canvas.shapes if isinstance(s, Rect) and s.name}
     assert sorted(left, key=left.__getitem__) == ["tom", "ann", "bea", "cleo"]
-    assert [s.dashed for s in canvas.shapes if isinstance(s, Stroke) and s.kind == "link asked"] == [True]
+    assert [s.dashed for s in canvas.shapes if isinstance(s, Stroke) and s.kind == "link query"] == [True]
     assert covering(canvas) == []
 
 

@@ -1,11 +1,16 @@
-"""compose: a scene laid out as shapes. What matters is placed and written first; the rest gets what room is left."""
+"""compose: what a picture shows, laid out as shapes. What matters is placed and written first; the rest gets what room
+is left.
+
+Objects stand at the places of their boxes, or on rings around the query, or in columns from X to Y.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from .picture_canvas import (
+from .canvas import (
     LINE_HEIGHT,
     Box,
     Canvas,
@@ -16,14 +21,13 @@ from .picture_canvas import (
     Shape,
     Stroke,
     Tag,
+    direction,
+    gap,
     shortened,
     tag_size,
     text_width,
 )
-from .picture_photo import PhotoFile
-from .picture_places import SIZE, Node, Placed, placed
-from .picture_scene import NO_RULE, Link, Scene, Thing
-from .picture_svg import direction
+from .picture_content import NO_RULE, Link, Scene, Thing
 
 QUERY_COLOUR = "#b3122d"
 RULE_COLOURS = ("#0b5fa5", "#00735a", "#7d3c98", "#8a5a00", "#00707d")
@@ -32,23 +36,47 @@ SMALL = 11.0
 CAPTION = 14.0
 DOT = 3.5
 """Half the side of the dot where arrows begin and end."""
-NAMED = 8
+MAX_NAMED = 8
 """Arrows of the rules that are named at any price; beyond that colours tell the rule, and the rule the relation."""
 SIDE = 5.0
 """How far an arrow keeps to its right where another one comes back."""
+SIZE = 14.0
+"""Of the text of objects that matter."""
+MIN_SIDE, MAX_SIDE = 900.0, 1400.0
+"""An image whose longer side is not between these is drawn larger or smaller."""
+MIN_DISTANCE = 46.0
+"""The least distance of two points where arrows begin and end, if the boxes leave room for it."""
+GRID = (
+    (0.5, 0.5),
+    (0.5, 0.25),
+    (0.5, 0.75),
+    (0.25, 0.5),
+    (0.75, 0.5),
+    (0.25, 0.25),
+    (0.75, 0.25),
+    (0.25, 0.75),
+    (0.75, 0.75),
+    (0.5, 0.1),
+    (0.5, 0.9),
+    (0.1, 0.5),
+    (0.9, 0.5),
+)
+"""Where in its box an object may have that point, best first."""
+NODE_GAP, MARGIN = 40.0, 30.0
+MIN_WIDTH = 640.0
+"""Rules stand below the picture and want to be read."""
 
 
-def compose(scene: Scene, photo: PhotoFile | None = None) -> Canvas:
-    places = placed(scene, None if photo is None else (photo.width, photo.height))
+def compose(scene: Scene, photo: Photo | None = None) -> Canvas:
+    places = placed(scene, None if photo is None else photo.size)
     drawing = _Drawing(scene, places, Room(places.width, places.height), over_photo=photo is not None)
     frame = (0.0, 0.0, places.width, places.height)
     shapes: list[Shape] = []
     if scene.has_places:
         shapes.append(Rect(frame, "#cfcfcf", 1.0, fill="#f7f7f5", kind="frame"))
     if photo is not None:
-        extent = scene.size or (photo.width, photo.height)
-        box = (0.0, 0.0, extent[0] * places.scale, extent[1] * places.scale)
-        shapes.append(Photo(box, photo.content, photo.media_type))
+        width, height = scene.size or photo.size
+        shapes.append(replace(photo, box=(0.0, 0.0, width * places.scale, height * places.scale)))
     shapes += drawing.shapes()
     shapes += _captions(scene, places)
     height = places.height + _caption_height(scene)
@@ -82,19 +110,19 @@ class _Drawing:
             for link in self.scene.links
             if {link.subject, link.object} <= self.places.nodes.keys()
         ]
-        strong = [(link, path) for link, path in paths if link.rule != NO_RULE or link.is_asked]
+        strong = [(link, path) for link, path in paths if link.rule != NO_RULE or link.is_query]
         for link, path in strong:
             self._arrow(link, path)
         important = [node for node in reversed(nodes) if _rank(node.thing)]
         for node in important:
             self._label(node)
         for place, (link, path) in enumerate(strong):
-            self._name(link, path, must=place < NAMED)
+            self._name(link, path, must=place < MAX_NAMED)
         for node in reversed(nodes):
             if not _rank(node.thing):
                 self._label(node)
         for link, path in paths:
-            if link.rule == NO_RULE and not link.is_asked:
+            if link.rule == NO_RULE and not link.is_query:
                 self._faint(link, path)
         return [*self.below, *self.arrows, *self.above]
 
@@ -109,7 +137,7 @@ class _Drawing:
         box = self.room.place(room, _beside(node.box, *room), must=matters)
         if box is None:
             return
-        if _gap(box, node.box) > 12:
+        if gap(box, node.box) > 12:
             centre = (box[0] + box[2] / 2, box[1] + box[3] / 2)
             self.arrows.append(Stroke(centre, node.anchor, _colour(node.thing), 1.0, 0.8, kind="leader"))
         self._write(node, box)
@@ -147,11 +175,11 @@ class _Drawing:
         if link.subject == link.object:
             return
         start, end = path
-        colour = QUERY_COLOUR if link.is_asked else colour_of(link.rule)
+        colour = QUERY_COLOUR if link.is_query else colour_of(link.rule)
         if self.over_photo:
             self.arrows.append(Stroke(start, end, "#ffffff", 5.0, 0.7, kind="halo"))
-        kind = "link asked" if link.is_asked else f"link used rule-{link.rule}"
-        self.arrows.append(Stroke(start, end, colour, 2.2, 1.0, link.is_asked, 11.0, kind))
+        kind = "link query" if link.is_query else f"link used rule-{link.rule}"
+        self.arrows.append(Stroke(start, end, colour, 2.2, 1.0, link.is_query, 11.0, kind))
         for node in (self.places.nodes[link.subject], self.places.nodes[link.object]):
             if not node.solid:
                 x, y = node.anchor
@@ -164,11 +192,11 @@ class _Drawing:
         ]
 
     def _name(self, link: Link, path: tuple[Point, Point], must: bool) -> Box | None:
-        matters = link.rule != NO_RULE or link.is_asked
+        matters = link.rule != NO_RULE or link.is_query
         text, size = shortened(link.text), 13.0 if matters else SMALL
         box = self.room.place(tag_size(text, size), _beside_line(path, *tag_size(text, size)), must)
         if box is not None:
-            colour = OTHER_TEXT if not matters else QUERY_COLOUR if link.is_asked else colour_of(link.rule)
+            colour = OTHER_TEXT if not matters else QUERY_COLOUR if link.is_query else colour_of(link.rule)
             self.above.append(
                 Tag(
                     box,
@@ -262,12 +290,6 @@ def _left(node: Node, point: Point, way: Point) -> Point:
     return point[0] + way[0] * reach, point[1] + way[1] * reach
 
 
-def _gap(one: Box, two: Box) -> float:
-    across = max(one[0] - two[0] - two[2], two[0] - one[0] - one[2], 0.0)
-    down = max(one[1] - two[1] - two[3], two[1] - one[1] - one[3], 0.0)
-    return math.hypot(across, down)
-
-
 # what is said below the picture -------------------------------------------------------------------------
 
 
@@ -293,3 +315,183 @@ def _captions(scene: Scene, places: Placed) -> list[Shape]:
             Tag(box, shortened(text, limit), CAPTION, colour, bold=row == 0, at_left=True, kind="caption", title=text)
         )
     return shapes
+
+
+# where objects stand ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """A thing on the canvas. `anchor` is where arrows end; at a `solid` node they end at its border."""
+
+    thing: Thing
+    box: Box
+    anchor: Point
+    solid: bool
+
+
+@dataclass(frozen=True)
+class Placed:
+    nodes: dict[str, Node]
+    width: float
+    height: float
+    scale: float = 1.0
+
+
+def placed(scene: Scene, image_size: tuple[float, float] | None = None) -> Placed:
+    if scene.has_places:
+        return _at_places(scene, image_size)
+    if sum(thing.is_query for thing in scene.things) == 2:
+        return _columns(scene)
+    return _rings(scene)
+
+
+# boxes --------------------------------------------------------------------------------------------------
+
+
+def _at_places(scene: Scene, image_size: tuple[float, float] | None) -> Placed:
+    assert scene.extent is not None
+    extent = scene.extent
+    width, height = scene.size or image_size or (max(extent[0], 1.0) * 1.02, max(extent[1], 1.0) * 1.02)
+    longer = max(width, height)
+    scale = min(max(longer, MIN_SIDE), MAX_SIDE) / longer
+    width, height = width * scale, height * scale
+    nodes = _anchored([(thing, _clipped(thing.box, scale, width, height)) for thing in scene.things if thing.box])
+    homeless = [thing for thing in scene.things if thing.box is None and (thing.is_query or thing.is_used)]
+    if homeless:
+        nodes |= _row(homeless, width, height)
+        height += 2 * SIZE * 2
+    return Placed(nodes, width, height, scale)
+
+
+def _clipped(box: Box, scale: float, width: float, height: float) -> Box:
+    """Annotators draw boxes that reach over the border."""
+    left, top = (min(max(value * scale, 0), limit - 2) for value, limit in zip(box[:2], (width, height)))
+    right, bottom = ((box[i] + box[i + 2]) * scale for i in (0, 1))
+    return left, top, max(min(right, width) - left, 2.0), max(min(bottom, height) - top, 2.0)
+
+
+def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
+    """Small boxes choose first: they have the least choice. What nobody uses comes last and disturbs nobody."""
+
+    def key(item: tuple[Thing, Box]) -> tuple[bool, float, str]:
+        thing, box = item
+        return not (thing.is_query or thing.is_used), box[2] * box[3], thing.name
+
+    points: list[Point] = []
+    found = {}
+    for thing, (x, y, width, height) in sorted(things, key=key):
+        choice = [(x + width * across, y + height * down) for across, down in GRID]
+        apart = [min((math.dist(point, other) for other in points), default=MIN_DISTANCE) for point in choice]
+        far_enough = (p for p, distance in zip(choice, apart) if distance >= MIN_DISTANCE)
+        best = next(far_enough, choice[apart.index(max(apart))])
+        points.append(best)
+        found[thing.name] = Node(thing, (x, y, width, height), best, False)
+    return found
+
+
+def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
+    """Objects without a box stand below the image."""
+    return {
+        thing.name: _solid(thing, (width * (i + 0.5) / len(things), top + 2 * SIZE)) for i, thing in enumerate(things)
+    }
+
+
+# graphs without places ----------------------------------------------------------------------------------
+
+
+def _solid(thing: Thing, centre: Point) -> Node:
+    width, height = _node_size(thing)
+    return Node(thing, (centre[0] - width / 2, centre[1] - height / 2, width, height), centre, True)
+
+
+def _node_size(thing: Thing) -> tuple[float, float]:
+    width, height = tag_size(shortened(thing.text), SIZE, bold=True)
+    return width + 10, height + 8
+
+
+def _distances(start: str, names: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
+    """Steps from the start along links in either direction; what is not reached stands one beyond the farthest."""
+    steps, front = {start: 0}, {start}
+    while front:
+        beside = {
+            end
+            for k in links
+            if not k.is_query
+            for end, other in ((k.subject, k.object), (k.object, k.subject))
+            if other in front
+        }
+        depth = max(steps.values()) + 1
+        front = {name for name in beside if name not in steps and name in names}
+        steps |= dict.fromkeys(sorted(front), depth)
+    beyond = max(steps.values()) + 1
+    return {name: steps.get(name, beyond) for name in names}
+
+
+def _rings(scene: Scene) -> Placed:
+    """The query in the middle, its neighbours around it, the others outside, each near what it is linked to."""
+    names = [thing.name for thing in scene.things]
+    things = {thing.name: thing for thing in scene.things}
+    query = next((t.name for t in scene.things if t.is_query), names[0])
+    depth = _distances(query, names, scene.links)
+    rings = [[n for n in names if (1 if depth[n] == 1 else 2) == ring and n != query] for ring in (1, 2)]
+    inner, outer = rings if rings[0] else (rings[1], [])
+    widest = max(_node_size(thing)[0] for thing in scene.things) + NODE_GAP
+    longest = max((tag_size(shortened(k.text), SIZE)[0] for k in scene.links if k.rule != NO_RULE), default=0.0)
+    radius = max(widest * 1.1, widest * len(inner) / 5, widest + longest)
+    far = max(radius + widest * 0.95, widest * len(outer) / 6) if outer else radius
+    angles = _spread(inner, 0.0)
+    wished = {name: _mean_angle(name, angles, scene.links) for name in outer}
+    outer.sort(key=lambda name: (wished[name], name))
+    angles |= _spread(outer, wished[outer[0]] if outer else 0.0)
+    flat = 0.62  # screens are wider than they are high
+    centres = {query: (0.0, 0.0)}
+    for name, angle in angles.items():
+        reach = far if name in outer else radius
+        centres[name] = (reach * math.cos(angle), reach * flat * math.sin(angle))
+    return _trimmed([_solid(things[name], centres[name]) for name in names])
+
+
+def _trimmed(nodes: Sequence[Node]) -> Placed:
+    """Moved into the corner, with a margin for labels."""
+    left, top = (min(node.box[i] for node in nodes) - MARGIN for i in (0, 1))
+    right, bottom = (max(node.box[i] + node.box[i + 2] for node in nodes) + MARGIN for i in (0, 1))
+    moved = {n.thing.name: _solid(n.thing, (n.anchor[0] - left, n.anchor[1] - top)) for n in nodes}
+    return Placed(moved, max(right - left, MIN_WIDTH), bottom - top)
+
+
+def _spread(names: Sequence[str], start: float) -> dict[str, float]:
+    """Evenly around the ring, in the given order."""
+    return {name: start + 2 * math.pi * i / len(names) for i, name in enumerate(names)}
+
+
+def _mean_angle(name: str, angles: dict[str, float], links: Sequence[Link]) -> float:
+    ends = [
+        angles[b if a == name else a]
+        for k in links
+        for a, b in [(k.subject, k.object)]
+        if name in (a, b) and (b if a == name else a) in angles
+    ]
+    if not ends:
+        return 2 * math.pi
+    return math.atan2(sum(map(math.sin, ends)), sum(map(math.cos, ends))) % (2 * math.pi)
+
+
+def _columns(scene: Scene) -> Placed:
+    """X at the left, Y at the right, the entities between them by their distance from X."""
+    things = {thing.name: thing for thing in scene.things}
+    first, last = [thing.name for thing in scene.things if thing.is_query]
+    depth = _distances(first, list(things), scene.links)
+    depth[last] = max([depth[n] + 1 for n in things if n != last])
+    columns = [[n for n in things if depth[n] == d] for d in sorted(set(depth.values()))]
+    gap = max([160.0, *(tag_size(shortened(k.text), SIZE)[0] + 50 for k in scene.links)])
+    height = max(max(map(len, columns)) * 64.0, 150.0) + 60
+    nodes, left = {}, 0.0
+    for column in columns:
+        widest = max(_node_size(things[name])[0] for name in column)
+        for i, name in enumerate(column):
+            # Middle columns stand a little lower, so that the arrow of the question has the straight way.
+            lower = 34.0 if name not in (first, last) and len(column) % 2 else 0.0
+            nodes[name] = _solid(things[name], (left + widest / 2, height * (i + 0.5) / len(column) + lower))
+        left += widest + gap
+    return _trimmed([nodes[name] for name in things])

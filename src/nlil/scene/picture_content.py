@@ -1,13 +1,16 @@
 """What a picture of an explanation shows: which objects, which relations, which rule each of them serves.
 
-For a scene the query's own graph; else the proof: the entities and facts of the groundings.
+For a scene the query's own graph; else the proof: the entities and facts of the groundings. `surroundings` says it in
+words, for a terminal.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +20,19 @@ from ..explanation.explanation import Explanation, Support
 from ..explanation.outline import number
 from ..logic.predicate import Fact
 from ..logic.text import fact_text
+from .canvas import Box, gap
 
-STRONGEST = 4
+MAX_RULES = 4
 """Rules whose objects are highlighted, each in a colour of its own."""
 NO_RULE = -1
-LARGE = 14
+MAX_OBJECTS = 14
 """Of a graph without boxes and with more objects than this only the query's surroundings are drawn."""
-STEPS = 2
+NEAR_STEPS = 2
 """How far the surroundings reach."""
-FAINT, FAINT_IN_CROWD = 10, 4
+MAX_FAINT, MAX_FAINT_IN_CROWD = 10, 4
 """Relations drawn that no rule uses: a picture is for looking at what the rules use."""
-
-Box = tuple[float, float, float, float]
-"""x, y, width, height."""
+MAX_NEAREST = 8
+"""Objects named in words beside those that rules use."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,13 @@ class Thing:
 
 @dataclass(frozen=True)
 class Link:
-    """An arrow with the names of its relations. `is_asked`: the fact that is explained, which is hidden."""
+    """An arrow with the names of its relations. `is_query`: it is the fact that is explained, which is hidden."""
 
     subject: str
     object: str
     text: str
     rule: int = NO_RULE
-    is_asked: bool = False
+    is_query: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,14 @@ class Scene:
     size: tuple[float, float] | None = None
 
     @property
+    def extent(self) -> tuple[float, float] | None:
+        """How far the boxes reach; None where there are none."""
+        boxes = [thing.box for thing in self.things if thing.box is not None]
+        return (max(b[0] + b[2] for b in boxes), max(b[1] + b[3] for b in boxes)) if boxes else None
+
+    @property
     def has_places(self) -> bool:
-        return any(thing.box is not None for thing in self.things)
+        return self.extent is not None
 
 
 def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
@@ -95,9 +104,9 @@ def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
 
 def strongest(explanation: Explanation) -> tuple[Support, ...]:
     """The strongest rules; where these name nobody (priors, what is absent), one more that does."""
-    shown = explanation.supports[:STRONGEST]
+    shown = explanation.supports[:MAX_RULES]
     if not any(_names_somebody(s) for s in shown):
-        shown += tuple(s for s in explanation.supports[STRONGEST:] if _names_somebody(s))[:1]
+        shown += tuple(s for s in explanation.supports[MAX_RULES:] if _names_somebody(s))[:1]
     return shown
 
 
@@ -152,7 +161,7 @@ def _classes(kb: KnowledgeBase, own: Facts) -> dict[str, str]:
 
 
 def _relations(kb: KnowledgeBase, own: Facts) -> list[Fact]:
-    """What the data says; what boxes say (above, left of) can be seen, and joins everything with everything."""
+    """What the data says; geometry predicates (above, left of) can be seen, and join everything with everything."""
     binary = own[~own.is_unary & ~np.isin(own.predicate, list(kb.geometry))]
     rows = zip(binary.predicate.tolist(), binary.subject.tolist(), binary.object.tolist())
     return sorted((kb.fact(*row) for row in rows), key=fact_text)
@@ -182,17 +191,17 @@ def _chosen(
     """All objects of the graph; of a large one without places the surroundings of the query and what rules use."""
     needed = {*explanation.fact.arguments, *(name for fact in facts for name in fact.arguments)}
     names = kb.entities.names(ids)
-    if has_places or len(ids) <= LARGE:
+    if has_places or len(ids) <= MAX_OBJECTS:
         return names
     near = {kb.entities.id(name) for name in explanation.fact.arguments}
     binary = own[~own.is_unary & ~np.isin(own.predicate, list(kb.geometry))]
     pairs = list(zip(binary.subject.tolist(), binary.object.tolist()))
-    for _ in range(STEPS):
+    for _ in range(NEAR_STEPS):
         near |= {end for pair in pairs if near.intersection(pair) for end in pair}
-        if len(near) > LARGE:
+        if len(near) > MAX_OBJECTS:
             break  # a hub: what rules use comes first below, the rest as far as there is room
     chosen = [name for name in names if name in needed]
-    chosen += [kb.entities.name(id) for id in sorted(near)][: max(LARGE - len(chosen), 0)]
+    chosen += [kb.entities.name(id) for id in sorted(near)][: max(MAX_OBJECTS - len(chosen), 0)]
     return list(dict.fromkeys(chosen))
 
 
@@ -239,17 +248,17 @@ def _links(
         if fact.arguments not in used and shown.issuperset(fact.arguments) and fact != explanation.fact:
             faint[fact.arguments].append(_plain(explanation, fact))
     matter = {*highlighted(explanation), *explanation.fact.arguments}
-    crowded = len(shown) > LARGE // 2
+    crowded = len(shown) > MAX_OBJECTS // 2
     near = sorted(
         (pair for pair in faint if not crowded or matter.intersection(pair)),
         key=lambda pair: explanation.fact.arguments[0] not in pair,
     )
-    most = FAINT_IN_CROWD if len(shown) > LARGE else FAINT
-    asked = []
+    most = MAX_FAINT_IN_CROWD if len(shown) > MAX_OBJECTS else MAX_FAINT
+    query = []
     if explanation.fact.predicate.arity == 2:
         a, b = explanation.fact.arguments
-        asked = [Link(a, b, f"{_plain(explanation, explanation.fact)}?", is_asked=True)]
-    return (*asked, *strong, *(Link(a, b, ", ".join(faint[a, b][:2])) for a, b in near[:most]))
+        query = [Link(a, b, f"{_plain(explanation, explanation.fact)}?", is_query=True)]
+    return (*query, *strong, *(Link(a, b, ", ".join(faint[a, b][:2])) for a, b in near[:most]))
 
 
 # a proof ------------------------------------------------------------------------------------------------
@@ -260,3 +269,81 @@ def _proof(explanation: Explanation, shown: tuple[Support, ...], facts: dict[Fac
     used = highlighted(explanation)
     things = tuple(_thing(name, explanation, facts, used, {}, {}) for name in names)
     return Scene(things, _links(explanation, facts, (), set(names)), _captions(explanation, shown))
+
+
+# in words ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """`place` is in words, empty where nothing is known. Relations say X for the query and `it` for this object.
+
+    `is_used`: one of the strongest rules looks at it.
+    """
+
+    name: str
+    what: str
+    place: str
+    relations: tuple[str, ...]
+    is_used: bool
+    is_query: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "object": self.name,
+            "class": self.what,
+            "place": self.place,
+            "relations": list(self.relations),
+            "used": self.is_used,
+            "query": self.is_query,
+        }
+
+
+def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[Neighbour]:
+    """The query, what rules use, then what is nearest: by relations where there are any, by boxes otherwise.
+
+    `limit`: objects listed beside those that rules use.
+    """
+    query = next(thing for thing in scene.things if thing.is_query)
+    size = scene.size or scene.extent
+    linked = {
+        end for link in scene.links if query.name in (link.subject, link.object) for end in (link.subject, link.object)
+    }
+
+    def key(thing: Thing) -> tuple[bool, bool, bool, float, str]:
+        away = math.inf if thing.box is None or query.box is None else gap(thing.box, query.box)
+        return not thing.is_query, not thing.is_used, thing.name not in linked, away, thing.name
+
+    ordered = sorted(scene.things, key=key)
+    needed = sum(thing.is_query or thing.is_used for thing in ordered)
+    near = [t for t in ordered[needed:] if t.name in linked or t.box is not None][:limit]
+    return [_neighbour(thing, scene, query, size) for thing in (*ordered[:needed], *near)]
+
+
+def _neighbour(thing: Thing, scene: Scene, query: Thing, size: tuple[float, float] | None) -> Neighbour:
+    place = place_in_words(thing.box, size) if thing.box is not None and size is not None else ""
+    ways = []
+    for link in scene.links:
+        if (link.subject, link.object) == (query.name, thing.name) and thing is not query:
+            ways.append(f"X {link.text} it")
+        elif (link.subject, link.object) == (thing.name, query.name) and thing is not query:
+            ways.append(f"it {link.text} X")
+    return Neighbour(thing.name, thing.what, place, tuple(ways), thing.is_used, thing.is_query)
+
+
+def place_in_words(box: Box, size: tuple[float, float]) -> str:
+    """Where the middle of the box lies, by thirds of the image.
+
+    >>> place_in_words((0, 0, 10, 10), (100, 100)), place_in_words((40, 40, 10, 10), (100, 100))
+    ('top left', 'middle')
+    """
+    x, y, width, height = box
+    if width >= 0.8 * size[0] and height >= 0.8 * size[1]:
+        return "all over"
+    across = ("left", "", "right")[_third(x + width / 2, size[0])]
+    down = ("top", "", "bottom")[_third(y + height / 2, size[1])]
+    return f"{down} {across}".strip() or "middle"
+
+
+def _third(value: float, whole: float) -> int:
+    return min(max(int(3 * value / max(whole, 1e-9)), 0), 2)

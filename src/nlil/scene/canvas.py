@@ -1,0 +1,357 @@
+"""A drawing as a list of plain shapes, room for labels that do not cover each other, and the drawing as SVG or PNG.
+
+SVG is plain text without a script, everything from the data escaped. One pixel of the canvas is one pixel of a PNG.
+The same canvas gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataError, require
+
+Box = tuple[float, float, float, float]
+"""x, y, width, height."""
+Point = tuple[float, float]
+
+LINE_HEIGHT = 1.45
+"""Height of a label in sizes of its text."""
+PADDING = 4.0
+MAX_CHARACTERS = 40
+"""Of a label; the whole text stands beside it (an SVG's title)."""
+MARGIN = 2.0
+"""Between two labels."""
+RING, RINGS = 14.0, 40
+"""How a label that must be shown looks for room: on rings around its place, so far apart, so many."""
+FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot say, not even escaped."""
+DPI = 100
+POINTS = 72 / DPI
+"""matplotlib measures text and lines in points."""
+
+
+@dataclass(frozen=True)
+class Rect:
+    """`kind` and `name` say what is drawn, for programs that read the drawing."""
+
+    box: Box
+    stroke: str
+    width: float
+    opacity: float = 1.0
+    fill: str = "none"
+    kind: str = ""
+    name: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A line; an arrow where it has a head."""
+
+    start: Point
+    end: Point
+    colour: str
+    width: float
+    opacity: float = 1.0
+    dashed: bool = False
+    head: float = 0.0
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Text in the middle of its box, or at its left."""
+
+    box: Box
+    text: str
+    size: float
+    colour: str
+    fill: str = "none"
+    bold: bool = False
+    at_left: bool = False
+    opacity: float = 1.0
+    kind: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Photo:
+    """An image file as it is, to be drawn in the box."""
+
+    box: Box
+    content: bytes
+    media_type: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        return self.box[2], self.box[3]
+
+
+Shape = Rect | Stroke | Tag | Photo
+
+
+@dataclass(frozen=True)
+class Canvas:
+    width: int
+    height: int
+    title: str
+    shapes: tuple[Shape, ...]
+
+
+def text_width(text: str, size: float) -> float:
+    """About what a plain sans-serif font needs, rather too much than too little."""
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.05
+    if character in " .,:;'|!ijlI()[]ftr/-":
+        return 0.4
+    if character in "mwMW@%+=":
+        return 0.92
+    return 0.72 if character.isupper() else 0.64
+
+
+def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def tag_size(text: str, size: float, bold: bool = False) -> tuple[float, float]:
+    return text_width(text, size) * (1.12 if bold else 1.0) + 2 * PADDING, size * LINE_HEIGHT
+
+
+def overlap(one: Box, two: Box, gap: float = 0.0) -> bool:
+    return (
+        one[0] < two[0] + two[2] + gap
+        and two[0] < one[0] + one[2] + gap
+        and one[1] < two[1] + two[3] + gap
+        and two[1] < one[1] + one[3] + gap
+    )
+
+
+def gap(one: Box, two: Box) -> float:
+    """The distance between two boxes; 0 where they meet."""
+    across = max(one[0] - two[0] - two[2], two[0] - one[0] - one[2], 0.0)
+    down = max(one[1] - two[1] - two[3], two[1] - one[1] - one[3], 0.0)
+    return math.hypot(across, down)
+
+
+def shaft_end(stroke: Stroke) -> Point:
+    """An arrow's line ends inside its head, so that its blunt end does not show at the tip."""
+    if not stroke.head:
+        return stroke.end
+    across, down = direction(stroke.start, stroke.end)
+    return stroke.end[0] - across * stroke.head * 0.7, stroke.end[1] - down * stroke.head * 0.7
+
+
+def arrow_head(stroke: Stroke) -> tuple[Point, Point, Point]:
+    across, down = direction(stroke.start, stroke.end)
+    x, y = stroke.end
+    back, half = (x - across * stroke.head, y - down * stroke.head), stroke.head * 0.42
+    return (x, y), (back[0] - down * half, back[1] + across * half), (back[0] + down * half, back[1] - across * half)
+
+
+def direction(start: Point, end: Point) -> Point:
+    """The unit vector from one point to another; to the right where they are the same."""
+    length = math.dist(start, end)
+    return ((end[0] - start[0]) / length, (end[1] - start[1]) / length) if length else (1.0, 0.0)
+
+
+@dataclass
+class Room:
+    """Greedy placement: each label takes the first of its places that is free. Nothing taken is given back."""
+
+    width: float
+    height: float
+    taken: list[Box] = field(default_factory=list)
+    better_free: list[Box] = field(default_factory=list)  # arrows: labels keep off them where they can
+
+    def take(self, box: Box) -> None:
+        self.taken.append(box)
+
+    def place(self, size: tuple[float, float], centres: Iterable[Point], must: bool = True) -> Box | None:
+        """A box of this size at one of the centres; None where all are taken and it need not be shown."""
+        boxes = [self._inside(_around(centre, size)) for centre in centres]
+        free = [box for box in boxes if self._is_free(box)]
+        clear = (box for box in free if not any(overlap(box, other) for other in self.better_free))
+        found = next(clear, free[0] if free else None)
+        if found is None and must:
+            found = self._search(boxes[0], size)
+        if found is not None:
+            self.take(found)
+        return found
+
+    def _is_free(self, box: Box) -> bool:
+        return not any(overlap(box, other, MARGIN) for other in self.taken)
+
+    def _inside(self, box: Box) -> Box:
+        x, y, width, height = box
+        return max(min(x, self.width - width - 1), 1), max(min(y, self.height - height - 1), 1), width, height
+
+    def _search(self, first: Box, size: tuple[float, float]) -> Box:
+        middle = (first[0] + size[0] / 2, first[1] + size[1] / 2)
+        for ring in range(1, RINGS):
+            span = range(-ring, ring + 1)
+            steps = [(i, j) for i in span for j in span if max(abs(i), abs(j)) == ring]
+            for i, j in sorted(steps, key=lambda step: (step[0] ** 2 + step[1] ** 2, step)):
+                box = self._inside(_around((middle[0] + i * RING, middle[1] + j * RING), size))
+                if self._is_free(box):
+                    return box
+        return first
+
+
+def _around(centre: Point, size: tuple[float, float]) -> Box:
+    return centre[0] - size[0] / 2, centre[1] - size[1] / 2, *size
+
+
+# SVG --------------------------------------------------------------------------------------------------
+
+
+def as_svg(canvas: Canvas) -> str:
+    size = f'width="{canvas.width}" height="{canvas.height}" viewBox="0 0 {canvas.width} {canvas.height}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
+        f"<title>{_text(canvas.title)}</title>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        *map(_shape, canvas.shapes),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _shape(shape: Shape) -> str:
+    match shape:
+        case Rect():
+            return _rect(shape)
+        case Stroke():
+            return _stroke(shape)
+        case Tag():
+            return _tag(shape)
+        case Photo(box, content, media_type):
+            data = base64.b64encode(content).decode("ascii")
+            return f'<image {_place(box)} preserveAspectRatio="none" href="data:{media_type};base64,{data}"/>'
+
+
+def _rect(rect: Rect) -> str:
+    name = f' data-name="{_text(rect.name)}"' if rect.name else ""
+    body = f"><title>{_text(rect.title)}</title></rect>" if rect.title else "/>"
+    return (
+        f'<rect class="{rect.kind}"{name} {_place(rect.box)} fill="{rect.fill}" stroke="{rect.stroke}" '
+        f'stroke-width="{_number(rect.width)}" opacity="{_number(rect.opacity)}"{body}'
+    )
+
+
+def _stroke(stroke: Stroke) -> str:
+    (x1, y1), (x2, y2) = stroke.start, shaft_end(stroke)
+    dashes = ' stroke-dasharray="7 5"' if stroke.dashed else ""
+    line = (
+        f'<line x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}" '
+        f'stroke="{stroke.colour}" stroke-width="{_number(stroke.width)}"{dashes}/>'
+    )
+    head = ""
+    if stroke.head:
+        points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow_head(stroke))
+        head = f'<polygon points="{points}" fill="{stroke.colour}"/>'
+    return f'<g class="{stroke.kind}" opacity="{_number(stroke.opacity)}">{line}{head}</g>'
+
+
+def _tag(tag: Tag) -> str:
+    x, y, width, height = tag.box
+    back = f'<rect {_place(tag.box)} rx="3" fill="{tag.fill}"/>' if tag.fill != "none" else ""
+    middle, anchor = (x, "start") if tag.at_left else (x + width / 2, "middle")
+    weight = ' font-weight="bold"' if tag.bold else ""
+    title = f"<title>{_text(tag.title)}</title>" if tag.title else ""
+    return (
+        f'<g class="{tag.kind}" opacity="{_number(tag.opacity)}">{title}{back}'
+        f'<text x="{_number(middle)}" y="{_number(y + height / 2 + tag.size * 0.36)}" text-anchor="{anchor}" '
+        f'font-size="{_number(tag.size)}"{weight} fill="{tag.colour}" xml:space="preserve">{_text(tag.text)}'
+        "</text></g>"
+    )
+
+
+def _place(box: Box) -> str:
+    x, y, width, height = map(_number, box)
+    return f'x="{x}" y="{y}" width="{width}" height="{height}"'
+
+
+def _number(value: float) -> str:
+    """Two digits are a hundredth of a pixel; the same on every machine."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _text(text: str) -> str:
+    return escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text), quote=True)
+
+
+# PNG --------------------------------------------------------------------------------------------------
+
+
+def write_png(canvas: Canvas, path: Path) -> None:
+    require("matplotlib", "report", "a picture as PNG")
+    # Not pyplot: it would look for a display and keep the figure in a global list.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(canvas.width / DPI, canvas.height / DPI), dpi=DPI, facecolor="white")
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    for order, shape in enumerate(canvas.shapes, start=1):
+        _draw(axes, shape, order)
+    axes.set_xlim(0, canvas.width)
+    axes.set_ylim(canvas.height, 0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is shown as boxes
+        # No date and no version: the same canvas gives the same bytes.
+        figure.savefig(path, format="png", metadata={"Software": None})
+
+
+def _draw(axes: Any, shape: Shape, order: int) -> None:
+    from matplotlib.patches import FancyBboxPatch, Polygon, Rectangle
+
+    if isinstance(shape, Photo):
+        x, y, width, height = shape.box
+        axes.imshow(_pixels(shape), extent=(x, x + width, y + height, y), aspect="auto", zorder=order)
+        return
+    style: dict[str, Any] = {"alpha": shape.opacity, "zorder": order}
+    if isinstance(shape, Stroke):
+        xs, ys = zip(shape.start, shaft_end(shape))
+        dashes = "--" if shape.dashed else "-"
+        axes.plot(xs, ys, color=shape.colour, linewidth=shape.width * POINTS, linestyle=dashes, **style)
+        if shape.head:
+            axes.add_patch(Polygon(arrow_head(shape), closed=True, facecolor=shape.colour, edgecolor="none", **style))
+        return
+    x, y, width, height = shape.box
+    if isinstance(shape, Rect):
+        style |= {"facecolor": shape.fill, "edgecolor": shape.stroke, "linewidth": shape.width * POINTS}
+        axes.add_patch(Rectangle((x, y), width, height, **style))
+        return
+    if shape.fill != "none":
+        rounded: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=3", "linewidth": 0, "facecolor": shape.fill}
+        axes.add_patch(FancyBboxPatch((x, y), width, height, **rounded, **style))
+    left, align = (x, "left") if shape.at_left else (x + width / 2, "center")
+    style |= {"color": shape.colour, "fontsize": shape.size * POINTS, "parse_math": False}
+    style |= {"fontweight": "bold" if shape.bold else "normal", "ha": align, "va": "center_baseline"}
+    axes.text(left, y + height / 2, shape.text, **style)
+
+
+def _pixels(photo: Photo) -> Any:
+    from matplotlib.image import imread
+
+    try:
+        return imread(io.BytesIO(photo.content), format=photo.media_type.rpartition("/")[2])
+    except (OSError, SyntaxError, ValueError) as error:  # what the decoders raise for damaged files
+        raise DataError(f"the image cannot be decoded ({error}); give a whole PNG or JPEG file") from error
