@@ -33,7 +33,7 @@ from .results import (
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
-    from nlil.data.planted import Planted
+    from nlil.datasets.planted import Planted
     from nlil.learning.config import LearnerConfig
     from nlil.logic.rule import Rule, RuleStats
 
@@ -68,7 +68,7 @@ FACT_CONSTRUCTS = ("chain",)
 
 def cases(quick: bool, names: Sequence[str] | None = None) -> list[tuple[str, str]]:
     """(construct, noise), in the order of the table; `names`: only of these constructs."""
-    from nlil.data.planted import CONSTRUCTS
+    from nlil.datasets.planted import CONSTRUCTS
 
     chosen = [construct for construct in CONSTRUCTS if names is None or construct in names]
     if quick:
@@ -100,7 +100,7 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """All seeds of one construct under one noise."""
     from nlil.data.dataset import make_dataset
     from nlil.data.facts import Splits
-    from nlil.data.planted import planted
+    from nlil.datasets.planted import planted
     from nlil.kernel.device import resolve_device
 
     construct, noise = job["construct"], job["noise"]
@@ -132,7 +132,7 @@ def recover(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Learn from the spoilt base of one seed and judge the one rule found on the clean one."""
-    from nlil.data.planted import planted
+    from nlil.datasets.planted import planted
     from nlil.learning.learner import Learner
 
     clean = planted(construct, seed)
@@ -196,7 +196,7 @@ def judged(clean: Planted, rule: Rule) -> RuleStats | None:
 
 def spoilt(construct: str, seed: int, noise: Noise) -> KnowledgeBase:
     """The base to learn from."""
-    from nlil.data.planted import planted
+    from nlil.datasets.planted import planted
 
     base = planted(construct, seed, noise.label_noise, noise.fact_noise)
     return softened(base, seed) if noise.soft else base.kb
@@ -243,7 +243,7 @@ def entries(request: Request, construct: str) -> Iterator[dict[str, Entry]]:
 
 def names(request: Request) -> Sequence[str]:
     """The constructs."""
-    from nlil.data.planted import CONSTRUCTS
+    from nlil.datasets.planted import CONSTRUCTS
 
     for name in request.names or ():
         if name not in CONSTRUCTS:
@@ -261,7 +261,7 @@ def check(request: Request) -> None:
 
 def recovery_table(entries: Entries) -> str:
     """By noise, then by construct; time is that of one seed."""
-    from nlil.data.planted import CONSTRUCTS
+    from nlil.datasets.planted import CONSTRUCTS
 
     order = {name: position for position, name in enumerate((*NOISES, *CONSTRUCTS))}
     shown = measured(entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlil.data.planted import CONSTRUCTS
+from nlil.datasets.planted import CONSTRUCTS
 from nlil_bench.recovery import recover
 
 OPTIONS = {"device": "cpu", "threads": 1}

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from nlil.data.kb import KnowledgeBase
-from nlil.data.planted import planted
+from nlil.datasets.planted import planted
 from nlil.logic.formula import Formula, Not, Path, Statement
 from nlil.logic.rule import Head, Rule
 from nlil.neural.candidates import as_codes, as_rule, usable, usable_chain

@@ -1,13 +1,12 @@
 """Facts as columns: KnowledgeBase, Dataset, their options, readers and writers. Numbers inside, names at the border.
 
-delimited, tables, rdf, prolog: readers.  columns, builder: names to ids.  options, merging, refining: as the user wants
-the facts.  even, kin, planted: built-in sets.  catalog, download: real sets.  convert, write: other ways in and out.
+kb, facts, vocabulary, arrays: the facts by column.  dataset, refining, numbers: a data set, as its options want it.
+delimited, prolog, rdf, tables: readers.  builder: names to ids.  write: facts to files.  catalog: real sets by name.
 `nlil.datasets` finds the reader of a file, a folder or a name; `nlil.scene` reads scene graphs.
 """
 
-from .catalog import CatalogEntry, find, list_catalog
+from .catalog import CatalogEntry, download, find, list_catalog
 from .dataset import DataOptions, Dataset
-from .download import download
 from .facts import NO_OBJECT, Facts, Splits
 from .kb import KnowledgeBase
 from .numbers import with_numbers

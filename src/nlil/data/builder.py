@@ -1,75 +1,250 @@
-"""Rows in, batches out: for facts that arrive one by one. Columns go straight to `columns.FactCollector`."""
+"""Names become ids: `Batch` in, `Collected` out. Readers yield batches of columns; single facts are gathered into them.
+
+`FactCollector` numbers entities in order of first appearance (row by row, the subject before the object), predicates by
+(name, arity). There is no loop over rows but in `add_fact`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import DataError
 from ..logic.predicate import Fact, Predicate
-from .columns import Batch, Collected, FactCollector
-from .facts import Facts
+from .arrays import Floats, Ids, Longs, Mask
+from .facts import NO_OBJECT, Facts
 from .kb import KnowledgeBase
+from .vocabulary import Vocabulary
 
+NAMES_PENDING = 1 << 22
+"""Names of batches not yet numbered; beyond this they are merged, so that memory follows the entities."""
 ROWS_PER_BATCH = 1 << 16
 Row = tuple[str, str, str | None, float]
+"""Subject, predicate, object or None, weight."""
 
 
-def batch_of(rows: list[Row], **rest: Any) -> Batch:
-    """(subject, predicate, object or None, weight) rows as one batch."""
-    subject, predicate, object, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return Batch.of(list(subject), list(predicate), list(object), list(weight), **rest)
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
+
+    `labels` (names for people) and `notes` (what the reader passed over, and why) travel with the rows.
+    """
+
+    subject: pa.DictionaryArray
+    predicate: pa.DictionaryArray
+    object: pa.DictionaryArray | None
+    weight: Floats | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
+        """From sequences, Arrow arrays or dictionary arrays of names; None in `object` marks a unary fact."""
+        third = None if object is None else encoded(object)
+        values = None if weight is None else np.asarray(weight, np.float32)
+        return cls(encoded(subject), encoded(predicate), third, values, **rest)
+
+    @classmethod
+    def of_rows(cls, rows: list[Row], **rest: Any) -> Batch:
+        """From single facts."""
+        columns = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
+        return cls.of(*columns, **rest)
+
+    def __len__(self) -> int:
+        return len(self.subject)
 
 
-class FactBuilder:
-    """Rows in, id columns out. Entities are numbered in order of appearance, predicates by name."""
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """What was read: the vocabulary of all splits, and the facts of each."""
+
+    entities: Vocabulary
+    predicates: tuple[Predicate, ...]
+    facts: Mapping[str, Facts]
+    labels: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def of(self, split: str) -> Facts:
+        return self.facts.get(split, Facts.empty())
+
+    def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
+        """The facts of one split over the vocabulary of all."""
+        return KnowledgeBase(self.entities, self.predicates, self.of(split), **rest)
+
+
+def encoded(column: Any) -> pa.DictionaryArray:
+    """The column as a dictionary array of large strings with 32-bit codes."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not isinstance(column, pa.Array):
+        try:
+            column = pa.array(column, pa.large_string())
+        except UnicodeEncodeError as error:
+            raise DataError(f"expected names that UTF-8 can spell, got {error.object!r}") from error
+    by_code = pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32()
+    if by_code and column.dictionary.null_count == 0:  # else a null hides in the dictionary itself
+        return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+    return column.cast(pa.large_string()).dictionary_encode()
+
+
+def code_of_empty(column: pa.DictionaryArray) -> int:
+    """The code of the empty name, or -1."""
+    return int(pc.index(column.dictionary, pa.scalar("", pa.large_string())).as_py())
+
+
+def _codes(column: pa.Array) -> Ids:
+    """Numbers of the rows; -1 for null."""
+    filled = column.fill_null(-1) if column.null_count else column
+    return filled.to_numpy(zero_copy_only=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One batch with predicates numbered and entities numbered within `names`."""
+
+    split: str
+    names: pa.Array
+    predicate: Ids
+    subject: Ids
+    object: Ids
+    weight: Floats | None
+
+
+class FactCollector:
+    """Collects facts split by split, as batches or one by one; `finish` gives them ids."""
 
     def __init__(self) -> None:
-        self._collector = FactCollector()
+        self._names = pa.array([], pa.large_string())
+        self._pending: list[_Part] = []
+        self._done: dict[str, list[Facts]] = {}
+        self._predicate_ids: dict[Predicate, int] = {}
+        self._labels: dict[str, str] = {}
+        self._notes: list[str] = []
         self._rows: list[Row] = []
-        self._split = "train"
+        self._rows_split = "train"
 
-    def add(
+    def register(self, names: Sequence[str]) -> None:
+        """Number entities ahead of their facts, or without any."""
+        none = np.zeros(0, np.int32)
+        self._pending.append(_Part("train", pa.array(names, pa.large_string()), none, none, none, None))
+
+    def add(self, batch: Batch, split: str = "train") -> None:
+        """Take all facts of a batch into a split."""
+        self._labels.update(batch.labels)
+        self._notes += batch.notes
+        names, subject, object = _numbered_within(batch)
+        predicate = self._predicates(batch.predicate, object != NO_OBJECT)
+        self._pending.append(_Part(split, names, predicate, subject, object, batch.weight))
+        if sum(len(part.names) for part in self._pending) > NAMES_PENDING:
+            self._number()
+
+    def add_fact(
         self, predicate: Predicate, subject: str, object: str | None = None, weight: float = 1.0, split: str = "train"
     ) -> None:
+        """Take one fact, by name, into a split."""
         if not 0.0 <= weight <= 1.0:
             raise DataError(f"a weight must lie in [0, 1], got {weight}")
         if (object is None) != (predicate.arity == 1):
             raise DataError(f"{predicate} takes {predicate.arity} argument(s), got {(subject, object)}")
-        if split != self._split or len(self._rows) == ROWS_PER_BATCH:
+        if split != self._rows_split or len(self._rows) == ROWS_PER_BATCH:
             self._flush()
-            self._split = split
+            self._rows_split = split
         self._rows.append((subject, predicate.name, object, weight))
 
-    def add_row(self, row: Fact | tuple[Any, ...], split: str = "train") -> None:
+    def add_row(self, row: Fact | tuple[Any, ...]) -> None:
+        """Take one training fact: a `Fact`, or a tuple in the order of the TSV format."""
         if isinstance(row, Fact):
-            subject, *rest = row.arguments
-            self.add(row.predicate, subject, rest[0] if rest else None, split=split)
-            return
+            subject, object = (*row.arguments, None)[:2]
+            return self.add_fact(row.predicate, str(subject), object)
         if not 2 <= len(row) <= 4 or not all(isinstance(item, str) and item for item in row[:2]):
             expected = "(entity, predicate), (subject, predicate, object) or these with a weight"
             raise DataError(f"expected {expected}, got {row!r}")
-        third = row[2] if len(row) > 2 else ""
         try:
             weight = float(row[3]) if len(row) > 3 else 1.0
         except (TypeError, ValueError) as error:
             raise DataError(f"expected a weight in [0, 1] in fourth place, got {row!r}") from error
-        if third in ("", None):
-            self.add(Predicate(row[1], 1), row[0], weight=weight, split=split)
-        else:
-            self.add(Predicate(row[1], 2), row[0], str(third), weight=weight, split=split)
+        object = None if len(row) == 2 or row[2] in ("", None) else str(row[2])
+        return self.add_fact(Predicate(row[1], 1 if object is None else 2), row[0], object, weight)
+
+    def finish(self) -> Collected:
+        """Everything that was added, with ids; of facts added twice to a split the heaviest counts."""
+        self._flush()
+        self._number()
+        predicates = tuple(sorted(self._predicate_ids))
+        order = np.zeros(len(predicates), np.int32)
+        for new, predicate in enumerate(predicates):
+            order[self._predicate_ids[predicate]] = new
+        facts = {split: _join(parts, order) for split, parts in self._done.items()}
+        return Collected(Vocabulary(self._names), predicates, facts, self._labels, tuple(dict.fromkeys(self._notes)))
 
     def _flush(self) -> None:
         if self._rows:
-            self._collector.add(batch_of(self._rows), self._split)
-            self._rows = []
+            rows, self._rows = self._rows, []
+            self.add(Batch.of_rows(rows), self._rows_split)
 
-    def finish(self) -> Collected:
-        self._flush()
-        return self._collector.finish()
+    def _predicates(self, column: pa.DictionaryArray, is_binary: Mask) -> Ids:
+        key = _codes(column.indices) * 2 + is_binary
+        number = np.zeros(2 * len(column.dictionary) + 2, np.int32)
+        names = column.dictionary.to_pylist()
+        for used in np.unique(key).tolist():
+            predicate = Predicate(names[used >> 1], 2 if used & 1 else 1)
+            number[used] = self._predicate_ids.setdefault(predicate, len(self._predicate_ids))
+        return number[key]
 
-    def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
-        return self.finish().knowledge_base(split, **rest)
+    def _number(self) -> None:
+        """Merge the pending names behind those already numbered: old ids stay what they are."""
+        if not self._pending:
+            return
+        parts, self._pending = self._pending, []
+        joined = pa.concat_arrays([self._names, *(part.names for part in parts)]).dictionary_encode()
+        ids = joined.indices.to_numpy(zero_copy_only=False)
+        start = len(self._names)
+        self._names = joined.dictionary
+        for part in parts:
+            table = np.append(ids[start : start + len(part.names)], np.int32(NO_OBJECT))  # [-1] is "no object"
+            start += len(part.names)
+            facts = Facts(part.predicate, table[part.subject], table[part.object], part.weight)
+            self._done.setdefault(part.split, []).append(facts)
 
-    def splits(self) -> Mapping[str, Facts]:
-        return self.finish().facts
+
+def _numbered_within(batch: Batch) -> tuple[pa.Array, Ids, Ids]:
+    """The entity names of the batch in order of first appearance, and both columns as codes of them."""
+    subjects, left = _codes(batch.subject.indices), batch.subject.dictionary
+    objects, right = np.full(len(batch), NO_OBJECT, np.int32), left.slice(0, 0)
+    if batch.object is not None:
+        objects, right = _codes(batch.object.indices), batch.object.dictionary
+    first = np.concatenate((2 * _first_rows(subjects, len(left)), 2 * _first_rows(objects, len(right)) + 1))
+    order = np.argsort(first, kind="stable")[: int((first < 2 * len(batch)).sum())]
+    names = pa.concat_arrays([left, right]).take(pa.array(order)).dictionary_encode()  # some stand in both columns
+    table = np.full(len(first) + 1, NO_OBJECT, np.int32)
+    table[order] = names.indices.to_numpy(zero_copy_only=False)
+    return names.dictionary, table[subjects], table[np.where(objects >= 0, objects + len(left), -1)]
+
+
+def _first_rows(codes: Ids, num_names: int) -> Longs:
+    """For each code the first row that has it; the number of rows where none has."""
+    first = np.full(num_names, len(codes), np.int64)
+    rows = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[rows]] = rows  # of repeated indices the last assignment stays: the smallest row
+    return first
+
+
+def _join(parts: list[Facts], order: Ids) -> Facts:
+    weight: Floats | None = None
+    if any(part.weight is not None for part in parts):
+        columns = [np.ones(len(p), np.float32) if p.weight is None else p.weight for p in parts]
+        weight = np.concatenate(columns)
+        if bool((weight < 0).any() or (weight > 1).any() or np.isnan(weight).any()):
+            raise DataError("a weight must lie in [0, 1]")
+        weight = None if bool((weight == 1.0).all()) else weight
+    return Facts(
+        order[np.concatenate([part.predicate for part in parts])],
+        np.concatenate([part.subject for part in parts]),
+        np.concatenate([part.object for part in parts]),
+        weight,
+    ).unique()

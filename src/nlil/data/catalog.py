@@ -1,22 +1,30 @@
-"""Real sets by name: what they are, where they come from, where they lie on this machine.
+"""Real sets by name: what they are, where they come from, where they lie on this machine, how they are fetched.
 
 `$NLIL_DATA/<name>/` is looked at first, then the cache (`NLIL_CACHE`, else the user's cache folder).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
-from collections.abc import Mapping
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from ..errors import UnknownName, require
+from ..errors import DataError, MissingExtra, NlilError, UnknownName, require
 
 DATA_VARIABLE = "NLIL_DATA"
 CACHE_VARIABLE = "NLIL_CACHE"
+TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
@@ -75,11 +83,12 @@ def catalog_names() -> tuple[str, ...]:
     return tuple(entry.name for entry in list_catalog())
 
 
-def catalog_entry(name: str) -> CatalogEntry:
-    for entry in list_catalog():
-        if entry.name == name:
-            return entry
-    raise UnknownName("data set", name, catalog_names(), "`nlil datasets` lists those that can be fetched")
+def catalog_entry(name: str, catalog: Sequence[CatalogEntry] | None = None) -> CatalogEntry:
+    """The entry of a set, in our own catalogue unless another is given."""
+    entries = {entry.name: entry for entry in (list_catalog() if catalog is None else catalog)}
+    if name not in entries:
+        raise UnknownName("data set", name, entries, "`nlil datasets` lists those that can be fetched")
+    return entries[name]
 
 
 def find(name: str) -> Path | None:
@@ -103,11 +112,127 @@ def cache_folder(*, needed: bool = False) -> Path | None:
     given = os.environ.get(CACHE_VARIABLE)
     if given:
         return Path(given).expanduser()
-    from ..errors import MissingExtra
-
     try:
         return Path(require("pooch", "download", "downloading data sets").os_cache("nlil"))
     except MissingExtra:
         if needed:
             raise
         return None
+
+
+# fetching: each file checked by its SHA-256, the folder put in place whole or not at all ----------------
+
+
+def download(
+    name: str,
+    base_url: str | None = None,
+    *,
+    catalog: Sequence[CatalogEntry] | None = None,
+    cache: Path | None = None,
+    progress: bool = False,
+) -> Path:
+    """The folder of the set in the cache, fetched if it is not there.
+
+    `base_url` replaces the address of every file by <base_url>/<name>/<file>: a mirror, or a test's server.
+    """
+    entry = catalog_entry(name, catalog)
+    if entry.no_download is not None:
+        raise NlilError(f"{name}: downloading is not supported yet; {entry.no_download}")
+    root = cache if cache is not None else cache_folder(needed=True)
+    if root is None:
+        raise NlilError(f"{name}: no cache folder; set NLIL_CACHE")
+    if (root / name).is_dir():
+        return root / name
+    with _whole_folder(root, name) as folder:
+        for file in entry.files:
+            url = file.url if base_url is None else f"{base_url.rstrip('/')}/{name}/{file.name}"
+            _fetch(entry, file, url, folder, progress)
+    return root / name
+
+
+@contextmanager
+def _whole_folder(root: Path, name: str) -> Iterator[Path]:
+    """A temporary folder that becomes root/name at the end; nothing of it is left when something fails."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=root))
+    except OSError as error:
+        raise NlilError(f"{root}: cannot write to the cache ({error}); set NLIL_CACHE to another folder") from error
+    try:
+        yield folder
+        folder.chmod(0o755)
+        if not (root / name).is_dir():  # another process may have been faster
+            os.replace(folder, root / name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetch(entry: CatalogEntry, file: RemoteFile, url: str, folder: Path, progress: bool) -> None:
+    pooch = require("pooch", "download", "downloading data sets")
+    requests = require("requests", "download", "downloading data sets")
+    pooch.get_logger().setLevel(logging.WARNING)
+    known = None if file.sha256 is None else f"sha256:{file.sha256}"
+    fetcher = pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=progress)
+    try:
+        got = Path(pooch.retrieve(url, known, fname=file.name, path=folder, downloader=fetcher))
+    except ValueError as error:
+        expected = f"expected SHA-256 {file.sha256}"
+        raise DataError(f"{expected}, got another file; nothing was kept; try again later", url) from error
+    except (requests.RequestException, OSError) as error:
+        reason = _reason(error)
+        way_out = f"check the connection, or put the files in a folder {entry.name} and name its parent {DATA_VARIABLE}"
+        raise DataError(f"{entry.name} could not be downloaded ({reason}); {way_out}", url) from error
+    if file.members:
+        _extract(file, got, url)
+        got.unlink()
+
+
+def _reason(error: Exception) -> str:
+    """One short phrase, without the layers of the network library."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answered {response.status_code} {response.reason}".rstrip()
+    name = type(error).__name__
+    if "Timeout" in name:
+        return f"no answer within {TIMEOUT_S} s"
+    return "no connection to the server" if "Connection" in name else " ".join(str(error).split())[:120]
+
+
+def _extract(file: RemoteFile, archive: Path, url: str) -> None:
+    """Write the listed members beside the archive, by their bare names; nothing else in it is touched."""
+    wanted = dict(file.members)
+    try:
+        for name, stream in _members(archive):
+            if name in wanted:
+                expected = wanted.pop(name)
+                digest = _copy(stream, archive.parent / name)
+                if expected is not None and digest != expected:
+                    raise DataError(f"member {name}: expected SHA-256 {expected}, got {digest}", url)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise DataError(f"expected an archive, got a damaged file ({error})", url) from error
+    if wanted:
+        raise DataError(f"expected the members {', '.join(file.members)}, missing {', '.join(wanted)}", url)
+
+
+def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    if archive.name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as zipped:
+            for info in zipped.infolist():
+                if not info.is_dir():
+                    with zipped.open(info) as stream:
+                        yield info.filename.rsplit("/", 1)[-1], stream
+        return
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            inner = tar.extractfile(member) if member.isfile() else None
+            if inner is not None:
+                yield member.name.rsplit("/", 1)[-1], inner
+
+
+def _copy(stream: IO[bytes], path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("wb") as out:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+            out.write(block)
+    return digest.hexdigest()

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from ..errors import DataError
 from .arrays import Doubles, Longs, Mask
-from .columns import Batch
+from .builder import Batch
 from .files import blocks, ending, lines
 
 SAMPLE_CHARACTERS = 1 << 16
@@ -40,6 +40,9 @@ HEADERS = frozenset(
 )
 EXPECTED = "(entity, predicate), (subject, predicate, object) or (subject, predicate, object, weight)"
 SEPARATOR_NAMES = {"\t": "tab", ",": "comma"}
+
+Fault = tuple[Mask, Callable[[int], str]]
+"""The rows that have it, and what to say of row i."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +76,12 @@ class Rows:
     def column(self, i: int) -> pa.Array:
         """Field i of every row, null where a row has none."""
         present = self.count > i
-        if not present.any():
-            return pa.nulls(len(self), self.fields.type)
+        if present.all():
+            return self.fields.take(pa.array(self.start + i))
         return self.fields.take(pa.array(np.where(present, self.start + i, 0), mask=~present))
 
-    def check(self, *faults: tuple[Mask, Callable[[int], str]]) -> None:
-        """Refuse the first row that has a fault: each is a mask of the rows and what to say of row i."""
+    def check(self, *faults: Fault) -> None:
+        """Refuse the first row that has one of the faults."""
         bad = np.logical_or.reduce([mask for mask, _ in faults])
         if bad.any():
             i = int(np.argmax(bad))
@@ -135,7 +138,7 @@ def parse_numbers(texts: pa.Array) -> tuple[Doubles, Mask]:
     except pa.ArrowInvalid:
         values = pa.array(map(_number, texts.to_pylist()), pa.float64())
     is_number = pc.is_valid(values).to_numpy(zero_copy_only=False)
-    return np.asarray(pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False), np.float64), is_number
+    return np.array(pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False), np.float64), is_number
 
 
 def _number(text: str | None) -> float | None:
@@ -162,25 +165,29 @@ def read_delimited(path: Path) -> Iterator[Batch]:
 
 def _batch(rows: Rows, notes: tuple[str, ...]) -> Batch:
     """The facts of the rows; only a weighted fact may leave its object empty."""
-    subject, predicate, object, fourth = map(rows.column, range(4))
-    count, longest, no_object = rows.count, rows.count.max(initial=2), is_empty(object)
-    weight, is_number = parse_numbers(fourth)
+    count, subject, predicate = rows.count, rows.column(0), rows.column(1)
     expected = f"expected 2 to 4 {SEPARATOR_NAMES[rows.separator]}-separated fields {EXPECTED}"
-    rows.check(
+
+    def unnamed(i: int) -> str:
+        return f"expected {EXPECTED} without empty names, got {rows.text(i)!r}; a unary fact has two columns"
+
+    faults: list[Fault] = [
         ((count < 2) | (count > 4), lambda i: f"{expected}, got {count[i]}: {rows.text(i)!r}"),
-        (
-            is_empty(subject) | is_empty(predicate) | (no_object & (count == 3)),
-            lambda i: f"expected {EXPECTED} without empty names, got {rows.text(i)!r}; a unary fact has two columns",
-        ),
-        (
-            (count == 4) & ~(is_number & (weight >= 0) & (weight <= 1)),
-            lambda i: f"expected a weight in [0, 1] in the fourth column, got {fourth[i].as_py()!r}",
-        ),
-    )
-    if no_object.any():
-        object = pc.if_else(pa.array(no_object), pa.scalar(None, object.type), object)
-    weights = np.where(count == 4, weight, 1.0) if longest > 3 else None
-    return Batch.of(subject, predicate, object if longest > 2 else None, weights, notes=notes)
+        (is_empty(subject) | is_empty(predicate), unnamed),
+    ]
+    object = weight = None
+    if (count > 2).any():
+        object = rows.column(2)
+        no_object = is_empty(object)
+        faults.append((no_object & (count == 3), unnamed))
+        object = pc.if_else(pa.array(no_object), None, object) if no_object.any() else object
+    if (count > 3).any():
+        weight, is_number = parse_numbers(rows.column(3))
+        wrong = (count == 4) & ~(is_number & (weight >= 0) & (weight <= 1))
+        faults.append((wrong, lambda i: f"expected a weight in [0, 1] in the fourth column, got {rows.row(i)[3]!r}"))
+        weight[count < 4] = 1.0
+    rows.check(*faults)
+    return Batch.of(subject, predicate, object, weight, notes=notes)
 
 
 def read_labels(path: Path) -> dict[str, str]:

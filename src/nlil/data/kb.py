@@ -72,45 +72,45 @@ class KnowledgeBase:
         >>> kb.num_entities, [str(p) for p in kb.predicates]
         (2, ['female/1', 'mother/2'])
         """
-        from .builder import FactBuilder
+        from .builder import FactCollector
 
-        builder = FactBuilder()
+        collector = FactCollector()
         for row in facts:
-            builder.add_row(row)
-        return builder.knowledge_base()
+            collector.add_row(row)
+        return collector.finish().knowledge_base()
 
     @classmethod
     def from_numpy(cls, array: Any) -> KnowledgeBase:
         """Rows of names as in `from_facts`."""
-        from .convert import from_numpy
+        from .tables import from_numpy
 
         return from_numpy(array)
 
     @classmethod
     def from_pandas(cls, frame: Any) -> KnowledgeBase:
         """Columns head/relation/tail, subject/predicate/object or entity/predicate, and weight; else by position."""
-        from .convert import from_pandas
+        from .tables import from_pandas
 
         return from_pandas(frame)
 
     @classmethod
     def from_arrow(cls, table: Any) -> KnowledgeBase:
         """A pyarrow table with the columns of `from_pandas`."""
-        from .convert import from_arrow
+        from .tables import from_arrow
 
         return from_arrow(table)
 
     @classmethod
     def from_networkx(cls, graph: Any, **options: Any) -> KnowledgeBase:
         """A DiGraph or MultiDiGraph; options as in `convert.from_networkx`."""
-        from .convert import from_networkx
+        from .tables import from_networkx
 
         return from_networkx(graph, **options)
 
     @classmethod
     def from_pykeen(cls, factory: Any) -> KnowledgeBase:
         """A PyKEEN TriplesFactory."""
-        from .convert import from_pykeen
+        from .tables import from_pykeen
 
         return from_pykeen(factory)
 

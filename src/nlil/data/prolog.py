@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from ..errors import DataError
 from ..logic.tokens import Fault, Token, tokenize, unclosed
-from .builder import ROWS_PER_BATCH, Row, batch_of
-from .columns import Batch
+from .builder import ROWS_PER_BATCH, Batch, Row
 from .files import blocks
 
 
@@ -52,10 +51,10 @@ def _read(path: Path, wrapped: bool) -> Iterator[tuple[str, Batch]]:
         kind, row = _example(clause) if wrapped else ("pos", _fact(clause))
         rows.setdefault(kind, []).append(row)
         if len(rows[kind]) == ROWS_PER_BATCH:
-            yield kind, batch_of(rows.pop(kind))
+            yield kind, Batch.of_rows(rows.pop(kind))
     notes = (f"{path.name}: {num_directives} directive(s) passed over",) if num_directives else ()
     for kind, rest in rows.items():
-        yield kind, batch_of(rest, notes=notes)
+        yield kind, Batch.of_rows(rest, notes=notes)
 
 
 def _clauses(path: Path) -> Iterator[_Clause]:

@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..errors import DataError, require
-from .builder import ROWS_PER_BATCH, Row, batch_of
-from .columns import Batch
+from .builder import ROWS_PER_BATCH, Batch, Row
 from .files import ending, readable
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -38,11 +37,11 @@ def read_rdf(path: Path) -> Iterator[Batch]:
                 else:
                     rows.append((subject, predicate, _name(triple.object), 1.0))
                 if len(rows) == ROWS_PER_BATCH:
-                    yield batch_of(rows)
+                    yield Batch.of_rows(rows)
                     rows = []
         except SyntaxError as error:
             raise DataError(f"expected {ending(path)[1:]} triples, got: {error.msg}", path, error.lineno) from error
-    yield batch_of(rows, labels={name: label for name, (_, label) in labels.items()})
+    yield Batch.of_rows(rows, labels={name: label for name, (_, label) in labels.items()})
 
 
 def _name(term: Any) -> str:

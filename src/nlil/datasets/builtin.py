@@ -8,13 +8,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..data.dataset import Dataset
-from ..data.even import make_even
-from ..data.kin import make_kin
-from ..data.planted import CONSTRUCTS, make_planted
+import numpy as np
+import pyarrow as pa
+
+from ..data.dataset import Dataset, make_dataset
+from ..data.facts import NO_OBJECT, Facts, Splits
+from ..data.kb import KnowledgeBase
+from ..data.vocabulary import Vocabulary
 from ..errors import DataError
+from ..logic.formula import ANY, Statement, X
+from ..logic.predicate import Predicate, Step
+from ..logic.rule import Head, Rule
 from ..scene.generator import make_scenes
 from ..scene.street import make_street
+from .kin import make_kin
+from .planted import CONSTRUCTS, make_planted
+
+EVEN, SUCC, ZERO = Predicate("even", 1), Predicate("succ", 2), Predicate("zero", 1)
+
+
+def make_even(size: int, seed: int = 0) -> Dataset:
+    """Even numbers and the successor (the paper's ES-n) over 0 .. size: zero(0), succ(i, i + 1), even(2 i).
+
+    Everything is training facts, nothing is random. The task is to find the two rules of `planted_even`, whose least
+    fixpoint is `even` again.
+    """
+    numbers = np.arange(size + 1, dtype=np.int32)
+    evens = numbers[::2]
+    predicate = np.repeat(np.asarray([0, 1, 2], np.int32), [len(evens), size, 1])
+    subject = np.concatenate((evens, numbers[:-1], numbers[:1]))
+    object = np.full(len(subject), NO_OBJECT, np.int32)
+    object[predicate == 1] = numbers[1:]
+    facts = Facts(predicate, subject, object).unique()
+    kb = KnowledgeBase(Vocabulary(pa.array(numbers).cast(pa.string())), (EVEN, SUCC, ZERO), facts)
+    return make_dataset(f"even:{size}", kb, Splits(facts), (EVEN,), planted_even())
+
+
+def planted_even() -> tuple[Rule, ...]:
+    """even(X) :- zero(X).   even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X).   (X, Z1, Z2 different)"""
+    back = Step(SUCC, inverse=True)
+    return (
+        Rule(Head.of(EVEN), Statement(X, (Step(ZERO),))),
+        Rule(Head.of(EVEN), Statement(X, (back, back, Step(EVEN)), ANY), distinct=True),
+    )
 
 
 @dataclass(frozen=True)

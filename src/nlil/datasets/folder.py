@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..data.columns import Batch, Collected, FactCollector
+from ..data.builder import Batch, Collected, FactCollector
 from ..data.dataset import Dataset, make_dataset
 from ..data.delimited import read_delimited, read_labels
 from ..data.facts import Splits

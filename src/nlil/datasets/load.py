@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from ..data.catalog import catalog_names, find
+from ..data.catalog import catalog_names, download, find
 from ..data.dataset import DataOptions, Dataset
-from ..data.download import download
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
 from ..data.refining import refined

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from commandline import Nlil
-from nlil.data.planted import CONSTRUCTS, planted
 from nlil.datasets import load_dataset
+from nlil.datasets.planted import CONSTRUCTS, planted
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule
 from nlil_bench import es, length, recovery

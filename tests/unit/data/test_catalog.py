@@ -11,8 +11,7 @@ import pytest
 
 from data_cases import rows, write
 from nlil.data import find, list_catalog
-from nlil.data.catalog import CatalogEntry, RemoteFile
-from nlil.data.download import download
+from nlil.data.catalog import CatalogEntry, RemoteFile, download
 from nlil.datasets import load_dataset
 from nlil.errors import DataError, NlilError, UnknownName
 

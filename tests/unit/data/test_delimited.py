@@ -73,7 +73,7 @@ def test_blocks_change_nothing(tmp_path, monkeypatch):
     path = write(tmp_path / "f.tsv", text)
     whole = read(path)
     monkeypatch.setattr("nlil.data.files.BLOCK_BYTES", 512)
-    monkeypatch.setattr("nlil.data.columns.NAMES_PENDING", 100)
+    monkeypatch.setattr("nlil.data.builder.NAMES_PENDING", 100)
     assert read(path).checksum == whole.checksum
     # A line of another arity near the end: the rest is read line by line, nothing twice, nothing lost.
     mixed = read(write(tmp_path / "g.tsv", text + "e1\tunary\n" + "e2\tp1\te3\n"))

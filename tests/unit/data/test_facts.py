@@ -11,9 +11,9 @@ import nlil.data.builder as builder_module
 from data_cases import rows, write
 from nlil.data import KnowledgeBase
 from nlil.data.facts import Facts
-from nlil.data.synthetic import write_random_triples
 from nlil.datasets import load_dataset, summarise
 from nlil.errors import DataError
+from nlil_bench.scale import write_random_triples
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "é", "x y", "1"])
 ROWS = st.lists(st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, NAMES), max_size=40)
@@ -24,7 +24,7 @@ ROWS = st.lists(st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, NAMES), max_si
 def test_any_rows_become_ids_and_back(facts, batch):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder_module, "ROWS_PER_BATCH", batch)
-        patch.setattr("nlil.data.columns.NAMES_PENDING", 3)
+        patch.setattr("nlil.data.builder.NAMES_PENDING", 3)
         kb = KnowledgeBase.from_facts(facts)
     assert rows(kb) == set(facts)
     assert len(kb.facts) == len(set(facts))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from nlil.data.kb import KnowledgeBase
-from nlil.data.planted import planted
 from nlil.datasets import load_dataset
+from nlil.datasets.planted import planted
 from nlil.errors import ConfigError
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.fixpoint import fixpoint_stats

@@ -11,7 +11,7 @@ import pytest
 from refine_cases import HEAD, NO_PARTS, Rows, atom, body, every_case, meaning, refined
 
 from nlil.data.kb import KnowledgeBase
-from nlil.data.planted import planted
+from nlil.datasets.planted import planted
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.truths import TruthTable
 from nlil.learning.config import LearnerConfig

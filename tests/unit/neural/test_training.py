@@ -11,7 +11,7 @@ import torch
 from soft_cases import predicate_id
 
 from nlil.data.kb import KnowledgeBase
-from nlil.data.planted import planted
+from nlil.datasets.planted import planted
 from nlil.learning.checkpoint import Checkpoint
 from nlil.neural.options import NeuralOptions
 from nlil.neural.roads import Roads

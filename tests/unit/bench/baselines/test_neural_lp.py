@@ -9,7 +9,7 @@ import torch
 from kbs import family, knowledge_base, street
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.data.planted import planted
+from nlil.datasets.planted import planted
 from nlil.errors import ConfigError, NlilError
 from nlil.logic.predicate import Predicate
 from nlil_bench.baselines.neural_lp import NeuralLP, NeuralLPModel, Trainer, chain_epoch_seconds

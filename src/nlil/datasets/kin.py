@@ -31,60 +31,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
+from ..data.builder import FactCollector
+from ..data.dataset import Dataset, make_dataset
+from ..data.facts import Splits
 from ..logic.formula import Statement, X, Y
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Head, Rule
-from .builder import FactBuilder
-from .dataset import Dataset, make_dataset
-from .facts import Splits
 
 HELD_OUT = 0.1
 """Share of the people held out for each of valid and test, as far as unrelated ones are found."""
 
 MEN = (
-    "adam",
-    "ben",
-    "carl",
-    "david",
-    "emil",
-    "felix",
-    "george",
-    "henry",
-    "ivan",
-    "jack",
-    "karl",
-    "leo",
-    "max",
-    "noah",
-    "oscar",
-    "paul",
-    "robert",
-    "simon",
-    "tom",
-    "victor",
-)
+    "adam", "ben", "carl", "david", "emil", "felix", "george", "henry", "ivan", "jack", "karl",
+    "leo", "max", "noah", "oscar", "paul", "robert", "simon", "tom", "victor",
+)  # fmt: skip
 WOMEN = (
-    "alice",
-    "bella",
-    "clara",
-    "diana",
-    "emma",
-    "flora",
-    "grace",
-    "hanna",
-    "irene",
-    "julia",
-    "kate",
-    "laura",
-    "mary",
-    "nora",
-    "olga",
-    "paula",
-    "rosa",
-    "sophie",
-    "tessa",
-    "vera",
-)
+    "alice", "bella", "clara", "diana", "emma", "flora", "grace", "hanna", "irene", "julia", "kate",
+    "laura", "mary", "nora", "olga", "paula", "rosa", "sophie", "tessa", "vera",
+)  # fmt: skip
 
 CHAINS = {
     "grandfather": ("father father", "father mother"),
@@ -126,12 +90,12 @@ def make_kin(size: int, seed: int = 0) -> Dataset:
     people = _people(size, random)
     facts = [(p.name, *fact) for p in people for fact in _facts_of(p)]
     split_of = _held_out(people, facts, random)
-    builder = FactBuilder()
+    collector = FactCollector()
     for person in people:
-        builder.add(Predicate("male" if person.is_male else "female", 1), person.name)
+        collector.add_fact(Predicate("male" if person.is_male else "female", 1), person.name)
     for subject, relation, object in facts:
-        builder.add(Predicate(relation, 2), subject, object, split=split_of.get(subject, "train"))
-    got = builder.finish()
+        collector.add_fact(Predicate(relation, 2), subject, object, split=split_of.get(subject, "train"))
+    got = collector.finish()
     kb = got.knowledge_base()
     splits = Splits(kb.facts, got.of("valid"), got.of("test"))
     return make_dataset(f"kin:{size}", kb, splits, planted=planted_kin())

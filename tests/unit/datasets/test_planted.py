@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nlil.data.planted import CONSTRUCTS, Planted, planted
 from nlil.datasets import load_dataset
+from nlil.datasets.planted import CONSTRUCTS, Planted, planted
 from nlil.errors import ConfigError, UnknownName
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.materialize import materialize
