@@ -13,7 +13,7 @@ import nlil
 from commandline import Nlil
 from nlil.data import Dataset
 from nlil.evaluation import candidates
-from nlil.kernel.ruleset import KINDS, Aggregation
+from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.learning.calibrating import measured_calibration
 
 COUNTED = ("search=count", "max_length=2", "typed=off")

@@ -14,7 +14,8 @@ from nlil.evaluation.ranking import Ranker
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.relations import Relations
-from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.kernel.aggregation import KINDS, Aggregation
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning.conjunctions import Standing
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules

@@ -17,9 +17,10 @@ import torch
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.device_ranking import DeviceRanker, Queries, _Rules
-from nlil.evaluation.ranking import Ranker, Ranks
+from nlil.evaluation.ranking import Ranker
+from nlil.kernel.aggregation import Aggregation, Ranks
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.ruleset import Aggregation, RuleSet
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import RuleStats, ScoredRule

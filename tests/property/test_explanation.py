@@ -16,9 +16,9 @@ from nlil.evaluation.prediction import predict
 from nlil.evaluation.ranking import Ranker
 from nlil.explanation import check, explain
 from nlil.explanation.firing import Firing
-from nlil.explanation.sharing import share_out
+from nlil.kernel.aggregation import Aggregation
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.ruleset import Aggregation, RuleSet
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import Truth
 from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
@@ -170,7 +170,7 @@ def test_rivals_are_judged_as_the_ranker_does(kb, scored, aggregation, exclusion
     ranker, firing = Ranker(of, kb, threads=1), Firing(of, kb)
     for direction, pairs in enumerate(([(x, r) for r in range(len(NAMES))], [(r, y) for r in range(len(NAMES))])):
         total = ranker.evidence(target, direction, own[direction], own[1 - direction])
-        got = [share_out(firing.pair(target, *pair, hidden=own), of.aggregation).evidence for pair in pairs]
+        got = [firing.pair(target, *pair, hidden=own).shares(of.aggregation).evidence for pair in pairs]
         assert got == total.tolist()
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.evidence import evidence
 from nlil.evaluation.general import general_evidence
 from nlil.kernel import pairs
+from nlil.kernel.aggregation import evidence
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.relations import Relations
 from nlil.kernel.ruleset import RuleSet

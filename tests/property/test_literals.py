@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation import members
-from nlil.evaluation.evidence import evidence
 from nlil.evaluation.members import MemberScorer
+from nlil.kernel.aggregation import Aggregation, evidence
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.ruleset import Aggregation, RuleSet
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import ANY, Constant, Statement, X
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule

@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.evidence import SCALE
 from nlil.evaluation.members import MemberScorer
+from nlil.kernel.aggregation import SCALE
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.evidence import evidence, score, tie_bounds
 from nlil.evaluation.members import MemberScorer
 from nlil.evaluation.plan import step_sets
 from nlil.evaluation.ranking import Ranker
+from nlil.kernel.aggregation import Aggregation, evidence, score, tie_bounds
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.graph import Graph
-from nlil.kernel.ruleset import Aggregation, RuleSet
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import Truth
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.evidence import UNIT, score
 from nlil.evaluation.plan import Parts
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
+from nlil.kernel.aggregation import KINDS, UNIT, Aggregation, score
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import TRUE, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule

@@ -17,7 +17,8 @@ import nlil
 from nlil.data.kb import KnowledgeBase
 from nlil.explanation import Explanation
 from nlil.explanation.why import SIDES
-from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.kernel.aggregation import KINDS, Aggregation
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Fact
 from nlil.logic.rule import RuleStats, ScoredRule
 from oracle import World

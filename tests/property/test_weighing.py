@@ -11,12 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.evidence import evidence, score
+from nlil.kernel.aggregation import evidence, score
 from nlil.evaluation.ranking import Ranker
 from nlil.explanation.firing import Firing
-from nlil.explanation.sharing import share_out
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.kernel.aggregation import KINDS, Aggregation
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning.weighing import NUMBERS, STRETCH, Sample, Trials, _best, ascend, weights
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.parse import parse_rule
@@ -123,7 +123,7 @@ def test_shares_are_those_of_the_score(kb, aggregation, direction, known, data):
     firing = Firing(of, kb)
     for other in range(len(NAMES)):
         pair = (other, known) if direction else (known, other)
-        shares = share_out(firing.pair(target, *pair, direction=direction), aggregation)
+        shares = firing.pair(target, *pair, direction=direction).shares(aggregation)
         assert shares.evidence == total[other]
         assert shares.score == float(score(total[other]))
         assert shares.share.sum() == pytest.approx(shares.score, abs=1e-12)
@@ -154,7 +154,7 @@ def test_whose_constant_it_is_depends_on_the_question(text: str, direction: int)
     kind = kind_of(of, 0, kb, direction)
     assert kind.startswith("query" if text.startswith("knows(a") == (direction == 0) else "answer")
     expected = factors[KINDS.index(kind)] * int(evidence(np.array([0.5]))[0])
-    shares = share_out(Firing(of, kb).pair(target, *pair, direction=direction), of.aggregation)
+    shares = Firing(of, kb).pair(target, *pair, direction=direction).shares(of.aggregation)
     assert shares.evidence == pytest.approx(expected, abs=1)
     total = Ranker(of, kb, threads=1).evidence(target, direction, pair[direction])
     assert total[pair[1 - direction]] == shares.evidence

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import Doubles, Mask
+from ..kernel.aggregation import RESOLUTION
 from .candidates import Candidates
-from .evidence import RESOLUTION
 
 LEAST_SLOPE = 1e-3
 """Below this a map would be flat and lose the order of scores."""

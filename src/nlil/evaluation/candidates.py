@@ -22,14 +22,14 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import ScoreSpace, score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .evidence import score
 from .general import general_evidence
 from .members import MemberScorer
 from .ranking import BLOCK, Answers, Ranker
-from .scoring import ScoreSpace, score_query
+from .scoring import score_query
 
 CANDIDATES = 20
 MOST_QUERIES = 2_000

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ..data.arrays import Longs
 from ..data.facts import Facts
+from ..kernel.aggregation import compare, tie_bounds
 from ..kernel.calculus import ranges
-from .evidence import tie_bounds
 
 if TYPE_CHECKING:
     from .device_ranking import DeviceRanker
@@ -48,14 +48,12 @@ class KnownAnswers:
         target = r.put(answer)
         own = total.gather(1, target[:, None])[:, 0]
         low, high = (r.put(bound) for bound in tie_bounds(own.cpu().numpy()))
-        above = (total >= high[:, None]).sum(1)
-        tied = ((total >= low[:, None]) & (total < high[:, None])).sum(1)
+        above, tied = (holds.sum(1) for holds in compare(total, low[:, None], high[:, None]))
         pair = r.put(code * r.num_entities + query) * r.num_entities
         row, place = ranges(torch.searchsorted(self.key, pair), torch.searchsorted(self.key, pair + r.num_entities))
         other = self.key[place] % r.num_entities
         keep = other != target[row]
         row, other = row[keep], other[keep]
-        value = total[row, other]
-        above.index_add_(0, row, -(value >= high[row]).to(torch.int64))
-        tied.index_add_(0, row, -((value >= low[row]) & (value < high[row])).to(torch.int64))
+        for count, holds in zip((above, tied), compare(total[row, other], low[row], high[row])):
+            count.index_add_(0, row, -holds.to(torch.int64))
         return torch.stack((above, tied)).cpu().numpy()

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from ..data.arrays import Longs
 from ..data.facts import Facts
+from ..kernel.aggregation import SHIFT, UNIT
 from ..kernel.calculus import ranges
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
 from .device_exclusions import KnownAnswers, exclude
-from .evidence import SHIFT, UNIT
 from .plan import MOST_WALKED, Plan
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from ..data.arrays import Doubles, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
 from ..errors import DataError
+from ..kernel.aggregation import SCALE, class_ranks, score_ranks
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .evidence import SCALE
 from .members import MemberScorer
-from .metrics import class_ranks, recall_figures, score_ranks
+from .metrics import recall_figures
 
 SHOWN = 20
 """Pairs and objects that are kept."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import evidence
 from ..kernel.bodies import X_NODE, Y_NODE
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import Rule
-from .evidence import evidence
 
 if TYPE_CHECKING:
     from ..kernel.evaluator import Evaluator

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import evidence, sink
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
@@ -20,8 +21,6 @@ from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..progress import Progress, silent
-from .evidence import evidence
-from .scoring import sink
 
 if TYPE_CHECKING:
     from ..kernel.evaluator import Evaluator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
-from .ranking import Ranks
+from ..kernel.aggregation import Ranks
 
 
 @dataclass(frozen=True)
@@ -108,24 +108,6 @@ def best_threshold(evidence: Longs, is_member: Mask) -> int:
     last = np.append(ordered[1:] != ordered[:-1], True)  # a threshold cannot split equal evidence
     f1 = np.where(last, 2 * hits / (np.arange(1, len(ordered) + 1) + is_member.sum()), -1.0)
     return max(int(ordered[int(np.argmax(f1))]), 1) if len(ordered) else 1
-
-
-def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
-    """The realistic rank of column answer[i] in row i, scores rounded before they are compared."""
-    from .evidence import tie_bounds
-
-    own = evidence[np.arange(len(answer)), answer]
-    low, high = tie_bounds(own)
-    above = (evidence >= high[:, None]).sum(axis=1)
-    tied = ((evidence >= low[:, None]) & (evidence < high[:, None])).sum(axis=1)
-    return above + (tied + 1) / 2
-
-
-def score_ranks(scores: Doubles, answer: Longs) -> Doubles:
-    """`class_ranks` of real scores of any range, rounded as those of rules are before they are compared."""
-    rounded = np.round(scores, 9)
-    own = rounded[np.arange(len(answer)), answer][:, None]
-    return np.asarray((rounded > own).sum(axis=1) + ((rounded == own).sum(axis=1) + 1) / 2, np.float64)
 
 
 def _mean(values: np.ndarray) -> float:

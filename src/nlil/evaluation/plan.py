@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
+from ..kernel.aggregation import evidence, kind_weights, weighed
 from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
-from ..kernel.ruleset import FIRST, KINDS, SECOND, Aggregation, RuleSet
-from .evidence import UNIT, evidence, weighed
+from ..kernel.ruleset import FIRST, SECOND, RuleSet
 
 MOST_WALKED = 16
 """Chains of a plan that the CPU walks for a GPU; with more it scores them too, in less time than moving takes."""
@@ -273,15 +273,6 @@ def _that_count(mine: TargetRules, direction: int) -> Parts:
         anchored=constant(parts.anchored, 0),
         half=constant(parts.half, 1),
     )
-
-
-def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
-    """`Plan.kind`, `.weight`, `.prior_weight`: without a weighing all kinds but priors share one row."""
-    if not aggregation.weighing:
-        return np.zeros(len(KINDS), np.int64), np.full((1, max(aggregation.top, 1)), UNIT, np.int64), UNIT
-    factor, discount = np.array(aggregation.weighing).T
-    weight = np.rint(UNIT * factor[:, None] * discount[:, None] ** np.arange(aggregation.top)).astype(np.int64)
-    return np.arange(len(KINDS)), weight[:-1], int(weight[-1, 0])
 
 
 def excluded_codes(codes: Iterable[int], direction: int, num_codes: int) -> Mask:

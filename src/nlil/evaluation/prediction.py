@@ -12,12 +12,12 @@ from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
+from ..kernel.aggregation import score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..logic.query import Query, parse_query
 from .calibration import Calibration
-from .evidence import score
 from .members import MemberScorer
 from .ranking import Ranker
 

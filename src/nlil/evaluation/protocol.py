@@ -12,14 +12,15 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import Ranks, class_ranks
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
 from .fixpoints import judge_fixpoints
 from .members import MemberScorer
-from .metrics import Metrics, best_threshold, class_ranks, decision_figures, rank_figures, recall_figures
-from .ranking import Ranker, Ranks
+from .metrics import Metrics, best_threshold, decision_figures, rank_figures, recall_figures
+from .ranking import Ranker
 from .triples import classify_triples
 
 

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.arrays import Doubles, Longs, Mask, offsets
+from ..data.arrays import Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, count_ranks, score_space, tie_bounds
 from ..kernel.bodies import unary_mask
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
-from ..kernel.ruleset import KINDS, RuleSet
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .asked import Answers, Asked, Group, Task, known_rows, queries_done
-from .evidence import score, tie_bounds
 from .general import general_evidence
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
-from .scoring import ScoreSpace, clear, count_ranks, score_query, score_space
+from .scoring import score_query
 from .settling import SHORT, score_until_settled
 
 if TYPE_CHECKING:
@@ -37,34 +36,6 @@ BLOCK_BYTES = 2**22
 """What the scores of a block of queries may take, whatever the number of entities."""
 BYTES_PER_RULE = 32
 """What a rule takes in the plans of both directions."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ranks:
-    """`above` candidates score more than the answer, `tied` score the same (the answer included).
-
-    Row i is the query of fact `fact[i]`, p(s, ?) where direction is 0 and p(?, o) where it is 1. Where `walked` is 0
-    the rank is the same without any chain of more than settling.SHORT steps.
-    """
-
-    fact: Longs
-    direction: Longs
-    above: Longs
-    tied: Longs
-    walked: Longs | int = 1
-
-    @property
-    def optimistic(self) -> Doubles:
-        return (self.above + 1).astype(np.float64)
-
-    @property
-    def pessimistic(self) -> Doubles:
-        return (self.above + self.tied).astype(np.float64)
-
-    @property
-    def realistic(self) -> Doubles:
-        """The mean of both: the expected rank over all orders of the tied candidates."""
-        return np.asarray((self.optimistic + self.pessimistic) / 2, np.float64)
 
 
 class Ranker:
@@ -309,4 +280,4 @@ def count_block(totals, row, answer, query, known_pointer, known_answer, low, hi
     return result
 
 
-__all__ = ["Answers", "Group", "Ranker", "Ranks", "known_rows", "score"]
+__all__ = ["Answers", "Group", "Ranker", "known_rows"]

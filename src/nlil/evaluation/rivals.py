@@ -9,11 +9,12 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import ScoreSpace
 from ..progress import Progress, silent
 from .general import general_evidence
 from .members import MemberScorer
 from .ranking import BLOCK, Answers, Ranker
-from .scoring import ScoreSpace, score_query
+from .scoring import score_query
 
 NOBODY = -1
 

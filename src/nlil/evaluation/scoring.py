@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernel.aggregation import add, clear, weigh
 from ..kernel.kernels import compiled
 from ..kernel.walk import NO_LIMIT, code_range, reach
-from .evidence import SHIFT, UNIT
-from .slots import ScoreSpace, add, clear, score_space, sink
 
 
 @compiled
@@ -205,7 +204,7 @@ def collect(graph, plan, is_unary, known, hidden_end, top, most_steps, extra, sp
 @compiled
 def sum_up(graph, plan, known, hidden_end, strongest_only, space, touched):
     """space.total of every candidate."""
-    base = weighed(plan.back_prior[known], plan.prior_weight)
+    base = weigh(plan.back_prior[known], plan.prior_weight)
     if strongest_only:
         for b in range(graph.num_entities):
             space.total[b] = max(base, plan.weighed_prior[b])
@@ -218,7 +217,7 @@ def sum_up(graph, plan, known, hidden_end, strongest_only, space, touched):
 @compiled
 def sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched):
     """space.total of the candidates that have rules, where those of the others are there already."""
-    base = weighed(plan.back_prior[known], plan.prior_weight)
+    base = weigh(plan.back_prior[known], plan.prior_weight)
     for i in range(touched):
         b = space.touched[i]
         if strongest_only:
@@ -229,15 +228,9 @@ def sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched):
             for j in range(space.strongest.shape[2]):
                 if space.strongest[b, k, j] == 0:
                     break
-                total += weighed(space.strongest[b, k, j], plan.weight[k, j])
+                total += weigh(space.strongest[b, k, j], plan.weight[k, j])
         space.total[b] = total
     _exclude(graph, plan, known, hidden_end, space.total)
-
-
-@compiled
-def weighed(evidence, weight):
-    """A sum of all rules may be too large to multiply, but then nothing is weighed."""
-    return evidence if weight == UNIT else (evidence * weight) >> SHIFT
 
 
 @compiled
@@ -247,33 +240,3 @@ def _exclude(graph, plan, known, hidden_end, total):
         code, b = graph.code[e], graph.neighbour[e]
         if plan.excluded[code] and b != _hidden_end(plan.code, known, hidden_end, known, code):
             total[b] = 0
-
-
-@compiled
-def count_ranks(total, answer, known_answers, low, high):
-    """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
-    above, tied = 0, 0
-    for b in range(len(total)):  # `&`, not `and`: several at once
-        above += total[b] >= high
-        tied += (total[b] >= low) & (total[b] < high)
-    for i in range(len(known_answers)):
-        b = known_answers[i]
-        if b != answer:
-            above -= total[b] >= high
-            tied -= low <= total[b] < high
-    return above, tied
-
-
-__all__ = [
-    "ScoreSpace",
-    "chain",
-    "clear",
-    "collect",
-    "count_ranks",
-    "score_query",
-    "score_space",
-    "sink",
-    "sum_touched",
-    "sum_up",
-    "weighed",
-]

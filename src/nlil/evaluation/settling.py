@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernel.aggregation import RESOLUTION, SCALE, weigh
 from ..kernel.kernels import compiled
 from ..kernel.walk import NO_LIMIT
-from .evidence import RESOLUTION, SCALE
-from .scoring import chain, collect, sum_touched, sum_up, weighed
+from .scoring import chain, collect, sum_touched, sum_up
 
 SHORT = 2
 """Steps of the chains that are always walked."""
@@ -60,7 +60,7 @@ def most_to_come(evidence, first, weight):
     """
     most = np.int64(0)
     for j in range(min(len(weight), len(evidence) - first)):
-        most += weighed(evidence[first + j], weight[j])
+        most += weigh(evidence[first + j], weight[j])
     return most
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import ScoreSpace, score
 from ..kernel.ruleset import RuleSet
-from .evidence import score
 from .general import general_evidence
 from .members import MemberScorer
 from .ranking import BLOCK, Ranker
-from .scoring import ScoreSpace, score_query
+from .scoring import score_query
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.evidence import score
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..evaluation.rivals import NOBODY, Rivals, rival_answers, rival_classes
+from ..kernel.aggregation import score
 from ..kernel.binding import bind
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
@@ -33,7 +33,6 @@ from ..progress import Progress, silent
 from .changes import changed
 from .firing import Firing
 from .phrases import grounding_document, grounding_line, short_rule, statistics_note
-from .sharing import share_out
 from .shown import Item, Shown
 from .specific import specific_groundings
 
@@ -220,7 +219,7 @@ def _dispute(firing: Firing, cases: _Cases, row: int) -> Dispute:
         pair = (rival, y) if direction else (x, rival)
         competitor = kb.fact(target, *pair)
         fired = firing.pair(target, *pair, hidden=(x, y), direction=direction)
-    order = share_out(fired, firing.rules.aggregation).order[:REASONS]
+    order = fired.shares(firing.rules.aggregation).order[:REASONS]
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
     scores = score(np.array([own, power])).tolist()
     fact = kb.fact(target, x, y)

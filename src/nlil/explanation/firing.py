@@ -15,15 +15,15 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..evaluation.evidence import evidence
 from ..evaluation.members import walkable
 from ..evaluation.plan import Parts, Shapes, reversed_steps
+from ..kernel.aggregation import KINDS, Aggregation, Shares, evidence, share_out
 from ..kernel.bodies import unary_mask
 from ..kernel.evaluator import Evaluator
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
-from ..kernel.ruleset import FIRST, KINDS, NO_ENTITY, SECOND, RuleSet
+from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 
 Pair = tuple[int, int]
@@ -42,7 +42,12 @@ class Fired:
     is_prior: Mask
     asked: Longs
     exclusion: Exclusion | None = None
-    kind: Longs | None = None  # of ruleset.KINDS, seen from the query; None for unary heads
+    kind: Longs | None = None  # of KINDS, seen from the query; None for unary heads
+
+    def shares(self, aggregation: Aggregation) -> Shares:
+        """The score that evaluation gives, and the rules that count for it."""
+        excluded = self.exclusion is not None
+        return share_out(aggregation, self.rows, self.evidence, self.is_prior, self.kind, excluded)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from ..logic.text import fact_text
 from .changes import as_facts
 from .explanation import Explanation, Side
 from .phrases import short_rule
-from .sharing import share_out
 from .shown import Item, Shown, many, number, number_pair
 from .why import Explainer, check_side, closed
 
@@ -165,7 +164,7 @@ def find_necessary_facts(
     fact = closed(query)
     target, x, y = explainer.ids(fact)
     fired = explainer.fired(target, x, y, side)
-    shares = share_out(fired, explainer.rules.aggregation)
+    shares = fired.shares(explainer.rules.aggregation)
     tested: dict[Fact, None] = {}
     for position in shares.order:
         rule = explainer.rules.rule(int(fired.rows[position]))

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, NlilError
+from ..kernel.aggregation import Shares
 from ..kernel.binding import bind
 from ..kernel.exclusion import Exclusion
 from ..kernel.grounding import first_failing
@@ -22,7 +23,6 @@ from ..logic.query import Query, parse_query
 from .changes import changed, fact_ids, place, walking_graph
 from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing
-from .sharing import Shares, share_out
 from .specific import specific_groundings
 
 SIDES: tuple[Side, ...] = ("object", "subject")
@@ -73,7 +73,7 @@ class Explainer:
 
     def score(self, fact: Fact, side: Side = "object") -> float:
         """The score that `explain` gives, without the reasons."""
-        return share_out(self.fired(*self.ids(fact), side), self.rules.aggregation).score
+        return self.fired(*self.ids(fact), side).shares(self.rules.aggregation).score
 
     def ids(self, fact: Fact) -> tuple[int, int, int | None]:
         """Target, x, and y for a binary predicate."""
@@ -93,7 +93,7 @@ class Explainer:
         fact = closed(query)
         target, x, y = self.ids(fact)
         fired = self.fired(target, x, y, side)
-        shares = share_out(fired, self.rules.aggregation)
+        shares = fired.shares(self.rules.aggregation)
         shown = min(MANY if top is None else max(top, 0), len(shares.order))
         return Explanation(
             fact,

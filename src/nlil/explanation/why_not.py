@@ -19,7 +19,6 @@ from .changes import fact_ids, place
 from .completions import Change, apart, completions
 from .explanation import Excluded, Side
 from .phrases import short_rule, statistics_note
-from .sharing import share_out
 from .shown import Item, Shown, number, number_pair
 from .why import Explainer, check_side, closed, excluded
 
@@ -139,7 +138,7 @@ def explain_why_not(
     fact = closed(query)
     target, x, y = explainer.ids(fact)
     fired = explainer.fired(target, x, y, side)
-    shares = share_out(fired, explainer.rules.aggregation)
+    shares = fired.shares(explainer.rules.aggregation)
     known = explainer.is_known(target, x, y)
     labels = Labels.of(explainer.kb)
     if fired.exclusion is not None:
@@ -163,7 +162,7 @@ def _hindered(explainer: Explainer, fact: Fact, row: int, facts: int, side: Side
         after = explainer.changed(*([change.fact], ()) if is_added else ((), [change.fact]))
         fired = after.fired(target, x, y, side)
         if np.isin(row, fired.rows):
-            found.append(Remedy(change, share_out(fired, after.rules.aggregation).score))
+            found.append(Remedy(change, fired.shares(after.rules.aggregation).score))
         if len(found) == facts:
             break
     found.sort(key=lambda remedy: -remedy.score)

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 from ..data.vocabulary import Vocabulary
 from ..errors import RunError
 from ..logic.predicate import Predicate, Step
+from .aggregation import Aggregation
 from .bodies import Bodies, Lines
 from .exclusion import Exclusion
-from .ruleset import COLUMNS, Aggregation, RuleSet
+from .ruleset import COLUMNS, RuleSet
 
 BODIES = "bodies.parquet"
 """Beside the rules: one row for each line. The bodies are the lines marked `is_body`, then the programs."""

@@ -16,12 +16,13 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
-from ..errors import ConfigError, RuleError, RuleSyntaxError, UnknownName
+from ..errors import RuleError, RuleSyntaxError, UnknownName
 from ..logic.formula import Constant, X, Y
 from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate
 from ..logic.rule import SMOOTHING, Head, Rule, RuleStats, ScoredRule, rules_html
 from ..logic.text import atom_text, readable_text
+from .aggregation import DEFAULT, Aggregation
 from .bodies import ANY_NODE, X_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
 from .exclusion import Exclusion
 
@@ -38,66 +39,6 @@ FIRST, SECOND = 1, 2
 
 STATISTICS = ("support", "body_size", "head_size", "pca_body")
 COLUMNS = ("head", "head_entity", "fixed", "body", *STATISTICS)
-
-
-KINDS = (
-    "one-step chain",
-    "longer chain",
-    "answer constant",
-    "answer constant, any",
-    "query constant",
-    "query constant, any",
-    "other",
-    "prior",
-)
-"""Kinds of rules for a query p(a, ?): chains; p(X, c) and p(c, Y), whose constant is the answer or the query's own,
-with a body that names an entity or any; every other body; p(X, c) :- true."""
-
-
-@dataclass(frozen=True)
-class Aggregation:
-    """How the rules that fire become one score.
-
-    max       the strongest rule
-    noisy-or  1 - prod(1 - weight) over the `top` strongest rules and the priors; top = 0 takes all
-
-    With a `weighing`, noisy-or is taken of the `top` strongest rules of each kind (KINDS): (factor, discount) says
-    what the strongest of a kind counts, and what each next one counts of the one before.
-
-    Where weights of exclusive classes were fitted together, `unit` is the evidence of one natural unit of log-odds:
-    the probabilities of an object's classes are the softmax of evidence / unit. 0: no such meaning.
-    """
-
-    kind: str = "noisy-or"
-    top: int = 5
-    weighing: tuple[tuple[float, float], ...] = ()
-    unit: float = 0.0
-
-    def __post_init__(self) -> None:
-        try:
-            numbers = tuple((float(f), float(d)) for f, d in self.weighing)
-            fits = not numbers or (
-                len(numbers) == len(KINDS)
-                and self.kind == "noisy-or"
-                and self.top > 0
-                and all(0 <= f <= 1 and 0 <= d <= 1 for f, d in numbers)
-            )
-        except (TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise ConfigError(
-                f"weighing: expected noisy-or of some rules of each kind, with a factor and "
-                f"a discount of 0 to 1 for each of {', '.join(KINDS)}, "
-                f"got {self.weighing}",
-                "weighing",
-            )
-        object.__setattr__(self, "weighing", numbers)
-        if not 0 <= self.unit < float("inf"):
-            raise ConfigError(f"unit: expected a number of 0 or more, got {self.unit!r}", "unit")
-        if self.kind not in ("max", "noisy-or"):
-            raise ConfigError(f"aggregation must be max or noisy-or, got {self.kind!r}", "aggregation")
-        if self.top < 0:
-            raise ConfigError(f"aggregation_top must be 0 (all) or more, got {self.top}", "aggregation_top")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +64,7 @@ class RuleSet:
     head_size: np.ndarray
     pca_body: np.ndarray
     weight: Floats | None = None
-    aggregation: Aggregation = Aggregation()
+    aggregation: Aggregation = DEFAULT
     requested: tuple[Predicate, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
     entity_labels: Mapping[str, str] = field(default_factory=dict)

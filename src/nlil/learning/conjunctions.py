@@ -18,10 +18,11 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.evidence import evidence, tie_bounds
+from ..kernel.aggregation import evidence, tie_bounds
 from ..evaluation.general import general_evidence
 from ..evaluation.ranking import Answers, Ranker, count_block
-from ..evaluation.scoring import ScoreSpace, clear, collect, sink, sum_up, weighed
+from ..kernel.aggregation import ScoreSpace, clear, realistic_rank, sink, weigh
+from ..evaluation.scoring import collect, sum_up
 from ..kernel.bodies import X_NODE, Y_NODE
 from ..kernel.kernels import compiled
 from ..kernel.ruleset import RuleSet
@@ -189,7 +190,7 @@ class Standing:
             query, answer = self.known[direction], self.known[1 - direction]
             bounds = tie_bounds(totals[rows, answer])
             above, tied = count_block(totals, rows, answer, query, filter.pointer, filter.answer, *bounds)
-            parts.append(1 / (above + (tied + 1) / 2))
+            parts.append(1 / realistic_rank(above, tied))
         return np.concatenate(parts)
 
 
@@ -239,8 +240,8 @@ def _add(total, strongest, weight, query, candidate, evidence):
         slots = strongest[query[i], candidate[i]]
         before, after = 0, 0
         for j in range(top):
-            before += weighed(slots[j], weight[j])
+            before += weigh(slots[j], weight[j])
         sink(slots, evidence, top)
         for j in range(top):
-            after += weighed(slots[j], weight[j])
+            after += weigh(slots[j], weight[j])
         total[query[i], candidate[i]] += after - before

@@ -18,7 +18,8 @@ from ..evaluation.fidelity import Fidelity
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, num_paths
-from ..kernel.ruleset import Aggregation, RuleSet
+from ..kernel.aggregation import Aggregation
+from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from ..neural.options import Found

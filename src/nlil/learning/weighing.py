@@ -22,13 +22,14 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.asked import Task, queries_done
-from ..evaluation.evidence import SCALE, UNIT
+from ..kernel.aggregation import SCALE, UNIT, rank
 from ..evaluation.ranking import Ranker
-from ..evaluation.scoring import ScoreSpace, clear
+from ..kernel.aggregation import ScoreSpace, clear
 from ..evaluation.settling import score_until_settled
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
-from ..kernel.ruleset import KINDS, Aggregation, RuleSet
+from ..kernel.aggregation import KINDS, Aggregation
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .gates import WEIGHING
 
@@ -325,7 +326,7 @@ def _reciprocal_rank(own, above, near, unproposed):
     tied = 1 + near - above
     if own < TIE:
         tied += unproposed
-    return 1.0 / (above + (tied + 1) / 2)
+    return 1.0 / rank(above, tied)
 
 
 @compiled

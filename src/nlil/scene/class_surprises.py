@@ -21,11 +21,10 @@ from ..data.arrays import Doubles, Ids, Longs
 from ..data.dataset import Dataset
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.evidence import SCALE, score
 from ..evaluation.members import MemberScorer
-from ..evaluation.metrics import class_ranks
 from ..explanation.explanation import Explanation
 from ..explanation.why import Explainer
+from ..kernel.aggregation import SCALE, class_ranks, score
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact
 

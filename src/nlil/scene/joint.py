@@ -15,7 +15,8 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
-from ..kernel.ruleset import Aggregation, RuleSet
+from ..kernel.aggregation import Aggregation
+from ..kernel.ruleset import RuleSet
 from ..logic.formula import TRUE, Formula, Not
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule
 from ..progress import Progress, Stop, silent

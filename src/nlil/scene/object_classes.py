@@ -10,8 +10,8 @@ import numpy as np
 from ..data.arrays import Longs
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
-from ..evaluation.evidence import SCALE, score
 from ..evaluation.members import MemberScorer
+from ..kernel.aggregation import SCALE, score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate

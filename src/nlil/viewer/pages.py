@@ -22,7 +22,6 @@ from ..explanation import Explainer, Explanation
 from ..explanation.explanation import Side
 from ..explanation.phrases import short_rule
 from ..explanation.rule_card import wilson_interval
-from ..explanation.sharing import share_out
 from ..explanation.why import SIDES, closed
 from ..explanation.why_not import explain_why_not
 from ..exports.english import rule_sentence
@@ -443,7 +442,7 @@ def answer_document(
 ) -> Document:
     """An answer with the shares of its strongest rules; `other_share` is what all others add."""
     fired = explainer.fired(*explainer.ids(fact), side)
-    shares = share_out(fired, explainer.rules.aggregation)
+    shares = fired.shares(explainer.rules.aggregation)
     strips = [
         {"row": int(rows[fired.rows[position]]), "share": float(share)}
         for position, share in zip(shares.order[:MAX_STRIPS], shares.share[:MAX_STRIPS])

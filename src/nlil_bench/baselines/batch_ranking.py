@@ -16,7 +16,8 @@ from nlil.data.facts import Facts
 from nlil.errors import NlilError
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import Part, binary_figures, peak_memory_mb
-from nlil.evaluation.ranking import Answers, Ranks, known_rows
+from nlil.evaluation.ranking import Answers, known_rows
+from nlil.kernel.aggregation import Ranks
 from nlil.progress import Progress, silent
 
 BYTES_PER_SCORE = 40

@@ -22,11 +22,10 @@ from torch import Tensor
 from nlil.data.arrays import Doubles, Ids, Longs, Mask
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.evidence import evidence, tie_bounds
-from nlil.evaluation.metrics import Metrics, class_ranks
+from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import Part, binary_figures, class_figures, member_figures, peak_memory_mb
-from nlil.evaluation.ranking import Answers, Ranks, known_rows
-from nlil.evaluation.scoring import count_ranks
+from nlil.evaluation.ranking import Answers, known_rows
+from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
 from nlil.kernel.calculus import ranges
 from nlil.kernel.pool import Pool
 from nlil.neural.plan import Limits

@@ -26,8 +26,9 @@ from nlil.data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, DataError
-from nlil.evaluation.metrics import Metrics, score_ranks
+from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import class_figures, peak_memory_mb
+from nlil.kernel.aggregation import score_ranks
 from nlil.progress import Progress, silent
 
 from .interface import not_fitted

@@ -22,9 +22,9 @@ from nlil.data.arrays import Ids, Longs
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import LimitError
-from nlil.evaluation.evidence import evidence
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import member_figures
+from nlil.kernel.aggregation import evidence
 from nlil.kernel.device import resolve_device
 from nlil.kernel.threads import one_torch_thread
 from nlil.logic.predicate import Predicate

@@ -217,8 +217,8 @@ def test_threads_do_not_change_the_sample() -> None:
 
 def test_classes_of_the_objects_of_a_split() -> None:
     from nlil.datasets import load_dataset
-    from nlil.evaluation.evidence import score
     from nlil.evaluation.members import MemberScorer
+    from nlil.kernel.aggregation import score
 
     data = load_dataset("street:20")
     names = ("person", "car", "shirt")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.metrics import recall_figures, score_ranks
+from nlil.evaluation.metrics import recall_figures
 from nlil.evaluation.protocol import class_figures, has_relation
+from nlil.kernel.aggregation import score_ranks
 
 
 def scene() -> KnowledgeBase:

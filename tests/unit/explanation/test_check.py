@@ -10,7 +10,7 @@ import pytest
 from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, check, explain, load, parse_rule
 from nlil.data.facts import Facts
 from nlil.errors import UnknownName
-from nlil.kernel.ruleset import KINDS, Aggregation
+from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.logic.predicate import Fact, Predicate
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions

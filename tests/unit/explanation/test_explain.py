@@ -13,7 +13,8 @@ import kbs
 from nlil import KnowledgeBase, ScoredRule, explain, predict
 from nlil.errors import NlilError, RuleSyntaxError, UnknownName
 from nlil.explanation.firing import Firing, firing_rules
-from nlil.kernel.ruleset import Aggregation, RuleSet
+from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import Not
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Fact, Predicate

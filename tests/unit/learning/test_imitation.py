@@ -14,7 +14,8 @@ from nlil.data.target_scores import matrix_scores, target_scores
 from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError
 from nlil.evaluation.fidelity import Fidelity, measure_fidelity
-from nlil.kernel.ruleset import Aggregation, RuleSet
+from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning.imitation import imitate, parts, scores_of
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule

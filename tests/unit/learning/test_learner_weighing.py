@@ -13,7 +13,7 @@ import pytest
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import RunError
-from nlil.kernel.ruleset import KINDS, Aggregation
+from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
 from nlil.learning.learner import Learned, Learner

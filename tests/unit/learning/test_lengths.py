@@ -10,7 +10,8 @@ import pytest
 
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.ranking import Ranker, Ranks
+from nlil.evaluation.ranking import Ranker
+from nlil.kernel.aggregation import Ranks
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig

@@ -12,7 +12,8 @@ from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.ruleset import KINDS, Aggregation, RuleSet
+from nlil.kernel.aggregation import KINDS, Aggregation
+from nlil.kernel.ruleset import RuleSet
 from nlil.learning import weighing as fit
 from nlil.learning.gates import WEIGHING
 from nlil.learning.weighing import MAX_CANDIDATES, START, Sample, Trials, ascend, fit_weighing, gather, weights

@@ -14,7 +14,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, NlilError, UnknownName
 from nlil.evaluation import Ranker, evaluate
-from nlil.evaluation.evidence import score
+from nlil.kernel.aggregation import score
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil_bench.baselines import NAMES, make_baseline

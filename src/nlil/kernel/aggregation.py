@@ -1,0 +1,359 @@
+"""Aggregation: from the rules that fire to a score, from scores to a rank, from a score to the shares of its rules.
+
+Evidence is the weight of a rule as an integer, so that sums are exact in any order and on any device:
+
+    evidence(w) = round(-log(1 - w) * 2^40)        score = 1 - exp(-evidence / 2^40)
+
+Noisy-or of weights is the sum of their evidence. Scores are rounded to 1e-9 before they are compared: `tie_bounds`
+gives the evidence that rounds to the same score, `compare` tells who is above and who is tied. This is the only place
+that knows noisy-or, kinds and their weights, and ties. Explanations ask it to keep the rules apart (`share_out`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..errors import ConfigError
+from .kernels import compiled
+from .walk import WalkSpace, walk_space
+
+SCALE = 2.0**40
+SURE = 1.0 - 1e-12
+"""No weight is taken for more than this; certainty would drown every other rule."""
+RESOLUTION = 1e-9
+SHIFT = 12
+UNIT = 1 << SHIFT
+"""Factors of evidence are integers too, in 4096ths: (evidence * factor) >> 12 is the same number everywhere."""
+
+KINDS = (
+    "one-step chain",
+    "longer chain",
+    "answer constant",
+    "answer constant, any",
+    "query constant",
+    "query constant, any",
+    "other",
+    "prior",
+)
+"""Kinds of rules for a query p(a, ?): chains; p(X, c) and p(c, Y), whose constant is the answer or the query's own,
+with a body that names an entity or any; every other body; p(X, c) :- true."""
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How the rules that fire become one score.
+
+    max       the strongest rule
+    noisy-or  1 - prod(1 - weight) over the `top` strongest rules and the priors; top = 0 takes all
+
+    With a `weighing`, noisy-or is taken of the `top` strongest rules of each kind (KINDS): (factor, discount) says
+    what the strongest of a kind counts, and what each next one counts of the one before.
+
+    Where weights of exclusive classes were fitted together, `unit` is the evidence of one natural unit of log-odds:
+    the probabilities of an object's classes are the softmax of evidence / unit. 0: no such meaning.
+    """
+
+    kind: str = "noisy-or"
+    top: int = 5
+    weighing: tuple[tuple[float, float], ...] = ()
+    unit: float = 0.0
+
+    def __post_init__(self) -> None:
+        try:
+            numbers = tuple((float(f), float(d)) for f, d in self.weighing)
+            fits = not numbers or (
+                len(numbers) == len(KINDS)
+                and self.kind == "noisy-or"
+                and self.top > 0
+                and all(0 <= f <= 1 and 0 <= d <= 1 for f, d in numbers)
+            )
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ConfigError(
+                f"weighing: expected noisy-or of some rules of each kind, with a factor and "
+                f"a discount of 0 to 1 for each of {', '.join(KINDS)}, "
+                f"got {self.weighing}",
+                "weighing",
+            )
+        object.__setattr__(self, "weighing", numbers)
+        if not 0 <= self.unit < float("inf"):
+            raise ConfigError(f"unit: expected a number of 0 or more, got {self.unit!r}", "unit")
+        if self.kind not in ("max", "noisy-or"):
+            raise ConfigError(f"aggregation must be max or noisy-or, got {self.kind!r}", "aggregation")
+        if self.top < 0:
+            raise ConfigError(f"aggregation_top must be 0 (all) or more, got {self.top}", "aggregation_top")
+
+
+DEFAULT = Aggregation()
+
+
+# evidence and scores -------------------------------------------------------------------------------------------
+
+
+def evidence(weight: Doubles) -> Longs:
+    """The evidence of rules of these weights."""
+    return np.rint(-np.log1p(-np.clip(weight, 0.0, SURE)) * SCALE).astype(np.int64)
+
+
+def score(evidence: Longs) -> Doubles:
+    """The score that evidence makes, rounded to 1e-9."""
+    return np.asarray(np.round(-np.expm1(-np.asarray(evidence, np.float64) / SCALE), 9), np.float64)
+
+
+def weighed(evidence: Any, weight: Any) -> Any:
+    """weight / UNIT of the evidence. A sum of all rules may be too large to multiply, but then nothing is weighed."""
+    return evidence if weight == UNIT else (evidence * weight) >> SHIFT
+
+
+weigh = compiled(weighed)
+"""`weighed` inside compiled loops."""
+
+
+def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
+    """(row, weight, prior_weight): weight[row[k], i] / UNIT is what the i-th strongest rule of kind k counts.
+
+    Without a weighing all kinds but priors share one row.
+    """
+    if not aggregation.weighing:
+        return np.zeros(len(KINDS), np.int64), np.full((1, max(aggregation.top, 1)), UNIT, np.int64), UNIT
+    factor, discount = np.array(aggregation.weighing).T
+    weight = np.rint(UNIT * factor[:, None] * discount[:, None] ** np.arange(aggregation.top)).astype(np.int64)
+    return np.arange(len(KINDS)), weight[:-1], int(weight[-1, 0])
+
+
+# ranks and ties ------------------------------------------------------------------------------------------------
+
+
+def tie_bounds(evidence_of_answer: Longs) -> tuple[Longs, Longs]:
+    """[low, high): the evidence that rounds to the same score as the answer's."""
+    rounded = np.asarray(score(evidence_of_answer))
+    low = np.ceil(-np.log1p(-np.clip(rounded - RESOLUTION / 2, 0.0, 1 - 1e-16)) * SCALE)
+    above = rounded + RESOLUTION / 2
+    # Beyond the last representable score everything is one tie.
+    high = np.where(above >= 1.0, 2.0**62, np.ceil(-np.log1p(-np.minimum(above, 1 - 1e-16)) * SCALE))
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def compare(total: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """(is above, is tied): a candidate of this evidence beside an answer with these `tie_bounds`.
+
+    For numbers, inside compiled loops too (`compared`), for arrays and for tensors. The answer is tied with itself.
+    """
+    return total >= high, (total >= low) & (total < high)
+
+
+compared = compiled(compare)
+
+
+@compiled
+def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: int) -> tuple[int, int]:
+    """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
+    above, tied = 0, 0
+    for b in range(len(total)):
+        is_above, is_tied = compared(total[b], low, high)
+        above += is_above
+        tied += is_tied
+    for i in range(len(known_answers)):
+        b = known_answers[i]
+        if b != answer:
+            is_above, is_tied = compared(total[b], low, high)
+            above -= is_above
+            tied -= is_tied
+    return above, tied
+
+
+def realistic_rank(above: Any, tied: Any) -> Any:
+    """The mean of the best and the worst rank among `tied` candidates, the answer included."""
+    return above + (tied + 1) / 2
+
+
+rank = compiled(realistic_rank)
+"""`realistic_rank` inside compiled loops."""
+
+
+def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
+    """The realistic rank of column answer[i] in row i, scores rounded before they are compared."""
+    low, high = (bound[:, None] for bound in tie_bounds(evidence[np.arange(len(answer)), answer]))
+    above, tied = (holds.sum(axis=1) for holds in compare(evidence, low, high))
+    return np.asarray(realistic_rank(above, tied), np.float64)
+
+
+def score_ranks(scores: Doubles, answer: Longs) -> Doubles:
+    """`class_ranks` of real scores of any range, rounded as those of rules are before they are compared."""
+    rounded = np.round(scores, 9)
+    own = rounded[np.arange(len(answer)), answer][:, None]
+    above, tied = (holds.sum(axis=1) for holds in compare(rounded, own, np.nextafter(own, np.inf)))
+    return np.asarray(realistic_rank(above, tied), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """`above` candidates score more than the answer, `tied` score the same (the answer included).
+
+    Row i is the query of fact `fact[i]`, p(s, ?) where direction is 0 and p(?, o) where it is 1. Where `walked` is 0
+    the rank is the same without any chain of more than two steps.
+    """
+
+    fact: Longs
+    direction: Longs
+    above: Longs
+    tied: Longs
+    walked: Longs | int = 1
+
+    @property
+    def optimistic(self) -> Doubles:
+        """The best rank among ties."""
+        return (self.above + 1).astype(np.float64)
+
+    @property
+    def pessimistic(self) -> Doubles:
+        """The worst rank among ties."""
+        return (self.above + self.tied).astype(np.float64)
+
+    @property
+    def realistic(self) -> Doubles:
+        """The mean of both: the expected rank over all orders of the tied candidates."""
+        return np.asarray(realistic_rank(self.above, self.tied), np.float64)
+
+
+# rules kept apart ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """`order`: positions among the rules that fire, strongest first and among equals by row; `share` goes with it."""
+
+    score: float
+    evidence: int
+    order: Longs
+    share: Doubles
+
+
+def share_out(
+    aggregation: Aggregation,
+    rows: Longs,
+    evidence: Longs,
+    is_prior: Mask,
+    kind: Longs | None = None,
+    is_excluded: bool = False,
+) -> Shares:
+    """The score of one fact, shared out among the rules that fire for it.
+
+        noisy-or   share_i = score * evidence_i / sum of evidence, over the rules that count; with a weighing the
+                   evidence is what its kind and its place among its kind leave of it
+        max        all to the strongest rule
+
+    rows         of the rules, to order equals by
+    kind         of each rule (KINDS); None for unary heads, which have no kinds
+    is_excluded  an exclusion rules the fact out: it scores 0, and so is every share
+    """
+    power = (
+        evidence if kind is None or not aggregation.weighing else _weighed_by_kind(aggregation, rows, evidence, kind)
+    )
+    order = np.lexsort((rows, -power))
+    if aggregation.kind == "max":
+        counted = order[:1]
+    elif power is not evidence:
+        counted = order[power[order] > 0]
+    else:
+        others = order[~is_prior[order]]
+        kept = is_prior.copy()
+        kept[others[: aggregation.top] if aggregation.top else others] = True
+        counted = order[kept[order]]
+    total = 0 if is_excluded else int(power[counted].sum())
+    value = float(score(np.array(total)))
+    return Shares(value, total, counted, value * power[counted] / max(total, 1))
+
+
+def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kind: Longs) -> Longs:
+    """What counts of each rule's evidence: a factor of its kind, less for each stronger rule of that kind."""
+    _, weight, prior_weight = kind_weights(aggregation)
+    power = np.zeros_like(evidence)
+    for k in np.unique(kind):
+        mine = np.flatnonzero(kind == k)
+        if k == len(weight):
+            # Scoring adds the priors of a side up before it weighs them; they are one on each side at most.
+            power[mine] = weighed(evidence[mine], prior_weight)
+            continue
+        best = mine[np.lexsort((rows[mine], -evidence[mine]))][: aggregation.top]
+        power[best] = [weighed(e, w) for e, w in zip(evidence[best], weight[k])]
+    return power
+
+
+# the strongest rules of every candidate ------------------------------------------------------------------------
+
+
+class ScoreSpace(NamedTuple):
+    """Scratch of one thread, all zeros between queries. strongest[b, k, :] holds the best evidence of candidate b from
+    rules of kind k, largest first; floor[k, b] is the last of them: what a rule must exceed to count."""
+
+    strongest: np.ndarray
+    floor: np.ndarray
+    is_touched: np.ndarray
+    touched: Longs
+    total: Longs
+    walk: WalkSpace
+
+
+def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) -> ScoreSpace:
+    return ScoreSpace(
+        np.zeros((num_entities, kinds, max(top, 1)), np.int64),
+        np.zeros((kinds, num_entities), np.int64),
+        np.zeros(num_entities, np.bool_),
+        np.zeros(num_entities, np.int64),
+        np.zeros(num_entities, np.int64),
+        walk_space(num_entities, max(most_steps, 1)),
+    )
+
+
+@compiled
+def sink(slots: Longs, evidence: int, top: int) -> None:
+    """Keep the `top` largest values, sorted (top = 0: their sum); zeros are free slots."""
+    if top == 0:
+        slots[0] += evidence
+        return
+    place = top - 1
+    if evidence <= slots[place]:
+        return
+    while place > 0 and slots[place - 1] < evidence:
+        slots[place] = slots[place - 1]
+        place -= 1
+    slots[place] = evidence
+
+
+@compiled
+def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top: int, kind: int) -> int:
+    """Give `candidate` one more firing rule (above its floor); returns the number of candidates touched so far."""
+    if not space.is_touched[candidate]:
+        space.is_touched[candidate] = True
+        space.touched[num_touched] = candidate
+        num_touched += 1
+    if top == 0:
+        space.strongest[candidate, kind, 0] += evidence
+        return num_touched
+    # `sink`, without the slice: half of the time of a query goes by here.
+    place = top - 1
+    while place > 0 and space.strongest[candidate, kind, place - 1] < evidence:
+        space.strongest[candidate, kind, place] = space.strongest[candidate, kind, place - 1]
+        place -= 1
+    space.strongest[candidate, kind, place] = evidence
+    space.floor[kind, candidate] = space.strongest[candidate, kind, top - 1]
+    return num_touched
+
+
+@compiled
+def clear(space: ScoreSpace, touched: int) -> None:
+    """Make the scratch all zeros again."""
+    for i in range(touched):
+        b = space.touched[i]
+        space.is_touched[b] = False
+        for k in range(space.strongest.shape[1]):
+            if space.strongest[b, k, 0] != 0:
+                space.floor[k, b] = 0
+                for j in range(space.strongest.shape[2]):
+                    space.strongest[b, k, j] = 0
