@@ -21,6 +21,7 @@ def test_learn_writes_a_whole_folder(nlil_command: Nlil, tmp_path: Path) -> None
     assert document["num_rules"] == sum(document["kinds"].values()) > 0
     assert (document["partial"], document["missing"], document["seed"]) == (False, {}, 0)
     assert sorted(p.name for p in run.iterdir()) == [
+        "bodies.parquet",
         "checksums.json",
         "config.json",
         "entities.parquet",

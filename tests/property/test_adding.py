@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.ranking import Ranker
+from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.relations import Relations
-from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.conjunctions import Standing
 from nlil.search.conjunctions import Conjunctions

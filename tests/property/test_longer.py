@@ -69,6 +69,7 @@ def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few:
             -1,
             nothing,
             NO_LIMIT,
+            -1,
         )
         ends = space.ends[:found].tolist()
         assert len(set(ends)) == len(ends)

@@ -11,11 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.kernel.aggregation import evidence, score
 from nlil.evaluation.ranking import Ranker
 from nlil.explanation.firing import Firing
+from nlil.kernel.aggregation import KINDS, Aggregation, evidence, score
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.weighing import NUMBERS, STRETCH, Sample, Trials, _best, ascend, weights
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y

@@ -152,7 +152,7 @@ def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet)
 def open_rules(session: Session, file: Path, data: str) -> Opened:
     """Rules written by hand or by another system, with statistics counted on the data, so that they have weights."""
     from ..exports.rule_files import RuleFile
-    from ..kernel.ruleset import Aggregation
+    from ..kernel.aggregation import Aggregation
     from ..learning.config import LearnerConfig
 
     config = session.configure(LearnerConfig())

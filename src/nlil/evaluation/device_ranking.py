@@ -319,6 +319,7 @@ def _collect(
                 -1,
                 no_group,
                 NO_LIMIT,
+                -1,
             )
             if used + found <= len(buffer):
                 buffer[used : used + found] = walk.ends[:found]

@@ -19,7 +19,7 @@ from ..kernel.graph import Graph
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
-from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..kernel.walk import WalkSpace, reach, walk_space
 from ..progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class WalkedLines(NamedTuple):
 
 
 def walkable(lines: Lines) -> Mask:
-    """The lines from X that `reach` can walk: it keeps a constant end apart from the variables, `distinct` does not."""
-    return (lines.start == X_NODE) & ((lines.end == ANY_NODE) | ((lines.end >= 0) & ~lines.distinct))
+    """The lines that `reach` can walk from X: to any entity, or to a constant."""
+    return (lines.start == X_NODE) & (lines.lengths > 0) & ((lines.end == ANY_NODE) | (lines.end >= 0))
 
 
 def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
@@ -72,14 +72,8 @@ def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
 
 @compiled
 def _fires(graph, lines, i, is_unary, x, hidden_group, walk):
-    end = lines.end[i]
-    limit = 1 if end < 0 else NO_LIMIT
-    found = reach(
-        graph, walk, lines.steps[i], lines.length[i], is_unary, x, lines.distinct[i], -1, -1, hidden_group, limit
-    )
-    if end < 0:
-        return found > 0
-    return found > 0 and walk.seen[end] == walk.clock[0]
+    steps, length, distinct = lines.steps[i], lines.length[i], lines.distinct[i]
+    return reach(graph, walk, steps, length, is_unary, x, distinct, -1, -1, hidden_group, 1, lines.end[i]) > 0
 
 
 @compiled
@@ -137,7 +131,7 @@ class MemberScorer:
         self.rule_pointer = offsets(rules.body[order], len(rules.bodies))
         self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
         lines = rules.bodies.lines
-        walked = walkable(lines) & (lines.lengths > 0) & (not self.is_soft)
+        walked = walkable(lines) & (not self.is_soft)
         in_graph = unanchored_sets(lines, self.is_unary) & (not self.is_soft)
         self.sets = np.flatnonzero(in_graph)
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)

@@ -90,6 +90,7 @@ def chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num
         hidden_end,
         no_group,
         NO_LIMIT,
+        -1,
     )
     evidence, kind = plan.chain_evidence[i], plan.kind[0 if plan.chain_length[i] == 1 else 1]
     for k in range(found):

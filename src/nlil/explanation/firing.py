@@ -66,15 +66,40 @@ def _naming(rules: RuleSet, predicates: Set[int]) -> Mask:
 
 @compiled
 def _walk_lines(
-    graph, walk, steps, length, end, distinct, is_unary, start, hidden_code, hidden_end, hidden_group, fires
+    graph,
+    walk,
+    steps,
+    length,
+    end,
+    is_constant,
+    distinct,
+    is_unary,
+    start,
+    hidden_code,
+    hidden_end,
+    hidden_group,
+    fires,
 ):
-    """fires[i]: the line steps[i] from `start` arrives at end[i] (anywhere where that is negative)."""
+    """fires[i]: the line steps[i] from `start` arrives at end[i] (anywhere where that is negative), which is a constant
+    or the other variable of the line."""
     for i in range(len(steps)):
         limit = 1 if end[i] < 0 else NO_LIMIT
+        constant = end[i] if is_constant else -1
         found = reach(
-            graph, walk, steps[i], length[i], is_unary, start, distinct[i], hidden_code, hidden_end, hidden_group, limit
+            graph,
+            walk,
+            steps[i],
+            length[i],
+            is_unary,
+            start,
+            distinct[i],
+            hidden_code,
+            hidden_end,
+            hidden_group,
+            limit,
+            constant,
         )
-        fires[i] = found > 0 if end[i] < 0 else walk.seen[end[i]] == walk.clock[0]
+        fires[i] = found > 0 if end[i] < 0 or is_constant else walk.seen[end[i]] == walk.clock[0]
 
 
 class Firing:
@@ -215,6 +240,7 @@ class Firing:
             steps[some],
             length[some],
             np.full(len(some), end),
+            False,
             lines.distinct[some],
             self.is_unary,
             start,
@@ -258,7 +284,7 @@ class Firing:
         question = (target, x, hide)
         value, is_open = self._begun(question, mine)
         value[is_prior] = 1.0
-        can_walk = np.append(walkable(mine.bodies.lines) & (mine.bodies.lines.lengths > 0), False)
+        can_walk = np.append(walkable(mine.bodies.lines), False)
         walked = np.flatnonzero(can_walk[mine.line] & is_open & (not self.is_soft))
         lines = mine.bodies.lines.take(mine.line[walked])
         fires = np.zeros(len(walked), bool)
@@ -271,6 +297,7 @@ class Firing:
             lines.steps.astype(np.int64),
             lines.lengths.astype(np.int64),
             lines.end.astype(np.int64),
+            True,
             lines.distinct,
             self.is_unary,
             x,

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DataError, NlilError, RuleSyntaxError
 from ..logic.parse import parse_program, parse_rule
 from ..logic.predicate import Predicate, Step
-from ..logic.rule import Rule, ScoredRule
+from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..progress import Progress, silent
 from .foreign import FORMATS, Found
 
 if TYPE_CHECKING:
     from ..data import Dataset
+    from ..kernel.aggregation import Aggregation
     from ..kernel.exclusion import Exclusion
-    from ..kernel.ruleset import Aggregation, RuleSet
+    from ..kernel.ruleset import RuleSet
 
 
 def read_rules(
@@ -113,26 +114,21 @@ class RuleFile:
         aggregation: Aggregation | None = None,
         memory: int = 2**30,
         progress: Progress = silent,
+        threads: int = 0,
     ) -> RuleSet:
         """The rules and exclusions with statistics of the training facts; each once. Arguments as in `read_rules`."""
-        from ..kernel.batch import BatchStatistics
-        from ..kernel.evaluator import Evaluator
+        from ..kernel.counting import count_statistics
         from ..kernel.ruleset import RuleSet
 
-        statistics = BatchStatistics(Evaluator(dataset.kb, memory=memory), dataset.splits.negatives.get("train"))
-        scored: dict[Rule, ScoredRule] = {}
-        # Rules of one head in a row share what was looked up for it; the file may have them in any order.
-        for done, (rule, place) in enumerate(sorted(self.rules, key=lambda item: str(item[0].head)), start=1):
-            if rule not in scored:
-                try:
-                    stats = statistics.stats(rule)
-                except NlilError as error:
-                    raise NlilError(f"{place}: {error}") from error
-                scored[rule] = ScoredRule(rule, stats, stats.smoothed)
-            progress("statistics", done, len(self.rules))
-        in_order = [scored[rule] for rule in dict.fromkeys(rule for rule, _ in self.rules)]
+        if not self.is_foreign:  # rules of other systems were chosen by their names
+            for rule, place in self.rules:
+                _check_names(rule, place, dataset)
+        nothing = RuleStats(0, 0, 0)
+        each_once = [ScoredRule(rule, nothing, 0.0) for rule in dict.fromkeys(rule for rule, _ in self.rules)]
+        rules, negatives = RuleSet.of(dataset.kb, each_once, aggregation), dataset.splits.negatives.get("train")
+        rules = count_statistics(rules, dataset.kb, negatives, threads, memory, progress)
         # Weights: the smoothed confidence, unrounded, as in a run.
-        return replace(RuleSet.of(dataset.kb, in_order, aggregation), weight=None, exclusions=self._exclusions(dataset))
+        return replace(rules, weight=None, exclusions=self._exclusions(dataset))
 
     def _exclusions(self, dataset: Dataset) -> tuple[Exclusion, ...]:
         from ..search.exclusions import count_exclusions
@@ -144,6 +140,17 @@ class RuleFile:
             except NlilError as error:
                 raise NlilError(f"{place}: {error}") from error
         return count_exclusions(dataset.kb, [denial for denial, _ in self.denials])
+
+
+def _check_names(rule: Rule, place: str, dataset: Dataset) -> None:
+    """Refuse a rule that names what the data does not have."""
+    try:
+        for predicate in (rule.target, *rule.predicates):
+            dataset.kb.predicate_id(predicate)
+        for constant in rule.constants:
+            dataset.kb.entities.id(constant)
+    except NlilError as error:
+        raise NlilError(f"{place}: {error}") from error
 
 
 def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:

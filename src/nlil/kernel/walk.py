@@ -165,17 +165,22 @@ def reach(
     hidden_end: int,
     hidden_group: Mask,
     limit: int,
+    constant: int,
 ) -> int:
     """Ends of the line from `start` into space.ends, each once; returns how many (at most `limit`).
 
     Hidden: the edge `hidden_code` from start to hidden_end, also walked backwards (hidden_end = -1: none),
     and at `start` the unary predicates marked in `hidden_group`.
+    Where the line ends at a `constant`, that is its only end; it is no variable, so it may be met on the way too.
     """
     space.clock[0] += 1
     epoch = space.clock[0]
-    moves = 0
+    moves, last_move = 0, -1
     for i in range(num_steps):
-        moves += not is_unary[steps[i] >> 1]
+        if not is_unary[steps[i] >> 1]:
+            moves, last_move = moves + 1, i
+    if constant >= 0 and moves == 0 and start != constant:
+        return 0
     found = 0
     depth = 0
     space.node[0] = start
@@ -199,7 +204,10 @@ def reach(
                 or (code == (hidden_code ^ 1) and here == hidden_end and there == start)
             ):
                 continue
-            if distinct:
+            if constant >= 0 and depth == last_move:
+                if there != constant:
+                    continue
+            elif distinct:
                 repeated = False
                 for i in range(depth + 1):
                     repeated = repeated or space.node[i] == there
@@ -210,7 +218,7 @@ def reach(
                 space.seen[there] = epoch
                 space.ends[found] = there
                 found += 1
-                if found >= limit:
+                if found >= limit or constant >= 0:
                     return found
             continue
         space.node[depth + 1] = there
@@ -220,6 +228,6 @@ def reach(
             space.visit_epoch[depth + 1, there] = epoch
         _open(graph, space, steps, is_unary, depth + 1, hidden_group, start)
         many = distinct and space.stop[depth + 1] - space.position[depth + 1] > space.few
-        if not (many and moves == num_steps and is_needless(space, depth + 1, num_steps, epoch)):
+        if not (many and moves == num_steps and constant < 0 and is_needless(space, depth + 1, num_steps, epoch)):
             depth += 1
     return found

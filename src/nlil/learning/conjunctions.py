@@ -18,11 +18,10 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import evidence, tie_bounds
 from ..evaluation.general import general_evidence
 from ..evaluation.ranking import Answers, Ranker, count_block
-from ..kernel.aggregation import ScoreSpace, clear, realistic_rank, sink, weigh
 from ..evaluation.scoring import collect, sum_up
+from ..kernel.aggregation import ScoreSpace, clear, evidence, realistic_rank, sink, tie_bounds, weigh
 from ..kernel.bodies import X_NODE, Y_NODE
 from ..kernel.kernels import compiled
 from ..kernel.ruleset import RuleSet

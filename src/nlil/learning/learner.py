@@ -15,10 +15,10 @@ from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.fidelity import Fidelity
+from ..kernel.aggregation import Aggregation
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, num_paths
-from ..kernel.aggregation import Aggregation
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule

@@ -22,13 +22,11 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.asked import Task, queries_done
-from ..kernel.aggregation import SCALE, UNIT, rank
 from ..evaluation.ranking import Ranker
-from ..kernel.aggregation import ScoreSpace, clear
 from ..evaluation.settling import score_until_settled
+from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, rank
 from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
-from ..kernel.aggregation import KINDS, Aggregation
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .gates import WEIGHING

@@ -15,7 +15,18 @@ def ends(facts: list[tuple[str, str, str]], start: str, *steps: str) -> set[str]
     nothing = np.zeros(kb.num_predicates + 1, bool)
     space = walk_space(kb.num_entities, len(steps))
     found = reach(
-        Graph.of(kb.crisp), space, codes, len(codes), nothing, kb.entities.id(start), True, -1, -1, nothing, NO_LIMIT
+        Graph.of(kb.crisp),
+        space,
+        codes,
+        len(codes),
+        nothing,
+        kb.entities.id(start),
+        True,
+        -1,
+        -1,
+        nothing,
+        NO_LIMIT,
+        -1,
     )
     return set(kb.entities.names(space.ends[:found]))
 

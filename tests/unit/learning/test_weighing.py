@@ -11,8 +11,8 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.evaluation.ranking import Ranker
-from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.aggregation import KINDS, Aggregation
+from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import weighing as fit
 from nlil.learning.gates import WEIGHING

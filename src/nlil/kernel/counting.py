@@ -1,0 +1,370 @@
+"""Statistics of many given rules at once: the same integers as `rule_stats`, body by body instead of rule by rule.
+
+Rules of a file, of another system or of a person share their bodies. A line is walked once by compiled loops for all
+rules that have it; what the loops do not know (programs, soft heads of scene graphs, given negatives) is left to
+`BatchStatistics`, rule by rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, Mask
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..errors import NlilError
+from ..progress import Progress, silent
+from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, unary_mask
+from .graph import Graph, TargetFacts, target_facts
+from .kernels import compiled
+from .pool import Pool
+from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
+from .walk import NO_LIMIT, WalkSpace, code_range, has_unary, reach, walk_space
+
+BLOCK = 64
+"""Bodies of one task."""
+
+
+def count_statistics(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    negatives: Facts | None = None,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> RuleSet:
+    """The rules with statistics counted on the facts of `kb` that count, whatever statistics they had.
+
+    With given `negatives` of its target the other head tuples of a rule are unknown (see `rule_stats`).
+    """
+    kb = kb.crisp
+    counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities))
+    done = np.zeros(len(rules), bool)
+    if kb.graph_of is None and not kb.classes and len(rules):
+        counter = _LineCounter(rules, kb, threads)
+        for rows, statistics in (*counter.chains(progress), *counter.entity_rules(progress)):
+            counted[:, rows] = statistics
+            done[rows] = True
+    with_negatives = _targets(negatives)
+    done &= ~np.isin(rules.head, with_negatives)
+    _count_one_by_one(rules, kb, negatives, memory, np.flatnonzero(~done), counted, progress)
+    columns: dict[str, np.ndarray] = dict(zip(STATISTICS, counted))
+    return replace(rules, **columns)  # type: ignore[arg-type]
+
+
+def _targets(negatives: Facts | None) -> Ids:
+    return np.zeros(0, np.int32) if negatives is None else np.unique(negatives.predicate)
+
+
+def _count_one_by_one(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    negatives: Facts | None,
+    memory: int,
+    rows: Longs,
+    counted: np.ndarray,
+    progress: Progress,
+) -> None:
+    if not len(rows):
+        return
+    from .batch import BatchStatistics  # imports torch
+    from .evaluator import Evaluator
+
+    statistics = BatchStatistics(Evaluator(kb, memory=memory), negatives)
+    # Rules of one head in a row share what was looked up for it.
+    order = np.lexsort((rules.fixed[rows], rules.head_entity[rows], rules.head[rows]))
+    for place, row in enumerate(rows[order].tolist(), start=1):
+        rule = rules.rule(row)
+        try:
+            stats = statistics.stats(rule)
+        except NlilError as error:
+            raise NlilError(f"{rule}: {error}") from error
+        pca = UNKNOWN if stats.pca_body is None else stats.pca_body
+        counted[:, row] = stats.support, stats.body_size, stats.head_size, pca
+        progress("statistics", place, len(rows))
+
+
+class _LineCounter:
+    """Counts the rules whose body is one line from X to Y, or from the variable of a head with one variable."""
+
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int) -> None:
+        self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
+        self.is_unary = unary_mask(kb.predicates)
+        self.lines: Lines = rules.bodies.lines
+        self.lengths = self.lines.lengths.astype(np.int64)
+        self.steps = self.lines.steps.astype(np.int64)
+        self.line = rules.line
+        self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, self.lines.width), threads)
+        is_line = self.line >= 0
+        start, end = (np.append(column, ANY_NODE)[self.line] for column in (self.lines.start, self.lines.end))
+        moves = np.append(self.lines.moves(self.is_unary), False)[self.line]
+        arity = np.array([p.arity for p in kb.predicates])[rules.head]
+        variable = np.where(rules.fixed == FIRST, Y_NODE, X_NODE)
+        self.is_chain = is_line & (rules.fixed == 0) & (arity == 2) & (start == X_NODE) & (end == Y_NODE) & moves
+        one_variable = (arity == 1) | (rules.fixed > 0)
+        has_steps = np.append(self.lengths, 0)[self.line] > 0
+        from_variable = has_steps & (start == variable) & ((end == ANY_NODE) | (end >= 0))
+        self.is_entity = is_line & one_variable & (from_variable | rules.is_prior)
+
+    def _by_line(self, rows: Longs) -> list[Longs]:
+        """Rows grouped by their line."""
+        rows = rows[np.argsort(self.line[rows], kind="stable")]
+        return np.split(rows, np.flatnonzero(np.diff(self.line[rows])) + 1) if len(rows) else []
+
+    def _names(self, line: int, predicate: int) -> bool:
+        """Whether a query's own fact of this predicate may stand on the line."""
+        return bool((self.steps[line] >> 1 == predicate)[self.steps[line] != NO_STEP].any())
+
+    def _blocks(self, groups: list[Longs]) -> list[list[Longs]]:
+        return [groups[i : i + BLOCK] for i in range(0, len(groups), BLOCK)]
+
+    # p(X, Y) ----------------------------------------------------------------------------------------
+
+    def chains(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
+        """(rows, statistics) of the rules p(X, Y) with a line from X to Y."""
+        rows = np.flatnonzero(self.is_chain)
+        if not len(rows):
+            return []
+        targets = np.unique(self.rules.head[rows]).astype(np.int32)
+        facts = target_facts(self.kb, targets)
+        position = np.zeros(self.kb.num_predicates, np.int64)
+        position[targets] = np.arange(len(targets))
+
+        def run(space: WalkSpace, block: list[Longs]) -> list[tuple[Longs, np.ndarray]]:
+            return [(group, self._chain(space, group, facts, targets, position)) for group in block]
+
+        found = self.pool.map(run, self._blocks(self._by_line(rows)), "chains", progress)
+        return [pair for block in found for pair in block]
+
+    def _chain(self, space: WalkSpace, rows: Longs, facts: TargetFacts, targets: Ids, position: Longs) -> np.ndarray:
+        line = int(self.line[rows[0]])
+        heads = self.rules.head[rows]
+        touched = np.zeros(len(targets), bool)
+        touched[position[heads]] = [self._names(line, int(head)) for head in heads]
+        support, pca, lost = np.zeros((3, len(targets)), np.int64)
+        steps = self.steps[line, : self.lengths[line]]
+        body = _count_chain(
+            self.graph,
+            space,
+            steps,
+            self.is_unary,
+            bool(self.lines.distinct[line]),
+            facts,
+            2 * targets.astype(np.int64),
+            touched,
+            support,
+            pca,
+            lost,
+        )
+        mine = position[heads]
+        return np.stack((support[mine], body - lost[mine], facts.size[mine], pca[mine] - lost[mine]))
+
+    # p(X), p(X, c), p(c, Y) ---------------------------------------------------------------------------
+
+    def entity_rules(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
+        """(rows, statistics) of the rules whose head has one variable, with a line from it or with `true`."""
+        rows = np.flatnonzero(self.is_entity)
+
+        def run(space: WalkSpace, block: list[Longs]) -> list[tuple[Longs, np.ndarray]]:
+            return [(group, self._of_entity(space, group)) for group in block]
+
+        found = self.pool.map(run, self._blocks(self._by_line(rows)), "statistics", progress)
+        return [pair for block in found for pair in block]
+
+    def _of_entity(self, space: WalkSpace, rows: Longs) -> np.ndarray:
+        line = int(self.line[rows[0]])
+        steps, constant = self.steps[line, : self.lengths[line]], int(self.lines.end[line])
+        distinct, predicate = bool(self.lines.distinct[line]), self.rules.head[rows]
+        member = np.zeros(self.kb.num_entities, bool)
+        backwards = np.where(self.is_unary[steps >> 1], steps, steps ^ 1)[::-1].copy()
+        size = _holders(self.graph, space, steps, backwards, self.is_unary, distinct, constant, member)
+        touched = np.array([self._names(line, int(p)) for p in predicate], bool)
+        # The step code that leads from the head's variable to its constant; unary heads have none.
+        code = np.where(self.rules.fixed[rows] == FIRST, 2 * predicate + 1, 2 * predicate).astype(np.int64)
+        entity = np.where(self.rules.fixed[rows] == 0, NO_ENTITY, self.rules.head_entity[rows]).astype(np.int64)
+        result = np.zeros((4, len(rows)), np.int64)
+        _count_entities(
+            self.graph,
+            space,
+            steps,
+            self.is_unary,
+            distinct,
+            constant,
+            member,
+            size,
+            code,
+            entity,
+            touched,
+            self.kb.unary_pointer,
+            self.kb.unary.subject,
+            result,
+        )
+        return result
+
+
+@compiled
+def _count_chain(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    is_unary: Mask,
+    distinct: bool,
+    facts: TargetFacts,
+    target_code: Longs,
+    touched: Mask,
+    support: Longs,
+    pca: Longs,
+    lost: Longs,
+) -> int:
+    """The pairs that the line joins; adds to the support and PCA body of each target.
+
+    lost[t]: pairs that are facts of t and joined only through the fact itself, for targets that are `touched`.
+    """
+    no_group = np.zeros(len(is_unary), np.bool_)
+    body = 0
+    check = np.empty(16, np.int64)
+    starts = np.empty(graph.num_entities, np.int64)
+    for k in range(_starts(graph, steps, is_unary, starts)):
+        a = starts[k]
+        found = reach(graph, space, steps, len(steps), is_unary, a, distinct, -1, -1, no_group, NO_LIMIT, -1)
+        if found == 0:
+            continue
+        body += found
+        for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
+            pca[facts.subject_target[t]] += found
+        epoch, to_check = space.clock[0], 0
+        for f in range(facts.pointer[a], facts.pointer[a + 1]):
+            if space.seen[facts.object[f]] != epoch:
+                continue
+            if touched[facts.target[f]]:
+                if to_check == len(check):
+                    check = np.concatenate((check, check))
+                check[to_check] = f
+                to_check += 1
+            else:
+                support[facts.target[f]] += 1
+        for i in range(to_check):
+            b, t = facts.object[check[i]], facts.target[check[i]]
+            reach(graph, space, steps, len(steps), is_unary, a, distinct, target_code[t], b, no_group, NO_LIMIT, -1)
+            if space.seen[b] == space.clock[0]:
+                support[t] += 1
+            else:
+                lost[t] += 1
+    return body
+
+
+@compiled
+def _starts(graph: Graph, steps: Longs, is_unary: Mask, starts: Longs) -> int:
+    """Into `starts` the entities at which the first step is there, ascending; returns how many."""
+    size = 0
+    if len(steps) == 0:
+        for x in range(graph.num_entities):
+            starts[x] = x
+        return graph.num_entities
+    if is_unary[steps[0] >> 1]:
+        for x in range(graph.num_entities):
+            if has_unary(graph, x, steps[0] >> 1):
+                starts[size] = x
+                size += 1
+        return size
+    for e in range(graph.code_pointer[steps[0]], graph.code_pointer[steps[0] + 1]):
+        if size == 0 or starts[size - 1] != graph.code_node[e]:
+            starts[size] = graph.code_node[e]
+            size += 1
+    return size
+
+
+@compiled
+def _holders(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    backwards: Longs,
+    is_unary: Mask,
+    distinct: bool,
+    constant: int,
+    member: Mask,
+) -> int:
+    """member[x]: the line from x holds, nothing hidden; returns how many do. `backwards` are the steps reversed."""
+    no_group = np.zeros(len(is_unary), np.bool_)
+    size = 0
+    if constant >= 0 and not distinct:
+        size = reach(graph, space, backwards, len(steps), is_unary, constant, False, -1, -1, no_group, NO_LIMIT, -1)
+        for i in range(size):
+            member[space.ends[i]] = True
+        return size
+    starts = np.empty(graph.num_entities, np.int64)
+    for i in range(_starts(graph, steps, is_unary, starts)):
+        x = starts[i]
+        if len(steps) == 0 or reach(
+            graph, space, steps, len(steps), is_unary, x, distinct, -1, -1, no_group, 1, constant
+        ):
+            member[x] = True
+            size += 1
+    return size
+
+
+@compiled
+def _count_entities(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    is_unary: Mask,
+    distinct: bool,
+    constant: int,
+    member: Mask,
+    size: int,
+    code: Longs,
+    entity: Longs,
+    touched: Mask,
+    unary_pointer: Longs,
+    unary_subject: Ids,
+    result: Longs,
+) -> None:
+    """result[:, i]: support, body size, head size, PCA body of the rule i, whose body holds of the members."""
+    group = np.zeros(len(is_unary), np.bool_)
+    for i in range(len(code)):
+        predicate = code[i] >> 1
+        if entity[i] < 0:
+            low, high = unary_pointer[predicate], unary_pointer[predicate + 1]
+        else:
+            low, high = code_range(graph, entity[i], code[i] ^ 1)
+        support, inside = 0, 0
+        for f in range(low, high):
+            x = unary_subject[f] if entity[i] < 0 else graph.neighbour[f]
+            if not member[x]:
+                continue
+            inside += 1
+            if not touched[i]:
+                support += 1
+            elif entity[i] < 0:
+                group[predicate] = True
+                support += reach(graph, space, steps, len(steps), is_unary, x, distinct, -1, -1, group, 1, constant) > 0
+                group[predicate] = False
+            else:
+                found = reach(
+                    graph, space, steps, len(steps), is_unary, x, distinct, code[i], entity[i], group, 1, constant
+                )
+                support += found > 0
+        others = size - inside
+        result[0, i], result[1, i], result[2, i] = support, support + others, high - low
+        if entity[i] < 0:
+            result[3, i] = -1
+        elif code[i] & 1:  # p(c, Y): every other tuple has the same subject
+            result[3, i] = support + (others if high > low else 0)
+        else:
+            result[3, i] = support + _with_fact(graph, code[i], member) - inside
+
+
+@compiled
+def _with_fact(graph: Graph, code: int, member: Mask) -> int:
+    """How many members have an edge of this code."""
+    count, last = 0, -1
+    for e in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
+        x = graph.code_node[e]
+        if x != last:
+            last = x
+            count += member[x]
+    return count
