@@ -115,7 +115,7 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
 
 def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
     from nlil.neural.options import NeuralOptions
-    from nlil.neural.roads import Roads
+    from nlil.neural.plan import attention_graph
     from nlil.neural.sampling import Sampler
     from nlil.neural.search import Group
     from nlil.neural.vocabulary import Surroundings
@@ -132,7 +132,7 @@ def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
         positives=QUICK_POSITIVES if job["quick"] else POSITIVES,
     )
     surroundings = Surroundings(kb)
-    group = Group(kb, Roads.of(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
+    group = Group(kb, attention_graph(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
     return group, Sampler(kb, options)
 
 

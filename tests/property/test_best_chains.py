@@ -20,7 +20,7 @@ from nlil.neural.candidates import as_codes, as_rule, usable, usable_chain
 from nlil.neural.extract import LEAST_WEIGHT, NEVER, Chain, Reader, _top, best_chains, formula_of
 from nlil.neural.generator import FreeStack
 from nlil.neural.options import NeuralOptions
-from nlil.neural.roads import Roads
+from nlil.neural.plan import attention_graph
 from nlil.neural.search import Group
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 from nlil.neural.vocabulary import Surroundings
@@ -236,7 +236,7 @@ def test_a_group_keeps_what_its_members_say_in_their_order() -> None:
 
     def new() -> Group:
         surroundings = Surroundings(kb)
-        return Group(kb, Roads.of(kb), [surroundings.space(t, options) for t in targets], options, longest=2)
+        return Group(kb, attention_graph(kb), [surroundings.space(t, options) for t in targets], options, longest=2)
 
     group, resumed = new(), new()
     wanted: list[dict[Rule, None]] = [{}, {}]

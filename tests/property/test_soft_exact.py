@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.evaluator import Evaluator
 from nlil.neural.extract import Reader
-from nlil.neural.plan import Limits, build_plan
-from nlil.neural.roads import Roads
+from nlil.neural.plan import Limits, attention_graph, build_plan
 from nlil.neural.sampling import Queries
 from nlil.neural.soft import clamp, scores
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
@@ -101,7 +100,7 @@ def test_one_hot_scores_are_those_of_the_extracted_rule(linked: bool, kb: Knowle
     masks = Masks.of([space.padded(shape)], shape, restarts)
     hard = random_attentions(shape, masks, data.draw(st.integers(0, 2**31))).one_hot()
     queries = every_query(kb, target)
-    plan = build_plan(kb, Roads.of(kb), [space], shape, queries, NO_LIMIT, linked)
+    plan = build_plan(kb, attention_graph(kb), [space], shape, queries, NO_LIMIT, linked)
     soft = scores(plan, hard, clamp)[0].numpy()
     evaluator = Evaluator(kb)
     y = queries.y[0] if kb.predicates[target].arity == 2 else None

@@ -57,9 +57,46 @@ class Plan:
         return sum(len(m) for m in self.moves) + len(self.meets) + len(self.left) + len(self.right)
 
 
+MOST_AT_ONCE = 2**21
+"""Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
+
+
+def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> Roads:
+    """Every fact as an edge, a unary one from an entity to itself: one expansion serves all operators at once."""
+    return Roads.of(kb, device)
+
+
+def degrees(graph: Roads, node: Tensor) -> Tensor:
+    """How many edges each node has."""
+    return graph.pointer[node + 1] - graph.pointer[node]
+
+
+def edges_of(graph: Roads, node: Tensor) -> tuple[Tensor, Tensor]:
+    """(row, position): the edges of each node, rows in order."""
+    return ranges(graph.pointer[node], graph.pointer[node + 1])
+
+
+def pieces(degree: Tensor) -> list[slice]:
+    """Runs of rows whose edges together fit `MOST_AT_ONCE` (a single row may pass it)."""
+    total = torch.cumsum(degree, 0)
+    cuts, low = [], 0
+    while low < len(degree):
+        before = int(total[low - 1]) if low else 0
+        high = max(low + 1, int(torch.searchsorted(total, before + MOST_AT_ONCE, right=True)))
+        cuts.append(slice(low, high))
+        low = high
+    return cuts
+
+
+def members_in(graph: Roads, predicate: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
+    """(row, position in `member`): the entities of each unary predicate in the graph of that number."""
+    low = (predicate * graph.num_graphs + number) * graph.num_entities
+    return ranges(*(torch.searchsorted(graph.member_key, key) for key in (low, low + graph.num_entities)))
+
+
 def build_plan(
     kb: KnowledgeBase,
-    roads: Roads,
+    graph: Roads,
     spaces: Sequence[Space],
     shape: Shape,
     queries: Queries,
@@ -69,13 +106,13 @@ def build_plan(
     """The plan of a block: row g of `queries` belongs to `spaces[g]`.
 
     Args:
-        roads: the facts of `kb`, on the device of the plan.
+        graph: the `attention_graph` of `kb`, on the device of the plan.
         limits: beyond them the plan is a sample of the groundings, taken depth by depth; below them it is exact.
         linked: only statements between X and Y count (with L = 0 no other can tell two answers apart).
     """
-    tables = Tables.of(kb, [space.padded(shape) for space in spaces], roads.device)
-    sources = find_sources(roads, tables, queries)
-    return _Block(roads, tables, sources, shape, limits or Limits(), linked).plan(queries)
+    tables = Tables.of(kb, [space.padded(shape) for space in spaces], graph.pointer.device)
+    sources = find_sources(graph, tables, queries)
+    return _Block(graph, tables, sources, shape, limits or Limits(), linked).plan(queries)
 
 
 def last_of_unary(num_graphs: int) -> Kind:
@@ -145,27 +182,27 @@ class Sources:
         return len(self.target)
 
 
-def find_sources(roads: Roads, tables: Tables, queries: Queries) -> Sources:
+def find_sources(graph: Roads, tables: Tables, queries: Queries) -> Sources:
     """The sources of the block."""
-    device = roads.device
+    device = graph.pointer.device
     x, y, hide = (torch.from_numpy(a).to(device) for a in (queries.x, queries.y, queries.hide))
     hide = hide & tables.can_hide[:, None]
     ends = torch.stack([x, torch.where(y == NO_ENTITY, x, y)], -1)  # a unary fact ends where it begins
     hidden = torch.where(hide[..., None], ends, NO_ENTITY)
-    graph = torch.zeros_like(x) if roads.graph_of is None else roads.graph_of[x.clamp(min=0)]
+    number = graph.graph_of[x.clamp(min=0)] if len(graph.graph_of) else torch.zeros_like(x)
     kind, id = tables.kind[:, None, :], tables.id[:, None, :]
     anchor = torch.zeros(*x.shape, kind.shape[-1], dtype=torch.int64, device=device)
-    places = {Kind.X: x[..., None], Kind.Y: y[..., None], Kind.UNARY: graph[..., None], Kind.CONSTANT: id}
+    places = {Kind.X: x[..., None], Kind.Y: y[..., None], Kind.UNARY: number[..., None], Kind.CONSTANT: id}
     for k, place in places.items():
         anchor = torch.where(kind == k, place, anchor)
     exists = (x[..., None] != NO_ENTITY) & (kind != PADDING)
 
-    width = roads.num_entities + 1
+    width = graph.num_entities + 1
     pairs, pair = torch.unique((hidden[..., 0] + 1) * width + hidden[..., 1] + 1, return_inverse=True)
     # What is hidden cannot matter to a start that is everything: one source serves all queries of a target.
     pair = torch.where(kind == Kind.ANY, 0, pair[..., None])
     count, starts = tables.kind.shape
-    size = max(roads.num_entities, roads.num_graphs) + 1
+    size = max(graph.num_entities, graph.num_graphs) + 1
     start = torch.arange(count * starts, device=device).view(count, 1, starts)
     key = (start * size + anchor) * len(pairs) + pair
     unique, inverse = torch.unique(key[exists], return_inverse=True)
@@ -209,39 +246,39 @@ class _Block:
     """
 
     def __init__(
-        self, roads: Roads, tables: Tables, sources: Sources, shape: Shape, limits: Limits, linked: bool
+        self, graph: Roads, tables: Tables, sources: Sources, shape: Shape, limits: Limits, linked: bool
     ) -> None:
-        self.roads, self.tables, self.sources, self.limits = roads, tables, sources, limits
-        self.shape, self.linked, self.width = shape, linked, roads.num_entities + 1
-        self.none = torch.zeros(0, dtype=torch.int64, device=roads.device)
+        self.graph, self.tables, self.sources, self.limits = graph, tables, sources, limits
+        self.shape, self.linked, self.width = shape, linked, graph.num_entities + 1
+        self.none = torch.zeros(0, dtype=torch.int64, device=graph.pointer.device)
         self.key, self.start = self._start_rows()
         self.depth = torch.zeros_like(self.key)  # fewest steps that lead to a row
         self.edges = self._reach()
         self.row_degree = self._degree(self.key % self.width)
-        first = torch.arange(len(sources), device=roads.device) * self.width
+        first = torch.arange(len(sources), device=graph.pointer.device) * self.width
         self.low, self.high = (torch.searchsorted(self.key, ends) for ends in (first, first + self.width))
         self.cost = self._cost()
         # The depth up to which the edges of a source's rows fit the limit, -1 when not even the start's do.
         self.affordable = (self.cost <= limits.raw * limits.meet_edges).sum(1) - 1
         count = len(tables.kind)
-        self.target = torch.arange(count, device=roads.device).repeat_interleave(len(sources.of_query) // count)
+        self.target = torch.arange(count, device=graph.pointer.device).repeat_interleave(len(sources.of_query) // count)
 
     # rows -----------------------------------------------------------------------------------------
 
     def _start_rows(self) -> tuple[Tensor, Tensor]:
         """(key, value) of length 0."""
-        roads, tables, sources = self.roads, self.tables, self.sources
+        graph, tables, sources = self.graph, self.tables, self.sources
         kind, id = (table[sources.target, sources.start] for table in (tables.kind, tables.id))
         is_set = kind == Kind.UNARY
         single, some = (~is_set).nonzero().squeeze(1), is_set.nonzero().squeeze(1)
-        node = torch.where(kind[single] == Kind.ANY, roads.num_entities, sources.anchor[single])
-        row, position = roads.members(id[some], sources.anchor[some])
-        member, owner = roads.member_key[position] % max(roads.num_entities, 1), some[row]
+        node = torch.where(kind[single] == Kind.ANY, graph.num_entities, sources.anchor[single])
+        row, position = members_in(graph, id[some], sources.anchor[some])
+        member, owner = graph.member_key[position] % max(graph.num_entities, 1), some[row]
         seen = ~self._is_hidden(sources.target[owner], 2 * id[owner], member, member, sources.hidden[owner])
-        weight = roads.member_weight
-        value = torch.ones(len(member), device=roads.device) if weight is None else weight[position]
+        one = torch.ones(len(member), device=member.device)
+        value = graph.member_weight[position] if len(graph.member_weight) else one
         key = torch.cat([single * self.width + node, (owner * self.width + member)[seen]])
-        value = torch.cat([torch.ones(len(single), device=roads.device), value[seen]])
+        value = torch.cat([torch.ones(len(single), device=member.device), value[seen]])
         key, order = torch.sort(key)
         return key, value[order]
 
@@ -268,7 +305,7 @@ class _Block:
 
     def _expand(self, frontier: Tensor) -> Edges:
         """Edges between keys that leave from the frontier, of the sources whose step fits the limit."""
-        roads, sources, limits = self.roads, self.sources, self.limits
+        graph, sources, limits = self.graph, self.sources, self.limits
         source, node = frontier // self.width, frontier % self.width
         degree = self._degree(node).where(self.tables.walks[sources.target[source], sources.start[source]], 0)
         looked = degree.new_zeros(len(sources)).index_add_(0, source, degree)
@@ -280,25 +317,25 @@ class _Block:
         owner = source[row]
         fits = torch.bincount(owner, minlength=len(sources))[owner] <= limits.step_edges
         row, position, operator, owner = row[fits], position[fits], operator[fits], owner[fits]
-        weight = None if roads.weight is None else roads.weight[position]
-        return Edges(frontier[row], owner * self.width + roads.neighbour[position], operator, weight)
+        weight = graph.weight[position] if len(graph.weight) else None
+        return Edges(frontier[row], owner * self.width + graph.neighbour[position], operator, weight)
 
     def _degree(self, node: Tensor) -> Tensor:
         """Edges of each node; everything has none."""
-        entities = self.roads.num_entities
-        degree = self.roads.degree(node.clamp(max=max(entities - 1, 0)))
+        entities = self.graph.num_entities
+        degree = degrees(self.graph, node.clamp(max=max(entities - 1, 0)))
         return degree.where(node < entities, 0)
 
     def _usable(self, table: Tensor, node: Tensor, target: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(row, position, choice) of the edges of each node that the table has a choice for and that are not hidden."""
-        roads, found = self.roads, [(self.none, self.none, self.none)]
-        for piece in roads.pieces(roads.degree(node)):
-            row, position = roads.edges(node[piece])
+        graph, found = self.graph, [(self.none, self.none, self.none)]
+        for piece in pieces(degrees(graph, node)):
+            row, position = edges_of(graph, node[piece])
             row = row + piece.start
-            choice = table[target[row], roads.code[position]]
+            choice = table[target[row], graph.code[position]]
             known = choice >= 0
             row, position, choice = row[known], position[known], choice[known]
-            own = self._is_hidden(target[row], roads.code[position], node[row], roads.neighbour[position], hidden[row])
+            own = self._is_hidden(target[row], graph.code[position], node[row], graph.neighbour[position], hidden[row])
             found.append((row[~own], position[~own], choice[~own]))
         row, position, choice = (torch.cat(column) for column in zip(*found))
         return row, position, choice
@@ -318,7 +355,7 @@ class _Block:
         for left, right in product(range(starts), repeat=2):
             parts += self._pair(left, right)
         for right in range(0 if self.linked else starts):
-            about = tables.kind[self.target, right] <= last_of_unary(self.roads.num_graphs)
+            about = tables.kind[self.target, right] <= last_of_unary(self.graph.num_graphs)
             query = (about & (of_query[:, right] != PADDING)).nonzero().squeeze(1)
             which, row, predicate, _, weight = self._statement_edges(tables.unary, query, right)
             parts.append(Entries(query[which], predicate, torch.full_like(row, PADDING), row, weight))
@@ -367,10 +404,9 @@ class _Block:
         index, position, predicate = self._usable(
             table, self.key[row] % self.width, self.target[owner], self.sources.hidden_of_query[owner]
         )
-        weight = torch.ones(len(index), device=index.device)
-        if self.roads.weight is not None:
-            weight = self.roads.weight[position]
-        return which[index], row[index], predicate, self.roads.neighbour[position], weight
+        one = torch.ones(len(index), device=index.device)
+        weight = self.graph.weight[position] if len(self.graph.weight) else one
+        return which[index], row[index], predicate, self.graph.neighbour[position], weight
 
     def _linked(self, query: Tensor, start: int, other: int, forward: bool) -> Entries:
         """P_k between a row of one start and a row of the other; `forward`: the other is the right argument."""
@@ -439,7 +475,7 @@ class _Block:
         weight = entries.weight if bool((entries.weight != 1).any()) else None
         segment = entries.query * k + entries.predicate
         meets = Products.of(segment, left_index, right_pair, weight, count * block * k, len(left) + 1, len(right))
-        real = torch.from_numpy(queries.real).to(self.roads.device)
+        real = torch.from_numpy(queries.real).to(self.graph.pointer.device)
         return Plan(shape, count, block, real, self.start[used], tuple(moves), left, right, meets)
 
     def _used(self, entries: Entries) -> Tensor:

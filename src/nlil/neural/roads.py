@@ -13,10 +13,6 @@ import torch
 from torch import Tensor
 
 from ..data.kb import KnowledgeBase
-from ..kernel.calculus import ranges
-
-AT_ONCE = 2**21
-"""Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +22,10 @@ class Roads:
     pointer: Tensor  # int64 (N + 1,)
     code: Tensor  # int64 (E,)
     neighbour: Tensor  # int64 (E,)
-    weight: Tensor | None  # float32 (E,)
+    weight: Tensor  # float32 (E,), empty where every fact is crisp
     member_key: Tensor  # int64 (U,): (predicate * graphs + graph) * N + entity, ascending
-    member_weight: Tensor | None
-    graph_of: Tensor | None
+    member_weight: Tensor  # the same
+    graph_of: Tensor  # empty where there is one graph
     num_graphs: int
 
     @classmethod
@@ -60,38 +56,9 @@ class Roads:
             tensor(pointer),
             tensor(code[order].astype(np.int64)),
             tensor(neighbour[order]),
-            None if crisp else tensor(both[order]),
+            tensor(both[order][: 0 if crisp else None]),
             tensor(key[by_key]),
-            None if crisp else tensor(full(unary.weight, len(unary))[by_key]),
-            None if kb.graph_of is None else tensor(graph),
+            tensor(full(unary.weight, len(unary))[by_key][: 0 if crisp else None]),
+            tensor(graph[: 0 if kb.graph_of is None else None]),
             kb.num_graphs,
-        )
-
-    @property
-    def device(self) -> torch.device:
-        return self.pointer.device
-
-    def degree(self, node: Tensor) -> Tensor:
-        return self.pointer[node + 1] - self.pointer[node]
-
-    def edges(self, node: Tensor) -> tuple[Tensor, Tensor]:
-        """(row, position): the edges of each node, rows in order."""
-        return ranges(self.pointer[node], self.pointer[node + 1])
-
-    def pieces(self, degree: Tensor) -> list[slice]:
-        """Runs of rows whose edges together fit `AT_ONCE` (a single row may pass it)."""
-        total = torch.cumsum(degree, 0)
-        cuts, low = [], 0
-        while low < len(degree):
-            before = int(total[low - 1]) if low else 0
-            high = max(low + 1, int(torch.searchsorted(total, before + AT_ONCE, right=True)))
-            cuts.append(slice(low, high))
-            low = high
-        return cuts
-
-    def members(self, predicate: Tensor, graph: Tensor) -> tuple[Tensor, Tensor]:
-        """(row, position in member_key): the entities of each unary predicate in each graph."""
-        low = (predicate * self.num_graphs + graph) * self.num_entities
-        return ranges(
-            torch.searchsorted(self.member_key, low), torch.searchsorted(self.member_key, low + self.num_entities)
         )

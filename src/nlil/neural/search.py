@@ -27,7 +27,7 @@ from .candidates import Candidate, as_candidate, as_codes, as_rule, usable, usab
 from .extract import ANY_LENGTH, Chain, Reader, best_chains
 from .generator import make_stack
 from .options import Found, NeuralOptions
-from .plan import Limits, build_plan
+from .plan import Limits, attention_graph, build_plan
 from .refine import Parts
 from .roads import Roads
 from .sampling import Queries, Sampler, blocks
@@ -105,7 +105,7 @@ def _groups(
     kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, surroundings: Surroundings
 ) -> list[Group]:
     """Targets of one arity side by side; those without anything to make a rule of are left out."""
-    roads = Roads.of(kb, options.device)
+    graph = attention_graph(kb, options.device)
     longest = longest_chain(kb)
     size = CPU_GROUP if options.device == "cpu" else GPU_GROUP
     groups = []
@@ -113,7 +113,7 @@ def _groups(
         spaces = [surroundings.space(t, options) for t in targets if kb.predicates[t].arity == arity]
         spaces = [s for s in spaces if len(s.predicates) and len(kb.facts.of(s.target))]
         groups += [
-            Group(kb, roads, spaces[i : i + size], options, surroundings.hints, longest)
+            Group(kb, graph, spaces[i : i + size], options, surroundings.hints, longest)
             for i in range(0, len(spaces), size)
         ]
     return groups
@@ -124,7 +124,7 @@ class Group:
     """Targets of one arity that are trained as one stack: all restarts of all of them are its members."""
 
     kb: KnowledgeBase
-    roads: Roads
+    graph: Roads
     spaces: list[Space]
     options: NeuralOptions
     hints: Hints = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Group:
 
     def prepare(self, sampler: Sampler) -> Trainer:
         """Queries, plans and freshly drawn generators."""
-        options, device = self.options, self.roads.device
+        options, device = self.options, self.graph.pointer.device
         drawn = [sampler.queries(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, options.restarts, device)
         seeds = [_member_seed(options.seed, space.target, r) for space in self.spaces for r in range(options.restarts)]
@@ -170,8 +170,8 @@ class Group:
         limits = Limits(self.options.step_edges, self.options.meet_edges)
         return [
             Block(
-                build_plan(self.kb, self.roads, self.spaces, self.shape, block, limits, self.linked),
-                torch.from_numpy(block.label).to(self.roads.device),
+                build_plan(self.kb, self.graph, self.spaces, self.shape, block, limits, self.linked),
+                torch.from_numpy(block.label).to(self.graph.pointer.device),
             )
             for block in blocks(queries, self.options.batch)
         ]

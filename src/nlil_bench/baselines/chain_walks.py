@@ -28,9 +28,8 @@ from nlil.evaluation.ranking import Answers, known_rows
 from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
 from nlil.kernel.calculus import ranges
 from nlil.kernel.pool import Pool
-from nlil.neural.plan import Limits
+from nlil.neural.plan import Limits, attention_graph, degrees, edges_of
 from nlil.neural.products import Products
-from nlil.neural.roads import Roads
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import PADDING, operators_of
 from nlil.progress import Progress
@@ -106,8 +105,8 @@ class ChainMap:
 
     def __init__(self, kb: KnowledgeBase, steps: int, limits: Limits, device: str = "cpu") -> None:
         self.kb, self.steps, self.limits = kb, steps, limits
-        self.roads = Roads.of(kb, device)
-        self.device = self.roads.device
+        self.graph = attention_graph(kb, device)
+        self.device = self.graph.pointer.device
         self.operators: Ids = operators_of(kb, np.arange(kb.num_predicates, dtype=np.int32))
         self.stay = len(self.operators)
         operator = np.full(kb.num_codes, PADDING, np.int64)
@@ -116,10 +115,10 @@ class ChainMap:
         is_class[list(kb.classes)] = True
         self.operator, self.is_class = self._put(operator), self._put(is_class)
         graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
-        self.graph = np.where(kb.domain, graph, kb.num_graphs)
-        self.members = np.argsort(self.graph, kind="stable")
+        self.graph_of = np.where(kb.domain, graph, kb.num_graphs)
+        self.members = np.argsort(self.graph_of, kind="stable")
         # The last graph is nobody's: entities of other splits.
-        self.member_pointer = np.searchsorted(self.graph[self.members], np.arange(kb.num_graphs + 2))
+        self.member_pointer = np.searchsorted(self.graph_of[self.members], np.arange(kb.num_graphs + 2))
         self.is_small = np.diff(self.member_pointer) <= SMALL_WORLD
 
     @property
@@ -133,7 +132,7 @@ class ChainMap:
 
     def work(self) -> tuple[Longs, Longs]:
         """At most so many edges a query walks: (by its known entity, for unary queries by graph)."""
-        pointer, neighbour = self.roads.pointer.cpu().numpy(), self.roads.neighbour.cpu().numpy()
+        pointer, neighbour = self.graph.pointer.cpu().numpy(), self.graph.neighbour.cpu().numpy()
         degree = np.diff(pointer) + 1.0
         node = np.repeat(np.arange(len(degree)), np.diff(pointer))
         edges, before = degree.copy(), np.zeros_like(degree)
@@ -141,13 +140,13 @@ class ChainMap:
             edges, before = np.minimum(degree + np.bincount(node, edges[neighbour], len(degree)), degree.sum()), edges
             if np.array_equal(edges, before):
                 break
-        by_graph = np.bincount(self.graph, degree, self.kb.num_graphs + 1)
+        by_graph = np.bincount(self.graph_of, degree, self.kb.num_graphs + 1)
         return edges.astype(np.int64), by_graph.astype(np.int64)
 
     def parts(self, queries: ChainQueries, work: tuple[Longs, Longs], memory: int) -> Iterator[ChainQueries]:
         """Runs of the queries whose walks fit into the memory."""
         by_entity, by_graph = work
-        graph = self.graph[queries.answer]
+        graph = self.graph_of[queries.answer]
         each = np.where(queries.known == NO_ENTITY, by_graph[graph], by_entity[queries.known])
         each[(queries.known == NO_ENTITY) & ~(queries.hide & self.is_small[graph])] = 1  # they share one source
         most = max(memory // (BYTES_PER_EDGE + self.steps * BYTES_PER_EDGE_AND_STEP), 1)
@@ -191,7 +190,7 @@ class ChainMap:
         and what one of them hides is hidden from all.
         """
         unary = queries.known == NO_ENTITY
-        graph = np.where(unary, self.graph[queries.answer], 0)
+        graph = np.where(unary, self.graph_of[queries.answer], 0)
         group = np.where(queries.hide, np.where(self.is_small[graph], queries.answer, self.kb.num_entities), NO_ENTITY)
         hidden = np.where(queries.hide & ~unary, queries.answer, NO_ENTITY)
         columns = (queries.code, queries.known, hidden, graph, np.where(unary, group, NO_ENTITY))
@@ -232,16 +231,16 @@ class ChainMap:
 
     def _expand(self, frontier: Tensor, sources: Tensor, hidden: Tensor) -> Edges:
         """Edges from the frontier, of the sources whose step fits the limit; everyone may stay."""
-        width, roads = self.kb.num_entities, self.roads
+        width, graph = self.kb.num_entities, self.graph
         source, node = frontier // width, frontier % width
         edges = torch.zeros(len(sources), dtype=torch.int64, device=self.device)
-        edges.index_add_(0, source, roads.degree(node))
+        edges.index_add_(0, source, degrees(graph, node))
         within = edges[source] <= self.limits.step_edges
-        row, position = roads.edges(node[within])
+        row, position = edges_of(graph, node[within])
         first = frontier[within][row]
-        code, neighbour, owner = roads.code[position], roads.neighbour[position], first // width
+        code, neighbour, owner = graph.code[position], graph.neighbour[position], first // width
         ok = ~self._is_own_fact(first, code, neighbour, sources[owner], hidden)
-        weight = torch.ones(len(row), device=self.device) if roads.weight is None else roads.weight[position]
+        weight = graph.weight[position] if len(graph.weight) else torch.ones(len(row), device=self.device)
         second = owner * width + neighbour
         stay = torch.full_like(frontier, self.stay)
         return (
@@ -278,7 +277,7 @@ class ChainMap:
                     second,
                     first,
                     choice,
-                    None if self.roads.weight is None else weight,
+                    weight if len(self.graph.weight) else None,
                     len(key),
                     len(key),
                     num_codes * self.num_operators,

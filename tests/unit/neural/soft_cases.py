@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from nlil.data.kb import KnowledgeBase
-from nlil.neural.plan import Limits, Plan, build_plan
-from nlil.neural.roads import Roads
+from nlil.neural.plan import Limits, Plan, attention_graph, build_plan
 from nlil.neural.sampling import NO_ENTITY, Queries
 from nlil.neural.soft import Squash
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
@@ -50,7 +49,7 @@ def queries_of(kb: KnowledgeBase, *tuples: tuple[str, ...], hide: bool = False) 
 
 
 def plan_of(kb: KnowledgeBase, space: Space, shape: Shape, queries: Queries, linked: bool = False) -> Plan:
-    return build_plan(kb, Roads.of(kb), [space], shape, queries, NO_LIMIT, linked)
+    return build_plan(kb, attention_graph(kb), [space], shape, queries, NO_LIMIT, linked)
 
 
 def random_logits(shape: Shape, members: int, seed: int, spread: float = 1.0) -> Attentions:

@@ -15,9 +15,8 @@ from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.logic.predicate import Predicate
 from nlil.neural import cpu_kernels
-from nlil.neural.plan import Plan, build_plan
+from nlil.neural.plan import Plan, attention_graph, build_plan
 from nlil.neural.products import Products, Projections, Rounds
-from nlil.neural.roads import Roads
 from nlil.neural.sampling import Queries
 from nlil.neural.soft import scores
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
@@ -210,7 +209,7 @@ def parts(plan: Plan) -> dict[str, Tensor]:
 def test_plans_scores_and_gradients_are_the_same(weighted: bool, graphs: bool) -> None:
     kb = base(weighted, graphs)
     spaces, shape, queries = spaces_and_queries(kb)
-    host, device = (build_plan(kb, Roads.of(kb, place), spaces, shape, queries) for place in ("cpu", DEVICE))
+    host, device = (build_plan(kb, attention_graph(kb, place), spaces, shape, queries) for place in ("cpu", DEVICE))
     one, other = parts(host), parts(device)
     assert one.keys() == other.keys()
     assert host.size == device.size > 0

@@ -14,7 +14,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
 from nlil.learning.checkpoint import Checkpoint
 from nlil.neural.options import NeuralOptions
-from nlil.neural.roads import Roads
+from nlil.neural.plan import attention_graph
 from nlil.neural.sampling import Sampler
 from nlil.neural.search import Group
 from nlil.neural.training import Trainer
@@ -45,7 +45,7 @@ def trainer_of(kb: KnowledgeBase, *targets: str, **settings: Any) -> Trainer:
     options = NeuralOptions(**{**SMALL, **settings})
     surroundings = Surroundings(kb)
     spaces = [surroundings.space(predicate_id(kb, name), options) for name in targets]
-    return Group(kb, Roads.of(kb), spaces, options).prepare(Sampler(kb, options))
+    return Group(kb, attention_graph(kb), spaces, options).prepare(Sampler(kb, options))
 
 
 def bits(trainer: Trainer) -> dict[str, bytes]:
