@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path, PurePosixPath
 from types import ModuleType
+from typing import Any
 
 import pytest
+
+from nlil.datasets import load_dataset
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,3 +82,81 @@ def test_a_revision_is_counted_like_the_working_tree() -> None:
     assert module.total(module.count_rooms(found).values()).lines > 1000
     with pytest.raises(SystemExit, match="git archive nowhere"):
         module.revision("nowhere")
+
+
+# compare ------------------------------------------------------------------------------------------------
+
+
+def test_two_revisions_run_in_turn_and_the_first_time_does_not_count(tmp_path: Path) -> None:
+    module = script("compare")
+    ran: list[str] = []
+
+    class Fake(module.Side):  # type: ignore[misc, name-defined]
+        def run(self, words: tuple[str, ...], places: dict[str, str], limit: float | None) -> Any:
+            ran.append(f"{self.name} {words[0]}")
+            slow = 100.0 if ran.count(ran[-1]) == 1 else 2.0 if self.name == "new" else 1.0
+            Path(places["out"]).write_text("b\na\n" if self.name == "new" else "a\nb\n")
+            return module.Usage(
+                slow, slow / 2, 300.0, json.dumps({"mrr": 0.51234, "num_rules": 50, "seconds": slow}), False
+            )
+
+    sides = [Fake(name, tmp_path, tmp_path / name) for name in ("base", "new")]
+    steps = (module.Step("e", ("evaluate",), module.figures), module.Step("m", ("materialize",), module.facts))
+    workload = module.Workload("both", steps, setup=(("learn",),), rules=("rules",))
+    first, second = module.compare("both", workload, sides, 3, 10, None)
+    assert (
+        ran
+        == ["base learn", "new learn", "base rules", *["base evaluate", "new evaluate"] * 4]
+        + [
+            "base materialize",
+            "new materialize",
+        ]
+        * 4
+    )
+    assert (first.wall, first.cpu, first.ratio) == ((1.0, 2.0), (0.5, 1.0), 2.0)
+    assert first.is_same
+    assert first.cells == (
+        "e",
+        "1.00 s",
+        "2.00 s",
+        "2.00",
+        "0.50 s",
+        "1.00 s",
+        "300 MB",
+        "300 MB",
+        "50",
+        "25",
+        "SLOWER",
+    )
+    assert second.is_same  # in any order
+    assert (tmp_path / "base" / "both" / "rules.txt").is_file()
+
+
+def test_a_limit_ends_a_command_and_is_told(tmp_path: Path) -> None:
+    module = script("compare")
+    (tmp_path / "nlil").mkdir()
+    (tmp_path / "nlil" / "__init__.py").touch()
+    (tmp_path / "nlil" / "__main__.py").write_text("import sys, time; time.sleep(60 * ('sleep' in sys.argv))\n")
+    side = module.Side("here", tmp_path, tmp_path)
+    assert side.run(("sleep",), {}, 0.5).is_over
+    usage = side.run(("wake", "{out}"), {"out": "x"}, 60.0)
+    assert (usage.is_over, usage.output) == (False, "")
+    assert usage.memory_mb > 1
+    (tmp_path / "nlil" / "__main__.py").write_text("raise SystemExit('no such data')\n")
+    with pytest.raises(SystemExit, match="here: nlil learn: exit code 1: no such data"):
+        side.run(("learn",), {}, None)
+
+
+def test_figures_are_compared_to_four_digits_without_times() -> None:
+    module = script("compare")
+    found = [json.dumps({"mrr": 0.12341 + i * 1e-6, "per": {"hits": 1.0}, "seconds": i}) for i in range(2)]
+    assert module.figures(found[0], Path()) == module.figures(found[1], Path())
+    assert module.figures(found[0], Path()) != module.figures(found[0].replace("0.1234", "0.1235"), Path())
+
+
+def test_soft_facts_keep_facts_and_get_weights_near_nine_tenths() -> None:
+    kb = load_dataset("even:10").kb
+    soft = script("soft_facts").softened(kb, 0)
+    assert soft.facts.weight is not None
+    assert len(soft.facts) == len(kb.facts)
+    assert 0.85 <= soft.facts.weight.min() < soft.facts.weight.max() <= 0.95
