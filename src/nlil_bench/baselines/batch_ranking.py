@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -63,21 +63,29 @@ def batch_metrics(
         parts.append(
             binary_figures(batch_ranks(scores, binary, known, kb.num_entities, batch, shift, progress), binary, kb)
         )
-    values = {name: value for part in parts for name, value in part[0].items()}
-    per_predicate = {name: figures for part in parts for name, figures in part[1].items()}
-    left_out = sum(1 for p in np.unique(facts.predicate) if str(kb.predicates[p]) not in per_predicate)
-    said = [
-        *notes,
-        *([f"{left_out} unary targets left out: the method ranks answers of binary ones only"] if left_out else []),
-    ]
+    ranked = {name for part in parts for name in part[1]}
+    left_out = sum(str(kb.predicates[p]) not in ranked for p in np.unique(facts.predicate))
+    if left_out:
+        notes = [*notes, f"{left_out} unary targets left out: the method ranks answers of binary ones only"]
+    return joined_metrics(parts, started, notes)
+
+
+def joined_metrics(parts: Sequence[Part], started: float, notes: Iterable[str] = ()) -> Metrics:
+    """The figures of several kinds of targets as one.
+
+    Args:
+        parts: Figures of binary targets, classes, other unary targets.
+        started: `time.perf_counter()` when evaluation began.
+        notes: What to say beside the figures; empty ones are left out.
+    """
     return Metrics(
-        values,
-        per_predicate,
+        {name: value for part in parts for name, value in part[0].items()},
+        {name: figures for part in parts for name, figures in part[1].items()},
         sum(part[2] for part in parts),
         0,
         time.perf_counter() - started,
         peak_memory_mb(),
-        tuple(said),
+        tuple(filter(None, notes)),
     )
 
 

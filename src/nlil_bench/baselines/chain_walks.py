@@ -23,7 +23,7 @@ from nlil.data.arrays import Doubles, Ids, Longs, Mask
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import Metrics
-from nlil.evaluation.protocol import Part, binary_figures, class_figures, member_figures, peak_memory_mb
+from nlil.evaluation.protocol import Part, binary_figures, class_figures, member_figures
 from nlil.evaluation.ranking import Answers, known_rows
 from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
 from nlil.kernel.calculus import ranges
@@ -33,6 +33,8 @@ from nlil.neural.products import Products
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import PADDING, operators_of
 from nlil.progress import Progress
+
+from .batch_ranking import joined_metrics
 
 if TYPE_CHECKING:
     from .neural_lp import NeuralLPModel
@@ -307,17 +309,7 @@ def chain_metrics(
         _classes(scorer, facts),
         member_figures(scorer.member_evidence, kb, facts, known),
     ]
-    values = {name: value for part in parts for name, value in part[0].items()}
-    per_predicate = {name: figures for part in parts for name, figures in part[1].items()}
-    return Metrics(
-        values,
-        per_predicate,
-        sum(part[2] for part in parts),
-        0,
-        time.perf_counter() - started,
-        peak_memory_mb(),
-        ("soft scores of Neural-LP, no rules",),
-    )
+    return joined_metrics(parts, started, ["soft scores of Neural-LP, no rules"])
 
 
 def score_evidence(score: Doubles) -> Longs:

@@ -15,9 +15,8 @@ Variables are distinct, so no path leads back to the object, and its own class i
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -27,11 +26,12 @@ from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, DataError
 from nlil.evaluation.metrics import Metrics
-from nlil.evaluation.protocol import class_figures, peak_memory_mb
+from nlil.evaluation.protocol import Part, class_figures
 from nlil.kernel.aggregation import score_ranks
 from nlil.progress import Progress, silent
 
-from .interface import not_fitted
+from .batch_ranking import joined_metrics
+from .interface import Baseline
 
 HELD_OUT = 0.1
 """Of the training graphs, where a method needs objects to choose by and the set has no validation graphs."""
@@ -88,24 +88,10 @@ def training_parts(name: str, dataset: Dataset, seed: int) -> tuple[ClassTask, C
     return train.take(~is_held), train.take(is_held)
 
 
-class ClassBaseline(ABC):
+class ClassBaseline(Baseline):
     """A baseline for object classes; subclasses say what they learn and how they score."""
 
-    name = ""
     note = ""
-    packages: tuple[str, ...] = ()
-    settings: Any
-
-    def __init__(self) -> None:
-        self._dataset: Dataset | None = None
-
-    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
-        self._learn(dataset, seed, progress)
-        self._dataset = dataset
-
-    @abstractmethod
-    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
-        """From the training graphs."""
 
     @abstractmethod
     def _scores(self, task: ClassTask, progress: Progress) -> Doubles:
@@ -113,32 +99,18 @@ class ClassBaseline(ABC):
 
     def class_scores(self, split: str = "test", progress: Progress = silent) -> tuple[ClassTask, Doubles]:
         """The objects of a split, and (objects, classes) what the model says of each: logits, or any score."""
-        if self._dataset is None:
-            raise not_fitted(self.name)
-        task = class_task(self.name, self._dataset, split)
+        task = class_task(self.name, self.dataset, split)
         return task, self._scores(task, progress)
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        if self._dataset is None:
-            raise not_fitted(self.name)
         started = time.perf_counter()
-        task = class_task(self.name, self._dataset, split)
-        values: dict[str, float] = {}
-        per_predicate: dict[str, dict[str, float]] = {}
+        task, scores = self.class_scores(split, progress)
+        part: Part = ({}, {}, 0)
         if len(task):
-            facts = self._dataset.splits[split]
+            facts = self.dataset.splits[split]
             facts = facts[np.isin(facts.predicate, task.classes)]
-            ranks = score_ranks(self._scores(task, progress), task.answer)
-            values, per_predicate, _ = class_figures(ranks, facts, task.kb)
-        return Metrics(
-            values,
-            per_predicate,
-            len(task),
-            0,
-            time.perf_counter() - started,
-            peak_memory_mb(),
-            tuple(n for n in (self.note, _left_out(self._dataset, task)) if n),
-        )
+            part = class_figures(score_ranks(scores, task.answer), facts, task.kb)
+        return joined_metrics([part], started, [self.note, _left_out(self.dataset, task)])
 
 
 def _left_out(dataset: Dataset, task: ClassTask) -> str:

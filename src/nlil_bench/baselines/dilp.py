@@ -34,7 +34,7 @@ from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics
 from .dilp_program import Definition, Program, Template, one_hot_weights, softmax_weights
-from .interface import check_least, not_fitted
+from .interface import Baseline, check_least
 
 MOST_ATOMS = 2_000_000
 """Ground atoms of a base, given or learned, that are still written down."""
@@ -248,21 +248,18 @@ def argmax_rules(program: Program, scores: Sequence[Tensor], start: int) -> list
     rules: dict[Rule, None] = {}
     for sets, score in zip(program.choices, scores):
         position = np.unravel_index(int(score[start].argmax()), score[start].shape)
-        rules.update({found[int(i)].rule: None for found, i in zip(sets, position)})
+        rules.update({list(found)[int(i)]: None for found, i in zip(sets, position)})
     return list(rules)
 
 
-class DILP:
+class DILP(Baseline):
     """dILP behind the common interface: every target of the set, one after another."""
 
-    packages: tuple[str, ...] = ()
+    name = "dilp"
+    defaults = DILPSettings()
+    models: dict[Predicate, DILPModel]
 
-    def __init__(self, settings: DILPSettings | None = None) -> None:
-        self.settings = settings or DILPSettings()
-        self._dataset: Dataset | None = None
-        self.models: dict[Predicate, DILPModel] = {}
-
-    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
+    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
         if dataset.is_scene:
             raise LimitError(
                 "dilp: expected one small graph, got many scene graphs, whose ground atoms are too many; "
@@ -271,19 +268,14 @@ class DILP:
         self.models = {
             target: learn_target(dataset, target, self.settings, seed, progress) for target in dataset.targets
         }
-        self._dataset = dataset
 
     def scores(self, predicate: int, given: Ids, side: int) -> np.ndarray:
         """(batch, entities): soft truth values; the target's own facts were never given."""
-        if self._dataset is None:
-            raise not_fitted("dilp")
-        value = self.models[self._dataset.kb.predicates[predicate]].value
+        value = self.models[self.dataset.kb.predicates[predicate]].value
         return value[given] if side == 0 else value.T[given]
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        if self._dataset is None:
-            raise not_fitted("dilp")
-        kb, splits = self._dataset.kb, self._dataset.splits
+        kb, splits = self.dataset.kb, self.dataset.splits
 
         def member_evidence(target: int, entities: Ids) -> Longs:
             return evidence(self.models[kb.predicates[target]].value[entities].astype(np.float64))
@@ -293,7 +285,7 @@ class DILP:
         members = member_figures(member_evidence, kb, facts[np.isin(facts.predicate, unary)], splits.all() + kb.facts)
         return batch_metrics(
             self.scores,
-            self._dataset,
+            self.dataset,
             split,
             memory=self.settings.memory,
             others=(members,),

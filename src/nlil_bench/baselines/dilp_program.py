@@ -13,11 +13,12 @@ what follows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations_with_replacement, product
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -49,37 +50,30 @@ class Definition:
     templates: tuple[Template, ...]
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(NamedTuple):
     """`variables`: 0 is X; 1 is Y if the head is binary; then come the existential ones."""
 
     predicate: Predicate
     variables: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Clause:
-    head: Predicate
-    body: tuple[Atom, ...]
-
-    @cached_property
-    def rule(self) -> Rule:
-        body = ", ".join(self._text(atom) for atom in self.body)
-        return parse_rule(f"{self._text(Atom(self.head, tuple(range(self.head.arity))))} :- {body}.")
-
-    def _text(self, atom: Atom) -> str:
-        names = [*"XY"[: self.head.arity]]
-        shown = [names[v] if v < len(names) else f"Z{v - len(names) + 1}" for v in atom.variables]
-        return f"{atom_text(atom.predicate.name)}({', '.join(shown)})"
+Body = tuple[Atom, ...]
+"""The body of a rule as numbered variables, for evaluation on tensors."""
+Clauses = Mapping[Rule, Body]
+"""Rules to choose from, with their bodies."""
 
 
-def clauses(
-    head: Predicate, template: Template, given: Sequence[Predicate], learned: Sequence[Predicate]
-) -> list[Clause]:
+def clauses(head: Predicate, template: Template, given: Sequence[Predicate], learned: Sequence[Predicate]) -> Clauses:
     """All clauses of the template, in a fixed order, each meaning once.
 
+    Args:
+        head: The predicate that they define.
+        template: What they may look like.
+        given: Predicates with facts.
+        learned: Predicates that are being learned.
+
     >>> even, zero, succ = Predicate("even", 1), Predicate("zero", 1), Predicate("succ", 2)
-    >>> [str(c.rule) for c in clauses(even, Template(), (zero, succ), (even,))]
+    >>> [str(rule) for rule in clauses(even, Template(), (zero, succ), (even,))]
     ['even(X) :- zero(X).', 'even(X) :- zero(X), succ(X, X).', 'even(X) :- succ(X, X).']
     """
     pool = (*given, *learned) if template.intensional else tuple(given)
@@ -89,12 +83,19 @@ def clauses(
             f"dilp: {head} could have {len(atoms) * (len(atoms) + 1) // 2:,} clause bodies over "
             f"{len(pool)} predicates, expected at most {MOST_BODIES:,}; use a set with fewer predicates"
         )
-    found: dict[Rule, Clause] = {}
+    found: dict[Rule, Body] = {}
     for one, two in combinations_with_replacement(atoms, 2):
         if {v for atom in (one, two) for v in atom.variables} >= set(range(head.arity)):
-            clause = Clause(head, (one,) if one == two else (one, two))
-            found.setdefault(clause.rule, clause)
-    return list(found.values())
+            body = (one,) if one == two else (one, two)
+            found.setdefault(_rule(head, body), body)
+    return found
+
+
+def _rule(head: Predicate, body: Body) -> Rule:
+    names = [*"XY"[: head.arity], *(f"Z{i}" for i in range(1, 2 * len(body) + 1))]
+    atoms = (Atom(head, tuple(range(head.arity))), *body)
+    texts = [f"{atom_text(a.predicate.name)}({', '.join(names[v] for v in a.variables)})" for a in atoms]
+    return parse_rule(f"{texts[0]} :- {', '.join(texts[1:])}.")
 
 
 def _atoms(head: Predicate, template: Template, pool: Sequence[Predicate]) -> Iterator[Atom]:
@@ -116,7 +117,7 @@ class Program:
     """For each definition, for each of its templates, the clauses to choose from. `size`: entities."""
 
     definitions: tuple[Definition, ...]
-    choices: tuple[tuple[tuple[Clause, ...], ...], ...]
+    choices: tuple[tuple[Clauses, ...], ...]
     size: int
 
     @classmethod
@@ -129,7 +130,7 @@ class Program:
                     f"dilp: {definition.predicate} has {len(definition.templates)} templates, expected one or two",
                     "templates",
                 )
-            sets = [tuple(clauses(definition.predicate, t, given, learned)) for t in definition.templates]
+            sets = [clauses(definition.predicate, t, given, learned) for t in definition.templates]
             if not all(sets):
                 raise ConfigError(
                     f"dilp: a template of {definition.predicate} allows no clause over the predicates "
@@ -150,7 +151,7 @@ class Program:
         for definition, sets in zip(self.definitions, self.choices):
             head = self.size**definition.predicate.arity
             for template, found in zip(definition.templates, sets):
-                each = [self.size ** len(_joined(clause)[1]) for clause in found]
+                each = [self.size ** len(_joined(body, definition.predicate.arity)[1]) for body in found.values()]
                 largest = max(largest, *each)
                 kept += (
                     members * steps * (2 * sum(each) + len(found) * head)
@@ -221,36 +222,31 @@ def one_hot_weights(scores: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def clause_value(clause: Clause, value: Valuation) -> Tensor:
-    """(members, N[, N]): max over the existential variables of the product of the body."""
-    order, _ = _joined(clause)
-    result = None
-    for atom in clause.body:
+def body_value(body: Body, arity: int, value: Valuation) -> Tensor:
+    """(members, N[, N]): max over the existential variables of the product of the body; `arity` is the head's."""
+    order, _ = _joined(body, arity)
+    factors = []
+    for atom in body:
         own, tensor = _atom_value(atom, value)
         lonely = [i + 1 for i, v in enumerate(own) if v not in order]
         tensor = tensor.amax(lonely) if lonely else tensor
         kept = [v for v in own if v in order]
-        # (members, the variables of the clause in order): 1 where the atom has not got the variable
+        # (members, the variables of the body in order): 1 where the atom has not got the variable
         sizes = [tensor.shape[0], *(tensor.shape[1 + kept.index(v)] if v in kept else 1 for v in order)]
-        tensor = tensor.reshape(sizes)
-        result = tensor if result is None else result * tensor
-    assert result is not None
-    inner = [i + 1 for i, v in enumerate(order) if v >= clause.head.arity]
+        factors.append(tensor.reshape(sizes))
+    result = factors[0] if len(factors) == 1 else factors[0] * factors[1]
+    inner = [i + 1 for i, v in enumerate(order) if v >= arity]
     return result.amax(inner) if inner else result
 
 
-def _joined(clause: Clause) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _joined(body: Body, arity: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(variables that matter when the atoms are joined, those of the largest tensor made for it), ascending.
 
     An existential variable of one atom only is maximised away before the atoms meet.
     """
-    head = range(clause.head.arity)
-    times: dict[int, int] = {}
-    for atom in clause.body:
-        for v in set(atom.variables):
-            times[v] = times.get(v, 0) + 1
-    order = tuple(sorted(v for v, n in times.items() if v in head or n > 1))
-    widest = max((order, *(tuple(sorted(set(atom.variables))) for atom in clause.body)), key=len)
+    times = Counter(v for atom in body for v in set(atom.variables))
+    order = tuple(sorted(v for v, n in times.items() if v < arity or n > 1))
+    widest = max((order, *(tuple(sorted(set(atom.variables))) for atom in body)), key=len)
     return order, widest
 
 
@@ -265,9 +261,10 @@ def _atom_value(atom: Atom, value: Valuation) -> tuple[tuple[int, ...], Tensor]:
     return ((first, second), tensor) if first < second else ((second, first), tensor.transpose(1, 2))
 
 
-def _stacked(found: Sequence[Clause], value: Valuation) -> Tensor:
+def _stacked(found: Clauses, value: Valuation) -> Tensor:
     """(members, clauses, N[, N])"""
-    return torch.stack(torch.broadcast_tensors(*(clause_value(clause, value) for clause in found)), 1)
+    values = (body_value(body, rule.target.arity, value) for rule, body in found.items())
+    return torch.stack(torch.broadcast_tensors(*values), 1)
 
 
 def _mixed(parts: Sequence[Tensor], weight: Tensor) -> Tensor:
@@ -278,6 +275,3 @@ def _mixed(parts: Sequence[Tensor], weight: Tensor) -> Tensor:
         both = torch.maximum(parts[0][:, :, None], parts[1][:, None]).flatten(1, 2)
         flat = weight.flatten(1)
     return (both * flat.reshape(*flat.shape, *(1,) * (both.dim() - 2))).sum(1)
-
-
-__all__ = ["Definition", "Program", "Template", "Valuation", "clause_value", "one_hot_weights", "softmax_weights"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from nlil.kernel.device import resolve_device
 from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics, batch_ranks
-from .interface import check_least, not_fitted
+from .interface import Baseline, check_least
 
 LAST_RATE = 0.1
 """The learning rate falls in a straight line to this share of itself."""
@@ -137,32 +137,26 @@ class EmbeddingSettings:
         )
 
 
-class Embedding(ABC):
-    """What both have in common; `model` names the class of pykeen.models."""
+class Embedding(Baseline):
+    """What both have in common; `name` is that of the class in pykeen.models."""
 
-    model = ""
     number_bytes = 4
     defaults = EmbeddingSettings()
-    packages: tuple[str, ...] = ("pykeen",)
+    packages = ("pykeen",)
+    history: list[dict[str, float]]
+    _trained: Any = None
 
-    def __init__(self, settings: EmbeddingSettings | None = None) -> None:
-        self.settings = settings or self.defaults
-        self.history: list[dict[str, float]] = []
-        self._dataset: Dataset | None = None
-        self._trained: Any = None
-
-    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
+    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
         """All binary predicates at once; unary facts have no place in these models."""
-        require("pykeen", "kge", f"the baseline {self.model}")
+        require("pykeen", "kge", f"the baseline {self.name}")
         kb = dataset.kb.crisp
         facts = kb.binary
         if not len(facts):
-            raise NlilError(f"{self.model}: expected binary facts to learn from, got none; check with: nlil inspect")
+            raise NlilError(f"{self.name}: expected binary facts to learn from, got none; check with: nlil inspect")
         triples = np.stack((facts.subject, facts.predicate, facts.object), 1).astype(np.int64)
         self.history = []
         with _quiet(self.settings.threads), torch.random.fork_rng():
             self._train(triples, dataset, seed, progress)
-        self._dataset = dataset
 
     def _train(self, triples: np.ndarray, dataset: Dataset, seed: int, progress: Progress) -> None:
         from pykeen.triples import CoreTriplesFactory
@@ -188,7 +182,7 @@ class Embedding(ABC):
                 since = 0 if mrr > best else since + 1
                 if since == 0:
                     best, kept = mrr, {k: v.detach().clone() for k, v in model.state_dict().items()}
-            progress(self.model, epoch, s.epochs, "  ".join(f"{k} {v:.4g}" for k, v in self.history[-1].items()))
+            progress(self.name, epoch, s.epochs, "  ".join(f"{k} {v:.4g}" for k, v in self.history[-1].items()))
             if since == s.patience:
                 break
         if kept is not None:
@@ -220,8 +214,6 @@ class Embedding(ABC):
     @torch.no_grad()
     def scores(self, predicate: int, given: Ids, side: int) -> torch.Tensor:
         """(batch, entities), as PyKEEN scores them, on its device."""
-        if self._trained is None:
-            raise not_fitted(self.model)
         self._trained.eval()
         known = torch.from_numpy(np.asarray(given, np.int64))
         relation = torch.full_like(known, predicate)
@@ -230,13 +222,12 @@ class Embedding(ABC):
         return score
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        if self._dataset is None:
-            raise not_fitted(self.model)
+        dataset = self.dataset
         epoch = max(self.history, key=lambda entry: entry.get("valid_mrr", entry["epoch"]))["epoch"]
         with _quiet(self.settings.threads):
             return batch_metrics(
                 self.scores,
-                self._dataset,
+                dataset,
                 split,
                 memory=self.settings.memory,
                 bytes_per_score=self._bytes_per_score,
@@ -248,7 +239,7 @@ class Embedding(ABC):
 class TransE(Embedding):
     """-|h + r - t|"""
 
-    model = "TransE"
+    name = "TransE"
 
     def _untrained(self, factory: Any, seed: int) -> Any:
         from pykeen.models import TransE as Model
@@ -269,7 +260,7 @@ class TransE(Embedding):
 class RotatE(Embedding):
     """-|h r - t| with complex numbers, |r| = 1"""
 
-    model = "RotatE"
+    name = "RotatE"
     number_bytes = 8
     defaults = EmbeddingSettings(lr=0.05)
 

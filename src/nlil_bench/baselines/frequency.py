@@ -39,11 +39,11 @@ class Frequency(ClassBaseline):
     name = "freq"
     note = "votes of relations, no rules"
 
-    def __init__(self, settings: FrequencySettings | None = None) -> None:
-        super().__init__()
-        self.settings = settings or FrequencySettings()
-        self._key = self._vote = np.zeros(0, np.int64)
-        self._weight = self._prior = np.zeros(0)
+    defaults = FrequencySettings()
+    _key: Longs
+    _vote: Longs
+    _weight: Doubles
+    _prior: Doubles
 
     def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
         """Nothing is random: `seed` changes nothing."""

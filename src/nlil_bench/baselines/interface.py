@@ -15,9 +15,10 @@ All figures come from `nlil.evaluation`: filtered, both directions, realistic ti
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlil.errors import ConfigError, NlilError, UnknownName, closest
 from nlil.learning.config import parse_size
@@ -28,16 +29,42 @@ if TYPE_CHECKING:
     from nlil.evaluation.metrics import Metrics
 
 
-class Baseline(Protocol):
-    """`settings` is a frozen dataclass; its docstring states the defaults. `packages` are those beside torch whose
-    versions belong to a figure."""
+class Baseline(ABC):
+    """A method with settings: fit it on a data set, then evaluate it on a split.
 
+    Attributes:
+        name: What it is called in messages.
+        settings: A frozen dataclass; its docstring states the defaults.
+        defaults: The settings where none are given.
+        packages: Those beside torch whose versions belong to a figure.
+    """
+
+    name = ""
+    packages: tuple[str, ...] = ()
+    defaults: Any
     settings: Any
-    packages: tuple[str, ...]
+
+    def __init__(self, settings: Any = None) -> None:
+        self.settings = settings or self.defaults
+        self._dataset: Dataset | None = None
+
+    @property
+    def dataset(self) -> Dataset:
+        """What it was fitted on."""
+        if self._dataset is None:
+            raise NlilError(f"{self.name}: figures need a fitted model; call fit(dataset) first")
+        return self._dataset
 
     def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
         """Learn from the training facts of the set; `valid` may serve to choose by, `test` never."""
+        self._learn(dataset, seed, progress)
+        self._dataset = dataset
 
+    @abstractmethod
+    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
+        """What `fit` does."""
+
+    @abstractmethod
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
         """The figures of `nlil.evaluate` on the facts of a split, whose predicate is a target of the set."""
 
@@ -52,7 +79,7 @@ _HOME: Mapping[str, tuple[str, str]] = {
     "logistic": ("logistic", "Logistic"),
     "mlp": ("mlp", "MLP"),
 }
-"""name -> module and class, imported when it is asked for."""
+"""name -> module and class, imported when it is made."""
 
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Of all baselines."""
@@ -121,7 +148,3 @@ def check_least(settings: object, least: Mapping[str, float]) -> None:
     for key, bound in least.items():
         if getattr(settings, key) < bound:
             raise ConfigError(f"{key}: expected at least {bound:g}, got {getattr(settings, key)}", key)
-
-
-def not_fitted(name: str) -> NlilError:
-    return NlilError(f"{name}: asked for figures before it was fitted; call fit(dataset) first")

@@ -47,11 +47,9 @@ class Logistic(ClassBaseline):
     name = "logistic"
     note = "logistic regression on patterns, no rules"
 
-    def __init__(self, settings: LogisticSettings | None = None) -> None:
-        super().__init__()
-        self.settings: LogisticSettings = settings or LogisticSettings()
-        self._patterns: Patterns | None = None
-        self._weights: Floats = np.zeros((0, 0), np.float32)
+    defaults = LogisticSettings()
+    _patterns: Patterns
+    _weights: Floats
 
     def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
         """Nothing is random: `seed` changes nothing."""
@@ -63,7 +61,6 @@ class Logistic(ClassBaseline):
         )
 
     def _scores(self, task: ClassTask, progress: Progress) -> Doubles:
-        assert self._patterns is not None
         return np.asarray(_with_constant(self._patterns.table(task)) @ self._weights, np.float64)
 
 

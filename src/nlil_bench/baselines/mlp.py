@@ -159,11 +159,9 @@ class MLP(ClassBaseline):
     name = "mlp"
     note = "multilayer perceptron, no rules"
 
-    def __init__(self, settings: MLPSettings | None = None) -> None:
-        super().__init__()
-        self.settings: MLPSettings = settings or MLPSettings()
-        self._inputs: Inputs | None = None
-        self._net: Perceptron | None = None
+    defaults = MLPSettings()
+    _inputs: Inputs
+    _net: Perceptron
 
     def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
         train, held = training_parts(self.name, dataset, seed)
@@ -173,8 +171,6 @@ class MLP(ClassBaseline):
             self._net = trained(self._inputs, train, held, self.settings, progress)
 
     def _scores(self, task: ClassTask, progress: Progress) -> Doubles:
-        assert self._inputs is not None
-        assert self._net is not None
         return scores(self._net, self._inputs.of(task), self.settings)
 
 

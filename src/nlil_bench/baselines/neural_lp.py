@@ -45,7 +45,7 @@ from nlil.neural.space import operators_of
 from nlil.progress import Progress, silent
 
 from .chain_walks import THRESHOLD, ChainMap, ChainQueries, Walks, chain_metrics
-from .interface import not_fitted
+from .interface import Baseline
 
 UNLIMITED = Limits(step_edges=2**62)
 LARGEST_GRADIENT = 5.0
@@ -445,22 +445,18 @@ def _body(target: Predicate, steps: tuple[Step, ...], inverse: bool) -> Formula:
     return Statement(Y, steps, X) if inverse else Statement(X, steps, Y)
 
 
-class NeuralLPBaseline:
+class NeuralLPBaseline(Baseline):
     """All targets of the set share one controller. The settings are the original's: 2 steps, rank 3, 128 hidden
     units, 10 epochs, batches of 64, Adam with lr .001."""
 
-    packages: tuple[str, ...] = ()
+    name = "neural-lp"
+    defaults = NeuralLP()
+    model: NeuralLPModel
 
-    def __init__(self, settings: NeuralLP | None = None) -> None:
-        self.settings = settings or NeuralLP()
-        self._fitted: tuple[Dataset, NeuralLPModel] | None = None
-
-    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
+    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
         self.settings = replace(self.settings, seed=seed)
-        self._fitted = dataset, self.settings.fit(dataset.kb, list(dataset.targets), progress)
+        self.model = self.settings.fit(dataset.kb, list(dataset.targets), progress)
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        if self._fitted is None:
-            raise not_fitted("neural-lp")
-        dataset, model = self._fitted
-        return model.rank(dataset.kb, dataset.splits[split], dataset.splits, split, progress)
+        dataset = self.dataset
+        return self.model.rank(dataset.kb, dataset.splits[split], dataset.splits, split, progress)

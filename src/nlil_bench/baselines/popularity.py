@@ -8,12 +8,11 @@ import numpy as np
 
 from nlil.data.arrays import Doubles, Ids
 from nlil.data.dataset import Dataset
-from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import Metrics
 from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics
-from .interface import check_least, not_fitted
+from .interface import Baseline, check_least
 
 
 @dataclass(frozen=True)
@@ -26,34 +25,26 @@ class PopularitySettings:
         check_least(self, {"memory": 1})
 
 
-class Popularity:
-    """Counts of the training facts (weight >= .5). The fact that is asked about is not counted for itself."""
+class Popularity(Baseline):
+    """Counts of the training facts (weight >= .5). The fact of a query is not counted for itself."""
 
-    packages: tuple[str, ...] = ()
+    name = "popularity"
+    defaults = PopularitySettings()
 
-    def __init__(self, settings: PopularitySettings | None = None) -> None:
-        self.settings = settings or PopularitySettings()
-        self._dataset: Dataset | None = None
-        self._kb: KnowledgeBase | None = None
-
-    def fit(self, dataset: Dataset, seed: int = 0, progress: Progress = silent) -> None:
-        """Nothing is random: `seed` changes nothing."""
-        self._dataset, self._kb = dataset, dataset.kb.crisp
+    def _learn(self, dataset: Dataset, seed: int, progress: Progress) -> None:
+        """Nothing to do: facts are counted when they are needed, and nothing is random."""
 
     def scores(self, predicate: int, given: Ids, side: int) -> Doubles:
         """(batch, entities): the same counts for every given entity."""
-        if self._kb is None:
-            raise not_fitted("popularity")
-        facts = self._kb.facts.of(predicate)
-        count = np.bincount((facts.object, facts.subject)[side], minlength=self._kb.num_entities)
-        return np.broadcast_to(count.astype(np.float64), (len(given), self._kb.num_entities))
+        kb = self.dataset.kb.crisp
+        facts = kb.facts.of(predicate)
+        count = np.bincount((facts.object, facts.subject)[side], minlength=kb.num_entities)
+        return np.broadcast_to(count.astype(np.float64), (len(given), kb.num_entities))
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        if self._dataset is None:
-            raise not_fitted("popularity")
         return batch_metrics(
             self.scores,
-            self._dataset,
+            self.dataset,
             split,
             memory=self.settings.memory,
             own_fact=1.0,

@@ -45,7 +45,7 @@ def scorer(name: str, model: Any, data: Dataset) -> Callable[[int, int, int], np
 
     def of_chains(predicate: int, given: int, side: int) -> np.ndarray:
         dense = np.zeros(data.kb.num_entities)
-        entities, score = model._fitted[1].scores(data.kb.predicates[predicate], given, bool(side))
+        entities, score = model.model.scores(data.kb.predicates[predicate], given, bool(side))
         dense[entities] = score
         return dense
 

@@ -22,7 +22,7 @@ from nlil_bench import es
 from nlil_bench.baselines import make_baseline
 from nlil_bench.baselines.dilp import DILP, DILPSettings, fixpoint, learn_target, relation
 from nlil_bench.baselines.dilp_program import (
-    Clause,
+    Body,
     Definition,
     Program,
     Template,
@@ -40,31 +40,31 @@ TASK = (Definition(EVEN, (Template(0), Template(1, intensional=True))), SUCC2)
 
 
 def test_the_clauses_of_the_task_are_there_and_no_nonsense() -> None:
-    recursive = {str(c.rule) for c in clauses(EVEN, Template(1, True), (ZERO, SUCC), (EVEN, SUCC2.predicate))}
+    recursive = {str(rule) for rule in clauses(EVEN, Template(1, True), (ZERO, SUCC), (EVEN, SUCC2.predicate))}
     assert "even(X) :- succ2(Z1, X), even(Z1)." in recursive
     assert not any("even(X)" in rule.split(":-")[1] for rule in recursive)
     assert all("X" in rule.split(":-")[1] for rule in recursive)
     assert "succ2(X, Y) :- succ(X, Z1), succ(Z1, Y)." in {
-        str(c.rule) for c in clauses(SUCC2.predicate, Template(1), (ZERO, SUCC), (EVEN, SUCC2.predicate))
+        str(rule) for rule in clauses(SUCC2.predicate, Template(1), (ZERO, SUCC), (EVEN, SUCC2.predicate))
     }
 
 
 def test_only_an_intensional_template_sees_what_is_learned() -> None:
     for intensional in (False, True):
         found = clauses(EVEN, Template(1, intensional), (ZERO, SUCC), (EVEN,))
-        assert any(EVEN in c.rule.predicates for c in found) == intensional
+        assert any(EVEN in rule.predicates for rule in found) == intensional
 
 
 def test_every_meaning_once() -> None:
     found = clauses(EVEN, Template(2, True), (ZERO, SUCC), (EVEN,))
-    texts = [str(c.rule) for c in found]  # succ(X, Z) is said with either of two variables, and means the same
+    texts = [str(rule) for rule in found]  # succ(X, Z) is said with either of two variables, and means the same
     assert texts.count("even(X) :- succ(X, Z1).") == 1
     assert len(set(texts)) == len(texts)
 
 
 def test_names_that_need_quotes() -> None:
-    (clause,) = clauses(Predicate("is a", 1), Template(), (Predicate("/x/Y", 1),), ())
-    assert str(clause.rule) == "'is a'(X) :- '/x/Y'(X)."
+    (rule,) = clauses(Predicate("is a", 1), Template(), (Predicate("/x/Y", 1),), ())
+    assert str(rule) == "'is a'(X) :- '/x/Y'(X)."
 
 
 # inference ------------------------------------------------------------------------------------------
@@ -73,12 +73,12 @@ def test_names_that_need_quotes() -> None:
 def soft_by_hand(program: Program, value: dict, weights: list[np.ndarray], steps: int) -> dict:
     """The equations of the paper, atom by atom, in plain Python."""
 
-    def body(clause: Clause, arguments: tuple[int, ...]) -> float:
-        free = 1 + max(v for atom in clause.body for v in atom.variables)
+    def truth(body: Body, arguments: tuple[int, ...]) -> float:
+        free = 1 + max(v for atom in body for v in atom.variables)
         best = 0.0
         for rest in product(range(program.size), repeat=max(free - len(arguments), 0)):
             ground = (*arguments, *rest)
-            best = max(best, prod(value[a.predicate][tuple(ground[v] for v in a.variables)] for a in clause.body))
+            best = max(best, prod(value[a.predicate][tuple(ground[v] for v in a.variables)] for a in body))
         return best
 
     for d in program.definitions:
@@ -88,7 +88,7 @@ def soft_by_hand(program: Program, value: dict, weights: list[np.ndarray], steps
         for d, sets, weight in zip(program.definitions, program.choices, weights):
             after[d.predicate] = {}
             for arguments, before in value[d.predicate].items():
-                bodies = [[body(c, arguments) for c in found] for found in sets]
+                bodies = [[truth(body, arguments) for body in found.values()] for found in sets]
                 follows = sum(
                     weight[i] * max(b[j] for b, j in zip(bodies, i)) for i in product(*(range(len(b)) for b in bodies))
                 )
@@ -135,7 +135,7 @@ def test_every_clause_shape_of_two_variables_is_that_of_the_equations() -> None:
     for j in range(count):
         by_hand = soft_by_hand(program, dict(value), [np.eye(count)[j]], 1)[other]
         for arguments, truth in by_hand.items():
-            assert float(found[j][arguments]) == pytest.approx(truth, abs=1e-12), str(program.choices[0][0][j].rule)
+            assert float(found[j][arguments]) == pytest.approx(truth, abs=1e-12), str(list(program.choices[0][0])[j])
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
@@ -155,13 +155,15 @@ def test_one_hot_programs_derive_what_our_engine_derives(seed: int) -> None:
     program = Program.of(TASK, (ZERO, SUCC), kb.num_entities)
     random = np.random.default_rng(seed)
     rows = [[int(random.integers(n)) for n in shape] for shape in program.weight_shapes]
-    rows[1] = [next(i for i, c in enumerate(program.choices[1][0]) if len(c.body) == 2 and "Z1" in str(c.rule))]
+    rows[1] = [
+        next(i for i, (rule, body) in enumerate(program.choices[1][0].items()) if len(body) == 2 and "Z1" in str(rule))
+    ]
     scores = [torch.zeros(1, *shape) for shape in program.weight_shapes]
     for score, row in zip(scores, rows):
         score[(0, *row)] = 1.0
     given = {p: relation(kb, p, "cpu") for p in (ZERO, SUCC)}
     holds = fixpoint(program, given, one_hot_weights(scores), program.fixed(given))[EVEN][0] > 0.5
-    rules = [found[i].rule for sets, row in zip(program.choices, rows) for found, i in zip(sets, row)]
+    rules = [list(found)[i] for sets, row in zip(program.choices, rows) for found, i in zip(sets, row)]
     verdict = es.judged(data, rules)
     assert verdict["derived"] == int(holds.sum()), [str(r) for r in rules]
     assert verdict["correct"] == int(holds[::2].sum())

@@ -49,7 +49,7 @@ def test_what_was_learned_is_ranked_high(kind: type[Embedding]) -> None:
     assert model.evaluate("train")["mrr"] > 0.6  # untrained it is .2
     assert metrics.num_queries == 2 * len(data.splits.test)
     assert metrics["mrr_pessimistic"] <= metrics["mrr"] <= metrics["mrr_optimistic"]
-    assert told[0] == (kind.model, 10, 20)
+    assert told[0] == (kind.name, 10, 20)
     assert all({"epoch", "loss", "valid_mrr"} <= set(entry) for entry in model.history)
     assert "no rules" in metrics.notes[0]
 

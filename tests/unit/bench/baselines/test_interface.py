@@ -62,7 +62,7 @@ def kin() -> Dataset:
 def test_every_baseline_is_made_and_refuses_figures_before_it_is_fitted(name: str) -> None:
     made = make_baseline(name)
     assert type(made.settings).__doc__
-    with pytest.raises(NlilError, match="before it was fitted"):
+    with pytest.raises(NlilError, match="figures need a fitted model"):
         made.evaluate("test")
 
 
