@@ -40,6 +40,7 @@ bench: $(READY)
 	$(BIN)/nlil bench fewshot
 	$(BIN)/nlil bench speed
 	$(BIN)/nlil bench viewer
+	$(BIN)/nlil bench start
 	$(BIN)/nlil bench tables
 
 constraints: $(READY)

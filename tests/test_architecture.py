@@ -43,6 +43,7 @@ TEXTS = [
     ROOT / "pyproject.toml",
     ROOT / "constraints.txt",
     ROOT / ".ci" / "run",
+    *ROOT.glob("benchmarks/*.py"),
     *ROOT.glob("benchmarks/results/*.json"),
 ]
 
