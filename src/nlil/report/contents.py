@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.arrays import Longs
 from ..data.dataset import Dataset
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..datasets.summary import Summary, summarise
 from ..evaluation.fidelity import Fidelity
-from ..evaluation.members import MemberScorer
 from ..explanation.changes import place
 from ..explanation.disputes import Dispute, check
 from ..explanation.explanation import Explanation
@@ -33,8 +31,7 @@ from ..logic.rule import ScoredRule
 from ..logic.text import step_text
 from ..progress import Progress, silent
 from ..scene.canvas import as_svg
-from ..scene.class_surprises import ClassSurprise, class_surprises
-from ..scene.object_classes import object_classes
+from ..scene.object_classes import ClassSurprise, class_surprises, convincing_object, object_classes
 from ..scene.picture import draw
 from .factor_graph import factor_graph
 from .svg import curves
@@ -52,10 +49,6 @@ PREDICTIONS_PER_RULE = 4
 SURPRISES_PER_TARGET = 2
 """So that the list tells of several targets."""
 MIN_SURPRISE_SCORE = 0.5
-PICTURE_CANDIDATES = 400
-"""Objects among which one to draw is looked for."""
-MIN_PICTURE_RELATIONS = 2
-"""A picture of an object alone shows little."""
 
 
 @dataclass(frozen=True)
@@ -349,7 +342,8 @@ def object_pictures(
     kb = explainer.kb
     if not dataset.is_scene or not kb.classes.intersection(np.unique(rules.head).tolist()):
         return ()
-    names = dict.fromkeys([*_convincing(rules, kb, dataset, memory), *(d.fact.arguments[0] for d in disputes)])
+    best = convincing_object(rules, kb, dataset, memory)
+    names = dict.fromkeys([*([] if best is None else [best]), *(d.fact.arguments[0] for d in disputes)])
     return tuple(_picture(rules, explainer, name, memory) for name in list(names)[:count])
 
 
@@ -366,29 +360,3 @@ def _picture(rules: RuleSet, explainer: Explainer, name: str, memory: int) -> Ob
         as_svg(draw(explanation, explainer.kb)),
         explanation,
     )
-
-
-def _convincing(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memory: int) -> Iterator[str]:
-    """Of some objects not learned from, with relations, the one whose own class leads the others by most, if any."""
-    with_rules = np.asarray(sorted(kb.classes.intersection(np.unique(rules.head).tolist())), np.int32)
-    facts = dataset.splits.test if len(dataset.splits.test) else dataset.kb.facts
-    own = facts[np.isin(facts.predicate, with_rules) & facts.is_unary]
-    own = own[_num_relations(kb)[own.subject] >= MIN_PICTURE_RELATIONS]
-    if not len(own):
-        return
-    some = own[np.linspace(0, len(own) - 1, min(PICTURE_CANDIDATES, len(own))).astype(np.int64)]
-    evidence = MemberScorer(rules, kb, with_rules, 1, memory).evidence(some.subject)
-    rows, column = np.arange(len(some)), np.searchsorted(with_rules, some.predicate)
-    mine = evidence[rows, column]
-    evidence[rows, column] = -1
-    lead = mine - evidence.max(axis=1, initial=0)
-    best = int(np.argmax(lead))
-    if lead[best] > 0:
-        yield kb.entities.name(int(some.subject[best]))
-
-
-def _num_relations(kb: KnowledgeBase) -> Longs:
-    """Relations of each object that the data gives, not those made of boxes."""
-    given = kb.binary[~np.isin(kb.binary.predicate, sorted(kb.geometry))]
-    ends = np.concatenate((given.subject, given.object))
-    return np.bincount(ends, minlength=kb.num_entities).astype(np.int64)

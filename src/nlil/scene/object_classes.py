@@ -1,21 +1,48 @@
-"""The classes of one object, most probable first: what `explain RUN OBJECT` is about."""
+"""Objects and their classes as the rules see them: the classes of one object, most probable first (what
+`explain RUN OBJECT` is about), an object that the rules are right and sure about, and the most surprising ones.
+
+    surprise = probability of the best class that the object is not given - probability of the one that it is
+
+Where rules give no probabilities (weights were not fitted together), scores take their place.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.dataset import Dataset
+from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.members import MemberScorer
+from ..evaluation.metrics import class_ranks
+from ..explanation.explanation import Explanation
+from ..explanation.why import Explainer
 from ..kernel.aggregation import SCALE, score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate
 from ..logic.text import atom_text
+
+MAX_EXAMINED = 20_000
+"""Objects among which surprises are looked for, spread over the split."""
+LOW_RANK = 5
+"""Surprising is a given class that is not among the first five (of few classes: not in the better half)."""
+MIN_CHANCE = 0.5
+"""What the best class of a surprise must have."""
+MAX_ALIKE = 2
+"""Surprises shown of one predicted class, so that the list tells of several."""
+MAX_CONVINCING = 400
+"""Objects among which a convincing one is looked for."""
+MIN_RELATIONS = 2
+"""Of a convincing object: a picture of an object alone shows little."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +63,32 @@ class ObjectClasses:
         return Fact(self.ranked[0][0], (self.name,))
 
     def to_dict(self, top: int = 5) -> dict[str, Any]:
-        return {
-            "object": self.name,
-            "true": [p.name for p in self.true],
-            "candidates": [
-                {"class": p.name, "score": value, **chance}
-                for (p, value), chance in zip(self.ranked[:top], self._chances(top))
-            ],
-        }
+        """Plain values for JSON, with the `top` most probable classes."""
+        candidates: list[dict[str, Any]] = [{"class": p.name, "score": value} for p, value in self.ranked[:top]]
+        for candidate, chance in zip(candidates, self.probability):
+            candidate["probability"] = chance
+        return {"object": self.name, "true": [p.name for p in self.true], "candidates": candidates}
 
-    def _chances(self, top: int) -> list[dict[str, float]]:
-        return [{"probability": p} for p in self.probability[:top]] or [{}] * min(top, len(self.ranked))
+
+def class_scorer(rules: RuleSet, kb: KnowledgeBase, threads: int = 1, memory: int = 2**30) -> MemberScorer | None:
+    """Scores all classes that have rules; None where no class has."""
+    classes = sorted(kb.classes.intersection(np.unique(rules.head).tolist()))
+    return MemberScorer(rules, kb, np.asarray(classes, np.int32), threads, memory) if classes else None
+
+
+def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2**30) -> ObjectClasses:
+    """The classes of the object `name`; the order of ties is that of the names of classes."""
+    rules = bind(rules, kb).rules
+    x = kb.entities.id(name)
+    scorer = class_scorer(rules, kb, 1, memory)
+    if scorer is None:
+        raise NlilError(
+            f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
+            f"person({atom_text(name)})"
+        )
+    ranked, probability = ranked_classes(rules, scorer, kb, x)
+    own = kb.facts.predicate[kb.facts.is_unary & (kb.facts.subject == x)].tolist()
+    return ObjectClasses(name, ranked, tuple(kb.predicates[p] for p in own if p in kb.classes), probability)
 
 
 def ranked_classes(
@@ -61,23 +103,131 @@ def ranked_classes(
     classes = [kb.predicates[c] for c in scorer.targets.tolist()]
     order = sorted(range(len(classes)), key=lambda i: (-values[i], classes[i]))
     ranked = tuple((classes[i], float(values[i])) for i in order)
+    return ranked, tuple(_chances(evidence, unit)[order].tolist()) if unit else ()
+
+
+def _chances(evidence: Longs, unit: float) -> Doubles:
+    """(objects, classes): the softmax that the weights were fitted for, or scores where they were not (unit 0)."""
     if not unit:
-        return ranked, ()
-    odds = np.exp((evidence - evidence.max()) / SCALE / unit)
-    return ranked, tuple((odds / odds.sum())[order].tolist())
+        return score(evidence)
+    odds = np.exp((evidence - evidence.max(axis=-1, keepdims=True)) / SCALE / unit)
+    return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
 
-def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2**30) -> ObjectClasses:
-    """Scores of all classes that have rules; the order of ties is that of the names."""
-    rules = bind(rules, kb).rules
-    x = kb.entities.id(name)
-    with_rules = sorted(kb.classes.intersection(np.unique(rules.head).tolist()))
-    if not with_rules:
-        raise NlilError(
-            f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
-            f"person({atom_text(name)})"
-        )
-    scorer = MemberScorer(rules, kb, np.asarray(with_rules, np.int32), 1, memory)
-    ranked, probability = ranked_classes(rules, scorer, kb, x)
-    own = kb.facts.predicate[kb.facts.is_unary & (kb.facts.subject == x)].tolist()
-    return ObjectClasses(name, ranked, tuple(kb.predicates[p] for p in own if p in kb.classes), probability)
+def _labels(facts: Facts, classes: Ids) -> Facts:
+    return facts[facts.is_unary & np.isin(facts.predicate, classes)]
+
+
+def _spread(facts: Facts, count: int) -> Facts:
+    """So many of the facts, at even distances."""
+    return facts[np.linspace(0, len(facts) - 1, min(count, len(facts))).astype(np.int64)]
+
+
+# what a report shows ------------------------------------------------------------------------------------
+
+
+def convincing_object(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memory: int) -> str | None:
+    """Of some objects not learned from, with relations, the one whose own class leads the others by most, if any."""
+    scorer = class_scorer(rules, kb, 1, memory)
+    if scorer is None:
+        return None
+    given = kb.binary[~np.isin(kb.binary.predicate, sorted(kb.geometry))]
+    num_relations = np.bincount(np.concatenate((given.subject, given.object)), minlength=kb.num_entities)
+    own = _labels(dataset.splits.test if len(dataset.splits.test) else dataset.kb.facts, scorer.targets)
+    some = _spread(own[num_relations[own.subject] >= MIN_RELATIONS], MAX_CONVINCING)
+    if not len(some):
+        return None
+    evidence = scorer.evidence(some.subject)
+    rows, column = np.arange(len(some)), np.searchsorted(scorer.targets, some.predicate)
+    mine = evidence[rows, column]
+    evidence[rows, column] = -1
+    lead = mine - evidence.max(axis=1, initial=0)
+    best = int(np.argmax(lead))
+    return kb.entities.name(int(some.subject[best])) if lead[best] > 0 else None
+
+
+@dataclass(frozen=True)
+class ClassSurprise:
+    """`fact` is the class that the rules are sure of, `given` that of the data; both with their probability, or with
+    their score where rules give no probabilities. `rank` is that of the given class."""
+
+    fact: Fact
+    chance: float
+    given: Fact
+    given_chance: float
+    rank: float
+    num_classes: int
+    image: str | None
+    is_held_out: bool
+    is_probability: bool
+    explanation: Explanation
+
+
+class _Candidate(NamedTuple):
+    entity: int
+    best: int
+    chance: float
+    given: int
+    given_chance: float
+    rank: float
+
+
+def class_surprises(
+    explainer: Explainer, dataset: Dataset, count: int, threads: int = 0, memory: int = 2**30
+) -> tuple[ClassSurprise, ...]:
+    """The `count` most surprising objects, equals by name; none where the rules are about no object classes.
+
+    Objects that were held out come first: about those that were learned from see the disputed facts.
+    """
+    kb, rules = explainer.kb, explainer.rules
+    scorer = class_scorer(rules, kb, threads, memory)
+    if scorer is None or len(scorer.targets) < 2 or not count:
+        return ()
+    splits = [_labels(facts, scorer.targets) for facts in (dataset.splits.test, dataset.splits.valid, dataset.kb.facts)]
+    first = next((i for i, facts in enumerate(splits) if len(facts)), 0)
+    facts = _spread(splits[first], MAX_EXAMINED)
+    block = max(1, memory // (64 * len(scorer.targets)))
+    blocks = (facts[slice(begin, begin + block)] for begin in range(0, len(facts), block))
+    found = [candidate for some in blocks for candidate in _candidates(scorer, kb, some, rules.aggregation.unit)]
+    found.sort(key=lambda c: (-round(c.chance - c.given_chance, 9), kb.entities.name(c.entity), c.given))
+    surprises = []
+    for c in islice(_varied(found), count):
+        fact, given, image = kb.fact(c.best, c.entity), kb.fact(c.given, c.entity), kb.image_of(c.entity)
+        why = explainer.explain(fact, top=3, groundings=1, misses=0)
+        about = len(scorer.targets), image, first < 2, bool(rules.aggregation.unit)
+        surprises.append(ClassSurprise(fact, c.chance, given, c.given_chance, c.rank, *about, why))
+    return tuple(surprises)
+
+
+def _candidates(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, unit: float) -> Iterator[_Candidate]:
+    """The objects of these class facts that have another class, probable enough, and the given one far behind."""
+    evidence = scorer.evidence(facts.subject)
+    chances = _chances(evidence, unit)
+    rows, given = np.arange(len(facts)), np.searchsorted(scorer.targets, facts.predicate)
+    rank = class_ranks(evidence, given)
+    others = np.where(_is_given(scorer, kb, facts), -1.0, chances)
+    best = others.argmax(axis=1)
+    chance, given_chance = others[rows, best], chances[rows, given]
+    is_low = (rank > min(LOW_RANK, len(scorer.targets) // 2)) & (chance >= MIN_CHANCE) & (chance > given_chance)
+    columns = facts.subject, scorer.targets[best], chance, facts.predicate, given_chance, rank
+    return map(_Candidate._make, zip(*(column[is_low].tolist() for column in columns)))
+
+
+def _is_given(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts) -> Mask:
+    """(facts, targets): whether the object of the fact is given the class; an object may have several."""
+    held = kb.unary[np.isin(kb.unary.predicate, scorer.targets) & np.isin(kb.unary.subject, facts.subject)]
+    objects, place = np.unique(facts.subject, return_inverse=True)
+    mask = np.zeros((len(objects), len(scorer.targets)), bool)
+    mask[np.searchsorted(objects, held.subject), np.searchsorted(scorer.targets, held.predicate)] = True
+    return mask[place]
+
+
+def _varied(found: list[_Candidate]) -> Iterator[_Candidate]:
+    """Each object once, each predicted class a few times."""
+    shown: Counter[int] = Counter()
+    seen: set[int] = set()
+    for candidate in found:
+        if shown[candidate.best] < MAX_ALIKE and candidate.entity not in seen:
+            shown[candidate.best] += 1
+            seen.add(candidate.entity)
+            yield candidate

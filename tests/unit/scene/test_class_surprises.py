@@ -15,9 +15,8 @@ from nlil.explanation.why import Explainer
 from nlil.logic.predicate import Fact, Predicate
 from nlil.report import make_report, render
 from nlil.report.contents import ClassSurprise, whole_base
-from nlil.scene import class_surprises as module
-from nlil.scene.class_surprises import class_surprises
-from nlil.scene.object_classes import object_classes
+from nlil.scene import object_classes as module
+from nlil.scene.object_classes import class_surprises, object_classes
 
 Slip = tuple[Dataset, str]
 """Data in which one object is given a wrong class, and that object."""
@@ -104,8 +103,8 @@ def test_an_object_of_two_classes(found: Learned, slip: Slip) -> None:
 
 
 def test_only_classes_that_are_ranked_low(found: Learned, slip: Slip, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LEAST", 0.0)
-    monkeypatch.setattr(module, "ALIKE", 99)
+    monkeypatch.setattr(module, "MIN_CHANCE", 0.0)
+    monkeypatch.setattr(module, "MAX_ALIKE", 99)
     low = shown(found, slip[0], 99)
     assert low
     assert min(s.rank for s in low) > min(module.LOW_RANK, low[0].num_classes // 2)
@@ -115,13 +114,13 @@ def test_only_classes_that_are_ranked_low(found: Learned, slip: Slip, monkeypatc
 
 def test_the_list_is_bounded_varied_and_falling(found: Learned, slip: Slip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOW_RANK", 1)
-    monkeypatch.setattr(module, "LEAST", 0.0)
+    monkeypatch.setattr(module, "MIN_CHANCE", 0.0)
     surprises = shown(found, slip[0], 50)
     gaps = [s.chance - s.given_chance for s in surprises]
     assert gaps == sorted(gaps, reverse=True)
     assert min(gaps) > 0
     predicted = [s.fact.predicate for s in surprises]
-    assert max(map(predicted.count, predicted)) == module.ALIKE
+    assert max(map(predicted.count, predicted)) == module.MAX_ALIKE
     assert [s.fact for s in shown(found, slip[0], 2)] == [s.fact for s in surprises[:2]]
     assert shown(found, slip[0], 0) == ()
 
