@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,14 @@ class Thing:
     def is_used(self) -> bool:
         return self.rule != NO_RULE
 
+    @property
+    def matters(self) -> bool:
+        return self.is_query or self.is_used
+
+    @property
+    def title(self) -> str:
+        return f"{self.text} ({self.name})"
+
 
 @dataclass(frozen=True)
 class Link:
@@ -60,6 +69,14 @@ class Link:
     text: str
     rule: int = NO_RULE
     is_query: bool = False
+
+    @property
+    def matters(self) -> bool:
+        return self.is_query or self.rule != NO_RULE
+
+    def other(self, name: str) -> str:
+        """The end that is not `name`."""
+        return self.object if name == self.subject else self.subject
 
 
 @dataclass(frozen=True)
@@ -83,23 +100,24 @@ class Scene:
 
 
 def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
-    shown = strongest(explanation)
+    """What a picture of the explanation shows; `kb` has the facts of the query's graph."""
+    query, shown = explanation.fact, strongest(explanation)
     facts = _used_facts(shown)
+    names = list(dict.fromkeys([*query.arguments, *(name for fact in facts for name in fact.arguments)]))
     if kb.graph_of is None:
-        return _proof(explanation, shown, facts)
-    x = kb.entities.id(explanation.fact.arguments[0])
-    graph = int(kb.graph_of[x])
+        content = _Content(explanation, facts, {}, {})
+        return Scene(content.things(names), content.links((), names), _captions(explanation, shown))
+    graph = int(kb.graph_of[kb.entities.id(query.arguments[0])])
     own = kb.facts[kb.graph_of[kb.facts.subject] == graph]
-    classes = _classes(kb, own)
-    boxes = _boxes(kb, graph)
-    ids = np.flatnonzero(kb.graph_of == graph).tolist()
-    names = _chosen(kb, explanation, facts, own, ids, len(boxes) > 0)
-    used = highlighted(explanation)
-    things = tuple(_thing(name, explanation, facts, used, classes, boxes) for name in names)
-    links = _links(explanation, facts, _relations(kb, own), set(names))
-    truth = classes.get(explanation.fact.arguments[0])
-    said = f"; in the data: {truth}" if truth and explanation.fact.predicate.arity == 1 else ""
-    return Scene(things, links, _captions(explanation, shown, said), _size(kb, graph))
+    content = _Content(explanation, facts, _classes(kb, own), _boxes(kb, graph))
+    relations = _relations(kb, own)
+    everybody = kb.entities.names(np.flatnonzero(kb.graph_of == graph).tolist())
+    if not content.boxes and len(everybody) > MAX_OBJECTS:
+        everybody = _nearest(everybody, names, query, relations)
+    truth = content.classes.get(query.arguments[0])
+    also = f"; in the data: {truth}" if truth and query.predicate.arity == 1 else ""
+    links = content.links(relations, everybody)
+    return Scene(content.things(everybody), links, _captions(explanation, shown, also), _size(kb, graph))
 
 
 def strongest(explanation: Explanation) -> tuple[Support, ...]:
@@ -108,16 +126,6 @@ def strongest(explanation: Explanation) -> tuple[Support, ...]:
     if not any(_names_somebody(s) for s in shown):
         shown += tuple(s for s in explanation.supports[MAX_RULES:] if _names_somebody(s))[:1]
     return shown
-
-
-def highlighted(explanation: Explanation) -> dict[str, int]:
-    """The objects of the strongest rules' groundings and the rule that each is shown for; not the query itself."""
-    used: dict[str, int] = {}
-    for fact, rule in sorted(_used_facts(strongest(explanation)).items(), key=lambda item: item[1]):
-        for name in fact.arguments:
-            if name not in explanation.fact.arguments:
-                used.setdefault(name, rule)
-    return used
 
 
 def _names_somebody(support: Support) -> bool:
@@ -147,7 +155,66 @@ def _captions(explanation: Explanation, shown: tuple[Support, ...], truth: str =
     return tuple(lines)
 
 
-# a scene ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Content:
+    """`facts` that the strongest rules use, with the rule each is shown for; classes and boxes of objects by name."""
+
+    explanation: Explanation
+    facts: dict[Fact, int]
+    classes: dict[str, str]
+    boxes: dict[str, Box]
+
+    @cached_property
+    def used(self) -> dict[str, int]:
+        """The objects of these facts and the rule that each is shown for; not the query itself."""
+        used: dict[str, int] = {}
+        for fact, rule in sorted(self.facts.items(), key=lambda item: item[1]):
+            for name in fact.arguments:
+                if name not in self.explanation.fact.arguments:
+                    used.setdefault(name, rule)
+        return used
+
+    def predicate(self, fact: Fact) -> str:
+        """The name of the predicate as it is: nothing needs quotes here."""
+        name = fact.predicate.name
+        return self.explanation.labels.predicates.get(name, name)
+
+    def things(self, names: Iterable[str]) -> tuple[Thing, ...]:
+        return tuple(map(self._thing, names))
+
+    def _thing(self, name: str) -> Thing:
+        query, labels = self.explanation.fact, self.explanation.labels.entities
+        is_query, rule, what = name in query.arguments, self.used.get(name, NO_RULE), self.classes.get(name, "")
+        said = f"{self.predicate(query)}?" if is_query and query.predicate.arity == 1 else what
+        traits = [self.predicate(fact) for fact in self.facts if fact.arguments == (name,)]
+        text = ", ".join([said or labels.get(name, name), *(trait for trait in traits if trait != said)])
+        if said and (is_query or rule != NO_RULE) and name not in labels:
+            text += f"  {name.rpartition('/')[2]}"  # so that the text of the explanation can be found in the picture
+        return Thing(name, what, text, self.boxes.get(name), is_query, rule)
+
+    def links(self, relations: Iterable[Fact], names: Collection[str]) -> tuple[Link, ...]:
+        """The query, what rules use, then some of the other relations between these objects."""
+        query, shown = self.explanation.fact, set(names)
+        used: dict[tuple[str, ...], int] = {}
+        strong: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for fact, rule in self.facts.items():
+            if fact.predicate.arity == 2:
+                used.setdefault(fact.arguments, rule)
+                strong[fact.arguments].append(self.predicate(fact))
+        faint: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for fact in relations:
+            if fact.arguments not in used and shown.issuperset(fact.arguments) and fact != query:
+                faint[fact.arguments].append(self.predicate(fact))
+        matter, crowded = {*self.used, *query.arguments}, len(shown) > MAX_OBJECTS // 2
+        near = [pair for pair in faint if not crowded or matter.intersection(pair)]
+        near.sort(key=lambda pair: query.arguments[0] not in pair)
+        most = MAX_FAINT_IN_CROWD if len(shown) > MAX_OBJECTS else MAX_FAINT
+        links = [Link(a, b, ", ".join(strong[a, b]), rule) for (a, b), rule in used.items()]
+        links += [Link(a, b, ", ".join(faint[a, b][:2])) for a, b in near[:most]]
+        if query.predicate.arity == 2:
+            a, b = query.arguments
+            links.insert(0, Link(a, b, f"{self.predicate(query)}?", is_query=True))
+        return tuple(links)
 
 
 def _classes(kb: KnowledgeBase, own: Facts) -> dict[str, str]:
@@ -185,90 +252,16 @@ def _size(kb: KnowledgeBase, graph: int) -> tuple[float, float] | None:
     return width, height
 
 
-def _chosen(
-    kb: KnowledgeBase, explanation: Explanation, facts: dict[Fact, int], own: Facts, ids: list[int], has_places: bool
-) -> list[str]:
-    """All objects of the graph; of a large one without places the surroundings of the query and what rules use."""
-    needed = {*explanation.fact.arguments, *(name for fact in facts for name in fact.arguments)}
-    names = kb.entities.names(ids)
-    if has_places or len(ids) <= MAX_OBJECTS:
-        return names
-    near = {kb.entities.id(name) for name in explanation.fact.arguments}
-    binary = own[~own.is_unary & ~np.isin(own.predicate, list(kb.geometry))]
-    pairs = list(zip(binary.subject.tolist(), binary.object.tolist()))
+def _nearest(names: list[str], needed: Collection[str], query: Fact, relations: list[Fact]) -> list[str]:
+    """Of a large graph without places what rules use, and the surroundings of the query."""
+    near = set(query.arguments)
     for _ in range(NEAR_STEPS):
-        near |= {end for pair in pairs if near.intersection(pair) for end in pair}
+        near |= {end for fact in relations if near.intersection(fact.arguments) for end in fact.arguments}
         if len(near) > MAX_OBJECTS:
             break  # a hub: what rules use comes first below, the rest as far as there is room
     chosen = [name for name in names if name in needed]
-    chosen += [kb.entities.name(id) for id in sorted(near)][: max(MAX_OBJECTS - len(chosen), 0)]
+    chosen += [name for name in names if name in near][: max(MAX_OBJECTS - len(chosen), 0)]
     return list(dict.fromkeys(chosen))
-
-
-def _thing(
-    name: str,
-    explanation: Explanation,
-    facts: dict[Fact, int],
-    used: dict[str, int],
-    classes: dict[str, str],
-    boxes: dict[str, Box],
-) -> Thing:
-    labels = explanation.labels
-    traits = [_plain(explanation, f) for f in facts if f.arguments == (name,)]
-    is_query = name in explanation.fact.arguments
-    said = classes.get(name, "")
-    if is_query and explanation.fact.predicate.arity == 1:
-        said = f"{_plain(explanation, explanation.fact)}?"
-    more = [trait for trait in traits if trait != said]
-    text = ", ".join([said or labels.entities.get(name, name), *more])
-    rule = used.get(name, NO_RULE)
-    if said and (is_query or rule != NO_RULE) and name not in explanation.labels.entities:
-        text += f"  {name.rpartition('/')[2]}"  # so that the text of the explanation can be found in the picture
-    return Thing(name, classes.get(name, ""), text, boxes.get(name), is_query, rule)
-
-
-def _plain(explanation: Explanation, fact: Fact) -> str:
-    """The name of the predicate as it is: nothing needs quotes here."""
-    name = fact.predicate.name
-    return explanation.labels.predicates.get(name, name)
-
-
-def _links(
-    explanation: Explanation, facts: dict[Fact, int], others: Iterable[Fact], shown: set[str]
-) -> tuple[Link, ...]:
-    used: dict[tuple[str, ...], int] = {}
-    texts: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for fact, rule in facts.items():
-        if fact.predicate.arity == 2:
-            used.setdefault(fact.arguments, rule)
-            texts[fact.arguments].append(_plain(explanation, fact))
-    strong = [Link(a, b, ", ".join(texts[a, b]), rule) for (a, b), rule in used.items()]
-    faint: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for fact in others:
-        if fact.arguments not in used and shown.issuperset(fact.arguments) and fact != explanation.fact:
-            faint[fact.arguments].append(_plain(explanation, fact))
-    matter = {*highlighted(explanation), *explanation.fact.arguments}
-    crowded = len(shown) > MAX_OBJECTS // 2
-    near = sorted(
-        (pair for pair in faint if not crowded or matter.intersection(pair)),
-        key=lambda pair: explanation.fact.arguments[0] not in pair,
-    )
-    most = MAX_FAINT_IN_CROWD if len(shown) > MAX_OBJECTS else MAX_FAINT
-    query = []
-    if explanation.fact.predicate.arity == 2:
-        a, b = explanation.fact.arguments
-        query = [Link(a, b, f"{_plain(explanation, explanation.fact)}?", is_query=True)]
-    return (*query, *strong, *(Link(a, b, ", ".join(faint[a, b][:2])) for a, b in near[:most]))
-
-
-# a proof ------------------------------------------------------------------------------------------------
-
-
-def _proof(explanation: Explanation, shown: tuple[Support, ...], facts: dict[Fact, int]) -> Scene:
-    names = dict.fromkeys([*explanation.fact.arguments, *(name for fact in facts for name in fact.arguments)])
-    used = highlighted(explanation)
-    things = tuple(_thing(name, explanation, facts, used, {}, {}) for name in names)
-    return Scene(things, _links(explanation, facts, (), set(names)), _captions(explanation, shown))
 
 
 # in words ---------------------------------------------------------------------------------------------
@@ -306,16 +299,15 @@ def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[Neighbour]:
     """
     query = next(thing for thing in scene.things if thing.is_query)
     size = scene.size or scene.extent
-    linked = {
-        end for link in scene.links if query.name in (link.subject, link.object) for end in (link.subject, link.object)
-    }
+    ends = [{link.subject, link.object} for link in scene.links]
+    linked = set().union(*(pair for pair in ends if query.name in pair))
 
     def key(thing: Thing) -> tuple[bool, bool, bool, float, str]:
         away = math.inf if thing.box is None or query.box is None else gap(thing.box, query.box)
         return not thing.is_query, not thing.is_used, thing.name not in linked, away, thing.name
 
     ordered = sorted(scene.things, key=key)
-    needed = sum(thing.is_query or thing.is_used for thing in ordered)
+    needed = sum(thing.matters for thing in ordered)
     near = [t for t in ordered[needed:] if t.name in linked or t.box is not None][:limit]
     return [_neighbour(thing, scene, query, size) for thing in (*ordered[:needed], *near)]
 

@@ -46,21 +46,8 @@ MIN_SIDE, MAX_SIDE = 900.0, 1400.0
 """An image whose longer side is not between these is drawn larger or smaller."""
 MIN_DISTANCE = 46.0
 """The least distance of two points where arrows begin and end, if the boxes leave room for it."""
-GRID = (
-    (0.5, 0.5),
-    (0.5, 0.25),
-    (0.5, 0.75),
-    (0.25, 0.5),
-    (0.75, 0.5),
-    (0.25, 0.25),
-    (0.75, 0.25),
-    (0.25, 0.75),
-    (0.75, 0.75),
-    (0.5, 0.1),
-    (0.5, 0.9),
-    (0.1, 0.5),
-    (0.9, 0.5),
-)
+ACROSS = (0.5, 0.5, 0.5, 0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.5, 0.5, 0.1, 0.9)
+DOWN = (0.5, 0.25, 0.75, 0.5, 0.5, 0.25, 0.25, 0.75, 0.75, 0.1, 0.9, 0.5, 0.5)
 """Where in its box an object may have that point, best first."""
 NODE_GAP, MARGIN = 40.0, 30.0
 MIN_WIDTH = 640.0
@@ -105,24 +92,21 @@ class _Drawing:
         for node in nodes:
             if node.solid:
                 self._write(node, node.box)
-        paths = [
-            (link, self._path(link))
-            for link in self.scene.links
-            if {link.subject, link.object} <= self.places.nodes.keys()
-        ]
-        strong = [(link, path) for link, path in paths if link.rule != NO_RULE or link.is_query]
+        links = [link for link in self.scene.links if {link.subject, link.object} <= self.places.nodes.keys()]
+        paths = [(link, self._path(link)) for link in links]
+        strong = [(link, path) for link, path in paths if link.matters]
         for link, path in strong:
             self._arrow(link, path)
-        important = [node for node in reversed(nodes) if _rank(node.thing)]
-        for node in important:
-            self._label(node)
+        for node in reversed(nodes):
+            if node.thing.matters:
+                self._label(node)
         for place, (link, path) in enumerate(strong):
             self._name(link, path, must=place < MAX_NAMED)
         for node in reversed(nodes):
-            if not _rank(node.thing):
+            if not node.thing.matters:
                 self._label(node)
         for link, path in paths:
-            if link.rule == NO_RULE and not link.is_query:
+            if not link.matters:
                 self._faint(link, path)
         return [*self.below, *self.arrows, *self.above]
 
@@ -131,7 +115,7 @@ class _Drawing:
     def _label(self, node: Node) -> None:
         if node.solid:
             return
-        matters = _rank(node.thing) > 0
+        matters = node.thing.matters
         text, size = shortened(node.thing.text), SIZE if matters else SMALL
         room = tag_size(text, size, bold=matters)
         box = self.room.place(room, _beside(node.box, *room), must=matters)
@@ -143,23 +127,16 @@ class _Drawing:
         self._write(node, box)
 
     def _write(self, node: Node, box: Box) -> None:
-        thing = node.thing
-        matters = _rank(thing) > 0
+        thing, text, kind = node.thing, shortened(node.thing.text), f"label {_kind(node.thing)}"
         if node.solid:
             self.room.take(box)
-        self.above.append(
-            Tag(
-                box,
-                shortened(thing.text),
-                SIZE if matters or node.solid else SMALL,
-                "#ffffff" if matters else OTHER_TEXT,
-                _colour(thing) if matters else "none" if node.solid else "#ffffff",
-                matters,
-                kind=f"label {_kind(thing)}",
-                title=f"{thing.text} ({thing.name})",
-                opacity=1.0 if matters or node.solid else 0.85,
-            )
-        )
+        if thing.matters:
+            tag = Tag(box, text, SIZE, "#ffffff", _colour(thing), bold=True, kind=kind, title=thing.title)
+        elif node.solid:
+            tag = Tag(box, text, SIZE, OTHER_TEXT, kind=kind, title=thing.title)
+        else:
+            tag = Tag(box, text, SMALL, OTHER_TEXT, "#ffffff", opacity=0.85, kind=kind, title=thing.title)
+        self.above.append(tag)
 
     # relations ------------------------------------------------------------------------------------
 
@@ -175,11 +152,10 @@ class _Drawing:
         if link.subject == link.object:
             return
         start, end = path
-        colour = QUERY_COLOUR if link.is_query else colour_of(link.rule)
         if self.over_photo:
             self.arrows.append(Stroke(start, end, "#ffffff", 5.0, 0.7, kind="halo"))
         kind = "link query" if link.is_query else f"link used rule-{link.rule}"
-        self.arrows.append(Stroke(start, end, colour, 2.2, 1.0, link.is_query, 11.0, kind))
+        self.arrows.append(Stroke(start, end, _colour(link), 2.2, 1.0, link.is_query, 11.0, kind))
         for node in (self.places.nodes[link.subject], self.places.nodes[link.object]):
             if not node.solid:
                 x, y = node.anchor
@@ -187,27 +163,15 @@ class _Drawing:
                 self.arrows.append(Rect(dot, "#ffffff", 1.0, 1.0, _colour(node.thing), kind="dot"))
                 self.room.take(dot)
         steps = int(math.dist(start, end) // 10)
-        self.room.better_free += [
-            (x - 3, y - 3, 6.0, 6.0) for x, y in (_along(path, i / max(steps, 1)) for i in range(steps + 1))
-        ]
+        points = (_along(path, i / max(steps, 1)) for i in range(steps + 1))
+        self.room.better_free += [(x - 3, y - 3, 6.0, 6.0) for x, y in points]
 
     def _name(self, link: Link, path: tuple[Point, Point], must: bool) -> Box | None:
-        matters = link.rule != NO_RULE or link.is_query
-        text, size = shortened(link.text), 13.0 if matters else SMALL
+        size, colour, kind = (13.0, _colour(link), "used") if link.matters else (SMALL, OTHER_TEXT, "other")
+        text = shortened(link.text)
         box = self.room.place(tag_size(text, size), _beside_line(path, *tag_size(text, size)), must)
         if box is not None:
-            colour = OTHER_TEXT if not matters else QUERY_COLOUR if link.is_query else colour_of(link.rule)
-            self.above.append(
-                Tag(
-                    box,
-                    text,
-                    size,
-                    colour,
-                    "#ffffff",
-                    kind="relation used" if matters else "relation other",
-                    title=link.text,
-                )
-            )
+            self.above.append(Tag(box, text, size, colour, "#ffffff", kind=f"relation {kind}", title=link.text))
         return box
 
     def _faint(self, link: Link, path: tuple[Point, Point]) -> None:
@@ -224,25 +188,16 @@ def _kind(thing: Thing) -> str:
     return "query" if thing.is_query else f"used rule-{thing.rule}" if thing.is_used else "other"
 
 
-def _colour(thing: Thing) -> str:
-    return QUERY_COLOUR if thing.is_query else colour_of(thing.rule)
+def _colour(shown: Thing | Link) -> str:
+    return QUERY_COLOUR if shown.is_query else colour_of(shown.rule)
 
 
 def _frame(node: Node, over_photo: bool) -> list[Shape]:
-    thing = node.thing
-    matters = _rank(thing)
-    fill, width = "#ffffff" if node.solid else "none", (1.0, 2.5, 3.5)[matters]
-    quiet = "#ffffff" if over_photo and not matters else _colour(thing)
-    frame = Rect(
-        node.box,
-        quiet,
-        width,
-        1.0 if matters or node.solid else 0.8,
-        fill,
-        f"box {_kind(thing)}",
-        thing.name,
-        f"{thing.text} ({thing.name})",
-    )
+    thing, matters, kind = node.thing, node.thing.matters, f"box {_kind(node.thing)}"
+    fill, width = "#ffffff" if node.solid else "none", (1.0, 2.5, 3.5)[_rank(thing)]
+    colour = "#ffffff" if over_photo and not matters else _colour(thing)
+    opacity = 1.0 if matters or node.solid else 0.8
+    frame = Rect(node.box, colour, width, opacity, fill, kind, thing.name, thing.title)
     if not over_photo:
         return [frame]
     # An image may be dark or bright where a frame runs: each has an edge of the other kind.
@@ -357,7 +312,7 @@ def _at_places(scene: Scene, image_size: tuple[float, float] | None) -> Placed:
     scale = min(max(longer, MIN_SIDE), MAX_SIDE) / longer
     width, height = width * scale, height * scale
     nodes = _anchored([(thing, _clipped(thing.box, scale, width, height)) for thing in scene.things if thing.box])
-    homeless = [thing for thing in scene.things if thing.box is None and (thing.is_query or thing.is_used)]
+    homeless = [thing for thing in scene.things if thing.box is None and thing.matters]
     if homeless:
         nodes |= _row(homeless, width, height)
         height += 2 * SIZE * 2
@@ -376,12 +331,12 @@ def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
 
     def key(item: tuple[Thing, Box]) -> tuple[bool, float, str]:
         thing, box = item
-        return not (thing.is_query or thing.is_used), box[2] * box[3], thing.name
+        return not thing.matters, box[2] * box[3], thing.name
 
     points: list[Point] = []
     found = {}
     for thing, (x, y, width, height) in sorted(things, key=key):
-        choice = [(x + width * across, y + height * down) for across, down in GRID]
+        choice = [(x + width * across, y + height * down) for across, down in zip(ACROSS, DOWN)]
         apart = [min((math.dist(point, other) for other in points), default=MIN_DISTANCE) for point in choice]
         far_enough = (p for p, distance in zip(choice, apart) if distance >= MIN_DISTANCE)
         best = next(far_enough, choice[apart.index(max(apart))])
@@ -392,9 +347,8 @@ def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
 
 def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
     """Objects without a box stand below the image."""
-    return {
-        thing.name: _solid(thing, (width * (i + 0.5) / len(things), top + 2 * SIZE)) for i, thing in enumerate(things)
-    }
+    places = [(width * (i + 0.5) / len(things), top + 2 * SIZE) for i in range(len(things))]
+    return {thing.name: _solid(thing, place) for thing, place in zip(things, places)}
 
 
 # graphs without places ----------------------------------------------------------------------------------
@@ -414,13 +368,8 @@ def _distances(start: str, names: Sequence[str], links: Sequence[Link]) -> dict[
     """Steps from the start along links in either direction; what is not reached stands one beyond the farthest."""
     steps, front = {start: 0}, {start}
     while front:
-        beside = {
-            end
-            for k in links
-            if not k.is_query
-            for end, other in ((k.subject, k.object), (k.object, k.subject))
-            if other in front
-        }
+        known = [k for k in links if not k.is_query]
+        beside = {end for k in known for end in (k.subject, k.object) if k.other(end) in front}
         depth = max(steps.values()) + 1
         front = {name for name in beside if name not in steps and name in names}
         steps |= dict.fromkeys(sorted(front), depth)
@@ -466,12 +415,8 @@ def _spread(names: Sequence[str], start: float) -> dict[str, float]:
 
 
 def _mean_angle(name: str, angles: dict[str, float], links: Sequence[Link]) -> float:
-    ends = [
-        angles[b if a == name else a]
-        for k in links
-        for a, b in [(k.subject, k.object)]
-        if name in (a, b) and (b if a == name else a) in angles
-    ]
+    beside = [link.other(name) for link in links if name in (link.subject, link.object)]
+    ends = [angles[other] for other in beside if other in angles]
     if not ends:
         return 2 * math.pi
     return math.atan2(sum(map(math.sin, ends)), sum(map(math.cos, ends))) % (2 * math.pi)
