@@ -22,10 +22,9 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.members import MemberScorer
-from ..evaluation.metrics import class_ranks
 from ..explanation.explanation import Explanation
 from ..explanation.why import Explainer
-from ..kernel.aggregation import SCALE, score
+from ..kernel.aggregation import SCALE, class_ranks, score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate
