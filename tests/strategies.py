@@ -11,25 +11,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from nlil.logic import (
-    ANY,
-    TRUE,
-    Anchor,
-    And,
-    Constant,
-    Fact,
-    Formula,
-    Head,
-    Not,
-    Or,
-    Path,
-    Predicate,
-    Rule,
-    Statement,
-    Step,
-    X,
-    Y,
-)
+from nlil.logic.formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Path, Statement, X, Y
+from nlil.logic.predicate import Fact, Predicate, Step
+from nlil.logic.rule import Head, Rule
 
 NASTY = (
     "/film/film/genre", "it's", "A b", "été", "\\", "", "a\nb", "true", "X", "Z1", "42", "-1.5", "_", "?", "p",

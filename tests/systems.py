@@ -11,7 +11,10 @@ from urllib.parse import unquote
 
 from nlil.data.kb import KnowledgeBase
 from nlil.exports import facts, rule_text
-from nlil.logic import Fact, Predicate, Rule, atom_text, parse_fact
+from nlil.logic.predicate import Fact, Predicate
+from nlil.logic.query import parse_fact
+from nlil.logic.rule import Rule
+from nlil.logic.text import atom_text
 
 NO_PROLOG = "swipl is not installed, so the Prolog export is NOT proved; Debian: apt-get install swi-prolog-nox"
 Answers = list[set[Fact]]

@@ -137,7 +137,11 @@ def test_no_paths_of_one_machine(path: Path) -> None:
 def test_import_is_light() -> None:
     """Neither torch nor Arrow nor numba is loaded until it is needed, also for the help page."""
     heavy = "('torch', 'numba', 'pyarrow', 'scipy')"
-    for work in ("import nlil", "import nlil.cli.main as m; m.run(['--help'])", "import nlil.logic"):
+    for work in (
+        "import nlil",
+        "import nlil.cli.main as m; m.run(['--help'])",
+        "import nlil.logic.parse, nlil.logic.simplify",
+    ):
         code = f"import sys; {work}; print([m for m in {heavy} if m in sys.modules], file=sys.stderr)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stderr.strip() == "[]", work

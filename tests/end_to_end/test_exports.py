@@ -16,7 +16,7 @@ from commandline import Nlil
 from nlil.cli.rules import Program, has_graphs
 from nlil.cli.session import Session
 from nlil.kernel.evaluator import Evaluator
-from nlil.logic import RuleStats, ScoredRule
+from nlil.logic.rule import RuleStats, ScoredRule
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "rule-schema.json"
 TOP = ("--target", "uncle", "--top", "4")

@@ -19,7 +19,9 @@ from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.exports.tree import rule_of_tree, rule_tree
-from nlil.logic import Fact, Head, Predicate, Rule, parse_rule
+from nlil.logic.parse import parse_rule
+from nlil.logic.predicate import Fact, Predicate
+from nlil.logic.rule import Head, Rule
 
 ENTITIES = ("ann", "it's", 'a "b"\n\\c', "Ünï 🚗", "not", "/m/0x_1")
 UNARY = ("is 'red'\\", "fact", "q")

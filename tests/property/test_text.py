@@ -8,30 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.errors import RuleSyntaxError
-from nlil.logic import (
-    FALSE,
-    TRUE,
-    And,
-    Fact,
-    Formula,
-    Not,
-    Or,
-    Predicate,
-    Query,
-    Rule,
-    Statement,
-    Truth,
-    canonical,
-    fact_text,
-    parse_fact,
-    parse_program,
-    parse_query,
-    parse_rule,
-    readable_text,
-    rule_text,
-    simplify,
-    simplify_formula,
-)
+from nlil.logic.formula import TRUE, And, Formula, Not, Or, Statement, Truth
+from nlil.logic.parse import parse_program, parse_rule
+from nlil.logic.predicate import Fact, Predicate
+from nlil.logic.query import Query, parse_fact, parse_query
+from nlil.logic.rule import Rule
+from nlil.logic.simplify import FALSE, canonical, simplify, simplify_formula
+from nlil.logic.text import fact_text, readable_text, rule_text
 from strategies import NASTY, Names, facts, formulas, names, rules, shuffled, statements
 
 quick = settings(deadline=None, max_examples=100)

@@ -10,14 +10,15 @@ is none of ours comes as Unsayable. A new system is a reader here and its entry 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import DataError, RuleError
+from ..logic.formula import ANY, Anchor, Constant
 from ..logic.parse import clause_rule
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from ..logic.syntax import Atom, Clause, Term, TrueMark
+from ..logic.syntax import Atom, Clause, Term, TrueMark, head_of
 from ..logic.tokens import Fault
 
 REASONS = {
@@ -56,13 +57,16 @@ Found = Iterator[tuple[Rule | Unsayable, int]]
 def _rule(head: ForeignAtom, body: Sequence[ForeignAtom], distinct: bool) -> Rule | Unsayable:
     """The rule that these atoms say, or why it cannot be one of ours."""
     # Offsets only tell occurrences apart here: the text is not ours.
-    atoms = [
-        Atom(Predicate(name, 2), tuple(Term(*term, 3 * i + 1 + j) for j, term in enumerate(terms)), 3 * i)
-        for i, (name, terms) in enumerate((head, *body))
-    ]
-    clause = Clause(atoms[0], (tuple(atoms[1:]) or (TrueMark(0),),), 0)
+    anchors: Mapping[str, Anchor] = {}
+
+    def atom(i: int, name: str, terms: Sequence[tuple[str, bool]]) -> Atom:
+        found = (Term(t, anchors.get(t, ANY) if v else Constant(t), 3 * i + j) for j, (t, v) in enumerate(terms, 1))
+        return Atom(Predicate(name, 2), tuple(found), 3 * i)
+
     try:
-        rule = clause_rule(clause)
+        own, anchors = head_of(atom(0, *head))
+        atoms = tuple(atom(i, *foreign) for i, foreign in enumerate(body, start=1))
+        rule = clause_rule(Clause(own, (atoms or (TrueMark(0),),), 0))
         return Rule(rule.head, rule.body, distinct)
     except (Fault, RuleError) as fault:
         return Unsayable(next((many for one, many in REASONS.items() if one in str(fault)), OTHER))

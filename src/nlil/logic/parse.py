@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from ..errors import RuleError, RuleSyntaxError
-from .formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Statement, Variable, X, Y
+from .formula import ANY, TRUE, And, Formula, Not, Or, Statement
 from .predicate import Predicate, Step
 from .rule import Head, Rule
 from .syntax import (
@@ -35,9 +34,6 @@ from .syntax import (
     read_program,
 )
 from .tokens import Fault
-
-HeadVariables = Mapping[str, Variable]
-"""The variables of the head as the user wrote them: A, B of p(A, B) are X, Y."""
 
 _SHAPE = "a statement is two paths that meet"
 
@@ -92,8 +88,8 @@ def _one_clause_a_line(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tu
 
     None where some line is anything else, or wrong: then the whole text is read, and errors are told, as a program.
     """
-    heads: dict[str, tuple[Head, tuple[str | None, ...]]] = {}
-    bodies: dict[tuple[tuple[str | None, ...], str], Rule] = {}
+    heads: dict[str, tuple[Head, tuple[str, ...]]] = {}
+    bodies: dict[tuple[tuple[str, ...], str], Rule] = {}
     rules, denials = [], []
     if "/*" in text:  # what looks like a rule may stand in a comment
         return None
@@ -117,7 +113,7 @@ def _one_clause_a_line(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tu
             rule = clause_rule(clause)
         except (Fault, RuleError, ValueError):
             return None
-        names = tuple(term.text if term.is_variable else None for term in clause.head.terms)
+        names = clause.names
         heads[head_text], bodies[names, body_text] = (rule.head, names), rule
         rules.append((rule, number))
     return rules, denials
@@ -125,33 +121,16 @@ def _one_clause_a_line(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tu
 
 def clause_rule(clause: Clause) -> Rule:
     """What a clause of the syntax tree means; a Fault says why it means nothing."""
-    head, variables = _head(clause.head)
-    body = disjunction_meaning(clause.body, variables)
-    if body.inequality and body.missing:
-        one, two, offset = body.missing
+    body = _Body()
+    formula = body.disjunction(clause.body)
+    if body.compares and body.missing:
+        one, two, offset = min(body.missing, key=lambda pair: pair[2])
         raise Fault(
             f"this statement lacks {two.shown} \\= {one.shown}; a rule keeps all variables of every statement apart, "
             f"or leaves all inequalities out",
             offset,
         )
-    return Rule(head, body.formula, distinct=body.inequality is not None)
-
-
-def _head(atom: Atom) -> tuple[Head, HeadVariables]:
-    """p(A, B) is p(X, Y): the first argument is X, the second Y, whatever the user called them."""
-    variables: dict[str, Variable] = {}
-    arguments: list[Variable | Constant] = []
-    for term, variable in zip(atom.terms, (X, Y)):
-        if not term.is_variable:
-            arguments.append(Constant(term.text))
-            continue
-        if term.text in variables:
-            raise Fault(f"{term.shown} stands twice in the head; use two variables", term.offset)
-        variables[term.text] = variable
-        arguments.append(variable)
-    if not variables:
-        raise Fault("the head needs a variable, as in p(X), p(X, Y), p(X, c) or p(c, Y)", atom.offset)
-    return Head(atom.predicate, tuple(arguments)), variables
+    return Rule(clause.head, formula, distinct=body.compares)
 
 
 def _denied(denial: Denial) -> tuple[Predicate, Step]:
@@ -170,63 +149,66 @@ def _denied(denial: Denial) -> tuple[Predicate, Step]:
 # tree to formula: which atoms are one statement -----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """A formula, and what its text says about distinctness.
+class _Body:
+    """Reads a body, and what it says about distinctness.
 
-    `inequality`: some `Z1 \\\\= X` stands in it. `missing`: a pair of variables of one statement
-    that no inequality keeps apart, and the offset of that statement.
+    `compares`: some `Z1 \\\\= X` stands in it. `missing`: pairs of variables of one statement that no inequality keeps
+    apart, with the offset of that statement.
     """
 
-    formula: Formula
-    inequality: Inequality | None = None
-    missing: tuple[Term, Term, int] | None = None
+    def __init__(self) -> None:
+        self.compares = False
+        self.missing: list[tuple[Term, Term, int]] = []
 
+    def disjunction(self, branches: Disjunction) -> Formula:
+        formulas = [self._conjunction(branch) for branch in branches]
+        return formulas[0] if len(formulas) == 1 else Or(*formulas)
 
-def disjunction_meaning(branches: Disjunction, head: HeadVariables) -> Meaning:
-    meanings = [_conjunction_meaning(branch, head) for branch in branches]
-    formulas = [m.formula for m in meanings]
-    return _combined(formulas[0] if len(formulas) == 1 else Or(*formulas), meanings)
+    def _conjunction(self, conjunction: Conjunction) -> Formula:
+        """The items in the order of their first atoms."""
+        items = _without_brackets(conjunction)
+        _check_closed(items)
+        found: list[tuple[int, Formula]] = []
+        statements: list[Sequence[Literal]] = []
+        loose: list[Literal] = []
+        for item in items:
+            match item:
+                case Atom() | Equation():
+                    loose.append(item)
+                case TrueMark(offset):
+                    found.append((offset, TRUE))
+                case Negation(body, offset):
+                    found.append((offset, Not(self.disjunction(body))))
+                case Group([literals], _) if _is_statement(item, items):
+                    statements.append(literals)  # type: ignore[arg-type]
+                case Group([literals], _):
+                    loose += literals  # type: ignore[arg-type]
+                case Group(body, offset):
+                    found.append((offset, self.disjunction(body)))
+        statements += _components(loose)
+        self._compare(statements, [item for item in items if isinstance(item, Inequality)])
+        found += [(literals[0].offset, _statement(literals)) for literals in statements]
+        formulas = [formula for _, formula in sorted(found, key=lambda pair: pair[0])]
+        return formulas[0] if len(formulas) == 1 else And(*formulas)
 
-
-def _combined(formula: Formula, parts: Iterable[Meaning]) -> Meaning:
-    inequality, missing = None, None
-    for part in parts:
-        inequality = inequality or part.inequality
-        missing = missing or part.missing
-    return Meaning(formula, inequality, missing)
-
-
-def _conjunction_meaning(conjunction: Conjunction, head: HeadVariables) -> Meaning:
-    """The items in the order of their first atoms; statements first found, then compared."""
-    items = _without_brackets(conjunction)
-    _check_closed(items, head)
-    found: list[tuple[int, Meaning]] = []
-    statements: list[Sequence[Literal]] = []
-    loose: list[Literal] = []
-    for item in items:
-        match item:
-            case Atom() | Equation():
-                loose.append(item)
-            case TrueMark(offset):
-                found.append((offset, Meaning(TRUE)))
-            case Negation(body, offset):
-                inner = disjunction_meaning(body, head)
-                found.append((offset, _combined(Not(inner.formula), [inner])))
-            case Group([literals], _) if _is_statement(item, items, head):
-                statements.append(literals)  # type: ignore[arg-type]
-            case Group([literals], _):
-                loose += literals  # type: ignore[arg-type]
-            case Group(body, offset):
-                found.append((offset, disjunction_meaning(body, head)))
-    statements += _components(loose, head)
-    inequalities = [item for item in items if isinstance(item, Inequality)]
-    missing = _missing_pair(statements, inequalities)
-    found += [(s[0].offset, Meaning(statement_of(s, head))) for s in statements]
-    meanings = [meaning for _, meaning in sorted(found, key=lambda pair: pair[0])]
-    formulas = [m.formula for m in meanings]
-    own = Meaning(TRUE, inequalities[0] if inequalities else None, missing)
-    return _combined(formulas[0] if len(formulas) == 1 else And(*formulas), [own, *meanings])
+    def _compare(self, statements: Sequence[Sequence[Literal]], inequalities: Sequence[Inequality]) -> None:
+        """Note the pairs of variables that are not kept apart; an idle inequality is a Fault."""
+        given = {frozenset(inequality.terms) for inequality in inequalities}
+        wanted: set[frozenset[Term]] = set()
+        for literals in statements:
+            variables = dict.fromkeys(t for literal in literals for t in literal.terms if t.is_variable)
+            pairs = list(combinations(variables, 2))
+            wanted.update(map(frozenset, pairs))
+            self.missing += [(*pair, literals[0].offset) for pair in pairs if frozenset(pair) not in given]
+        for inequality in inequalities:
+            if frozenset(inequality.terms) not in wanted:
+                left, right = (term.shown for term in inequality.terms)
+                raise Fault(
+                    f"{left} \\= {right} must compare two variables of one statement beside it; "
+                    f"elsewhere write \\+ {left} = {right}",
+                    inequality.offset,
+                )
+        self.compares = self.compares or bool(inequalities)
 
 
 def _without_brackets(items: Conjunction) -> list[Item]:
@@ -247,26 +229,26 @@ def _without_brackets(items: Conjunction) -> list[Item]:
     return result
 
 
-def _variables(item: Item, head: HeadVariables) -> dict[Term, Term]:
+def _variables(item: Item) -> dict[Term, Term]:
     """The body variables of an item, each with its first occurrence."""
     match item:
         case Atom() | Equation():
-            return {t: t for t in reversed(body_variables(item, head))}
+            return {t: t for t in reversed(_body_variables(item))}
         case Negation(body) | Group(body):
             found: dict[Term, Term] = {}
             for conjunction in body:
                 for inner in conjunction:
-                    found = _variables(inner, head) | found
+                    found = _variables(inner) | found
             return found
         case _:
             return {}
 
 
-def _check_closed(items: Sequence[Item], head: HeadVariables) -> None:
+def _check_closed(items: Sequence[Item]) -> None:
     """No body variable crosses the border of a `\\\\+` or of a disjunction."""
     seen: dict[Term, Item] = {}
     for item in items:
-        for variable, occurrence in _variables(item, head).items():
+        for variable, occurrence in _variables(item).items():
             earlier = seen.setdefault(variable, item)
             border = next((i for i in (item, earlier) if _closes(i)), None)
             if earlier is not item and border is not None:
@@ -282,23 +264,23 @@ def _closes(item: Item) -> bool:
     return isinstance(item, Negation) or (isinstance(item, Group) and len(item.body) > 1)
 
 
-def _is_statement(group: Group, items: Sequence[Item], head: HeadVariables) -> bool:
+def _is_statement(group: Group, items: Sequence[Item]) -> bool:
     """The bracketed atoms draw one line, and none of their variables goes on outside."""
-    inside = _variables(group, head)
-    if any(v in inside for item in items if item is not group for v in _variables(item, head)):
+    inside = _variables(group)
+    if any(v in inside for item in items if item is not group for v in _variables(item)):
         return False
     try:
-        statement_of(group.body[0], head)  # type: ignore[arg-type]
+        _statement(group.body[0])  # type: ignore[arg-type]
     except Fault:
         return False
     return True
 
 
-def _components(literals: Sequence[Literal], head: HeadVariables) -> list[list[Literal]]:
+def _components(literals: Sequence[Literal]) -> list[list[Literal]]:
     """Atoms that share body variables, directly or through others, together and in the order of the text."""
     components: list[tuple[set[Term], list[Literal]]] = []
     for literal in literals:
-        variables, atoms = set(body_variables(literal, head)), [literal]
+        variables, atoms = set(_body_variables(literal)), [literal]
         apart = []
         for known, others in components:
             if known & variables:
@@ -309,81 +291,53 @@ def _components(literals: Sequence[Literal], head: HeadVariables) -> list[list[L
     return [sorted(atoms, key=lambda a: a.offset) for _, atoms in components]
 
 
-def _missing_pair(
-    statements: Sequence[Sequence[Literal]], inequalities: Sequence[Inequality]
-) -> tuple[Term, Term, int] | None:
-    """The first pair of variables of a statement that is not kept apart; an idle inequality is a Fault."""
-    given = {frozenset(i.terms) for i in inequalities}
-    wanted: set[frozenset[Term]] = set()
-    missing = None
-    for literals in statements:
-        variables = dict.fromkeys(t for literal in literals for t in literal.terms if t.is_variable)
-        for one, two in combinations(variables, 2):
-            wanted.add(frozenset((one, two)))
-            if missing is None and frozenset((one, two)) not in given:
-                missing = (one, two, literals[0].offset)
-    for inequality in inequalities:
-        if frozenset(inequality.terms) not in wanted:
-            left, right = (term.shown for term in inequality.terms)
-            raise Fault(
-                f"{left} \\= {right} must compare two variables of one statement beside it; "
-                f"elsewhere write \\+ {left} = {right}",
-                inequality.offset,
-            )
-    return missing
-
-
 # atoms to one statement: they must draw a line of nodes, which is two paths that meet ---------------
 
 
-def body_variables(literal: Literal, head: HeadVariables) -> list[Term]:
-    return [t for t in literal.terms if t.is_variable and t.text not in head]
+def _body_variables(literal: Literal) -> list[Term]:
+    return [term for term in literal.terms if term.anchor == ANY]
 
 
-def anchor_of(term: Term, head: HeadVariables) -> Anchor:
-    if not term.is_variable:
-        return Constant(term.text)
-    return head.get(term.text, ANY)
-
-
-def statement_of(literals: Sequence[Literal], head: HeadVariables) -> Statement:
+def _statement(literals: Sequence[Literal]) -> Statement:
     """The one statement that these atoms draw, or a Fault that says why they draw none."""
     equations = [e for e in literals if isinstance(e, Equation)]
     filters = [a for a in literals if isinstance(a, Atom) and a.predicate.arity == 1]
     moves = [a for a in literals if isinstance(a, Atom) and a.predicate.arity == 2]
     for equation in equations:
-        _check_equation(equation, head)
+        _check_equation(equation)
     if len(equations) > (0 if moves else 1):
         raise Fault("an equation is a statement of its own", equations[-1].offset)
-    return _walk(moves, filters, head) if moves else _one_node(filters, equations, head)
+    return _walk(moves, filters) if moves else _one_node(filters, equations)
 
 
-def _check_equation(equation: Equation, head: HeadVariables) -> None:
+def _check_equation(equation: Equation) -> None:
     left, right = equation.terms
     if left == right:
         raise Fault(f"{left.shown} = {right.shown} always holds; leave it out", equation.offset)
     for term, other in ((left, right), (right, left)):
-        if anchor_of(term, head) == ANY:
+        if term.anchor == ANY:
             raise Fault(f"write {other.shown} in place of {term.shown} and leave the equation out", term.offset)
 
 
-def _one_node(filters: Sequence[Atom], equations: Sequence[Equation], head: HeadVariables) -> Statement:
+def _one_node(filters: Sequence[Atom], equations: Sequence[Equation]) -> Statement:
     """car(X), big(X), X = c: everything is said of one entity."""
     ends = equations[0].terms if equations else filters[0].terms
     for atom in filters:
         if atom.terms[0] not in ends:
             raise Fault(f"{atom.terms[0].shown} is not joined to the atoms before it; {_SHAPE}", atom.offset)
     steps = tuple(Step(a.predicate) for a in filters)
-    return Statement(anchor_of(ends[0], head), steps, anchor_of(ends[1], head) if equations else ANY)
+    return Statement(ends[0].anchor, steps, ends[1].anchor if equations else ANY)
 
 
-def _walk(moves: Sequence[Atom], filters: Sequence[Atom], head: HeadVariables) -> Statement:
+def _walk(moves: Sequence[Atom], filters: Sequence[Atom]) -> Statement:
     """Follow the binary atoms from one end of the line to the other."""
-    joined = _joints(moves, head)
-    atom, forward = _first_move(moves, joined, head)
+    joined = _joints(moves)
+    filters_left: dict[Term, list[Step]] = {}
+    for filter in filters:
+        filters_left.setdefault(filter.terms[0], []).append(Step(filter.predicate))
+    atom, forward = _first_move(moves, joined)
     start = node = atom.terms[0 if forward else 1]
     moves_left = {a.offset for a in moves}
-    filters_left = _filters_by_node(filters)
     steps = filters_left.pop(node, [])
     while True:
         moves_left.remove(atom.offset)
@@ -397,14 +351,14 @@ def _walk(moves: Sequence[Atom], filters: Sequence[Atom], head: HeadVariables) -
     for literal in (*moves, *filters):
         if literal.offset in moves_left or literal.terms[0] in filters_left:
             raise Fault(f"this atom is not on the line of the others; {_SHAPE}", literal.offset)
-    return Statement(anchor_of(start, head), tuple(steps), anchor_of(node, head))
+    return Statement(start.anchor, tuple(steps), node.anchor)
 
 
-def _joints(moves: Sequence[Atom], head: HeadVariables) -> dict[Term, list[Atom]]:
+def _joints(moves: Sequence[Atom]) -> dict[Term, list[Atom]]:
     """The binary atoms at each body variable: one at an end of the line, two inside it."""
     joined: dict[Term, list[Atom]] = {}
     for atom in moves:
-        variables = body_variables(atom, head)
+        variables = _body_variables(atom)
         if len(variables) == 2 and variables[0] == variables[1]:
             raise Fault(f"{variables[0].shown} is joined to itself; {_SHAPE}", atom.offset)
         for term in variables:
@@ -415,18 +369,11 @@ def _joints(moves: Sequence[Atom], head: HeadVariables) -> dict[Term, list[Atom]
     return joined
 
 
-def _first_move(moves: Sequence[Atom], joined: Mapping[Term, Sequence[Atom]], head: HeadVariables) -> tuple[Atom, bool]:
+def _first_move(moves: Sequence[Atom], joined: Mapping[Term, Sequence[Atom]]) -> tuple[Atom, bool]:
     """An atom at an end of the line, and whether it leads forward from there."""
     for atom in moves:
         for term, forward in zip(atom.terms, (True, False)):
-            if anchor_of(term, head) != ANY or len(joined[term]) == 1:
+            if term.anchor != ANY or len(joined[term]) == 1:
                 return atom, forward
     names = " and ".join(dict.fromkeys(term.shown for atom in moves for term in atom.terms))
     raise Fault(f"{names} are joined in a ring; {_SHAPE}", moves[-1].offset)
-
-
-def _filters_by_node(filters: Sequence[Atom]) -> dict[Term, list[Step]]:
-    by_node: dict[Term, list[Step]] = {}
-    for atom in filters:
-        by_node.setdefault(atom.terms[0], []).append(Step(atom.predicate))
-    return by_node

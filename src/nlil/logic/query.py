@@ -14,9 +14,7 @@ from .text import atom_text
 from .tokens import QUOTED, Fault, unquote
 
 _EXAMPLE = "write it as in uncle(alice, ?) or person(obj17)"
-_SPACE = re.compile(r"\s*")
-_QUOTED = re.compile(QUOTED)
-_BARE = re.compile(r"[^(),]+")
+_NAME = re.compile(rf"\s*(?:(?P<quoted>{QUOTED})\s*|(?P<bare>[^(),]*))")
 _CLOSE = re.compile(r"\)\s*\.?\s*\Z")
 
 
@@ -75,22 +73,17 @@ def _query(text: str) -> Query:
 
 def _name(text: str, offset: int, expected: str) -> tuple[str | None, int]:
     """The name at the offset, None for `?`, and the offset of what follows it."""
-    begin = _end(_SPACE, text, offset)
-    if text[begin : begin + 1] == "'":
-        quoted = _QUOTED.match(text, begin)
-        if quoted is None:
-            raise Fault("the quoted name that begins here is not closed", begin)
-        return unquote(quoted.group(), begin), _end(_SPACE, text, quoted.end())
-    bare = _BARE.match(text, begin)
-    if bare is None or not bare.group().strip():
+    found = _NAME.match(text, offset)
+    assert found is not None, "a bare name may be empty"
+    kind = found.lastgroup or ""
+    name, begin = found[kind], found.start(kind)
+    if kind == "quoted":
+        return unquote(name, begin), found.end()
+    if name.startswith("'"):
+        raise Fault("the quoted name that begins here is not closed", begin)
+    if not name.strip():
         raise Fault(f"expected {expected}, got {_shown(text, begin)}", begin)
-    name = bare.group().strip()
-    return None if name == "?" else name, bare.end()
-
-
-def _end(pattern: re.Pattern[str], text: str, offset: int) -> int:
-    match = pattern.match(text, offset)
-    return match.end() if match else offset
+    return None if name.strip() == "?" else name.strip(), found.end()
 
 
 def _shown(text: str, offset: int) -> str:

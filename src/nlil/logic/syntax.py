@@ -1,4 +1,4 @@
-"""Tokens to a syntax tree: the grammar, before anything is given a meaning.
+"""Tokens to a syntax tree: the grammar, before a body is given a meaning.
 
 clause       head.    head :- disjunction.    (`<=` and `<-` also stand for `:-`)
 denial       :- disjunction.    (only where a whole program is read)
@@ -9,9 +9,12 @@ item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .formula import ANY, Anchor, Constant, Variable, X, Y
 from .predicate import Predicate
+from .rule import Head
 from .tokens import Fault, Token, tokenize, unclosed
 
 MAX_DEPTH = 100
@@ -20,11 +23,15 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A variable or a name; equal wherever it stands."""
+    """A variable or a name, equal wherever it stands. `anchor` is X or Y for the head's variables, else ANY."""
 
     text: str
-    is_variable: bool
+    anchor: Anchor
     offset: int = field(compare=False)
+
+    @property
+    def is_variable(self) -> bool:
+        return not isinstance(self.anchor, Constant)
 
     @property
     def shown(self) -> str:
@@ -75,9 +82,12 @@ Disjunction = tuple[Conjunction, ...]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    head: Atom
+    """`names` are the head's variables as they are written: A, B of p(A, B); "" where it has a constant."""
+
+    head: Head
     body: Disjunction
     offset: int
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +107,28 @@ def read_program(text: str, denials: bool = True) -> list[Clause | Denial]:
     return found
 
 
+def head_of(atom: Atom) -> tuple[Head, dict[str, Anchor]]:
+    """p(A, B) is p(X, Y), whatever the user called the variables; and which of X and Y each of them is."""
+    anchors: dict[str, Anchor] = {}
+    arguments: list[Variable | Constant] = []
+    for term, variable in zip(atom.terms, (X, Y)):
+        if term.text in anchors and term.is_variable:
+            raise Fault(f"{term.shown} stands twice in the head; use two variables", term.offset)
+        if term.is_variable:
+            anchors[term.text] = variable
+        arguments.append(term.anchor if isinstance(term.anchor, Constant) else variable)
+    if not anchors:
+        raise Fault("the head needs a variable, as in p(X), p(X, Y), p(X, c) or p(c, Y)", atom.offset)
+    return Head(atom.predicate, tuple(arguments)), anchors
+
+
 class _Reader:
     """A position in the tokens: each method reads one thing of the grammar and moves past it."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(tokenize(text))
         self._position = self._depth = 0
+        self._anchors: Mapping[str, Anchor] = {}
         for token in self._tokens:
             if token.kind == "open":
                 raise unclosed(text, token.offset)
@@ -140,18 +166,20 @@ class _Reader:
         start = self._next
         if start.kind != "name":
             raise self._fault("a rule such as p(X, Y) :- q(X, Y)")
-        head = self._atom()
+        self._anchors = {}
+        atom = self._atom()
+        head, self._anchors = head_of(atom)
         body: Disjunction = ((TrueMark(start.offset),),)
         follows = "':-' or '.' after the head"
         if self._accept(":-", "<=", "<-"):
             body = self._disjunction()
             follows = "',', ';' or '.' after an atom of the body"
         self._end(follows)
-        return Clause(head, body, start.offset)
+        return Clause(head, body, start.offset, tuple(term.text if term.is_variable else "" for term in atom.terms))
 
     def denial(self) -> Denial | None:
         """:- body.  None where something else follows."""
-        offset = self._next.offset
+        offset, self._anchors = self._next.offset, {}
         if not self._accept(":-"):
             return None
         body = self._disjunction()
@@ -227,7 +255,8 @@ class _Reader:
         self._take()
         # A space cannot be part of a variable's name, so each `_` becomes a variable of its own.
         text = f"_ {token.offset}" if token.kind == "variable" and token.text == "_" else token.text
-        return Term(text, token.kind == "variable", token.offset)
+        anchor = self._anchors.get(text, ANY) if token.kind == "variable" else Constant(text)
+        return Term(text, anchor, token.offset)
 
     def _comparison(self) -> Equation | Inequality:
         left, mark = self._term(), self._next

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from data_cases import rows, write
 from nlil.datasets import load_dataset
 from nlil.errors import DataError, RuleSyntaxError
-from nlil.logic import Constant, atom_text, parse_rule
+from nlil.logic.formula import Constant
+from nlil.logic.parse import parse_rule
+from nlil.logic.text import atom_text
 from strategies import names
 
 

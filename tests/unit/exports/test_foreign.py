@@ -8,7 +8,8 @@ from nlil.errors import DataError, ExportError
 from nlil.exports.anyburl import rule_line
 from nlil.exports.foreign import REASONS, Unsayable, read_amie, read_anyburl
 from nlil.exports.language import Options
-from nlil.logic import RuleStats, parse_rule
+from nlil.logic.parse import parse_rule
+from nlil.logic.rule import RuleStats
 
 OPTIONS = Options(stats=RuleStats(10, 12, 20, 11))
 SAYABLE = (

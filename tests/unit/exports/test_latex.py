@@ -11,7 +11,8 @@ from test_programs import RULES
 
 from nlil.exports import program
 from nlil.exports.latex import _IN_T1, BEGIN, END, escaped
-from nlil.logic import RuleStats, ScoredRule, parse_rule
+from nlil.logic.parse import parse_rule
+from nlil.logic.rule import RuleStats, ScoredRule
 
 NO_LATEX = "pdflatex is not installed, so the LaTeX export is NOT compiled; Debian: apt-get install texlive-latex-base"
 NAMES = (

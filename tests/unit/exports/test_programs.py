@@ -17,7 +17,9 @@ from nlil.errors import ConfigError, DataError, ExportError
 from nlil.exports import EXECUTABLE, facts, program, rule_text
 from nlil.exports.language import depends_on_graph
 from nlil.kernel.materialize import materialize
-from nlil.logic import Fact, Predicate, RuleStats, ScoredRule, Step, parse_rule
+from nlil.logic.parse import parse_rule
+from nlil.logic.predicate import Fact, Predicate, Step
+from nlil.logic.rule import RuleStats, ScoredRule
 
 RULES = (
     "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.",

@@ -22,8 +22,8 @@ from nlil.learning.conjunctions import Standing
 from nlil.learning.gates import CONJUNCTIONS
 from nlil.learning.learner import Learned, Learner
 from nlil.learning.run import load_run, save_run
-from nlil.logic import parse_rule
 from nlil.logic.formula import And
+from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.progress import Stop
 from nlil.search.conjunctions import Conjunctions

@@ -5,27 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nlil.errors import RuleSyntaxError
-from nlil.logic import (
-    TRUE,
-    And,
-    Constant,
-    Fact,
-    Head,
-    Not,
-    Or,
-    Path,
-    Predicate,
-    Query,
-    Rule,
-    Statement,
-    Step,
-    X,
-    Y,
-    parse_fact,
-    parse_program,
-    parse_query,
-    parse_rule,
-)
+from nlil.logic.formula import TRUE, And, Constant, Not, Or, Path, Statement, X, Y
+from nlil.logic.parse import parse_program, parse_rule
+from nlil.logic.predicate import Fact, Predicate, Step
+from nlil.logic.query import Query, parse_fact, parse_query
+from nlil.logic.rule import Head, Rule
 
 
 def move(name: str, inverse: bool = False) -> Step:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nlil.logic import Fact, Predicate, atom_text, fact_text, formula_text, parse_rule, readable_text, rule_text
+from nlil.logic.parse import parse_rule
+from nlil.logic.predicate import Fact, Predicate
+from nlil.logic.text import atom_text, fact_text, formula_text, readable_text, rule_text
 
 EXACT = [
     "person(X) :- inside(X, Z1), car(Z1), on(Z2, X), clothing(Z2).",

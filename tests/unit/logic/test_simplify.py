@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nlil.logic import canonical, parse_rule, simplify
+from nlil.logic.parse import parse_rule
+from nlil.logic.simplify import canonical, simplify
 
 CASES = [
     (r"\+ \+ a(X)", "a(X)"),

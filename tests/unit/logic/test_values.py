@@ -5,26 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nlil.errors import RuleError
-from nlil.logic import (
-    ANY,
-    TRUE,
-    And,
-    Constant,
-    Fact,
-    Head,
-    Not,
-    Or,
-    Path,
-    Predicate,
-    Rule,
-    RuleStats,
-    Statement,
-    Step,
-    X,
-    Y,
-    length,
-    statements,
-)
+from nlil.logic.formula import ANY, TRUE, And, Constant, Not, Or, Path, Statement, X, Y, length, statements
+from nlil.logic.predicate import Fact, Predicate, Step
+from nlil.logic.rule import Head, Rule, RuleStats
 
 CAR, BIG = Predicate("car", 1), Predicate("big", 1)
 ON, IN = Predicate("on", 2), Predicate("in", 2)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 import strategies
 from nlil import parse_rule
-from nlil.logic import TRUE, Rule
-from nlil.logic.formula import Formula, Not
+from nlil.logic.formula import TRUE, Formula, Not
 from nlil.logic.labels import Labels
+from nlil.logic.rule import Rule
 from nlil.report.factor_graph import Layout, _Drawing, factor_graph
 from nlil.scene.canvas import FORBIDDEN
 
