@@ -2,6 +2,9 @@
 
 Needs Triton, which comes with every CUDA build of torch for Linux; imported only for CUDA tensors.
 No atomics: every sum runs in the order of the plan's lists, so the same inputs give the same bits.
+
+`benchmarks/sparse_products.py` times them beside plain torch, forward and backward. The tests compare them with
+`cpu_kernels` (test_gpu_kernels.py), and those with dense matrices (test_soft.py).
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
