@@ -7,8 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "nlil"
-COMPILED = {".pyc", ".nbi", ".nbc"}
-"""Caches of Python and numba."""
+COMPILED = {".pyc", ".nbi", ".nbc", ".machine"}
+"""Caches of Python, numba and nlil."""
 
 
 def test_every_file_is_packed() -> None:

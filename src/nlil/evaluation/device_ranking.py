@@ -18,8 +18,8 @@ from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..kernel.aggregation import SHIFT, UNIT
 from ..kernel.calculus import ranges
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
 from .device_exclusions import KnownAnswers, exclude
 from .plan import MOST_WALKED, Plan

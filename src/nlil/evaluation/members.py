@@ -15,8 +15,8 @@ from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import evidence, sink
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import WalkSpace, reach, walk_space

@@ -24,8 +24,8 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..kernel.aggregation import evidence, kind_weights, weighed
 from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
 from ..kernel.ruleset import FIRST, SECOND, RuleSet
 
 MOST_WALKED = 16

@@ -14,10 +14,10 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, count_ranks, score_space, tie_bounds
 from ..kernel.bodies import unary_mask
+from ..kernel.compiled import compiled
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
@@ -263,7 +263,8 @@ def score_block(
             plan.weight[plan.kind[1]],
             space,
         )
-        totals[i] = space.total
+        for b in range(len(space.total)):  # assigning a row takes seconds to compile
+            totals[i, b] = space.total[b]
         clear(space, touched)
     return walked
 

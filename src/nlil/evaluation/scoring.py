@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernel.aggregation import add, clear, weigh
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from ..kernel.walk import NO_LIMIT, code_range, reach
 
 

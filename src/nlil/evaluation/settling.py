@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernel.aggregation import RESOLUTION, SCALE, weigh
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from ..kernel.walk import NO_LIMIT
 from .scoring import chain, collect, sum_touched, sum_up
 

@@ -19,10 +19,10 @@ from ..evaluation.members import walkable
 from ..evaluation.plan import Parts, Shapes, reversed_steps
 from ..kernel.aggregation import KINDS, Aggregation, Shares, evidence, share_out
 from ..kernel.bodies import unary_mask
+from ..kernel.compiled import compiled
 from ..kernel.evaluator import Evaluator
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
 from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 

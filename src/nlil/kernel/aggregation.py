@@ -18,7 +18,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..errors import ConfigError
-from .kernels import compiled
+from .compiled import compiled
 from .walk import WalkSpace, walk_space
 
 SCALE = 2.0**40

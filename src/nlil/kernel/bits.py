@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Longs, Mask
-from .kernels import compiled
+from .compiled import compiled
 
 Words = NDArray[np.uint64]
 ALL = np.uint64(2**64 - 1)

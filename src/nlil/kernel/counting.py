@@ -17,8 +17,8 @@ from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..progress import Progress, silent
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, unary_mask
+from .compiled import compiled
 from .graph import Graph, TargetFacts, target_facts
-from .kernels import compiled
 from .pool import Pool
 from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
 from .walk import NO_LIMIT, WalkSpace, code_range, has_unary, reach, walk_space

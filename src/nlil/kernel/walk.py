@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
+from .compiled import compiled
 from .graph import Graph
-from .kernels import compiled
 
 NO_LIMIT = 2**62
 BLOCKING = 8
@@ -123,12 +123,14 @@ def is_needless(space: WalkSpace, depth: int, length: int, epoch: int) -> bool:
     if not missed:
         return True
     old = space.old_sets
-    old[:] = sets
-    sets[:] = -1
+    for i in range(BLOCKING):  # loops: assigning a slice to a slice takes seconds to compile
+        old[i] = sets[i]
+        sets[i] = -1
     kept = 0
     for i in range(num_sets):
         if _meets(space, old, i * left, left, before):
-            sets[kept * left : (kept + 1) * left] = old[i * left : (i + 1) * left]
+            for j in range(left):
+                sets[kept * left + j] = old[i * left + j]
             kept += 1
         elif old[i * left + left - 1] < 0:
             for j in range(before):

@@ -23,7 +23,7 @@ from ..evaluation.ranking import Answers, Ranker, count_block
 from ..evaluation.scoring import collect, sum_up
 from ..kernel.aggregation import ScoreSpace, clear, evidence, realistic_rank, sink, tie_bounds, weigh
 from ..kernel.bodies import X_NODE, Y_NODE
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT
 from ..progress import Progress, silent

@@ -25,7 +25,7 @@ from ..evaluation.asked import Task, queries_done
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import score_until_settled
 from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, rank
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from .products import Products, Projections
 
 

@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from ..logic.formula import And, Formula, Statement, X
 from ..progress import Progress, Stop
 from .fitting import Labelled, Model, Shares, fit, losses, only, slopes

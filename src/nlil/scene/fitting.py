@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Doubles, Floats, Ids, Longs, offsets
-from ..kernel.kernels import compiled
+from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
 from .patterns import rows_of
 

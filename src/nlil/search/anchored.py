@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Ids
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
+from ..kernel.sorting import sort_range
 
 HALF = -1
 """`body` of a half-anchored rule is HALF - code."""
@@ -145,7 +146,7 @@ def _anchored_of(graph, begin, end, bodies_beyond_self, min_support, min_confide
             break
         c = graph.item_entity[head]
         loop = _has_self_loop(graph, q, c)
-        touched[:num_touched].sort()
+        sort_range(touched, 0, num_touched)
         for i in range(num_touched):
             item = touched[i]
             support = item_count[item]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
 from ..kernel.walk import is_needless
 from .chains import _mark_objects
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Ids, Longs
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
-from ..kernel.kernels import compiled, first_visit, new_table, table_mask
+from .hash_table import first_visit, new_table, table_mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.compiled import compiled
 from ..kernel.exclusion import Exclusion
-from ..kernel.kernels import compiled
 from ..logic.predicate import Predicate, Step
 
 

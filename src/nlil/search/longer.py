@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids, Longs
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
-from ..kernel.kernels import compiled
+from ..kernel.sorting import sort_range
 from ..kernel.walk import NO_LIMIT, WalkSpace, walk_space
 from ..logic.rule import SMOOTHING
 from .chain_walk import chain_edges, count_chain
@@ -82,11 +83,10 @@ def _bodies_of_facts(graph, subject, object, fact, length, twin, space, buffer, 
             if found > min(len(buffer), len(out) - used):
                 return fact, used, looked, found
             looked += more
-            mine = buffer[:found]
-            mine.sort()
+            sort_range(buffer, 0, found)
             for i in range(found):
-                if i == 0 or mine[i] != mine[i - 1]:
-                    out[used] = mine[i]
+                if i == 0 or buffer[i] != buffer[i - 1]:
+                    out[used] = buffer[i]
                     used += 1
         fact += 1
     return fact, used, looked, 0

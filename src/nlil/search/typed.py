@@ -12,10 +12,11 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..kernel.bodies import NO_STEP
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
-from ..kernel.kernels import compiled, first_visit, new_table
 from ..logic.rule import SMOOTHING
 from .chains import Chains, _mark_objects
+from .hash_table import first_visit, new_table
 from .options import CountOptions
 
 MOST_VARIANTS = 5

@@ -18,8 +18,9 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, NO_STEP
+from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.kernels import compiled
+from ..kernel.sorting import sort_range
 from ..progress import Progress, silent
 from .options import CountOptions
 
@@ -124,7 +125,7 @@ def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, cons
                     used += 1
         if not fits:
             return index
-        out[start:used].sort()
+        sort_range(out, start, used)
         last = start
         for i in range(start, used):
             if i == start or out[i] != out[last - 1]:

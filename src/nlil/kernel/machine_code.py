@@ -1,0 +1,264 @@
+"""Machine code of `compiled` functions, by numba: how it is made, and the cache of it on disk.
+
+numba as it comes optimizes and emits every function for itself, then takes its code into each caller and does so
+again: a function eight calls below the one that Python calls is optimized eight times, with a way in from Python each
+time that nobody uses. Here a function that compiled code calls is a *part*: it is typed and translated once, and
+only the *entry* that Python calls is optimized, with all of its parts in it. The first `nlil demo` spends a third of
+the time.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.cloudpickle import loads
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.errors import NumbaError
+from numba.core.registry import CPUDispatcher
+from numba.core.serialize import dumps
+from numba.core.types import BaseNamedTuple, Dispatcher, Integer, int64, uint64, unliteral
+
+from .compiled import Compiled
+
+OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None}
+ALLOCATING = frozenset(("append", "arange", "argsort", "copy", "empty", "full", "ones", "sort", "unique", "zeros"))
+"""A part that names none of these makes no arrays, and is compiled without counting references to them."""
+
+
+# Parts --------------------------------------------------------------------------------------------------------------
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code that is linked into its callers and nowhere emitted."""
+
+    def add_llvm_module(self, module: Any) -> None:
+        self._final_module.link_in(module)  # optimized in the entry
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+class _PartCompiler(Compiler):
+    def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        super().__init__(typing, target, _PartLibrary(target.codegen(), "part"), arguments, result, flags, names)
+
+    def compile_extra(self, function: Any) -> Any:
+        done = super().compile_extra(function)
+        # Callers find the code by its entry point. A part has none: any builtin that equals no other will do.
+        done = done._replace(entry_point=[].append)
+        self.state.targetctx.insert_user_function(done.entry_point, done.fndesc, [done.library])
+        return done
+
+
+class Part(CPUDispatcher):
+    """One function, in a variant for each combination of types that its callers have."""
+
+    @property
+    def type(self) -> Any:
+        """The type of the function, in the eyes of numba."""
+        return Dispatcher(self)
+
+    def get_call_template(self, arguments: Any, keywords: Any) -> Any:
+        return super().get_call_template(tuple(map(_widened, arguments)), keywords)
+
+    def compile(self, signature: Any) -> Any:
+        try:
+            return super().compile(signature)
+        except NumbaError:
+            if self.targetoptions["_nrt"]:
+                raise
+        self.targetoptions["_nrt"] = True  # it makes arrays after all, in a way that its names do not tell
+        self._compiler._failed_cache.clear()
+        return super().compile(signature)
+
+    def add_overload(self, done: Any) -> None:
+        self.overloads[tuple(done.signature.args)] = done
+
+
+def make_part(function: Compiled) -> Part:
+    options = {**OPTIONS, "_nrt": _allocates(function)}
+    return Part(function.function, targetoptions=options, pipeline_class=_PartCompiler)
+
+
+def _allocates(function: Compiled) -> bool:
+    """Whether it may make arrays, or be given ones that were made for it."""
+    names = function.function.__code__.co_names
+    called = (function.function.__globals__.get(name) for name in names)
+    return not ALLOCATING.isdisjoint(names) or any(_allocates(other) for other in called if isinstance(other, Compiled))
+
+
+def _widened(kind: Any) -> Any:
+    """The one type that stands for all whole numbers: a variant for each width would be compiled for nothing."""
+    kind = unliteral(kind)
+    return int64 if isinstance(kind, Integer) and kind != uint64 else kind
+
+
+# Entries ------------------------------------------------------------------------------------------------------------
+
+
+class _EntryCompiler(Compiler):
+    def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
+        flags.no_cfunc_wrapper = True
+        super().__init__(typing, target, library, arguments, result, flags, names)
+
+    def compile_extra(self, function: Any) -> Any:
+        done = super().compile_extra(function)
+        for environment in done._find_referenced_environments():  # those of the parts
+            done.codegen.set_env(environment.env_name, environment)
+        return done
+
+
+class Entry(CPUDispatcher):
+    """A function that Python calls."""
+
+
+def make_entry(function: Compiled) -> Entry:
+    entry = Entry(function.function, targetoptions=dict(OPTIONS), pipeline_class=_EntryCompiler)
+    entry._cache = DiskCache(function)
+    return entry
+
+
+# The cache ----------------------------------------------------------------------------------------------------------
+
+
+class DiskCache:
+    """Machine code of one function, a file for each combination of types.
+
+    The name of a file holds all that its content depends on, and the file begins with a checksum of the rest: one of
+    another version of nlil is not looked at, and one that was half written or damaged is no code.
+    """
+
+    def __init__(self, function: Compiled) -> None:
+        self.function = function
+
+    @property
+    def cache_path(self) -> str:
+        return str(next(folders(self.function), ""))
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The code for the types of the arguments, or None: it is to be compiled."""
+        target.refresh()
+        for folder in folders(self.function):
+            with suppress(OSError):
+                if not _is_safe(folder):
+                    continue
+                content = (folder / self._name(signature, target.codegen())).read_bytes()
+                if sha256(content[32:]).digest() == content[:32]:
+                    return CompileResult._rebuild(target, *loads(content[32:]))
+        return None
+
+    def save_overload(self, signature: Any, done: Any) -> None:
+        """Write the code into the first folder that takes it; code of other versions of the function goes."""
+        if done.library.has_dynamic_globals or done.lifted:
+            return
+        content = dumps(done._reduce())
+        name = self._name(signature, done.codegen)
+        for folder in folders(self.function):
+            with suppress(OSError):
+                _make_folder(folder)
+                _replace(folder / name, sha256(content).digest() + content)
+                self._remove_others(folder, name)
+                return
+
+    def _name(self, signature: Any, codegen: Any) -> str:
+        function = self.function.function
+        stamp = _digest(self.function.stamp, _version())[:16]
+        machine = _digest(sys.implementation.cache_tag, *codegen.magic_tuple())[:8]
+        variant = _digest(*map(_description, signature))[:16]
+        name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        return f"{name}-{machine}-{stamp}-{variant}.machine"
+
+    def _remove_others(self, folder: Path, name: str) -> None:
+        own, stamp, _ = name.rsplit("-", 2)
+        for path in folder.glob(f"{own}-*.machine"):
+            if path.name.rsplit("-", 2)[1] != stamp:
+                path.unlink(missing_ok=True)
+
+    def flush(self) -> None:
+        """numba asks for this before it compiles all variants again."""
+
+
+def folders(function: Compiled) -> Iterator[Path]:
+    """Where machine code is kept, best first: beside the source as Python keeps its own, for the user, for now."""
+    source = Path(function.function.__code__.co_filename)
+    if not source.is_file():
+        return  # typed at a prompt
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen) / _digest(str(source.parent))[:16]
+    yield source.parent / "__pycache__"
+    with suppress(RuntimeError):  # no home
+        yield _user_cache() / "nlil" / _digest(str(source.parent))[:16]
+    yield _temporary() / _digest(str(source.parent))[:16]
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.parent == _temporary():
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether nobody else may have put code there for us to run: anybody may write where temporary files are."""
+    if folder.parent != _temporary() or not hasattr(os, "getuid"):
+        return True
+    found = folder.parent.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write all of the file or nothing."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _description(kind: Any) -> str:
+    """The name of a type; of a named tuple its fields too, which are places to the code, without names."""
+    if isinstance(kind, BaseNamedTuple):
+        return f"{kind.instance_class.__qualname__}({', '.join(map(_description, kind.types))}; {kind.fields})"
+    return str(kind)
+
+
+@cache
+def _version() -> str:
+    """What makes the code, and how."""
+    ours = _digest(Path(__file__).read_bytes())
+    return repr((numba.__version__, llvmlite.__version__, numba.config.OPT, numba.config.BOUNDSCHECK, ours))
+
+
+def _digest(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()
