@@ -19,6 +19,7 @@ from ..data.arrays import Doubles
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, LimitError
+from ..logic.formula import Formula
 from ..logic.rule import Rule
 from .bodies import X_NODE, Y_NODE, IdHead, IdLine
 from .exclusion import Exclusion, by_code
@@ -48,13 +49,21 @@ class Derived:
     num_excluded: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Clause:
-    """One alternative of a rule: all `positive` lines hold, no `negative` one does."""
+@dataclass(frozen=True)
+class ClauseHead:
+    """What a clause derives: facts of `target`, with the rule's confidence."""
 
     target: int
     head: IdHead
     confidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Clause:
+    """One alternative of a body, with the heads of all rules that have it: all `positive` lines hold, no `negative` one
+    does. Rules share bodies, and a body is solved once for all of them."""
+
+    heads: tuple[ClauseHead, ...]
     join: LineJoin
     positive: tuple[IdLine, ...]
     negative: tuple[IdLine, ...]
@@ -73,10 +82,12 @@ class Clause:
     def _heads(self, solutions: Solutions, lines: tuple[IdLine, ...]) -> Found:
         found: Found = {}
         for (x, y, graph), confidence in self._joined(solutions, lines).items():
-            for fact, own_graph in self._head_tuples(x, y, graph):
-                if confidence * self.confidence > found.get(fact, 0.0) and self._nothing_negated(fact, own_graph):
-                    found[fact] = confidence * self.confidence
-                    _refuse_more(found, self.max_facts)
+            for head in self.heads:
+                value = confidence * head.confidence
+                for fact, own_graph in self._head_tuples(head, x, y, graph):
+                    if value > found.get(fact, 0.0) and self._nothing_negated(fact, own_graph):
+                        found[fact] = value
+                        _refuse_more(found, self.max_facts)
         return found
 
     def _joined(self, solutions: Solutions, lines: tuple[IdLine, ...]) -> Solutions:
@@ -102,21 +113,23 @@ class Clause:
             return -sum(known)
         return min((self.join.store.size(p) for p in line.predicates), default=self.join.store.num_entities)
 
-    def _head_tuples(self, x: int | None, y: int | None, graph: int | None) -> Iterator[tuple[FactKey, int]]:
+    def _head_tuples(
+        self, of: ClauseHead, x: int | None, y: int | None, graph: int | None
+    ) -> Iterator[tuple[FactKey, int]]:
         """The facts of a binding; a head variable that nothing binds ranges over the entities of the graph."""
-        store, head = self.join.store, self.head
+        store, head = self.join.store, of.head
         subjects = [head.subject] if head.subject >= 0 else [x] if x is not None else store.entities(graph)
         for subject in subjects:
             own = store.graph(subject)
             if graph not in (None, own):
                 continue
             if head.object is None:
-                yield (self.target, subject, NO_OBJECT), own
+                yield (of.target, subject, NO_OBJECT), own
                 continue
             objects = [head.object] if head.object >= 0 else [y] if y is not None else store.entities(own)
             for object_ in objects:
                 if store.graph(object_) == own:
-                    yield (self.target, subject, object_), own
+                    yield (of.target, subject, object_), own
 
     def _nothing_negated(self, fact: FactKey, graph: int) -> bool:
         _, x, y = fact
@@ -171,12 +184,8 @@ def materialize(
     for level in sorted(set(level_of.values())):
         if rounds == max_rounds:
             break
-        clauses = [
-            replace(clause, max_facts=max_facts)
-            for rule, w in rules
-            if level_of[rule.target] == level
-            for clause in _clauses(kb, store, rule, w)
-        ]
+        mine = [(rule, confidence) for rule, confidence in rules if level_of[rule.target] == level]
+        clauses = list(_clauses(kb, store, mine, max_facts))
         changes = _changes(store, derived, ruled_out, (clause.everything() for clause in clauses), max_facts)
         places = _places(clauses)
         while changes and (max_rounds is None or rounds < max_rounds):
@@ -191,14 +200,21 @@ def materialize(
     return replace(_result(derived, rounds), num_excluded=len(ruled_out.stopped))
 
 
-def _clauses(kb: KnowledgeBase, store: Store, rule: Rule, confidence: float) -> Iterator[Clause]:
-    head, join = IdHead.of(kb, rule), LineJoin(store, rule.distinct)
-    tree = normal_form(rule.body)
-    lines = {leaf: IdLine.of(kb, leaf.statement) for leaf in leaves(tree)}
-    for conjunction in alternatives(tree):
-        positive = tuple(lines[leaf] for leaf in conjunction if not leaf.negated)
-        negative = tuple(lines[leaf] for leaf in conjunction if leaf.negated)
-        yield Clause(kb.predicate_id(rule.target), head, confidence, join, positive, negative)
+def _clauses(
+    kb: KnowledgeBase, store: Store, rules: Sequence[tuple[Rule, float]], max_facts: int | None
+) -> Iterator[Clause]:
+    """The alternatives of each different body, with the heads of the rules that have it."""
+    heads: dict[tuple[Formula, bool], dict[ClauseHead, None]] = {}
+    for rule, confidence in rules:
+        head = ClauseHead(kb.predicate_id(rule.target), IdHead.of(kb, rule), confidence)
+        heads.setdefault((rule.body, rule.distinct), {})[head] = None
+    for (body, distinct), mine in heads.items():
+        tree, join = normal_form(body), LineJoin(store, distinct)
+        lines = {leaf: IdLine.of(kb, leaf.statement) for leaf in leaves(tree)}
+        for conjunction in alternatives(tree):
+            positive = tuple(lines[leaf] for leaf in conjunction if not leaf.negated)
+            negative = tuple(lines[leaf] for leaf in conjunction if leaf.negated)
+            yield Clause(tuple(mine), join, positive, negative, max_facts)
 
 
 Place = tuple[Clause, int, Occurrence]
