@@ -7,6 +7,7 @@ rules that have it; what the loops do not know (programs, soft heads of scene gr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -43,7 +44,7 @@ def count_statistics(
     counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities))
     done = np.zeros(len(rules), bool)
     if kb.graph_of is None and not kb.classes and len(rules):
-        counter = _LineCounter(rules, kb, threads)
+        counter = LineRules(rules, kb, threads)
         for rows, statistics in (*counter.chains(progress), *counter.entity_rules(progress)):
             counted[:, rows] = statistics
             done[rows] = True
@@ -86,8 +87,9 @@ def _count_one_by_one(
         progress("statistics", place, len(rows))
 
 
-class _LineCounter:
-    """Counts the rules whose body is one line from X to Y, or from the variable of a head with one variable."""
+class LineRules:
+    """The rules that compiled loops can walk: p(X, Y) with a line from X to Y, or a head of one variable with a line
+    from it or with `true`."""
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int) -> None:
         self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
@@ -107,6 +109,32 @@ class _LineCounter:
         has_steps = np.append(self.lengths, 0)[self.line] > 0
         from_variable = has_steps & (start == variable) & ((end == ANY_NODE) | (end >= 0))
         self.is_entity = is_line & one_variable & (from_variable | rules.is_prior)
+
+    def derived(self) -> Iterator[tuple[Longs, Longs, Longs]]:
+        """(rows that share a line, x, y) of all that the line joins, nothing hidden; y is -1 where it does not stand on
+        the line."""
+        space = self.pool.scratch()
+        for rows in self._by_line(np.flatnonzero(self.is_chain)):
+            yield rows, *self._pairs(space, int(self.line[rows[0]]))
+        for rows in self._by_line(np.flatnonzero(self.is_entity)):
+            found = np.flatnonzero(self._holders(space, int(self.line[rows[0]]))[0])
+            yield rows, found, np.full(len(found), -1)
+
+    def _pairs(self, space: WalkSpace, line: int) -> tuple[Longs, Longs]:
+        steps, distinct = self.steps[line, : self.lengths[line]], bool(self.lines.distinct[line])
+        found = np.zeros((2, 2**10), np.int64)
+        while (size := _list_pairs(self.graph, space, steps, self.is_unary, distinct, found)) > found.shape[1]:
+            found = np.zeros((2, size), np.int64)
+        return found[0, :size], found[1, :size]
+
+    def _holders(self, space: WalkSpace, line: int) -> tuple[Mask, int]:
+        """(entities of which the line from the head's variable holds, how many they are), nothing hidden."""
+        steps, constant = self.steps[line, : self.lengths[line]], int(self.lines.end[line])
+        backwards = np.where(self.is_unary[steps >> 1], steps, steps ^ 1)[::-1].copy()
+        member = np.zeros(self.kb.num_entities, bool)
+        distinct = bool(self.lines.distinct[line])
+        size = _holders(self.graph, space, steps, backwards, self.is_unary, distinct, constant, member)
+        return member, size
 
     def _by_line(self, rows: Longs) -> list[Longs]:
         """Rows grouped by their line."""
@@ -177,9 +205,7 @@ class _LineCounter:
         line = int(self.line[rows[0]])
         steps, constant = self.steps[line, : self.lengths[line]], int(self.lines.end[line])
         distinct, predicate = bool(self.lines.distinct[line]), self.rules.head[rows]
-        member = np.zeros(self.kb.num_entities, bool)
-        backwards = np.where(self.is_unary[steps >> 1], steps, steps ^ 1)[::-1].copy()
-        size = _holders(self.graph, space, steps, backwards, self.is_unary, distinct, constant, member)
+        member, size = self._holders(space, line)
         touched = np.array([self._names(line, int(p)) for p in predicate], bool)
         # The step code that leads from the head's variable to its constant; unary heads have none.
         code = np.where(self.rules.fixed[rows] == FIRST, 2 * predicate + 1, 2 * predicate).astype(np.int64)
@@ -253,6 +279,21 @@ def _count_chain(
             else:
                 lost[t] += 1
     return body
+
+
+@compiled
+def _list_pairs(graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, distinct: bool, found: np.ndarray) -> int:
+    """Into `found` the pairs (start, end) of the line; returns how many there are (they may not fit)."""
+    no_group = np.zeros(len(is_unary), np.bool_)
+    starts = np.empty(graph.num_entities, np.int64)
+    size = 0
+    for k in range(_starts(graph, steps, is_unary, starts)):
+        ends = reach(graph, space, steps, len(steps), is_unary, starts[k], distinct, -1, -1, no_group, NO_LIMIT, -1)
+        if size + ends <= found.shape[1]:
+            found[0, size : size + ends] = starts[k]
+            found[1, size : size + ends] = space.ends[:ends]
+        size += ends
+    return size
 
 
 @compiled

@@ -15,16 +15,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.arrays import Doubles
+from ..data.arrays import Doubles, Ids, Longs
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, LimitError
 from ..logic.formula import Formula
-from ..logic.rule import Rule
+from ..logic.rule import Rule, RuleStats, ScoredRule
 from .bodies import X_NODE, Y_NODE, IdHead, IdLine
+from .counting import LineRules
 from .exclusion import Exclusion, by_code
 from .joins import UNBOUND, Binding, LineJoin, Occurrence, Solutions, occurrences
 from .normal import alternatives, leaves, normal_form
+from .ruleset import RuleSet
 from .store import FactKey, Store
 from .strata import strata
 
@@ -32,6 +34,7 @@ Found = dict[FactKey, float]
 HOLDS = 0.5
 """A negated statement fails if it has a grounding in facts of at least this weight: the facts that count."""
 
+NO_STATS = RuleStats(0, 0, 0)
 ANYONE = -2
 """In a key of `_places`: any entity. Neither an id nor NO_OBJECT."""
 
@@ -186,7 +189,10 @@ def materialize(
             break
         mine = [(rule, confidence) for rule, confidence in rules if level_of[rule.target] == level]
         clauses = list(_clauses(kb, store, mine, max_facts))
-        changes = _changes(store, derived, ruled_out, (clause.everything() for clause in clauses), max_facts)
+        first: Iterator[Found] = (clause.everything() for clause in clauses)
+        if not derived and kb.facts.weight is None and kb.graph_of is None:
+            first = _first_round(kb, store, mine, max_facts)
+        changes = _changes(store, derived, ruled_out, first, max_facts)
         places = _places(clauses)
         while changes and (max_rounds is None or rounds < max_rounds):
             for fact, confidence in changes.items():
@@ -198,6 +204,42 @@ def materialize(
                 progress(rounds, len(derived))
             changes = _changes(store, derived, ruled_out, _consequences(places, changes), max_facts)
     return replace(_result(derived, rounds), num_excluded=len(ruled_out.stopped))
+
+
+def _first_round(
+    kb: KnowledgeBase, store: Store, rules: Sequence[tuple[Rule, float]], max_facts: int | None
+) -> Iterator[Found]:
+    """All that the rules derive from the crisp facts of the base: lines by compiled loops, other bodies by joins."""
+    of_lines = LineRules(RuleSet.of(kb, [ScoredRule(rule, NO_STATS, 0.0) for rule, _ in rules]), kb, threads=1)
+    heads = [IdHead.of(kb, rule) for rule, _ in rules]
+    known = {t: fact_pairs(kb, t) for t in {kb.predicate_id(rule.target) for rule, _ in rules}}
+    for rows, x, y in of_lines.derived():
+        found: Found = {}
+        for row in rows.tolist():
+            confidence, head, target = rules[row][1], heads[row], kb.predicate_id(rules[row][0].target)
+            subject = np.full_like(x, head.subject) if head.subject >= 0 else x
+            object_ = y if head.object in (None, Y_NODE) and head.subject < 0 else x
+            if head.object is not None and head.object >= 0:
+                object_ = np.full_like(x, head.object)
+            is_new = ~np.isin(pair_keys(kb, subject, object_), known[target], assume_unique=False)
+            for s, o in zip(subject[is_new].tolist(), object_[is_new].tolist()):
+                if confidence > found.get((target, s, o), 0.0):
+                    found[target, s, o] = confidence
+            _refuse_more(found, max_facts)
+        yield found
+    rest = [rules[row] for row in np.flatnonzero(~(of_lines.is_chain | of_lines.is_entity)).tolist()]
+    yield from (clause.everything() for clause in _clauses(kb, store, rest, max_facts))
+
+
+def pair_keys(kb: KnowledgeBase, subject: Ids | Longs, object_: Ids | Longs) -> Longs:
+    """One number for each pair; the object of a unary fact is NO_OBJECT."""
+    return subject.astype(np.int64) * (kb.num_entities + 1) + object_ + 1
+
+
+def fact_pairs(kb: KnowledgeBase, target: int) -> Longs:
+    """The `pair_keys` of the facts of a predicate."""
+    facts = kb.facts.of(target)
+    return pair_keys(kb, facts.subject, facts.object)
 
 
 def _clauses(
