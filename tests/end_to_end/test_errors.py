@@ -96,7 +96,7 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
         (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
         (
             ("bench", "serve"),
-            "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, viewer, tables",
+            "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, viewer, start, tables",
         ),
         (("bench", "recovery", "--data", "chian"), "closest: 'chain'"),
         (("bench", "es", "--data", "even:7"), "expected some of even:10, even:50"),
