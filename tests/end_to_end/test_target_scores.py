@@ -14,7 +14,7 @@ import pytest
 from commandline import Nlil
 from nlil.cli.main import run
 from nlil.datasets import load_dataset
-from nlil.explanation.shown import number
+from nlil.explanation.outline import number
 from nlil.learning.folder import sha256
 from nlil.learning.run import load_with_info
 from nlil.logic.predicate import Predicate

@@ -19,7 +19,7 @@ def check(
 ) -> None:
     """Find facts that the rules dispute, worst first."""
     from ..explanation import check as check_facts
-    from ..explanation.phrases import grounding_line
+    from ..explanation.outline import grounding_line
     from .render import cells, plain_table, short_text
 
     opened = open_run(session, run, data)

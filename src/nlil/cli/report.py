@@ -25,7 +25,7 @@ def report(
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
 ) -> None:
     """Write one page that needs nothing else: data, figures, rules, surprising predictions, disputed facts."""
-    from ..explanation.shown import many
+    from ..explanation.outline import many
     from ..learning.run import load_info
     from ..report import make_report, write_report
 

@@ -10,7 +10,7 @@ from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from ..explanation import Explainer, NecessaryFacts, WhatIf, WhyNot
-    from ..explanation.explanation import Side
+    from ..explanation.why import Side
     from ..logic.predicate import Fact
 
 

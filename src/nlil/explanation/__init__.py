@@ -4,10 +4,9 @@ May import: evaluation and the rooms before.
 """
 
 from .disputes import Dispute, check
-from .explanation import Explanation, Miss, Support
 from .rule_card import Instance, RuleCard, RuleCards, rule_card
 from .what_if import NecessaryFacts, WhatIf, necessary_facts, what_if
-from .why import Explainer, explain
+from .why import Explainer, Explanation, Miss, Support, explain
 from .why_not import WhyNot, why_not
 
 __all__ = [

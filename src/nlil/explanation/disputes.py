@@ -32,15 +32,14 @@ from ..logic.text import fact_text
 from ..progress import Progress, silent
 from .changes import changed
 from .firing import Firing
-from .phrases import grounding_document, grounding_line, short_rule, statistics_note
-from .shown import Item, Shown
-from .specific import specific_groundings
+from .outline import Item, Shown, fact_document, grounding_document, grounding_line, rule_item
+from .why import specific_groundings
 
-FUNCTIONAL = 0.9
-"""The least share of subjects with one object for which another object is a competitor."""
-REASONS = 2
+FUNCTIONAL_SHARE = 0.9
+"""At least this share of subjects must have one object for another object to be a competitor."""
+MAX_REASONS = 2
 """Rules named for a competitor."""
-WAYS, LISTED = 2, 20
+MAX_WAYS, MAX_COMPARED = 2, 20
 """Groundings shown for each of them, of so many looked at."""
 
 
@@ -59,15 +58,15 @@ class Dispute(Shown):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "fact": fact_text(self.fact),
-            "label": self.labels.fact(self.fact),
-            "own_score": self.own_score,
-            "competitor": fact_text(self.competitor),
-            "competitor_label": self.labels.fact(self.competitor),
-            "competitor_score": self.competitor_score,
-            "margin": self.margin,
-            "reasons": [
+        return fact_document(
+            self.fact,
+            self.labels,
+            own_score=self.own_score,
+            competitor=fact_text(self.competitor),
+            competitor_label=self.labels.fact(self.competitor),
+            competitor_score=self.competitor_score,
+            margin=self.margin,
+            reasons=[
                 {
                     "rule": str(s.rule),
                     "label": self.labels.rule(s.rule),
@@ -77,7 +76,7 @@ class Dispute(Shown):
                 }
                 for s, ways in zip(self.reasons, self.evidence)
             ],
-        }
+        )
 
     def outline(self) -> Item:
         title = (
@@ -87,13 +86,7 @@ class Dispute(Shown):
         below = []
         for scored, ways in zip(self.reasons, self.evidence):
             lines = [grounding_line(way, scored.rule.distinct, self.labels) for way in ways]
-            below.append(
-                Item(
-                    short_rule(scored.rule, self.labels),
-                    statistics_note(scored.rule, scored.stats, scored.weight),
-                    tuple(Item(line) for line in lines if line),
-                )
-            )
+            below.append(rule_item(scored, self.labels, [Item(line) for line in lines if line]))
         return Item(title, "", tuple(below))
 
 
@@ -180,7 +173,7 @@ def is_functional(facts: Facts, direction: int) -> bool:
     """Has a query p(a, ?) (direction 0) or p(?, a) (direction 1) one answer at least nine times out of ten?"""
     known: Ids = facts.object if direction else facts.subject
     counts = np.unique(known, return_counts=True)[1]
-    return bool(len(counts) and (counts == 1).mean() >= FUNCTIONAL)
+    return bool(len(counts) and (counts == 1).mean() >= FUNCTIONAL_SHARE)
 
 
 def _worst(kb: KnowledgeBase, cases: _Cases, top: int) -> _Cases:
@@ -219,7 +212,7 @@ def _dispute(firing: Firing, cases: _Cases, row: int) -> Dispute:
         pair = (rival, y) if direction else (x, rival)
         competitor = kb.fact(target, *pair)
         fired = firing.pair(target, *pair, hidden=(x, y), direction=direction)
-    order = fired.shares(firing.rules.aggregation).order[:REASONS]
+    order = fired.shares(firing.rules.aggregation).order[:MAX_REASONS]
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
     scores = score(np.array([own, power])).tolist()
     fact = kb.fact(target, x, y)
@@ -232,8 +225,8 @@ def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tu
     x, *rest = (kb.entities.id(name) for name in competitor.arguments)
     y = rest[0] if rest else None
     if y is None:
-        return specific_groundings(kb, rule, x, y, WAYS)[0]  # all classes of the object are hidden
-    found = specific_groundings(kb, rule, x, y, LISTED)[0]
+        return specific_groundings(kb, rule, x, y, MAX_WAYS)[0]  # all classes of the object are hidden
+    found = specific_groundings(kb, rule, x, y, MAX_COMPARED)[0]
     seen = tuple(way for way in found if fact not in way.facts)
     # Few rules hold only because the fact is hidden (a negation), or in few of very many ways: then look without it.
-    return (seen or specific_groundings(changed(kb, without=[fact]), rule, x, y, WAYS)[0])[:WAYS]
+    return (seen or specific_groundings(changed(kb, without=[fact]), rule, x, y, MAX_WAYS)[0])[:MAX_WAYS]

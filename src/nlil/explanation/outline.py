@@ -1,62 +1,195 @@
-"""The outline of an explanation."""
+"""What people read: an outline of short lines, as text, as a rich tree, as HTML; and the lines that outlines share."""
 
 from __future__ import annotations
 
-from ..logic.formula import Not
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..kernel.grounding import Grounding
+from ..logic.formula import Anchor, Constant, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
-from .explanation import Excluded, Explanation, Miss, Support
-from .phrases import grounding_line, short_rule, statistics_note
-from .shown import Item, many, number
+from ..logic.rule import Rule, RuleStats
+from ..logic.text import fact_text, formula_text
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
 
 
-def outline(explanation: Explanation) -> Item:
-    labels = explanation.labels
-    below = tuple(_support(s, labels) for s in explanation.supports)
-    unshown = explanation.num_counted - len(explanation.supports)
-    if explanation.excluded is not None:
-        below = (_excluded(explanation.excluded, explanation.fact, labels), *below)
-    if unshown > 0:
-        below += (Item(f"+{number(explanation.other_share)}", f"{many(unshown, 'weaker rule')} beside these"),)
-    if explanation.misses:
-        below += (Item("these do not hold", "", tuple(_miss(m, labels) for m in explanation.misses)),)
-    state = "in the data, hidden here" if explanation.known else "not in the data"
-    fired = many(explanation.num_fired, "rule") if explanation.num_fired else "no rule"
-    verb = "fires" if explanation.num_fired <= 1 else "fire"
-    title = f"{labels.fact(explanation.fact)}  score {number(explanation.score)}"
-    asked = ""
-    if explanation.fact.predicate.arity == 2:
-        asked = f"answers {labels.query(explanation.query)}; "
-    return Item(title, f"{asked}{state}; {fired} {verb}", below)
+@dataclass(frozen=True)
+class Item:
+    """One line, what is said beside it in a quieter voice, and the lines below it."""
+
+    text: str
+    note: str = ""
+    below: tuple[Item, ...] = ()
 
 
-def _excluded(excluded: Excluded, fact: Fact, labels: Labels) -> Item:
-    return Item(
-        f"excluded: {labels.fact(fact)} and {labels.fact(excluded.by)} never hold together "
-        f"({excluded.exclusion.counts})"
-    )
+class Shown(ABC):
+    """A value with an outline: `str`, a terminal and a notebook show it."""
+
+    @abstractmethod
+    def outline(self) -> Item:
+        """What there is to read."""
+
+    def __str__(self) -> str:
+        return as_text(self.outline())
+
+    def __rich__(self) -> Tree:
+        return as_tree(self.outline())
+
+    def to_html(self) -> str:
+        """A fragment without a style of its own; everything from data is escaped."""
+        return as_html(self.outline())
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
 
-def _support(support: Support, labels: Labels) -> Item:
-    shown = tuple(grounding_line(g, support.rule.distinct, labels) for g in support.groundings)
-    below = tuple(Item(line) for line in shown if line)
-    if support.num_groundings > len(shown):
-        below += (Item(f"and {many(support.num_groundings - len(shown), 'other way')}"),)
-    note = statistics_note(support.rule, support.stats, support.weight)
-    if support.value < 1.0:
-        note += f", holds to degree {number(support.value)}"
-    return Item(f"+{number(support.share)}  {short_rule(support.rule, labels)}", note, below)
+def number(value: float) -> str:
+    """
+    >>> number(0.95), number(1.0), number(0.0004)
+    ('.950', '1.000', '.0004')
+    """
+    text = f"{value:.3f}" if value == 0 or value >= 0.001 else f"{value:.1g}"
+    return text[1:] if text.startswith("0.") else text
 
 
-def _miss(miss: Miss, labels: Labels) -> Item:
-    if isinstance(miss.statement, Not):
-        reason = f"denied, but holds: {labels.formula(miss.statement.argument, miss.rule.distinct)}"
-    elif miss.missing:
-        reason = "missing: " + " or ".join(labels.query(query) for query in miss.missing)
-        if len(miss.at) > len(miss.missing):
-            reason += " or the like"
-    elif miss.reached == miss.rule.length:
-        reason = "holds only if two variables stand for the same entity"
-    else:
-        reason = f"fails: {labels.formula(miss.statement, miss.rule.distinct)}"
-    return Item(short_rule(miss.rule, labels), statistics_note(miss.rule, miss.stats, miss.weight), (Item(reason),))
+def number_pair(one: float, two: float) -> tuple[str, str]:
+    """Two numbers with as many digits as tell them apart.
+
+    >>> number_pair(0.5, 0.25), number_pair(0.99998, 0.99993)
+    (('.500', '.250'), ('.99998', '.99993'))
+    """
+    digits = next((d for d in range(3, 10) if f"{one:.{d}f}" != f"{two:.{d}f}"), 3)
+    texts = [f"{value:.{digits}f}" for value in (one, two)]
+    first, second = (text[1:] if text.startswith("0.") else text for text in texts)
+    return first, second
+
+
+def many(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+# three ways to show it ----------------------------------------------------------------------------------
+
+
+def as_text(item: Item, indent: int = 0) -> str:
+    note = f"   {item.note}" if item.note else ""
+    return "\n".join(["  " * indent + item.text + note, *[as_text(part, indent + 1) for part in item.below]])
+
+
+def as_tree(item: Item) -> Tree:
+    from rich.text import Text  # Text, never markup: names from data may look like it
+    from rich.tree import Tree
+
+    def line(item: Item, style: str) -> Text:
+        return Text.assemble((item.text, style), (f"   {item.note}" if item.note else "", "dim"))
+
+    def grow(tree: Tree, item: Item) -> None:
+        for part in item.below:
+            grow(tree.add(line(part, "")), part)
+
+    tree = Tree(line(item, "bold"), guide_style="dim")
+    grow(tree, item)
+    return tree
+
+
+def as_html(item: Item) -> str:
+    return f"<div class='nlil-explanation'><p><b>{escape(item.text)}</b>{_html_note(item)}</p>{_html_list(item)}</div>"
+
+
+def _html_list(item: Item) -> str:
+    if not item.below:
+        return ""
+    parts = (f"<li><code>{escape(part.text)}</code>{_html_note(part)}{_html_list(part)}</li>" for part in item.below)
+    return f"<ul>{''.join(parts)}</ul>"
+
+
+def _html_note(item: Item) -> str:
+    return f" <small>{escape(item.note)}</small>" if item.note else ""
+
+
+# the lines that outlines share, and the same for JSON ----------------------------------------------------
+
+
+class HasRule(Protocol):
+    """A rule with what was counted for it: a ScoredRule, or an entry of an explanation."""
+
+    @property
+    def rule(self) -> Rule: ...
+
+    @property
+    def stats(self) -> RuleStats: ...
+
+    @property
+    def weight(self) -> float: ...
+
+
+def rule_item(found: HasRule, labels: Labels, below: Sequence[Item] = (), share: float | None = None) -> Item:
+    """The rule, before it its share of a score, beside it what was counted for it."""
+    before = "" if share is None else f"+{number(share)}  "
+    note = statistics_note(found.rule, found.stats, found.weight)
+    return Item(before + short_rule(found.rule, labels), note, tuple(below))
+
+
+def rule_document(found: HasRule, labels: Labels) -> dict[str, Any]:
+    """For JSON: the exact text, the same for people, and the figures."""
+    rule = found.rule
+    return {"rule": str(rule), "label": labels.rule(rule), "weight": found.weight, **found.stats.to_dict()}
+
+
+def fact_document(fact: Fact, labels: Labels, **more: Any) -> dict[str, Any]:
+    """For JSON: names of the data, and beside them `label`, the same for people."""
+    return {"fact": fact_text(fact), "label": labels.fact(fact), **more}
+
+
+def short_rule(rule: Rule, labels: Labels) -> str:
+    """The rule without its inequalities: the note beside it says that they are there."""
+    return labels.rule(replace(rule, distinct=False))
+
+
+def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
+    note = f"weight {number(weight)}"
+    if stats.body_size:
+        note = f"confidence {number(stats.confidence)} ({stats.support:,} of {stats.body_size:,})"
+    return f"{note}, variables differ" if rule.distinct else note
+
+
+def grounding_line(grounding: Grounding, distinct: bool, labels: Labels) -> str:
+    """Its facts and what it found absent; empty where a rule asks for nothing."""
+    parts = [labels.fact(fact) for fact in grounding.facts]
+    parts += [absent_text(statement, grounding, distinct, labels) for statement in grounding.absent]
+    weight = "" if grounding.weight == 1.0 else f"  ({number(grounding.weight)})"
+    return ", ".join(parts) + weight if parts else ""
+
+
+def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> dict[str, Any]:
+    """For JSON: names of the data, and beside them the same for people."""
+    return {
+        "bindings": dict(grounding.bindings),
+        "facts": [fact_text(f) for f in grounding.facts],
+        "labels": [labels.fact(f) for f in grounding.facts],
+        "absent": [formula_text(s, distinct) for s in grounding.absent],
+        "absent_labels": [absent_text(s, grounding, distinct, labels) for s in grounding.absent],
+        "weight": grounding.weight,
+    }
+
+
+def absent_text(statement: Statement, grounding: Grounding, distinct: bool, labels: Labels) -> str:
+    """What a negated statement did not find, with the entities in place of X and Y: no father(ann, Z1)."""
+    text = labels.formula(_about(statement, dict(grounding.bindings)), False)
+    differ = distinct and statement.line.num_variables > 1
+    return f"no {text}" + (" where variables differ" if differ else "")
+
+
+def _about(statement: Statement, entities: Mapping[str, str]) -> Statement:
+    def named(anchor: Anchor) -> Anchor:
+        return Constant(entities[anchor.name]) if isinstance(anchor, Variable) else anchor
+
+    if not statement.steps:
+        return statement  # an equation of an entity with itself is none
+    return Statement(named(statement.start), statement.steps, named(statement.end))

@@ -15,14 +15,12 @@ from ..logic.query import Query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .changes import as_facts
-from .explanation import Explanation, Side
-from .phrases import short_rule
-from .shown import Item, Shown, many, number, number_pair
-from .why import Explainer, check_side, closed
+from .outline import Item, Shown, fact_document, many, number, number_pair, short_rule
+from .why import Explainer, Explanation, Side, closed
 
-LISTED = 50
+MAX_WAYS = 50
 """Groundings of a rule that are compared: a fact is necessary to it if it is in every one."""
-TESTED = 100
+MAX_TESTED = 100
 """Facts that are taken away, one at a time, those of the strongest rules first."""
 
 
@@ -45,17 +43,17 @@ class WhatIf(Shown):
         return _only_first(self.after, self.before)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "fact": fact_text(self.before.fact),
-            "label": self.before.labels.fact(self.before.fact),
-            "without": [fact_text(f) for f in self.removed],
-            "add": [fact_text(f) for f in self.added],
-            "score_before": self.before.score,
-            "score_after": self.after.score,
-            "lost": [str(rule) for rule in self.lost],
-            "gained": [str(rule) for rule in self.gained],
-            "after": self.after.to_dict(),
-        }
+        return fact_document(
+            self.before.fact,
+            self.before.labels,
+            without=[fact_text(f) for f in self.removed],
+            add=[fact_text(f) for f in self.added],
+            score_before=self.before.score,
+            score_after=self.after.score,
+            lost=[str(rule) for rule in self.lost],
+            gained=[str(rule) for rule in self.gained],
+            after=self.after.to_dict(),
+        )
 
     def outline(self) -> Item:
         labels = self.before.labels
@@ -69,7 +67,7 @@ class WhatIf(Shown):
 
 @dataclass(frozen=True)
 class Necessary:
-    """Without `fact` the asked fact scores `score`, which is `fall` less."""
+    """Without `fact` the explained fact scores `score`, which is `fall` less."""
 
     fact: Fact
     score: float
@@ -88,16 +86,8 @@ class NecessaryFacts(Shown):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "fact": fact_text(self.fact),
-            "label": self.labels.fact(self.fact),
-            "score": self.score,
-            "num_tested": self.num_tested,
-            "facts": [
-                {"fact": fact_text(n.fact), "label": self.labels.fact(n.fact), "score": n.score, "fall": n.fall}
-                for n in self.facts
-            ],
-        }
+        facts = [fact_document(n.fact, self.labels, score=n.score, fall=n.fall) for n in self.facts]
+        return fact_document(self.fact, self.labels, score=self.score, num_tested=self.num_tested, facts=facts)
 
     def outline(self) -> Item:
         lines = []
@@ -160,25 +150,23 @@ def find_necessary_facts(
     explainer: Explainer, query: str | Query | Fact, *, limit: int = 20, side: Side = "object"
 ) -> NecessaryFacts:
     """`necessary_facts` with an Explainer that is kept."""
-    check_side(side)
-    fact = closed(query)
-    target, x, y = explainer.ids(fact)
-    fired = explainer.fired(target, x, y, side)
-    shares = fired.shares(explainer.rules.aggregation)
+    found = explainer.scored(query, side)
+    fact, shares = found.fact, found.shares
     tested: dict[Fact, None] = {}
     for position in shares.order:
-        rule = explainer.rules.rule(int(fired.rows[position]))
-        ways = groundings(explainer.kb, rule, x, y, limit=LISTED, hide=True)
+        rule = explainer.rules.rule(int(found.fired.rows[position]))
+        ways = groundings(explainer.kb, rule, found.x, found.y, limit=MAX_WAYS, hide=True)
         tested |= dict.fromkeys(_candidates(ways, explainer.firing.is_soft))
-        if len(tested) >= TESTED:
+        if len(tested) >= MAX_TESTED:
             break
-    found = []
-    for candidate in list(tested)[:TESTED]:
+    necessary = []
+    for candidate in list(tested)[:MAX_TESTED]:
         score = explainer.changed(without=[candidate]).score(fact, side)
         if score < shares.score:
-            found.append(Necessary(candidate, score, shares.score - score))
-    found.sort(key=lambda n: (n.score, n.fact))
-    return NecessaryFacts(fact, shares.score, tuple(found[:limit]), min(len(tested), TESTED), Labels.of(explainer.kb))
+            necessary.append(Necessary(candidate, score, shares.score - score))
+    necessary.sort(key=lambda n: (n.score, n.fact))
+    num_tested, labels = min(len(tested), MAX_TESTED), Labels.of(explainer.kb)
+    return NecessaryFacts(fact, shares.score, tuple(necessary[:limit]), num_tested, labels)
 
 
 def _candidates(ways: list[Grounding], is_soft: bool) -> list[Fact]:

@@ -1,10 +1,15 @@
-"""explain: why a fact scores what it scores."""
+"""explain: why a fact scores what it scores: the rules behind the score, the facts behind them, the rules that miss.
+
+Values hold names of the data; labels are applied where a value is shown to people.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,23 +19,200 @@ from ..errors import ConfigError, NlilError
 from ..kernel.aggregation import Shares
 from ..kernel.binding import bind
 from ..kernel.exclusion import Exclusion
-from ..kernel.grounding import first_failing
+from ..kernel.grounding import Grounding, count_groundings, first_failing, groundings
 from ..kernel.ruleset import RuleSet
-from ..logic.formula import Constant, Formula, Statement, Variable
+from ..logic.formula import Constant, Formula, Not, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
+from ..logic.rule import Rule, RuleStats
+from ..logic.text import fact_text, formula_text
 from .changes import changed, fact_ids, place, walking_graph
-from .explanation import Excluded, Explanation, Miss, Side, Support
 from .firing import Fired, Firing
-from .specific import specific_groundings
+from .outline import (
+    Item,
+    Shown,
+    fact_document,
+    grounding_document,
+    grounding_line,
+    many,
+    number,
+    rule_document,
+    rule_item,
+)
 
+Side = Literal["object", "subject"]
+"""The place whose answer is explained: b in p(a, ?), or a in p(?, b)."""
 SIDES: tuple[Side, ...] = ("object", "subject")
 """By direction of the query, as everywhere: p(a, ?) is 0, p(?, b) is 1."""
-MANY = 20
+MAX_SUPPORTS = 20
 """Rules shown when nobody says how many."""
-NAMED = 3
+MAX_MISSING = 3
 """Missing facts that a miss names."""
+MAX_COUNTED = 1000
+"""Groundings of one rule are counted up to here: a hub can have millions."""
+MAX_COMPARED = 200
+"""So many are compared to find the most specific ones, where counting does not list them anyway."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """A rule that fires and counts. `value` is the degree to which its body holds: 1 unless facts are soft.
+
+    `num_groundings` are all ways in which the body holds, of which some are shown; counted up to 1000.
+    """
+
+    rule: Rule
+    stats: RuleStats
+    weight: float
+    share: float
+    value: float
+    groundings: tuple[Grounding, ...]
+    num_groundings: int
+
+    def item(self, labels: Labels) -> Item:
+        shown = [grounding_line(g, self.rule.distinct, labels) for g in self.groundings]
+        below = [Item(line) for line in shown if line]
+        if self.num_groundings > len(shown):
+            below.append(Item(f"and {many(self.num_groundings - len(shown), 'other way')}"))
+        item = rule_item(self, labels, below, self.share)
+        return item if self.value >= 1.0 else replace(item, note=f"{item.note}, holds to degree {number(self.value)}")
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A strong rule that does not fire, and where it fails.
+
+    `reached` atoms of `statement` hold, and lead to the entities `at`; any fact of the form `missing` would lead on.
+    A negated statement fails because it holds. Where all atoms hold, they do so only with one entity for two variables.
+    """
+
+    rule: Rule
+    stats: RuleStats
+    weight: float
+    statement: Formula
+    reached: int
+    at: tuple[str, ...]
+    missing: tuple[Query, ...]
+
+    def item(self, labels: Labels) -> Item:
+        if isinstance(self.statement, Not):
+            reason = f"denied, but holds: {labels.formula(self.statement.argument, self.rule.distinct)}"
+        elif self.missing:
+            reason = "missing: " + " or ".join(labels.query(query) for query in self.missing)
+            if len(self.at) > len(self.missing):
+                reason += " or the like"
+        elif self.reached == self.rule.length:
+            reason = "holds only if two variables stand for the same entity"
+        else:
+            reason = f"fails: {labels.formula(self.statement, self.rule.distinct)}"
+        return rule_item(self, labels, [Item(reason)])
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """The fact `by` is in the data, and what is explained never holds together with it."""
+
+    by: Fact
+    exclusion: Exclusion
+
+    @classmethod
+    def of(cls, exclusion: Exclusion, fact: Fact) -> Excluded:
+        arguments = fact.arguments[::-1] if exclusion.step.inverse else fact.arguments
+        return cls(Fact(exclusion.step.predicate, arguments), exclusion)
+
+    def text(self, fact: Fact, labels: Labels) -> str:
+        return f"excluded: {labels.fact(fact)} and {labels.fact(self.by)} never hold together"
+
+
+@dataclass(frozen=True)
+class Explanation(Shown):
+    """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
+
+    The score is that of the answer to `query`: weighed rules may score p(a, b) otherwise for p(a, ?) than for p(?, b).
+    Where `excluded` says that another fact rules it out, the score and all shares are 0.
+    num_fired    rules that fire
+    num_counted  those that count for the score: the strongest and the priors
+    other_share  what the counted rules contribute that are not among the supports
+    """
+
+    fact: Fact
+    known: bool
+    score: float
+    supports: tuple[Support, ...]
+    misses: tuple[Miss, ...]
+    num_fired: int
+    num_counted: int
+    other_share: float
+    excluded: Excluded | None = None
+    side: Side = "object"
+    labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+
+    @property
+    def query(self) -> Query:
+        """What `fact` is an answer to: p(a, ?) or p(?, b), p(?) for a unary predicate."""
+        names: list[str | None] = list(self.fact.arguments)
+        names[1 if len(names) == 2 and self.side == "object" else 0] = None
+        return Query(self.fact.predicate.name, tuple(names))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: names of the data, and beside them `label`, the same for people."""
+        labels, excluded = self.labels, self.excluded
+        by = None if excluded is None else {"by": fact_text(excluded.by), "label": labels.fact(excluded.by)}
+        return fact_document(
+            self.fact,
+            labels,
+            predicate=self.fact.predicate.name,
+            arguments=list(self.fact.arguments),
+            query=str(self.query),
+            known=self.known,
+            score=self.score,
+            num_fired=self.num_fired,
+            num_counted=self.num_counted,
+            other_share=self.other_share,
+            excluded=None if by is None or excluded is None else by | excluded.exclusion.to_dict(),
+            supports=[
+                {
+                    **rule_document(s, labels),
+                    "share": s.share,
+                    "value": s.value,
+                    "num_groundings": s.num_groundings,
+                    "groundings": [grounding_document(g, s.rule.distinct, labels) for g in s.groundings],
+                }
+                for s in self.supports
+            ],
+            misses=[
+                {
+                    **rule_document(m, labels),
+                    "statement": formula_text(m.statement, m.rule.distinct),
+                    "reached": m.reached,
+                    "at": list(m.at),
+                    "missing": [str(query) for query in m.missing],
+                    "missing_labels": [labels.query(query) for query in m.missing],
+                }
+                for m in self.misses
+            ],
+        )
+
+    def outline(self) -> Item:
+        labels = self.labels
+        below = [support.item(labels) for support in self.supports]
+        if self.excluded is not None:
+            below.insert(0, Item(f"{self.excluded.text(self.fact, labels)} ({self.excluded.exclusion.counts})"))
+        unshown = self.num_counted - len(self.supports)
+        if unshown > 0:
+            below.append(Item(f"+{number(self.other_share)}", f"{many(unshown, 'weaker rule')} beside these"))
+        if self.misses:
+            below.append(Item("these do not hold", "", tuple(miss.item(labels) for miss in self.misses)))
+        fired = many(self.num_fired, "rule") if self.num_fired else "no rule"
+        verb = "fires" if self.num_fired <= 1 else "fire"
+        title = f"{labels.fact(self.fact)}  score {number(self.score)}"
+        answers = f"answers {labels.query(self.query)}; " if self.fact.predicate.arity == 2 else ""
+        return Item(title, f"{answers}{known_text(self.known)}; {fired} {verb}", tuple(below))
+
+
+def known_text(known: bool) -> str:
+    return "in the data, hidden here" if known else "not in the data"
 
 
 def explain(
@@ -46,13 +228,34 @@ def explain(
 ) -> Explanation:
     """Why a fact such as "uncle(alice, bob)" or "person(obj17)" scores what it scores, the fact itself hidden.
 
-    top         rules shown, strongest first; default: all that count, up to 20
-    groundings  for each of them so many ways in which it holds
-    misses      strongest rules that do not fire, with the place where they fail
-    side        the answer explained: object for uncle(alice, ?), subject for uncle(?, bob)
+    Args:
+        rules: What scores it.
+        kb: The facts that the rules look at.
+        query: The fact, as a value or as text.
+        top: Rules shown, strongest first; default: all that count, up to 20.
+        groundings: For each of them so many ways in which it holds.
+        misses: Strongest rules that do not fire, with the place where they fail.
+        side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
+        memory: Bytes that one evaluation may take.
     """
     explainer = Explainer(rules, kb, memory)
     return explainer.explain(query, top=top, groundings=groundings, misses=misses, side=side)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A fact by ids (`y` is None for a unary predicate), the rules that fire for it, and what they add up to."""
+
+    fact: Fact
+    target: int
+    x: int
+    y: int | None
+    fired: Fired
+    shares: Shares
+
+    @property
+    def excluded(self) -> Excluded | None:
+        return None if self.fired.exclusion is None else Excluded.of(self.fired.exclusion, self.fact)
 
 
 class Explainer:
@@ -73,12 +276,19 @@ class Explainer:
 
     def score(self, fact: Fact, side: Side = "object") -> float:
         """The score that `explain` gives, without the reasons."""
-        return self.fired(*self.ids(fact), side).shares(self.rules.aggregation).score
+        return self.scored(fact, side).shares.score
 
-    def ids(self, fact: Fact) -> tuple[int, int, int | None]:
-        """Target, x, and y for a binary predicate."""
-        target, x, y = fact_ids(self.kb, fact)
-        return target, x, None if y == NO_OBJECT else y
+    def scored(self, query: str | Query | Fact, side: Side = "object") -> Scored:
+        """The rules that fire for a fact, the fact itself hidden, and its score."""
+        check_side(side)
+        fact = closed(query)
+        target, x, object_ = fact_ids(self.kb, fact)
+        y = None if object_ == NO_OBJECT else object_
+        if y is None:
+            fired = self.firing.member(target, x)
+        else:
+            fired = self.firing.pair(target, x, y, hidden=(x, y), direction=SIDES.index(side))
+        return Scored(fact, target, x, y, fired, fired.shares(self.rules.aggregation))
 
     def explain(
         self,
@@ -89,52 +299,37 @@ class Explainer:
         misses: int = 3,
         side: Side = "object",
     ) -> Explanation:
-        check_side(side)
-        fact = closed(query)
-        target, x, y = self.ids(fact)
-        fired = self.fired(target, x, y, side)
-        shares = fired.shares(self.rules.aggregation)
-        shown = min(MANY if top is None else max(top, 0), len(shares.order))
+        found = self.scored(query, side)
+        shares = found.shares
+        shown = min(MAX_SUPPORTS if top is None else max(top, 0), len(shares.order))
         return Explanation(
-            fact,
-            self.is_known(target, x, y),
+            found.fact,
+            self.is_known(found.fact),
             shares.score,
-            tuple(self._support(fired, shares, rank, x, y, groundings) for rank in range(shown)),
-            tuple(self._miss(row, x, y) for row in self.failing(target, fired, misses)),
-            len(fired.rows),
+            tuple(self._support(found, rank, groundings) for rank in range(shown)),
+            tuple(self._miss(row, found.x, found.y) for row in self.failing(found.fired, misses)),
+            len(found.fired.rows),
             len(shares.order),
             float(shares.share[shown:].sum()),
-            None if fired.exclusion is None else excluded(fired.exclusion, fact),
+            found.excluded,
             side,
             Labels.of(self.kb),
         )
 
-    def fired(self, target: int, x: int, y: int | None, side: Side = "object") -> Fired:
-        """The rules that fire for target(x, y), or target(x), the fact itself hidden."""
-        if y is None:
-            return self.firing.member(target, x)
-        return self.firing.pair(target, x, y, hidden=(x, y), direction=SIDES.index(side))
+    def is_known(self, fact: Fact) -> bool:
+        """Whether the data has the fact."""
+        return place(self.kb.facts, fact_ids(self.kb, fact))[1]
 
-    def is_known(self, target: int, x: int, y: int | None) -> bool:
-        return place(self.kb.facts, (target, x, NO_OBJECT if y is None else y))[1]
-
-    def _support(self, fired: Fired, shares: Shares, rank: int, x: int, y: int | None, limit: int) -> Support:
-        position = shares.order[rank]
-        scored = self.rules[int(fired.rows[position])]
-        shown, total = specific_groundings(self.kb, scored.rule, x, y, limit)
-        return Support(
-            scored.rule,
-            scored.stats,
-            scored.weight,
-            float(shares.share[rank]),
-            float(fired.value[position]),
-            shown,
-            total,
-        )
+    def _support(self, found: Scored, rank: int, limit: int) -> Support:
+        position = found.shares.order[rank]
+        rule = self.rules[int(found.fired.rows[position])]
+        share, value = float(found.shares.share[rank]), float(found.fired.value[position])
+        shown = specific_groundings(self.kb, rule.rule, found.x, found.y, limit)
+        return Support(rule.rule, rule.stats, rule.weight, share, value, *shown)
 
     # where rules fail -----------------------------------------------------------------------------
 
-    def failing(self, target: int, fired: Fired, count: int) -> list[int]:
+    def failing(self, fired: Fired, count: int) -> list[int]:
         """The strongest rules whose head fits and that do not fire; rules of weight 0 say nothing.
 
         Of an excluded fact none: whatever they miss would not help it.
@@ -148,15 +343,14 @@ class Explainer:
 
     def _miss(self, row: int, x: int, y: int | None) -> Miss:
         scored = self.rules[row]
-        rule, exact = scored.rule, scored.rule
-        if isinstance(rule.body, Statement):
-            # Sets of entities instead of paths: cheap at a hub, and it tells when only `distinct` stands in the way.
-            rule = replace(rule, distinct=False)
-        where = first_failing(self.kb, rule, x, y, hide=True)
+        rule = scored.rule
+        # Sets of entities instead of paths: cheap at a hub, and it tells when only `distinct` stands in the way.
+        relaxed = replace(rule, distinct=False) if isinstance(rule.body, Statement) else rule
+        where = first_failing(self.kb, relaxed, x, y, hide=True)
         if where is None:
-            return Miss(exact, scored.stats, scored.weight, exact.body, exact.length, (), ())
+            return Miss(rule, scored.stats, scored.weight, rule.body, rule.length, (), ())
         missing = tuple(missing_facts(self.kb, where.statement, where.reached, where.at, x, y))
-        return Miss(exact, scored.stats, scored.weight, where.statement, where.reached, where.at, missing)
+        return Miss(rule, scored.stats, scored.weight, where.statement, where.reached, where.at, missing)
 
 
 def check_side(side: str) -> None:
@@ -169,7 +363,7 @@ def check_side(side: str) -> None:
 
 
 def closed(query: str | Query | Fact) -> Fact:
-    """The fact that is asked about."""
+    """The one fact that a query without `?` names."""
     if isinstance(query, Fact):
         return query
     query = parse_query(query) if isinstance(query, str) else query
@@ -181,11 +375,6 @@ def closed(query: str | Query | Fact) -> Fact:
     return Fact(Predicate(query.predicate, 1 if len(names) == 1 else 2), names)
 
 
-def excluded(exclusion: Exclusion, fact: Fact) -> Excluded:
-    arguments = fact.arguments[::-1] if exclusion.step.inverse else fact.arguments
-    return Excluded(Fact(exclusion.step.predicate, arguments), exclusion)
-
-
 def missing_facts(
     kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int, y: int | None
 ) -> list[Query]:
@@ -194,7 +383,7 @@ def missing_facts(
         return []
     step = statement.steps[reached]
     if step.is_filter:
-        return [Query(step.predicate.name, (name,)) for name in at[:NAMED]]
+        return [Query(step.predicate.name, (name,)) for name in at[:MAX_MISSING]]
     line = statement.line
     node = sum(not s.is_filter for s in statement.steps[:reached]) + 1
     end: str | None = None
@@ -203,4 +392,47 @@ def missing_facts(
             end = kb.entities.name(x if name == "X" or y is None else y)
         case Constant(name):
             end = name
-    return [Query(step.predicate.name, (end, name) if step.inverse else (name, end)) for name in at[:NAMED]]
+    return [Query(step.predicate.name, (end, name) if step.inverse else (name, end)) for name in at[:MAX_MISSING]]
+
+
+# the ways in which a rule holds that say most -------------------------------------------------------------
+
+
+def specific_groundings(
+    kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int, hide: bool = True
+) -> tuple[tuple[Grounding, ...], int]:
+    """Up to `limit` groundings, and how many there are (up to MAX_COUNTED)."""
+    listed = groundings(kb, rule, x, y, limit=MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED), hide=hide)
+    total = len(listed) if rule.distinct else count_groundings(kb, rule, x, y, hide=hide)
+    different = unlike(listed)
+    total -= len(listed) - len(different)
+    return tuple(most_specific(kb, different)[: max(limit, 0)]), min(total, MAX_COUNTED)
+
+
+def unlike(listed: list[Grounding]) -> list[Grounding]:
+    """Of those that rest on the same facts and the same absences the first."""
+    first: dict[object, Grounding] = {}
+    for grounding in listed:
+        first.setdefault((frozenset(grounding.facts), grounding.absent), grounding)
+    return list(first.values())
+
+
+def most_specific(kb: KnowledgeBase, listed: list[Grounding]) -> list[Grounding]:
+    """More facts before fewer, then those whose entities occur in few other facts: a hub proves little.
+
+    Equals stay in the order of ids.
+    """
+    if len(listed) < 2:
+        return listed
+    names = sorted({entity for grounding in listed for _, entity in grounding.bindings})
+    degree = dict(zip(names, (_num_facts(kb, kb.entities.id(name)) for name in names)))
+
+    def key(grounding: Grounding) -> tuple[int, float]:
+        spread = sum(math.log1p(degree[entity]) for _, entity in grounding.bindings)
+        return -len(grounding.facts), round(spread, 6)
+
+    return sorted(listed, key=key)
+
+
+def _num_facts(kb: KnowledgeBase, entity: int) -> int:
+    return int(kb.adjacency.pointer[entity + 1] - kb.adjacency.pointer[entity])

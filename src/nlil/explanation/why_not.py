@@ -1,34 +1,56 @@
-"""why_not: which single fact would make the strongest rules fire that do not, and what the score would be then."""
+"""why_not: which single fact would make the strongest rules fire that do not, and what the score would be then.
+
+A change is a fact to add that completes a rule, or one to remove that stands in its way. Along the line of a statement
+that fails, the nodes that are reached from its start and those from which its end is reached are known; a fact that
+joins the two completes it. One that the line needs at several places, or that several statements lack, is added in mind
+and the lines are walked with it. Every change that is proposed so is tried out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
+from itertools import chain, combinations, islice
+from typing import Any, Literal
 
 import numpy as np
 
+from ..data.arrays import Ids, Longs
+from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
+from ..kernel.bodies import ANY_NODE, IdLine
+from ..kernel.hidden import Hidden
+from ..kernel.normal import Leaf, alternatives, normal_form
 from ..kernel.ruleset import RuleSet
+from ..kernel.witnesses import LineQuery
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text
-from .changes import fact_ids, place
-from .completions import Change, apart, completions
-from .explanation import Excluded, Side
-from .phrases import short_rule, statistics_note
-from .shown import Item, Shown, number, number_pair
-from .why import Explainer, check_side, closed, excluded
+from .changes import Ids3, fact_ids
+from .outline import Item, Shown, fact_document, number, number_pair, rule_document, rule_item
+from .why import Excluded, Explainer, Scored, Side, known_text
 
-TRIED = 4
+TRIES_PER_REMEDY = 4
 """Changes tried for each one shown: what one statement lacks may not help where variables have to differ."""
+MAX_ENDS = 30
+"""Entities tried on each side of a missing fact, those first of which the predicate says most."""
+MAX_WITNESSES = 200
+"""Ways in which a denied statement holds that are compared; a single fact is hardly behind more."""
+
+
+@dataclass(frozen=True, order=True)
+class Change:
+    """One fact more or fewer."""
+
+    action: Literal["add", "remove"]
+    fact: Fact
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change after which the rule fires, tried out: `score` is what the asked fact scores then."""
+    """A change after which the rule fires, tried out: `score` is what the fact scores then."""
 
     change: Change
     score: float
@@ -63,49 +85,38 @@ class WhyNot(Shown):
         return max(remedies, key=lambda r: r.score, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "fact": fact_text(self.fact),
-            "label": self.labels.fact(self.fact),
-            "known": self.known,
-            "score": self.score,
-            "excluded": None if self.excluded is None else fact_text(self.excluded.by),
-            "lifted": None if self.lifted is None else self._remedy(self.lifted),
-            "rules": [
-                {
-                    "rule": str(h.rule),
-                    "label": self.labels.rule(h.rule),
-                    "weight": h.weight,
-                    **h.stats.to_dict(),
-                    "remedies": [self._remedy(r) for r in h.remedies],
-                }
-                for h in self.rules
+        return fact_document(
+            self.fact,
+            self.labels,
+            known=self.known,
+            score=self.score,
+            excluded=None if self.excluded is None else fact_text(self.excluded.by),
+            lifted=None if self.lifted is None else self._remedy(self.lifted),
+            rules=[
+                {**rule_document(h, self.labels), "remedies": [self._remedy(r) for r in h.remedies]} for h in self.rules
             ],
-        }
+        )
 
     def _remedy(self, remedy: Remedy) -> dict[str, Any]:
-        fact = remedy.change.fact
-        return {
-            "action": remedy.change.action,
-            "fact": fact_text(fact),
-            "label": self.labels.fact(fact),
-            "score": remedy.score,
-        }
+        change = remedy.change
+        return {"action": change.action, **fact_document(change.fact, self.labels, score=remedy.score)}
 
     def outline(self) -> Item:
-        state = "in the data, hidden here" if self.known else "not in the data"
-        below = tuple(self._hindered(h) for h in self.rules)
+        below = [
+            rule_item(
+                h,
+                self.labels,
+                [self._line(r) for r in h.remedies] or [Item("no single fact was found that would make it fire")],
+            )
+            for h in self.rules
+        ]
         if self.excluded is not None:
-            both = f"{self.labels.fact(self.fact)} and {self.labels.fact(self.excluded.by)}"
-            text = f"excluded: {both} never hold together"
-            below = (Item(text, "", () if self.lifted is None else (self._line(self.lifted),)), *below)
+            text = self.excluded.text(self.fact, self.labels)
+            below.insert(0, Item(text, "", () if self.lifted is None else (self._line(self.lifted),)))
         elif not below:
-            below = (Item("no rule fails whose head fits"),)
-        return Item(f"why not {self.labels.fact(self.fact)}  score {number(self.score)}", state, below)
-
-    def _hindered(self, hindered: Hindered) -> Item:
-        lines = tuple(map(self._line, hindered.remedies)) or (Item("no single fact was found that would make it fire"),)
-        note = statistics_note(hindered.rule, hindered.stats, hindered.weight)
-        return Item(short_rule(hindered.rule, self.labels), note, lines)
+            below = [Item("no rule fails whose head fits")]
+        title = f"why not {self.labels.fact(self.fact)}  score {number(self.score)}"
+        return Item(title, known_text(self.known), tuple(below))
 
     def _line(self, remedy: Remedy) -> Item:
         verb = "with" if remedy.change.action == "add" else "without"
@@ -123,9 +134,18 @@ def why_not(
     side: Side = "object",
     memory: int = 2**30,
 ) -> WhyNot:
-    """For each of the `top` strongest rules that do not fire up to `facts` single facts that would make it fire.
+    """For each of the strongest rules that do not fire some single facts that would make it fire.
 
     Each was added to (or taken from) the base and the fact scored again.
+
+    Args:
+        rules: What scores the fact.
+        kb: The facts that the rules look at.
+        query: The fact, as a value or as text.
+        top: So many rules.
+        facts: For each of them at most so many facts.
+        side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
+        memory: Bytes that one evaluation may take.
     """
     return explain_why_not(Explainer(rules, kb, memory), query, top=top, facts=facts, side=side)
 
@@ -134,40 +154,232 @@ def explain_why_not(
     explainer: Explainer, query: str | Query | Fact, *, top: int = 5, facts: int = 3, side: Side = "object"
 ) -> WhyNot:
     """`why_not` with an Explainer that is kept."""
-    check_side(side)
-    fact = closed(query)
-    target, x, y = explainer.ids(fact)
-    fired = explainer.fired(target, x, y, side)
-    shares = fired.shares(explainer.rules.aggregation)
-    known = explainer.is_known(target, x, y)
-    labels = Labels.of(explainer.kb)
-    if fired.exclusion is not None:
-        ruled_out = excluded(fired.exclusion, fact)
-        change = Change("remove", ruled_out.by)
-        lifted = Remedy(change, explainer.changed(without=[change.fact]).score(fact, side))
-        return WhyNot(fact, known, shares.score, (), ruled_out, lifted, labels)
-    hindered = tuple(_hindered(explainer, fact, row, facts, side) for row in explainer.failing(target, fired, top))
-    return WhyNot(fact, known, shares.score, hindered, labels=labels)
+    found = explainer.scored(query, side)
+    known, labels = explainer.is_known(found.fact), Labels.of(explainer.kb)
+    ruled_out = found.excluded
+    if ruled_out is not None:
+        score = explainer.changed(without=[ruled_out.by]).score(found.fact, side)
+        lifted = Remedy(Change("remove", ruled_out.by), score)
+        return WhyNot(found.fact, known, found.shares.score, (), ruled_out, lifted, labels)
+    hindered = tuple(_hindered(explainer, found, row, facts, side) for row in explainer.failing(found.fired, top))
+    return WhyNot(found.fact, known, found.shares.score, hindered, labels=labels)
 
 
-def _hindered(explainer: Explainer, fact: Fact, row: int, facts: int, side: Side) -> Hindered:
+def _hindered(explainer: Explainer, found: Scored, row: int, facts: int, side: Side) -> Hindered:
     scored = explainer.rules[row]
-    target, x, y = explainer.ids(fact)
-    found: list[Remedy] = []
-    proposals = apart(fact, completions(explainer.kb, scored.rule, x, y))
-    for change in islice(proposals, TRIED * facts):
-        if change.action == "add" and _is_there(explainer.kb, change.fact):
-            continue
+    remedies: list[Remedy] = []
+    proposals = apart(found.fact, completions(explainer.kb, scored.rule, found.x, found.y))
+    for change in islice(proposals, TRIES_PER_REMEDY * facts):
         is_added = change.action == "add"
-        after = explainer.changed(*([change.fact], ()) if is_added else ((), [change.fact]))
-        fired = after.fired(target, x, y, side)
-        if np.isin(row, fired.rows):
-            found.append(Remedy(change, fired.shares(after.rules.aggregation).score))
-        if len(found) == facts:
+        if is_added and explainer.is_known(change.fact):
+            continue
+        after = explainer.changed(*([change.fact], ()) if is_added else ((), [change.fact])).scored(found.fact, side)
+        if np.isin(row, after.fired.rows):
+            remedies.append(Remedy(change, after.shares.score))
+        if len(remedies) == facts:
             break
-    found.sort(key=lambda remedy: -remedy.score)
-    return Hindered(scored.rule, scored.stats, scored.weight, tuple(found))
+    remedies.sort(key=lambda remedy: -remedy.score)
+    return Hindered(scored.rule, scored.stats, scored.weight, tuple(remedies))
 
 
-def _is_there(kb: KnowledgeBase, fact: Fact) -> bool:
-    return place(kb.facts, fact_ids(kb, fact))[1]
+# changes that may help ----------------------------------------------------------------------------------
+
+
+def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterator[Change]:
+    """Changes that may make the rule's body hold, the query's own fact hidden; the likeliest of each place first."""
+    hidden = Hidden.of(kb, rule)
+
+    def query(leaf: Leaf, distinct: bool) -> LineQuery:
+        return LineQuery(kb, IdLine.of(kb, leaf.statement), distinct, x, y, hidden)
+
+    def fails(leaf: Leaf) -> bool:
+        # Without `distinct` first: it is cheap at a hub, and what fails without fails with it.
+        if kb.facts.weight is not None:
+            value = min(1.0, query(leaf, rule.distinct).totals()[1])
+            return value >= 1.0 if leaf.negated else value <= 0.0
+        holds = all(next(query(leaf, d).witnesses(), None) is not None for d in {False, rule.distinct})
+        return holds == leaf.negated
+
+    for leaves in alternatives(normal_form(rule.body)):
+        failing = leaves if len(leaves) == 1 else tuple(leaf for leaf in leaves if fails(leaf))
+        if all(leaf.negated for leaf in failing):
+            common = [set(_blockers(query(leaf, rule.distinct))) for leaf in failing]
+            yield from sorted(set.intersection(*common) if common else ())
+        elif not any(leaf.negated for leaf in failing):
+            yield from _missing_in_all([query(leaf, False) for leaf in failing], rule.distinct)
+
+
+def _missing_in_all(queries: Sequence[LineQuery], distinct: bool) -> Iterator[Change]:
+    """Facts that complete every one of these lines: proposed for one of them, they must serve the others too.
+
+    A line whose variables are `distinct` uses no fact twice.
+    """
+    reached = [_Reached.of(query) for query in queries]
+    for one in reached:
+        for change in chain(_missing(one), () if distinct else one.repeated()):
+            ids = fact_ids(one.query.kb, change.fact)
+            if _within_graph(one.query.kb, ids) and all(other is one or other.holds_with(ids) for other in reached):
+                yield change
+
+
+def _within_graph(kb: KnowledgeBase, ids: Ids3) -> bool:
+    """A graph is its own world: a constant of another one is out of reach."""
+    return kb.graph_of is None or ids[2] == NO_OBJECT or kb.graph_of[ids[1]] == kb.graph_of[ids[2]]
+
+
+def _blockers(query: LineQuery) -> Iterator[Change]:
+    """The facts that every way has in common in which the denied statement holds."""
+    line, kb = query.line, query.kb
+    ways = []
+    for witness in islice(query.witnesses(), MAX_WITNESSES):
+        facts = [kb.fact(p, node) for node, run in zip(witness.nodes, line.filters) for p in run]
+        for code, (one, two) in zip(line.codes, zip(witness.nodes, witness.nodes[1:])):
+            facts.append(kb.fact(code >> 1, two, one) if code & 1 else kb.fact(code >> 1, one, two))
+        ways.append(set(facts))
+    if ways:
+        yield from (Change("remove", fact) for fact in sorted(set.intersection(*ways)))
+
+
+def _missing(reached: _Reached) -> Iterator[Change]:
+    """Facts that join what is reached from the start with what leads to the end, the last steps first."""
+    line, kb = reached.query.line, reached.query.kb
+    for i in reversed(range(len(line.anchors))):
+        for predicate in line.filters[i]:
+            nodes = reached.nodes_without(i, predicate)
+            yield from (Change("add", kb.fact(predicate, int(node))) for node in nodes[:MAX_ENDS])
+        if i:
+            yield from (Change("add", kb.fact(*ids)) for ids in reached.edges(i - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Reached:
+    """before[i]: entities that the line reaches at node i, its filters not yet asked; after[i]: those that pass."""
+
+    query: LineQuery
+    before: tuple[Ids, ...]
+    after: tuple[Ids, ...]
+
+    @classmethod
+    def of(cls, query: LineQuery) -> _Reached:
+        before: list[Ids] = []
+        after: list[Ids] = []
+        for i in range(len(query.line.anchors)):
+            here = _allowed(query, i)
+            if i:
+                there = query._sources(after[-1], query.line.codes[i - 1] ^ 1)
+                here = there if here is None else np.intersect1d(here, there)
+            elif here is None:
+                here = query.block
+            before.append(here)
+            for predicate in query.line.filters[i]:
+                here = np.intersect1d(here, query.kb.members(predicate))
+            after.append(here)
+        return cls(query, tuple(before), tuple(after))
+
+    def nodes_without(self, i: int, predicate: int) -> Ids:
+        """Entities at node i that lack nothing but this filter."""
+        query = self.query
+        nodes = self.before[i]
+        for other in query.line.filters[i]:
+            if other != predicate:
+                nodes = np.intersect1d(nodes, query.kb.members(other))
+        if i < len(query.line.codes):
+            onward = self._onward(i + 1)
+            if onward is not None:
+                nodes = np.intersect1d(nodes, query._sources(onward, query.line.codes[i]))
+        return np.setdiff1d(nodes, query.kb.members(predicate))
+
+    def edges(self, i: int) -> Iterator[tuple[int, int, int]]:
+        """(predicate, subject, object) that join node i and node i + 1, plausible ones first."""
+        query = self.query
+        code = query.line.codes[i]
+        onward = self._onward(i + 1)
+        ends = query.block if onward is None else onward
+        ends = ends if query.line.anchors[i + 1] != ANY_NODE else np.intersect1d(ends, query.block)
+        for s, t in self._likely(code, self.after[i], ends):
+            yield (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
+
+    def _likely(self, code: int, sources: Ids, targets: Ids) -> list[tuple[int, int]]:
+        """Ends of a step, the busiest of each; first those of which the predicate is said, elsewhere, of both."""
+        kb = self.query.kb
+        facts = kb.binary.of(code >> 1)
+        said_of = (facts.object, facts.subject) if code & 1 else (facts.subject, facts.object)
+        some, out = _busiest(sources, said_of[0], kb.num_entities)
+        others, into = _busiest(targets, said_of[1], kb.num_entities)
+        pairs = [(int(s), int(t)) for s in some for t in others]
+        pairs.sort(key=lambda p: (-min(out[p[0]], 1) - min(into[p[1]], 1), -out[p[0]] - into[p[1]], p))
+        return pairs
+
+    def repeated(self) -> Iterator[Change]:
+        """Facts that the line needs at more than one place, where no other lacks."""
+        line, kb = self.query.line, self.query.kb
+        for i, later in combinations(range(len(line.anchors)), 2):
+            for predicate in sorted({*line.filters[i]} & {*line.filters[later]}):
+                nodes = np.setdiff1d(self.before[i], kb.members(predicate))[:MAX_ENDS].tolist()
+                yield from (
+                    Change("add", kb.fact(predicate, node))
+                    for node in nodes
+                    if self.holds_with((predicate, node, NO_OBJECT))
+                )
+        for i, later in combinations(range(len(line.codes)), 2):
+            code = line.codes[i]
+            if code >> 1 != line.codes[later] >> 1:
+                continue
+            sources, onward = self.after[i], self._onward(later + 1)
+            ends = self.query.block if onward is None else onward
+            if code != line.codes[later]:  # walked back: it leads to where the first use began
+                sources, ends = np.intersect1d(sources, ends), self.query.block
+            for s, t in self._likely(code, sources, ends):
+                ids = (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
+                if self.holds_with(ids):
+                    yield Change("add", kb.fact(*ids))
+
+    def holds_with(self, ids: Ids3) -> bool:
+        """Whether the line holds once this fact is added, its variables not kept apart."""
+        line, query = self.query.line, self.query
+        predicate, subject, object = ids
+        here = self.before[0]
+        for i in range(len(line.anchors)):
+            if i:
+                code = line.codes[i - 1]
+                source, target = (object, subject) if code & 1 else (subject, object)
+                is_used = code >> 1 == predicate and object != NO_OBJECT and source in here
+                here = query._sources(here, code ^ 1)
+                here = np.union1d(here, [target]).astype(np.int32) if is_used else here
+                allowed = _allowed(query, i)
+                here = here if allowed is None else np.intersect1d(here, allowed)
+            for needed in line.filters[i]:
+                members = query.kb.members(needed)
+                is_added = needed == predicate and object == NO_OBJECT
+                here = np.intersect1d(here, np.union1d(members, [subject]) if is_added else members).astype(np.int32)
+            if not len(here):
+                return False
+        return True
+
+    def _onward(self, i: int) -> Ids | None:
+        """Entities at node i from which the rest of the line holds; None: any."""
+        return self.query.hopeful[i]
+
+
+def _allowed(query: LineQuery, i: int) -> Ids | None:
+    """The entities that may stand at node i at all; None: any."""
+    known = query.known(query.line.anchors[i])
+    if known is not None:
+        equal = query.line.equal
+        return np.asarray([known] if equal is None or query.known(equal) == known else [], np.int32)
+    return None if query.kb.graph_of is None else query.block
+
+
+def _busiest(nodes: Ids, said: Ids, num_entities: int) -> tuple[Longs, Longs]:
+    """The nodes of which the predicate says most, and how often it is said of every entity."""
+    counts = np.bincount(said, minlength=num_entities)
+    return nodes[np.lexsort((nodes, -counts[nodes]))][:MAX_ENDS].astype(np.int64), counts
+
+
+def apart(fact: Fact, changes: Iterator[Change]) -> Iterator[Change]:
+    """Each change once, without the explained fact itself: it is hidden, so it helps nobody."""
+    seen = {Change("add", fact), Change("remove", fact)}
+    for change in changes:
+        if change not in seen:
+            seen.add(change)
+            yield change

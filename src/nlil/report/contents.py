@@ -15,10 +15,9 @@ from ..datasets.summary import Summary, summarise
 from ..evaluation.fidelity import Fidelity
 from ..explanation.changes import place
 from ..explanation.disputes import Dispute, check
-from ..explanation.explanation import Explanation
-from ..explanation.phrases import short_rule
+from ..explanation.outline import short_rule
 from ..explanation.rule_card import RuleCard, RuleCards
-from ..explanation.why import Explainer
+from ..explanation.why import Explainer, Explanation
 from ..exports.english import rule_sentence
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet

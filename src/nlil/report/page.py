@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.files import replacing
 from ..errors import require
+from ..explanation.outline import number
 from ..explanation.rule_card import Instance
-from ..explanation.shown import number
 from ..logic.predicate import Fact
 from ..scene.canvas import FORBIDDEN
 from .contents import Report, main_figures

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..data.files import replacing
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, DataError
-from ..explanation.explanation import Explanation
+from ..explanation.why import Explanation
 from .canvas import Canvas, Photo, as_svg, write_png
 from .picture_content import scene_of
 from .picture_layout import compose

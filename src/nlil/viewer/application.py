@@ -28,7 +28,7 @@ from starlette.exceptions import HTTPException
 
 from .. import __version__
 from ..errors import ConfigError, NlilError, UnknownName
-from ..explanation.shown import number
+from ..explanation.outline import number
 from ..kernel.threads import one_torch_thread
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge

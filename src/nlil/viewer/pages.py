@@ -19,10 +19,9 @@ from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
 from ..evaluation import Answer
 from ..explanation import Explainer, Explanation
-from ..explanation.explanation import Side
-from ..explanation.phrases import short_rule
+from ..explanation.outline import short_rule
 from ..explanation.rule_card import wilson_interval
-from ..explanation.why import SIDES, closed
+from ..explanation.why import SIDES, Side, closed
 from ..explanation.why_not import explain_why_not
 from ..exports.english import rule_sentence
 from ..learning.feedback import VERDICTS, verdict_document
@@ -441,10 +440,10 @@ def answer_document(
     data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side
 ) -> Document:
     """An answer with the shares of its strongest rules; `other_share` is what all others add."""
-    fired = explainer.fired(*explainer.ids(fact), side)
-    shares = fired.shares(explainer.rules.aggregation)
+    found = explainer.scored(fact, side)
+    shares = found.shares
     strips = [
-        {"row": int(rows[fired.rows[position]]), "share": float(share)}
+        {"row": int(rows[found.fired.rows[position]]), "share": float(share)}
         for position, share in zip(shares.order[:MAX_STRIPS], shares.share[:MAX_STRIPS])
     ]
     return {

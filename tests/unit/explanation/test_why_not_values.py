@@ -11,9 +11,9 @@ import kbs
 from nlil import KnowledgeBase, ScoredRule, explain, parse_rule
 from nlil.errors import ConfigError, RuleSyntaxError, UnknownName
 from nlil.explanation import necessary_facts, what_if, why_not
-from nlil.explanation.completions import Change
-from nlil.kernel.aggregation import Aggregation
+from nlil.explanation.why_not import Change
 from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.aggregation import Aggregation
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.rule import RuleStats
