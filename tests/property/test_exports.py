@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +20,10 @@ import systems
 from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
-from nlil.exports.tree import rule_of_tree, rule_tree
+from nlil.exports.tree import rule_tree
+from nlil.logic.formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Statement, Variable
 from nlil.logic.parse import parse_rule
-from nlil.logic.predicate import Fact, Predicate
+from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.rule import Head, Rule
 
 ENTITIES = ("ann", "it's", 'a "b"\n\\c', "Ünï 🚗", "not", "/m/0x_1")
@@ -154,4 +157,36 @@ def test_prolog_answers_are_those_of_the_rule(kb: KnowledgeBase, rules: list[Rul
 @settings(max_examples=60)
 @given(strategies.rules())
 def test_trees_read_back(rule: Rule) -> None:
-    assert rule_of_tree(rule_tree(rule)) == rule
+    """Read from plain JSON, as another program would: a tree says all of its rule."""
+    assert rule_of(json.loads(json.dumps(rule_tree(rule)))) == rule
+
+
+def rule_of(tree: Any) -> Rule:
+    arguments = tuple(map(anchor_of, tree["head"]["arguments"]))
+    head = Head(Predicate(tree["head"]["predicate"], len(arguments)), arguments)
+    return Rule(head, formula_of(tree["body"]), tree["distinct"])
+
+
+def anchor_of(tree: Any) -> Anchor:
+    match tree:
+        case {"variable": name}:
+            return Variable(name)
+        case {"constant": name}:
+            return Constant(name)
+    assert tree == {"any": True}
+    return ANY
+
+
+def formula_of(tree: Any) -> Formula:
+    match tree:
+        case {"path": {"from": start, "steps": steps, "to": end}}:
+            walked = tuple(Step(Predicate(s["predicate"], s["arity"]), s["inverse"]) for s in steps)
+            return Statement(anchor_of(start), walked, anchor_of(end))
+        case {"not": argument}:
+            return Not(formula_of(argument))
+        case {"and": arguments}:
+            return And(*map(formula_of, arguments))
+        case {"or": arguments}:
+            return Or(*map(formula_of, arguments))
+    assert tree == {"true": True}
+    return TRUE

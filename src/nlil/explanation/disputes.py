@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,64 +100,68 @@ def check(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> list[Dispute]:
-    """The `top` most disputed facts of kb, worst first; top = 0 gives all. `targets`: default those of the rules."""
+    """The most disputed facts, worst first.
+
+    Args:
+        rules: What disputes them.
+        kb: The facts, which the rules also look at.
+        targets: Predicates whose facts are checked; default: those of the rules.
+        top: So many facts; 0: all.
+        threads: Of the scoring; 0: all cores.
+        memory: Bytes that one evaluation may take.
+        progress: Is told what is done of how much.
+    """
     rules = bind(rules, kb).rules
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
     ids = sorted({kb.predicate_id(p) for p in named if targets is not None or p in kb.predicates})
-    found = [_classes(rules, kb, ids, threads, memory, progress), *_answers(rules, kb, ids, threads, memory, progress)]
-    worst = _worst(kb, _Cases.join(found), top)
+    found = [*_classes(rules, kb, ids, threads, memory, progress), *_answers(rules, kb, ids, threads, memory, progress)]
     firing = Firing(rules, kb, memory)
-    return [_dispute(firing, worst, row) for row in range(len(worst.margin))]
+    worst = _worst(kb, np.concatenate(found), top) if found else []
+    return [_dispute(firing, case) for case in worst]
 
 
-@dataclass(frozen=True, eq=False)
-class _Cases:
-    """Facts against their rivals by column: the rival is a predicate (classes) or an entity in place `direction`."""
+class _Case(NamedTuple):
+    """A fact against its rival, which is a predicate (classes) or an entity in place `direction`; the evidence of both.
 
-    facts: Facts
-    rivals: Rivals
-    direction: Longs
+    Many cases are an array with these columns.
+    """
 
-    @property
-    def margin(self) -> Doubles:
-        """On rounded scores, so that what counts as a tie in a ranking is no dispute."""
-        return np.round(score(self.rivals.evidence) - score(self.rivals.own), 9)
+    predicate: int
+    subject: int
+    object: int
+    own: int
+    rival: int
+    evidence: int
+    direction: int
 
-    def __getitem__(self, rows: Longs) -> _Cases:
-        rivals = Rivals(self.rivals.own[rows], self.rivals.rival[rows], self.rivals.evidence[rows])
-        return _Cases(self.facts[rows], rivals, self.direction[rows])
 
-    @classmethod
-    def of(cls, facts: Facts, rivals: Rivals, direction: int) -> _Cases:
-        cases = cls(facts, rivals, np.full(len(facts), direction))
-        return cases[np.flatnonzero((cases.margin > 0) & (rivals.rival != NOBODY))]
+def _cases(facts: Facts, rivals: Rivals, direction: int) -> Longs:
+    """Those in which the rival wins."""
+    columns = (*_columns(facts), rivals.own, rivals.rival, rivals.evidence, np.full(len(facts), direction))
+    table = np.column_stack(columns).astype(np.int64)
+    return table[(_margin(table) > 0) & (rivals.rival != NOBODY)]
 
-    @classmethod
-    def join(cls, parts: Sequence[_Cases]) -> _Cases:
-        def column(values: list[Any]) -> Any:
-            return np.concatenate(values)
 
-        facts = Facts(*(column([getattr(p.facts, name) for p in parts]) for name in ("predicate", "subject", "object")))
-        rivals = Rivals(*(column([getattr(p.rivals, name) for p in parts]) for name in ("own", "rival", "evidence")))
-        return cls(facts, rivals, column([p.direction for p in parts]))
+def _margin(table: Longs) -> Doubles:
+    """On rounded scores, so that what counts as a tie in a ranking is no dispute."""
+    own, evidence = _Case._fields.index("own"), _Case._fields.index("evidence")
+    return np.round(score(table[:, evidence]) - score(table[:, own]), 9)
 
 
 def _classes(
     rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int, progress: Progress
-) -> _Cases:
+) -> Iterator[Longs]:
     classes = np.array([t for t in targets if t in kb.classes], np.int32)
     facts = kb.crisp.unary
     facts = facts[np.isin(facts.predicate, classes)]
-    if not len(facts):
-        none = np.zeros(0, np.int64)
-        return _Cases(Facts.empty(), Rivals(none, none, none), none)
-    scorer = MemberScorer(rules, kb, classes, threads, memory)
-    return _Cases.of(facts, rival_classes(scorer, kb, facts, memory, progress), 0)
+    if len(facts):
+        scorer = MemberScorer(rules, kb, classes, threads, memory)
+        yield _cases(facts, rival_classes(scorer, kb, facts, memory, progress), 0)
 
 
 def _answers(
     rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int, progress: Progress
-) -> Iterator[_Cases]:
+) -> Iterator[Longs]:
     binary = kb.crisp.binary
     work = [(t, direction) for t in targets for direction in (0, 1) if is_functional(binary.of(t), direction)]
     if not work:
@@ -165,7 +169,7 @@ def _answers(
     ranker = Ranker(rules, kb, threads, memory)
     for done, (target, direction) in enumerate(work, start=1):
         facts = binary.of(target)
-        yield _Cases.of(facts, rival_answers(ranker, target, direction, facts, kb.facts), direction)
+        yield _cases(facts, rival_answers(ranker, target, direction, facts, kb.facts), direction)
         progress("check", done, len(work))
 
 
@@ -176,48 +180,41 @@ def is_functional(facts: Facts, direction: int) -> bool:
     return bool(len(counts) and (counts == 1).mean() >= FUNCTIONAL_SHARE)
 
 
-def _worst(kb: KnowledgeBase, cases: _Cases, top: int) -> _Cases:
+def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
     """The `top` cases by margin, then by predicate and names; of the two directions of a fact the worse one."""
-    facts, margin = cases.facts, cases.margin
-    same_fact = np.lexsort((cases.direction, -margin, facts.object, facts.subject, facts.predicate))
-    ids = np.stack((facts.predicate, facts.subject, facts.object))[:, same_fact]
-    first = np.ones(len(same_fact), bool)
-    first[1:] = (ids[:, 1:] != ids[:, :-1]).any(axis=0)
-    cases = cases[same_fact[first]]
-    margin = cases.margin
+    predicate, subject, object, *_, direction = table.T
+    table = table[np.lexsort((direction, -_margin(table), object, subject, predicate))]
+    first = np.ones(len(table), bool)
+    first[1:] = (table[1:, :3] != table[:-1, :3]).any(axis=1)
+    table = table[first]
+    margin = _margin(table)
     if 0 < top < len(margin):
         # Names are read only where they can decide.
-        cases = cases[np.flatnonzero(margin >= np.partition(margin, -top)[-top])]
-        margin = cases.margin
-
-    def key(row: int) -> tuple[float, Fact]:
-        return -margin[row], kb.fact(*(int(column[row]) for column in _columns(cases.facts)))
-
-    order = sorted(range(len(margin)), key=key)
-    return cases[np.asarray(order[:top] if top > 0 else order, np.int64)]
+        table = table[margin >= np.partition(margin, -top)[-top]]
+    keys = [(-m, kb.fact(*ids)) for m, ids in zip(_margin(table).tolist(), table[:, :3].tolist())]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return [_Case(*table[row].tolist()) for row in (order[:top] if top > 0 else order)]
 
 
 def _columns(facts: Facts) -> tuple[Ids, Ids, Ids]:
     return facts.predicate, facts.subject, facts.object
 
 
-def _dispute(firing: Firing, cases: _Cases, row: int) -> Dispute:
-    kb = firing.kb
-    target, x, y = (int(column[row]) for column in _columns(cases.facts))
-    rival, own, power = (int(c[row]) for c in (cases.rivals.rival, cases.rivals.own, cases.rivals.evidence))
+def _dispute(firing: Firing, case: _Case) -> Dispute:
+    kb, (target, x, y) = firing.kb, case[:3]
     if y == NO_OBJECT:
-        competitor, fired = kb.fact(rival, x), firing.member(rival, x)
+        competitor, fired = kb.fact(case.rival, x), firing.member(case.rival, x)
     else:
-        direction = int(cases.direction[row])
-        pair = (rival, y) if direction else (x, rival)
+        pair = (case.rival, y) if case.direction else (x, case.rival)
         competitor = kb.fact(target, *pair)
-        fired = firing.pair(target, *pair, hidden=(x, y), direction=direction)
+        fired = firing.pair(target, *pair, hidden=(x, y), direction=case.direction)
     order = fired.shares(firing.rules.aggregation).order[:MAX_REASONS]
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
-    scores = score(np.array([own, power])).tolist()
+    own, other = score(np.array([case.own, case.evidence])).tolist()
     fact = kb.fact(target, x, y)
     evidence = tuple(_evidence(kb, scored.rule, fact, competitor) for scored in reasons)
-    return Dispute(fact, scores[0], competitor, scores[1], float(cases.margin[row]), reasons, evidence, Labels.of(kb))
+    margin = float(_margin(np.array([case]))[0])
+    return Dispute(fact, own, competitor, other, margin, reasons, evidence, Labels.of(kb))
 
 
 def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:

@@ -21,12 +21,12 @@ from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
 from ..kernel.answers import sparse_answers
 from ..kernel.binding import bind
-from ..kernel.bodies import X_NODE, IdHead, IdLine
+from ..kernel.bodies import X_NODE, IdHead
 from ..kernel.evaluator import Evaluator
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
 from ..kernel.statistics import fact_keys, matching, rule_stats
-from ..logic.formula import And, Formula, Statement
+from ..logic.formula import And, Formula, Statement, X
 from ..logic.labels import Labels
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
@@ -359,22 +359,12 @@ class Instances:
 
 def _possible_x(kb: KnowledgeBase, body: Formula) -> Longs | None:
     """Entities with the first step of a statement that begins at X; None: no such statement has to hold."""
-    match body:
-        case And(arguments):
-            return next((found for found in (_possible_x(kb, a) for a in arguments) if found is not None), None)
-        case Statement():
-            line = IdLine.of(kb, body)
-            if line.anchors[0] != X_NODE:
-                return None
-            if line.filters[0]:
-                return kb.members(line.filters[0][0]).astype(np.int64)
-            if line.codes:
-                code = line.codes[0]
-                facts = kb.binary.of(code >> 1)
-                return np.unique(facts.object if code & 1 else facts.subject)
-            return None
-        case _:
-            return None
+    for part in body.arguments if isinstance(body, And) else (body,):
+        if isinstance(part, Statement) and part.start == X and part.steps:
+            step = part.steps[0]
+            facts = kb.facts.of(kb.predicate_id(step.predicate))
+            return np.unique(facts.object if step.inverse else facts.subject)
+    return None
 
 
 def _blocks(total: int) -> Iterator[tuple[int, int]]:

@@ -203,7 +203,7 @@ def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterato
     for leaves in alternatives(normal_form(rule.body)):
         failing = leaves if len(leaves) == 1 else tuple(leaf for leaf in leaves if fails(leaf))
         if all(leaf.negated for leaf in failing):
-            common = [set(_blockers(query(leaf, rule.distinct))) for leaf in failing]
+            common = [set(_blockers(leaf, query(leaf, rule.distinct))) for leaf in failing]
             yield from sorted(set.intersection(*common) if common else ())
         elif not any(leaf.negated for leaf in failing):
             yield from _missing_in_all([query(leaf, False) for leaf in failing], rule.distinct)
@@ -227,15 +227,13 @@ def _within_graph(kb: KnowledgeBase, ids: Ids3) -> bool:
     return kb.graph_of is None or ids[2] == NO_OBJECT or kb.graph_of[ids[1]] == kb.graph_of[ids[2]]
 
 
-def _blockers(query: LineQuery) -> Iterator[Change]:
+def _blockers(leaf: Leaf, query: LineQuery) -> Iterator[Change]:
     """The facts that every way has in common in which the denied statement holds."""
-    line, kb = query.line, query.kb
     ways = []
     for witness in islice(query.witnesses(), MAX_WITNESSES):
-        facts = [kb.fact(p, node) for node, run in zip(witness.nodes, line.filters) for p in run]
-        for code, (one, two) in zip(line.codes, zip(witness.nodes, witness.nodes[1:])):
-            facts.append(kb.fact(code >> 1, two, one) if code & 1 else kb.fact(code >> 1, one, two))
-        ways.append(set(facts))
+        names = query.kb.entities.names(witness.nodes)
+        atoms = leaf.statement.line.atoms
+        ways.append({Fact(predicate, tuple(names[i] for i in nodes)) for predicate, nodes in atoms})
     if ways:
         yield from (Change("remove", fact) for fact in sorted(set.intersection(*ways)))
 

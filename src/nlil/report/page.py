@@ -32,24 +32,24 @@ NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
 
 def render(report: Report) -> str:
     """The whole page as text."""
+    require("jinja2", "report", "the report")
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     overall = _overall(report)
     # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text = (
-        _environment()
-        .get_template("page.html")
-        .render(
-            report=report,
-            style=(FOLDER / "page.css").read_text(encoding="utf-8"),
-            script=script,
-            script_digest=digest,
-            overall=overall,
-            columns=_columns(report),
-            rows=_rows(report),
-            top_predicates=top_predicates(report),
-            figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
-        )
+    page = templates(FOLDER)
+    page.filters |= {"figure": figure, "short": short}
+    page.globals |= {"bar": bar, "because": because, "class_text": class_text, "tuple_text": tuple_text}
+    text = page.get_template("page.html").render(
+        report=report,
+        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+        script=script,
+        script_digest=digest,
+        overall=overall,
+        columns=_columns(report),
+        rows=_rows(report),
+        top_predicates=top_predicates(report),
+        figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
     )
     return FORBIDDEN.sub("\ufffd", text)  # control characters and the like have no place in a page, escaped or not
 
@@ -63,20 +63,19 @@ def write_report(report: Report, path: str | Path) -> Path:
     return path
 
 
-def _environment() -> Environment:
-    require("jinja2", "report", "the report")
+def templates(folder: Path) -> Environment:
+    """The HTML templates of a folder; what they fill in is escaped, and a name they lack is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
+    found = Environment(
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": figure, "count": lambda value: f"{value:,}", "short": short}
-    environment.globals |= {"bar": bar, "because": because, "class_text": class_text, "tuple_text": tuple_text}
-    return environment
+    found.filters |= {"number": number, "count": lambda value: f"{value:,}"}
+    return found
 
 
 def figure(value: Any) -> str:

@@ -22,8 +22,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..evaluation.members import MemberScorer
-from ..explanation.explanation import Explanation
-from ..explanation.why import Explainer
+from ..explanation.why import Explainer, Explanation
 from ..kernel.aggregation import SCALE, class_ranks, score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet

@@ -21,15 +21,14 @@ from urllib.parse import parse_qsl, urlsplit
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from .. import __version__
 from ..errors import ConfigError, NlilError, UnknownName
-from ..explanation.outline import number
 from ..kernel.threads import one_torch_thread
+from ..report.page import templates
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
 
@@ -143,14 +142,7 @@ class Responses:
 
     def __init__(self, data: PageData, guard: Guard) -> None:
         self.data, self.guard = data, guard
-        self.templates = Environment(
-            loader=FileSystemLoader(FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self.templates.filters |= {"number": number, "count": lambda value: f"{value:,}"}
+        self.templates = templates(FOLDER / "templates")
         self.templates.globals |= {
             "version": __version__,
             "run_name": data.run.path.name,

@@ -128,7 +128,7 @@ class PageData:
         if called:
             some = ", ".join(repr(self.entities.names[id]) for id in called[:3])
             raise NlilError(f"{len(called)} entities are called {text!r}; name one of them, such as {some}")
-        near = [named.label for named in self.entities.find(text[:40], 3)]
+        near = [self.entities.labels[id] for id in self.entities.find(text[:40], 3)]
         raise UnknownName("entity", shortened(text), near, "search for it by a part of its name")
 
     def resolved(self, query: Query) -> Query:
@@ -284,19 +284,6 @@ def shortened(text: str, most: int = 80) -> str:
 # names by what people type ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Named:
-    """An entity or a predicate: its id, its name in the data, and what people call it."""
-
-    kind: str
-    id: int
-    name: str
-    label: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "address": f"/{self.kind}/{self.id}"}
-
-
 class NameIndex:
     """All names in one lower-cased text, a line each: looking through a megabyte of it takes a millisecond."""
 
@@ -308,8 +295,8 @@ class NameIndex:
             self.begins.append(self.begins[-1] + len(line) + 1)
         self.text = "\n" + "\n".join(lines) + "\n"
 
-    def find(self, typed: str, limit: int) -> list[Named]:
-        """Names that begin with what was typed, then those with such a word, then those that hold it; short first."""
+    def find(self, typed: str, limit: int) -> list[int]:
+        """Ids of names that begin with what was typed, then that have such a word, then that hold it; short first."""
         wanted = plain(typed).strip()
         if not wanted:
             return []
@@ -319,7 +306,7 @@ class NameIndex:
             chosen.update(dict.fromkeys(sorted(found, key=lambda line: (len(self.labels[line]), line))))
             if len(chosen) >= limit:
                 break
-        return [self.named(line) for line in list(chosen)[:limit]]
+        return list(chosen)[:limit]
 
     def called(self, label: str) -> list[int]:
         """The ids of all that have exactly this label."""
@@ -328,8 +315,10 @@ class NameIndex:
         exact = [line for line in lines if self.labels[line] == label]
         return exact or list(lines)
 
-    def named(self, id: int) -> Named:
-        return Named(self.kind, id, self.names[id], self.labels[id])
+    def document(self, id: int) -> dict[str, Any]:
+        """The name in the data, what people call it, and where its page is."""
+        name, label = self.names[id], self.labels[id]
+        return {"kind": self.kind, "id": id, "name": name, "label": label, "address": f"/{self.kind}/{id}"}
 
     def _lines(self, pattern: str) -> Iterator[int]:
         place, found = 0, 0

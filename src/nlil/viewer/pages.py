@@ -147,13 +147,13 @@ def check_number(number: int, total: int, what: str) -> None:
 
 def entity_document(data: PageData, id: int) -> Document:
     """An entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
-    named = data.entities.named(id).to_dict()
+    named = data.entities.document(id)
     return named | {"classes": [data.predicates.labels[c] for c in data.classes_of(id)]} if data.has_scenes else named
 
 
 def predicate_document(data: PageData, id: int) -> Document:
     predicate = data.kb.predicates[id]
-    return {**data.predicates.named(id).to_dict(), "arity": predicate.arity, "num_rules": int(data.num_rules[id])}
+    return {**data.predicates.document(id), "arity": predicate.arity, "num_rules": int(data.num_rules[id])}
 
 
 def fact_document(data: PageData, fact: Fact) -> Document:
@@ -231,11 +231,9 @@ def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
     predicates = [] if kind == "entity" else data.predicates.find(typed, limit)
     entities = [] if kind == "predicate" else data.entities.find(typed, limit)
     room = max(limit - len(predicates[: limit // 2]), limit - len(entities)) if not kind else limit
-    found = [*predicates[: limit - min(len(entities), limit // 2)], *entities[:room]][:limit]
-    suggestions = [
-        {**predicate_document(data, n.id), **n.to_dict()} if n.kind == "predicate" else n.to_dict() for n in found
-    ]
-    document = {"query": typed, "limit": limit, "suggestions": suggestions}
+    suggestions = [predicate_document(data, id) for id in predicates[: limit - min(len(entities), limit // 2)]]
+    suggestions += [data.entities.document(id) for id in entities[:room]]
+    document = {"query": typed, "limit": limit, "suggestions": suggestions[:limit]}
     return Page("search.html", f"Search: {typed}" if typed else "Search", document)
 
 

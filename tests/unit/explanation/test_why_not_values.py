@@ -12,8 +12,8 @@ from nlil import KnowledgeBase, ScoredRule, explain, parse_rule
 from nlil.errors import ConfigError, RuleSyntaxError, UnknownName
 from nlil.explanation import necessary_facts, what_if, why_not
 from nlil.explanation.why_not import Change
-from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.rule import RuleStats
