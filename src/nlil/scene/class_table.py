@@ -1,8 +1,8 @@
 """ClassTable: the evidence of every class for every object of all scenes, computed beside the requests.
 
 `class(?)` ranks all objects, which takes seconds; the rules do not change while people look at them, so it is computed
-once, on a thread of its own. Until it is there, and for a class whose rules were judged since, questions are computed
-when they are asked.
+once, on a thread of its own. Until it is there, and for a class whose rules were judged since, queries are computed
+when they come.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..data.arrays import Ids, Longs
 from ..evaluation.members import MemberScorer
 from ..evaluation.prediction import Predictor
 
-MOST_CELLS = 2**24
+MAX_CELLS = 2**24
 """Objects times classes of a table: 128 MiB."""
 BLOCK = 1024
 """Objects scored at once: what is allocated for them stays small."""
@@ -31,26 +31,26 @@ class ClassTable:
         self.position = {int(target): place for place, target in enumerate(scorer.targets)}
         self._table: Longs | None = None
         self._newer: dict[int, Longs | None] = {}
-        """Columns of classes that were judged since; None while they are computed."""
+        """Columns of classes whose rules were judged since; None while they are computed."""
         self._verdicts: Counter[int] = Counter()
-        self.is_kept = scorer.kb.num_entities * len(self.position) <= MOST_CELLS
+        self.fits = scorer.kb.num_entities * len(self.position) <= MAX_CELLS
 
     def start(self) -> threading.Thread | None:
         """Compute it in the background, where it is not too large to keep."""
-        return _in_background(self._fill) if self.is_kept else None
+        return _in_background(self._fill) if self.fits else None
 
     def judged(self, target: int, scorer: Callable[[], MemberScorer]) -> threading.Thread | None:
         """The rules of the class are other ones from now on; `scorer` makes one for them."""
         self._newer[target] = None
         self._verdicts[target] += 1
         number = self._verdicts[target]
-        return _in_background(lambda: self._replace(target, scorer(), number)) if self.is_kept else None
+        return _in_background(lambda: self._replace(target, scorer(), number)) if self.fits else None
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is being computed any more."""
         is_waiting = any(column is None for column in list(self._newer.values()))
-        return not self.is_kept or (self._table is not None and not is_waiting)
+        return not self.fits or (self._table is not None and not is_waiting)
 
     def column(self, target: int) -> Longs | None:
         """The evidence of the class for every entity; None where nobody has computed it yet."""

@@ -1,4 +1,4 @@
-"""The counts of scene graphs: images, objects, relations, with what boxes were made into kept apart."""
+"""The counts of scene graphs: images, objects, relations; geometry predicates are counted apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Mask
 from ..data.dataset import Dataset
 from ..data.facts import Facts
 
@@ -38,31 +37,31 @@ class SceneCounts:
 
 
 def scene_counts(dataset: Dataset) -> SceneCounts:
-    kb = dataset.kb
+    """The counts of a data set of scene graphs."""
+    kb, classes, geometry = dataset.kb, list(dataset.kb.classes), list(dataset.kb.geometry)
     parts = dict(dataset.splits.context) or {"train": kb.facts}
-    is_geometry, is_class = (_marked(ids, kb.num_predicates) for ids in (kb.geometry, kb.classes))
-    given = {split: facts[~is_geometry[facts.predicate]] for split, facts in parts.items()}
-    objects = {split: int(is_class[facts.predicate].sum()) for split, facts in given.items()}
+    given = {split: facts[~np.isin(facts.predicate, geometry)] for split, facts in parts.items()}
+    objects = {split: int(np.isin(facts.predicate, classes).sum()) for split, facts in given.items()}
     relations = {split: int((~facts.is_unary).sum()) for split, facts in given.items()}
     attributes = {split: len(facts) - objects[split] - relations[split] for split, facts in given.items()}
-    related = {split: _related(dataset, facts) for split, facts in given.items()}
+    related = {split: _related_images(dataset, facts) for split, facts in given.items()}
     num_images = kb.num_graphs if kb.graph_names is None else len(kb.graph_names)
-    num_facts = sum(map(len, given.values()))
-    arity = np.asarray([predicate.arity for predicate in kb.predicates])
+    num_related = sum(related.values())
+    arities = [predicate.arity for i, predicate in enumerate(kb.predicates) if i not in kb.geometry]
     return SceneCounts(
-        num_facts=num_facts,
+        num_facts=sum(map(len, given.values())),
         num_images=num_images,
-        num_related_images=sum(related.values()),
-        num_unrelated_images=num_images - sum(related.values()),
+        num_related_images=num_related,
+        num_unrelated_images=num_images - num_related,
         num_objects=kb.num_entities,
         num_unlabelled_objects=kb.num_entities - sum(objects.values()),
         num_relations=sum(relations.values()),
         num_attributes=sum(attributes.values()),
-        num_classes=len(kb.classes),
-        num_relation_predicates=int(((arity == 2) & ~is_geometry).sum()),
-        num_attribute_predicates=int(((arity == 1) & ~is_geometry & ~is_class).sum()),
-        num_geometry_predicates=len(kb.geometry),
-        num_geometry_facts=int(is_geometry[kb.facts.predicate].sum()),
+        num_classes=len(classes),
+        num_relation_predicates=arities.count(2),
+        num_attribute_predicates=arities.count(1) - len(classes),
+        num_geometry_predicates=len(geometry),
+        num_geometry_facts=int(np.isin(kb.facts.predicate, geometry).sum()),
         objects=objects,
         attributes=attributes,
         relations=relations,
@@ -70,13 +69,7 @@ def scene_counts(dataset: Dataset) -> SceneCounts:
     )
 
 
-def _marked(ids: frozenset[int], size: int) -> Mask:
-    marked = np.zeros(size, bool)
-    marked[list(ids)] = True
-    return marked
-
-
-def _related(dataset: Dataset, facts: Facts) -> int:
+def _related_images(dataset: Dataset, facts: Facts) -> int:
     """Images in which two objects are related."""
     graph_of = dataset.kb.graph_of
     subjects = facts.subject[~facts.is_unary]

@@ -137,19 +137,16 @@ def scene_names() -> SceneNames:
 
 
 def made_names() -> SceneNames:
-    classes, relations = _words(CLASS_SYLLABLES, NUM_CLASSES), _words(RELATION_SYLLABLES, NUM_RELATIONS)
-    shares = [
-        np.arange(1.0, len(names) + 1) ** -slope
-        for names, slope in ((classes, CLASS_SLOPE), (relations, RELATION_SLOPE))
-    ]
+    """Names from syllables, with the frequencies of a power law."""
+    classes, class_share = _made(CLASS_SYLLABLES, CLASS_SLOPE, NUM_CLASSES)
+    relations, relation_share = _made(RELATION_SYLLABLES, RELATION_SLOPE, NUM_RELATIONS)
     origin = f"names are made up and frequencies follow a power law ({VOCABULARY_OF}/vocab was not found)"
-    return SceneNames(
-        classes, shares[0] / shares[0].sum(), relations, shares[1] / shares[1].sum(), _attributes(classes), origin
-    )
+    return SceneNames(classes, class_share, relations, relation_share, _attributes(classes), origin)
 
 
-def _words(syllables: tuple[str, str], number: int) -> tuple[str, ...]:
-    return tuple(islice(map("".join, product(*map(str.split, syllables))), number))
+def _made(syllables: tuple[str, str], slope: float, number: int) -> tuple[tuple[str, ...], Doubles]:
+    share = np.arange(1.0, number + 1) ** -slope
+    return tuple(islice(map("".join, product(*map(str.split, syllables))), number)), share / share.sum()
 
 
 def real_names(folder: Path) -> SceneNames:
@@ -475,38 +472,26 @@ class _World:
 
     def finish(self, num_training: int) -> tuple[KnowledgeBase, Splits]:
         """The first graphs are for training. Splits as for scene graphs that are read from files."""
-        predicates, class_id, relation_id, attribute_id = self._predicates()
-        facts = self._facts(class_id, relation_id, attribute_id)
+        groups = [
+            [Predicate(name, 1) for name in self.names.classes],
+            [Predicate(name, 2) for name in self.names.relations],
+            [Predicate(name, 1) for name in self.names.attributes],
+        ]
+        predicates = tuple(sorted(predicate for group in groups for predicate in group))
+        id_of = {predicate: i for i, predicate in enumerate(predicates)}
+        class_id, relation_id, attribute_id = (np.asarray([id_of[p] for p in group], np.int32) for group in groups)
+        nothing = np.full(self.num_objects, NO_OBJECT)
+        rows = [(class_id[self.class_of], np.arange(self.num_objects), nothing)]
+        rows += [(np.full(len(s), relation_id[k]), s, o) for k, s, o in self.relations]
+        rows += [(np.full(len(s), attribute_id[k]), s, np.full(len(s), NO_OBJECT)) for k, s in self.attributes]
+        predicate, subject, object = (np.concatenate(column).astype(np.int32) for column in zip(*rows))
+        facts = Facts(predicate, subject, object).unique()
         is_training = self.graph_of[facts.subject] < num_training
         train, test = facts[is_training], facts[~is_training]
         classes = frozenset(class_id.tolist())
         kb = KnowledgeBase(Vocabulary(self._entity_names()), predicates, train, self.graph_of, classes)
         queries = test[np.isin(test.predicate, class_id)]
         return kb, Splits(train, test=queries, context={"train": train, "test": test})
-
-    def _predicates(self) -> tuple[tuple[Predicate, ...], Ids, Ids, Ids]:
-        """Sorted, and the ids of classes, relations and attributes by their numbers."""
-        groups = (
-            [Predicate(name, 1) for name in self.names.classes],
-            [Predicate(name, 2) for name in self.names.relations],
-            [Predicate(name, 1) for name in self.names.attributes],
-        )
-        predicates = tuple(sorted(predicate for group in groups for predicate in group))
-        ids = {predicate: i for i, predicate in enumerate(predicates)}
-        class_id, relation_id, attribute_id = (np.asarray([ids[p] for p in group], np.int32) for group in groups)
-        return predicates, class_id, relation_id, attribute_id
-
-    def _facts(self, class_id: Ids, relation_id: Ids, attribute_id: Ids) -> Facts:
-        thing = np.arange(self.num_objects)
-        subjects = [thing, *(s for _, s, _ in self.relations), *(s for _, s in self.attributes)]
-        relation_objects = [o for _, _, o in self.relations]
-        predicate = [class_id[self.class_of]]
-        predicate += [np.full(len(s), relation_id[k], np.int32) for k, s, _ in self.relations]
-        predicate += [np.full(len(s), attribute_id[k], np.int32) for k, s in self.attributes]
-        attributes = sum(len(s) for _, s in self.attributes)
-        object = [np.full(self.num_objects, NO_OBJECT), *relation_objects, np.full(attributes, NO_OBJECT)]
-        p, s, o = (np.concatenate(column).astype(np.int32) for column in (predicate, subjects, object))
-        return Facts(p, s, o).unique()
 
     def _entity_names(self) -> pa.Array:
         """s12_3: object 3 of graph 12."""

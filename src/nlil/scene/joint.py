@@ -24,9 +24,10 @@ from .choosing import Choice, choose, class_counts
 from .fitting import Labelled, Model, scores
 from .patterns import Patterns, find_patterns
 
-MOST_EVIDENCE = 6.0
+MAX_EVIDENCE = 6.0
 """Largest sum of evidence of a training object: scores up to 1 - exp(-6) = .9975 still differ in print."""
-LEAST_EVIDENCE = 1e-4
+MIN_EVIDENCE = 1e-4
+"""A rule of less is left out."""
 SAMPLE = 20_000
 """Objects by which the evidence is scaled."""
 
@@ -42,10 +43,19 @@ def joint_rules(
     body: KnowledgeBase | None = None,
     given: TargetScores | None = None,
 ) -> RuleSet:
-    """Rules for the classes `targets` (predicate ids), at most `choice.pairs` and a prior for each class.
+    """Rules for object classes, at most `choice.pairs` and a prior for each class.
 
-    `body` has the facts that bodies may use; default: all. `given` says the classes of the objects to learn from,
-    instead of the facts; statistics then count the class that it says loudest.
+    Args:
+        kb: The facts to learn from.
+        targets: The classes, as predicate ids.
+        moves: How many relations a path of a body may have.
+        choice: How many rules, and how carefully they are chosen.
+        memory: Bytes that patterns may take while they are listed.
+        progress: Told how far the work is.
+        stop: Ends the choosing early.
+        body: The facts that bodies may use; default: all.
+        given: The classes of the objects to learn from, where they are not the facts of `kb`; statistics then count
+            the class with the largest share.
     """
     stop = stop or Stop()
     progress("patterns", 0, 1)
@@ -99,7 +109,7 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
         support, size = int(counts[pattern, c]), int(sizes[pattern])
         if against[i]:
             body, support, size = Not(body), int(total[c]) - support, len(patterns.entities) - size
-        if abs(model.weight[i]) * scale < LEAST_EVIDENCE:
+        if abs(model.weight[i]) * scale < MIN_EVIDENCE:
             continue
         rule = Rule(Head.of(kb.predicates[targets[c]]), body, distinct=True)
         scored.append(ScoredRule(rule, RuleStats(support, size, int(total[c])), _weight(abs(model.weight[i]), scale)))
@@ -120,4 +130,4 @@ def _scale(model: Model, bias: Doubles, data: Labelled, num_patterns: int) -> fl
     against = np.zeros(len(bias) + 1)
     np.add.at(against, model.target, np.maximum(-model.weight, 0.0))
     sums = scores(shown, pointer, column, num_patterns) + against
-    return float(min(1.0, MOST_EVIDENCE / max(float(sums.max(initial=0.0)), 1e-9)))
+    return float(min(1.0, MAX_EVIDENCE / max(float(sums.max(initial=0.0)), 1e-9)))

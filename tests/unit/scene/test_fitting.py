@@ -11,7 +11,7 @@ import torch
 
 from nlil.scene import device_fitting, fitting
 from nlil.scene.device_fitting import device_loss, device_slopes
-from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, only, scores, slopes
+from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, minimise, only, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
@@ -212,3 +212,38 @@ def test_a_gpu_fits_what_a_cpu_fits() -> None:
     assert np.allclose(on_gpu.weight, on_cpu.weight, atol=1e-4)
     for mine, theirs in zip(slopes(on_cpu, data, NUM_PATTERNS, 1, "cuda"), slopes(on_cpu, data, NUM_PATTERNS, 1)):
         assert np.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+
+
+def test_a_narrow_valley() -> None:
+    scales = np.logspace(0, 3, 30)
+    best = np.linspace(-1, 1, 30)
+
+    def valley(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return 0.5 * float((scales * (x - best) ** 2).sum()), scales * (x - best)
+
+    assert minimise(valley, np.zeros(30), 200) == pytest.approx(best, abs=1e-5)
+
+
+def test_as_scipy_does() -> None:
+    from scipy.optimize import minimize
+
+    random = np.random.default_rng(0)
+    points, labels = random.normal(size=(200, 8)), random.integers(0, 2, 200)
+
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+        margin = points @ w
+        value = float(np.logaddexp(0, margin).sum() - margin[labels == 1].sum()) + 0.5 * float(w @ w)
+        return value / 200, (points.T @ (1 / (1 + np.exp(-margin)) - labels) + w) / 200
+
+    theirs = minimize(loss, np.zeros(8), jac=True, method="L-BFGS-B", options={"gtol": 1e-9}).x
+    assert minimise(loss, np.zeros(8), 100) == pytest.approx(theirs, abs=1e-4)
+
+
+def test_few_steps_only_go_down() -> None:
+    def bowl(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return float((x**4).sum()), 4 * x**3
+
+    values = [bowl(minimise(bowl, np.full(5, 2.0), steps))[0] for steps in (0, 1, 2, 5, 20)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 1e-3
+    assert len(minimise(bowl, np.zeros(0), 5)) == 0

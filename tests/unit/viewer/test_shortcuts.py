@@ -136,7 +136,7 @@ def test_a_verdict_changes_the_column_of_its_class_only(scene_run: Path, tmp_pat
 
 
 def test_a_table_that_would_be_too_large_is_not_kept(scene_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_table, "MOST_CELLS", 10)
+    monkeypatch.setattr(class_table, "MAX_CELLS", 10)
     data = viewer_runs.page_data_of(scene_run)
     table = data.class_table
     assert isinstance(table, ClassTable)
