@@ -5,17 +5,21 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint types unit bench constraints clean
+.PHONY: help demo quick test lint types unit bench constraints clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         learn, evaluate and explain on a built-in data set"
+	@echo "make quick        ruff, mypy, and the tests of single modules that need no learning"
 	@echo "make test         ruff, mypy, pytest"
 	@echo "make bench        the paper's tables with our figures beside them; writes benchmarks/results"
 	@echo "make clean        remove the environment and every cache"
 
 demo: $(READY)
 	@$(BIN)/nlil demo
+
+quick: lint types
+	$(BIN)/pytest -n 2 tests/test_architecture.py tests/unit/logic tests/unit/data tests/unit/kernel
 
 test: lint types unit
 

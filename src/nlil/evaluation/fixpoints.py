@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from ..data.arrays import Ids, Longs, ranges
 from ..data.facts import Facts
@@ -22,6 +21,9 @@ from ..kernel.fixpoint import compared, least_fixpoint
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from .metrics import decision_figures
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 CONFIDENT = 0.95
 """Least standard confidence of a rule that takes part; the default of `materialize`."""
@@ -93,6 +95,8 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids)
 
 def _circles(rules: RuleSet, rows: Longs, asked: Ids) -> Iterator[Circle]:
     """Every circle of predicates that the rules of these rows make and that holds an asked one."""
+    from scipy.sparse.csgraph import breadth_first_order, connected_components  # a quarter of a second
+
     graph = _dependencies(rules, rows)
     _, component = connected_components(graph, connection="strong")
     is_recursive = (np.bincount(component)[component] > 1) | (graph.diagonal() > 0)
@@ -103,6 +107,8 @@ def _circles(rules: RuleSet, rows: Longs, asked: Ids) -> Iterator[Circle]:
 
 def _dependencies(rules: RuleSet, rows: Longs) -> csr_array:
     """[head, p] > 0 where a body of one of the rules of `head` uses p."""
+    from scipy.sparse import csr_array
+
     size, bodies = len(rules.predicates), rules.bodies
     # Distinct (head, body) pairs first: many rules share both, and differ in their constants.
     pairs = np.unique(rules.head[rows].astype(np.int64) * max(len(bodies), 1) + rules.body[rows])

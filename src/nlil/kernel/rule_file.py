@@ -87,7 +87,8 @@ def _load_bodies(table: pa.Table, about: dict[str, Any]) -> Bodies:
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
+            table = file.read()
         return table, json.loads((table.schema.metadata or {})[b"nlil"])
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise RunError(f"not a rule file of nlil ({error}); learn again or restore the file", path) from error

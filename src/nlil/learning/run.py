@@ -303,7 +303,8 @@ def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:
 
     from ..data.vocabulary import Vocabulary
 
-    table = pq.read_table(path)
+    with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
+        table = file.read()
     labelled = table.filter(pc.is_valid(table["label"]))
     labels = dict(zip(labelled["name"].to_pylist(), labelled["label"].to_pylist()))
     return Vocabulary(table["name"].combine_chunks()), labels
