@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from nlil.cli.main import run
-from nlil.cli.serve import open_for_viewer
-from nlil.cli.session import Session
+from nlil.learning.opening import open_run
 from nlil.viewer.page_data import PageData
 
 EVIL = "<img src=x onerror=\"document.title='broken in'\">"
@@ -48,7 +47,7 @@ def learn_scenes(folder: Path) -> Path:
 
 
 def page_data_of(path: Path) -> PageData:
-    return PageData(open_for_viewer(Session(quiet=True), path, None))
+    return PageData(open_run(path))
 
 
 def _learn(folder: Path, *settings: str) -> Path:

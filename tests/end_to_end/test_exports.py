@@ -13,9 +13,9 @@ import pytest
 
 import nlil
 from commandline import Nlil
-from nlil.cli.rules import Program, has_graphs
-from nlil.cli.session import Session
+from nlil.cli.rules import has_graphs
 from nlil.kernel.evaluator import Evaluator
+from nlil.learning.opening import open_run
 from nlil.logic.rule import RuleStats, ScoredRule
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "rule-schema.json"
@@ -74,10 +74,9 @@ def test_the_data_say_whether_there_are_graphs(street_run: Path, kin_run: Path, 
         [ScoredRule(nlil.parse_rule(text), RuleStats(1, 1, 1), 0.5)]
         for text in ("car(X) :- tree(Z1).", "car(X) :- on(Z1, X), tree(Z1).")
     ]
-    asked = {run: Program(run, None, "datalog", False) for run in (street_run, kin_run, tmp_path / "none")}
-    assert has_graphs(Session(quiet=True), asked[street_run], free)
-    assert not has_graphs(Session(quiet=True), asked[kin_run], free)
-    assert not has_graphs(Session(quiet=True), asked[tmp_path / "none"], tied)
+    assert has_graphs("datalog", free, lambda: open_run(street_run))
+    assert not has_graphs("datalog", free, lambda: open_run(kin_run))
+    assert not has_graphs("datalog", tied, lambda: open_run(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("language", ["datalog", "sparql", "cypher", "latex", "english"])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .opening import open_run
-from .session import Session
+from .session import Run, Session
 
 
 def check(
     session: Session,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Run,
     top: Annotated[int, typer.Option(min=1, help="So many facts, worst first.")] = 20,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Check these facts.")] = None,
 ) -> None:
@@ -22,16 +20,10 @@ def check(
     from ..explanation.outline import grounding_line
     from .render import cells, plain_table, short_text
 
-    opened = open_run(session, run, data)
+    opened = session.open_run(run, data)
     with session.progress() as progress:
-        disputes = check_facts(
-            opened.rules,
-            opened.base,
-            top=top,
-            threads=opened.config.threads,
-            memory=opened.config.memory,
-            progress=progress,
-        )
+        threads, memory = opened.config.threads, opened.config.memory
+        disputes = check_facts(opened.rules, opened.base, top=top, threads=threads, memory=memory, progress=progress)
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .opening import Opened, read_data
 from .session import Session
 
 if TYPE_CHECKING:
@@ -31,17 +30,17 @@ def demo(
     from ..explanation import explain
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learner
-    from .evaluate import measure, views
+    from ..learning.opening import Applied
+    from .evaluate import views
     from .report import check_page_name
 
     if out is not None:
         check_page_name(out)
     config = session.configure(LearnerConfig())
-    dataset = read_data(session, data, config.seed)
+    dataset = session.read_data(data, config.seed)
     with session.progress() as progress:
         learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
-    opened = Opened(learned.rules, dataset, config, True)
-    metrics = measure(session, opened, "test")
+        metrics = Applied(learned.rules, dataset, config).evaluate("test", progress)
     fact = example(learned, dataset)
     explanation = explain(learned.rules, dataset.kb, fact)
     summary = summarise(dataset)
@@ -65,7 +64,7 @@ def demo(
         heading(f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s, the best of a few targets"),
         best_rules(learned),
         heading("3. How good: facts that were held out, predicted from the others"),
-        views(metrics, opened, "test")[0],
+        views(metrics, dataset, "test")[0],
         heading(f"4. Why: {fact}, a fact that was held out"),
         explanation,
         heading("5. All of it on one page"),

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, DataError
-from .opening import Opened, open_rules, open_run
-from .session import Session
+from .session import OtherData, Session
 
 if TYPE_CHECKING:
-    from ..data import KnowledgeBase
-    from ..evaluation import Calibration, Metrics
+    from ..data import Dataset
+    from ..evaluation import Metrics
+    from ..learning.opening import Applied, OpenedRun
 
 SHOWN_PREDICATES = 30
 PER_PREDICATE = (
@@ -44,91 +44,83 @@ def evaluate(
             help="Rules written by hand or by another system: Prolog text, JSON, or what AnyBURL or AMIE wrote.",
         ),
     ] = None,
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+    data: OtherData = None,
     calibration: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Draw how well scores mean probabilities.")
     ] = None,
 ) -> None:
     """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities."""
-    opened = choose(session, run, rules, data)
-    metrics = measure(session, opened, split)
-    more: dict[str, Any] = left_out(run, opened.dataset.kb) if run is not None and data is not None else {}
-    more |= {"left_out": dict(opened.left_out)} if opened.left_out else {}
-    more |= calibrated(session, opened, run, split, calibration)
-    document = metrics.to_dict() | more
-    if not metrics.num_queries:
-        session.note(f"{opened.dataset.name}: no {split} fact belongs to a target of these rules: no figures")
-    for note in metrics.notes:
-        session.note(f"{opened.dataset.name}: {note}")
-    if run is not None and opened.is_own_data:
-        keep(session, run, split, document)
-    session.show({"data": opened.dataset.name, "split": split, **document}, *views(metrics, opened, split, more))
-
-
-def choose(session: Session, run: Path | None, rules: Path | None, data: str | None) -> Opened:
     if (run is None) == (rules is None):
         raise ConfigError("evaluate needs a run folder, or --rules FILE together with --data DATA")
-    if run is not None:
-        return open_run(session, run, data)
-    if data is None or rules is None:
-        raise ConfigError("--rules needs the facts to apply the rules to; name them with --data")
-    return open_rules(session, rules, data)
-
-
-def measure(session: Session, opened: Opened, split: str) -> Metrics:
-    from ..evaluation import evaluate as evaluate_rules
-
-    dataset, config = opened.dataset, opened.config
-    facts = dataset.splits[split]
-    if not len(facts):
-        raise DataError(f"{dataset.name} has no {split} facts; choose another split with --split")
+    opened = None if run is None else session.open_run(run, data)
+    more: dict[str, Any] = {}
+    if opened is not None and data is not None:
+        more = {
+            "left_out_unknown_constant": opened.bound.unknown_constant,
+            "left_out_unknown_predicate": opened.bound.unknown_predicate,
+            "left_out_exclusions": opened.bound.unknown_exclusion,
+        }
+    if rules is not None:
+        applied, left_out = from_file(session, rules, data)
+        more = {"left_out": left_out} if left_out else {}
+    else:
+        assert opened is not None
+        applied = opened
     with session.progress() as progress:
-        return evaluate_rules(
-            opened.rules,
-            dataset.kb,
-            facts,
-            splits=dataset.splits,
-            split=split,
-            threads=config.threads,
-            memory=config.memory,
-            device=config.device,
-            progress=progress,
-        )
+        metrics = applied.evaluate(split, progress)
+    more |= calibrated(session, applied, opened, split, calibration)
+    document, name = metrics.to_dict() | more, applied.dataset.name
+    if not metrics.num_queries:
+        session.note(f"{name}: no {split} fact belongs to a target of these rules: no figures")
+    session.notes(f"{name}: {note}" for note in metrics.notes)
+    if opened is not None and opened.is_own_data:
+        keep(session, opened, split, document)
+    session.show({"data": name, "split": split, **document}, *views(metrics, applied.dataset, split, more))
 
 
-def keep(session: Session, run: Path, split: str, document: dict[str, Any]) -> None:
+def from_file(session: Session, file: Path, data: str | None) -> tuple[Applied, dict[str, int]]:
+    """Rules written by hand or by another system, counted on the data; and how many are left out, by reason."""
+    from ..exports.rule_files import RuleFile
+    from ..kernel.aggregation import Aggregation
+    from ..learning.config import LearnerConfig
+    from ..learning.opening import Applied
+
+    if data is None:
+        raise ConfigError("--rules needs the facts to apply the rules to; name them with --data")
+    config = session.configure(LearnerConfig())
+    read = RuleFile.read(file)
+    dataset = session.read_data(data, config.seed)
+    known = read.known_to(dataset)
+    if known.left_out:
+        session.note(known.left_out_sentence())
+    with session.progress() as progress:
+        aggregation = Aggregation(config.aggregation, config.aggregation_top)
+        rules = known.counted(dataset, aggregation, config.memory, progress, config.threads)
+    return Applied(rules, dataset, config), known.num_left_out
+
+
+def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, Any]) -> None:
     """metrics.json is a convenience: a run folder that cannot be written to is no reason to lose the figures."""
     from ..learning.run import save_metrics
 
     try:
-        save_metrics(run, split, document)
+        save_metrics(opened.path, split, document)
     except OSError as error:
-        session.note(f"{run}: the figures were not kept there ({error.strerror})")
+        session.note(f"{opened.path}: the figures were not kept there ({error.strerror})")
 
 
-def left_out(run: Path, kb: KnowledgeBase) -> dict[str, int]:
-    """How many rules and exclusions of a run other data cannot say; `open_run` says so to people."""
-    from ..kernel.binding import bind
-    from ..learning.run import load_run
-
-    bound = bind(load_run(run).rules, kb)
-    return {
-        "left_out_unknown_constant": bound.unknown_constant,
-        "left_out_unknown_predicate": bound.unknown_predicate,
-        "left_out_exclusions": bound.unknown_exclusion,
-    }
-
-
-def calibrated(session: Session, opened: Opened, run: Path | None, split: str, picture: Path | None) -> dict[str, Any]:
-    """The figures of `calibration_figures`, and the reliability plot where one is asked for."""
+def calibrated(
+    session: Session, applied: Applied, opened: OpenedRun | None, split: str, picture: Path | None
+) -> dict[str, Any]:
+    """The figures of `calibration_figures`, and the reliability plot where a file for it is named."""
     from ..evaluation import calibration_figures, scored_candidates
 
-    config, dataset = opened.config, opened.dataset
+    config, dataset = applied.config, applied.dataset
     if split == "train":
         if picture is not None:
             raise ConfigError("--calibration needs facts that the rules have not seen; choose --split valid or test")
         return {}
-    if opened.rules.aggregation.unit:
+    if applied.rules.aggregation.unit:
         # Scores that only order the classes of an object: as probabilities they would say nothing.
         if picture is not None:
             raise ConfigError(
@@ -137,9 +129,9 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
             )
         return {}
     with session.progress() as progress:
-        found = calibration_of(session, opened, run)
+        found, notes = applied.calibration_or_fit()
         candidates = scored_candidates(
-            opened.rules,
+            applied.rules,
             dataset.kb,
             dataset.splits,
             split,
@@ -148,8 +140,9 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
             memory=config.memory,
             progress=progress,
         )
+    session.notes(notes)
     # Rules that are applied elsewhere keep the map of what they were learned from.
-    is_own_sample = split == "valid" and (run is None or opened.is_own_data)
+    is_own_sample = split == "valid" and (opened is None or opened.is_own_data)
     if picture is not None:
         from ..evaluation.reliability_plot import plot_reliability
 
@@ -165,30 +158,7 @@ def calibrated(session: Session, opened: Opened, run: Path | None, split: str, p
     return calibration_figures(candidates, found, is_own_sample)
 
 
-def calibration_of(session: Session, opened: Opened, run: Path | None) -> Calibration | None:
-    """What the run keeps; else fitted on the validation facts of this data, and kept if it is the run's own.
-
-    Rules that are applied elsewhere keep the map of what they were learned from.
-    """
-    from ..learning.calibrating import calibrate, load_calibration, save_calibration
-    from ..learning.run import load_info
-
-    kept = load_calibration(run) if run is not None else None
-    if kept is not None or (run is not None and not opened.is_own_data):
-        return kept
-    info = None if run is None else load_info(run)
-    # Not the seed of this call: what a run keeps follows from the run alone.
-    seed = opened.config.seed if info is None else info.seed
-    found = calibrate(opened.rules, opened.dataset, seed, opened.config.threads, opened.config.memory)
-    if run is not None and info is not None and found is not None and info.checksum == opened.dataset.checksum:
-        try:
-            save_calibration(run, found)
-        except OSError as error:
-            session.note(f"{run}: the calibration was not kept there ({error.strerror})")
-    return found
-
-
-def views(metrics: Metrics, opened: Opened, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
+def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
     """The figures overall, with `more` beside them, and those of each predicate."""
     from .render import cells, pairs_table, plain_table
 
@@ -196,14 +166,14 @@ def views(metrics: Metrics, opened: Opened, split: str, more: Mapping[str, Any] 
     overall = {key: value for key, value in document.items() if key not in ("per_predicate", "notes", "left_out")}
     for key in ("seconds", "peak_memory_mb"):
         overall[key] = f"{overall[key]:,.1f}"
-    tables: list[Any] = [pairs_table(overall, f"{opened.dataset.name}, {split}")]
+    tables: list[Any] = [pairs_table(overall, f"{dataset.name}, {split}")]
     rows: dict[str, dict[str, Any]] = document.get("per_predicate") or {}
     if len(rows) > 1:
         columns = [key for key in PER_PREDICATE if any(key in row for row in rows.values())]
         table = plain_table("predicate", *columns, right=columns)
         order = sorted(rows, key=lambda name: (-rows[name]["num_queries"], name))
         for name in order[:SHOWN_PREDICATES]:
-            label = opened.dataset.kb.predicate_labels.get(name.rpartition("/")[0], name)
+            label = dataset.kb.predicate_labels.get(name.rpartition("/")[0], name)
             table.add_row(*cells(label, *[rows[name].get(key) for key in columns]))
         tables.append(table)
         if len(order) > SHOWN_PREDICATES:

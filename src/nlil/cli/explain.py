@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, UnknownName
-from .opening import Opened, open_run
-from .session import Session
-from .what_if import Supposed
+from .session import OtherData, Run, Session
 
 if TYPE_CHECKING:
-    from ..evaluation.calibration import Calibration
-    from ..explanation import Explanation
+    from ..explanation import Explanation, NecessaryFacts, WhatIf, WhyNot
+    from ..learning.opening import OpenedRun
     from ..scene.object_classes import ObjectClasses
     from ..scene.picture_content import Neighbour
 
@@ -24,7 +22,7 @@ CANDIDATES = 5
 
 def explain(
     session: Session,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Run,
     query: Annotated[
         str,
         typer.Argument(
@@ -42,7 +40,7 @@ def explain(
             metavar="NAME", help="Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b)."
         ),
     ] = "object",
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+    data: OtherData = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -67,9 +65,9 @@ def explain(
 ) -> None:
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
     from ..explanation import Explainer
-    from ..explanation import explain as explain_fact
+    from ..explanation.what_if import explain_what_if, find_necessary_facts
     from ..explanation.why import SIDES
-    from ..learning.calibrating import load_calibration
+    from ..explanation.why_not import explain_why_not
     from ..scene.picture import check_picture_name, draw, write_picture
 
     if side not in SIDES:
@@ -78,35 +76,44 @@ def explain(
         raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, where the picture goes", "image")
     if out is not None:
         check_picture_name(out)
-    supposed = Supposed(why_not, necessary, tuple(without or ()), tuple(add or ()))
-    supposed.check(out)
-    opened = open_run(session, run, data)
+    named = {"--why-not": why_not, "--necessary": necessary, "--without and --add": without or add}
+    changes = [name for name, wanted in named.items() if wanted]
+    if len(changes) > 1:
+        raise ConfigError(f"{' and '.join(changes)} are different questions; ask one at a time", "explain")
+    if changes and out is not None:
+        raise ConfigError(f"--out draws why a fact holds; leave out {changes[0]}", "out")
+    opened = session.open_run(run, data)
     classes = classes_of(opened, query)
-    asked = query if classes is None else classes.fact
-    if supposed:
-        found = supposed.answer(Explainer(opened.rules, opened.base, opened.config.memory), asked, top, side)
-        session.show(found.to_dict(), found)
-        return
-    explanation = explain_fact(opened.rules, opened.base, asked, top=top, side=side, memory=opened.config.memory)
+    explainer = Explainer(opened.rules, opened.base, opened.config.memory)
+    fact = query if classes is None else classes.fact
+    found: WhyNot | NecessaryFacts | WhatIf
+    if why_not:
+        found = explain_why_not(explainer, fact, side=side, **({} if top is None else {"top": top}))
+    elif necessary:
+        found = find_necessary_facts(explainer, fact, side=side, **({} if top is None else {"limit": top}))
+    elif changes:
+        found = explain_what_if(explainer, fact, without=without or (), add=add or (), side=side, top=top)
+    if changes:
+        return session.show(found.to_dict(), found)
+    explanation = explainer.explain(fact, top=top, side=side)
     if out is not None:
         write_picture(draw(explanation, opened.base, image), out, explanation)
-    show(session, opened, explanation, classes, load_calibration(run), out)
+    show(session, opened, explanation, classes, out)
 
 
 def show(
     session: Session,
-    opened: Opened,
+    opened: OpenedRun,
     explanation: Explanation,
     classes: ObjectClasses | None,
-    kept: Calibration | None,
     out: Path | None,
 ) -> None:
     """The explanation, what its score means, and what is near the object in its scene."""
     from .render import number
 
     probability = None
-    if kept is not None:
-        probability = kept.probability(explanation.score, explanation.fact.predicate.arity)
+    if opened.calibration is not None:
+        probability = opened.calibration.probability(explanation.score, explanation.fact.predicate.arity)
     near = neighbours(opened, explanation)
     views: list[Any] = [] if classes is None else [verdict(classes)]
     views.append(explanation)
@@ -122,7 +129,7 @@ def show(
     session.show({**explanation.to_dict(), "probability": probability, **more}, *views)
 
 
-def classes_of(opened: Opened, query: str) -> ObjectClasses | None:
+def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
     """The ranked classes where the query is an object of a scene; None where it is a fact."""
     from ..scene.object_classes import object_classes
 
@@ -139,7 +146,7 @@ def classes_of(opened: Opened, query: str) -> ObjectClasses | None:
     return None
 
 
-def neighbours(opened: Opened, explanation: Explanation) -> list[Neighbour]:
+def neighbours(opened: OpenedRun, explanation: Explanation) -> list[Neighbour]:
     """What is near the query in its scene; of a plain knowledge graph nothing is listed."""
     from ..scene.picture_content import scene_of, surroundings
 
@@ -163,7 +170,7 @@ def verdict(classes: ObjectClasses) -> str:
     return f"{classes.name}: most probably {best}; in the data {true}{place}{known}{also}"
 
 
-def heading(opened: Opened, explanation: Explanation) -> str:
+def heading(opened: OpenedRun, explanation: Explanation) -> str:
     kb, name = opened.base, explanation.fact.arguments[0]
     image = ""
     if kb.graph_names is not None and kb.graph_of is not None:

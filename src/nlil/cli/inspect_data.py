@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .session import Session
+from .session import Session, Source
 
 if TYPE_CHECKING:
     from ..data import DataOptions, Dataset
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def inspect(
     session: Session,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")],
+    data: Source,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -28,9 +28,8 @@ def inspect(
 ) -> None:
     """Count what is in a data set: facts, entities, predicates, splits, degrees."""
     from ..datasets import summarise
-    from .opening import read_data
 
-    dataset = read_data(session, data, session.seed or 0, chosen(settings or []))
+    dataset = session.read_data(data, session.seed or 0, chosen(settings or []))
     summary = summarise(dataset)
     document = summary.to_dict()
     document["predicate_labels"] = {

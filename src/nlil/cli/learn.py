@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -14,22 +15,24 @@ import typer
 
 from ..errors import ConfigError, RunError
 from ..progress import Stop
-from .opening import lasting_source, read_data
-from .session import Session
+from .session import Session, Source
 
 if TYPE_CHECKING:
     from ..data import Dataset
+    from ..evaluation.fidelity import Fidelity
+    from ..kernel.ruleset import RuleSet
     from ..learning.checkpoint import Checkpoint
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learned
 
 SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
+SHOWN_DISAGREEMENTS = 8
 
 
 def learn(
     session: Session,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")],
+    data: Source,
     out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
     target: Annotated[
         list[str] | None,
@@ -51,10 +54,12 @@ def learn(
     time_limit: Annotated[str | None, typer.Option(metavar="TIME", help="Stop the search after e.g. 60s.")] = None,
 ) -> None:
     """Learn rules from facts and write them to a run folder."""
+    from ..data.target_scores import read_target_scores
+    from ..datasets.load import lasting_source
     from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
+    from ..learning.imitation import imitate, scores_file
     from ..learning.learner import Learner
     from ..learning.run import check_writable, save_run
-    from .imitating import open_scores
 
     chosen = resolve(session, config, settings or [], time_limit)
     if resume and force:
@@ -64,11 +69,19 @@ def learn(
     if is_complete and finished(session, out, data, chosen, target_scores):
         return
     check_writable(out, force or resume)
-    dataset = read_data(session, data, chosen.seed, chosen.data_options())
-    given = open_scores(target_scores, dataset, target)
+    dataset = session.read_data(data, chosen.seed, chosen.data_options())
+    if target and target_scores is not None:
+        raise ConfigError(
+            "--target and --target-scores exclude each other: the classes in the file are the targets; "
+            "leave the others out of it"
+        )
+    scores = None if target_scores is None else read_target_scores(target_scores, dataset.kb)
+    about = {} if target_scores is None else scores_file(target_scores)
     targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
-    work = fingerprint(chosen, dataset.checksum, targets if given is None else given.targets(dataset))
-    checkpoint = Checkpoint(out / FOLDER, work if given is None else work | {"target scores": dict(given.about)})
+    if scores is not None:
+        targets = [dataset.kb.predicates[c] for c in scores.classes]
+    work = fingerprint(chosen, dataset.checksum, targets) | ({"target scores": about} if about else {})
+    checkpoint = Checkpoint(out / FOLDER, work)
     again = resume_command(session, data, out, target or [], target_scores, config, settings or [])
     stop = Stop(chosen.time_limit)
     with claimed(out):
@@ -76,24 +89,16 @@ def learn(
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
             with session.progress() as progress, interruptible(stop) as interrupted:
-                learned = (
-                    Learner(chosen).fit(
-                        dataset.kb,
-                        targets,
-                        dataset.splits,
-                        progress=progress,
-                        stop=stop,
-                        checkpoint=checkpoint,
-                    )
-                    if given is None
-                    else given.learn(dataset, chosen, progress, stop)
-                )
+                if scores is None:
+                    learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress, stop, checkpoint)
+                else:
+                    learned = imitate(scores, dataset, config=chosen, progress=progress, stop=stop)
+                    learned = replace(learned, target_scores=about)
             said = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
     note_verdicts(session, out, said)
     draw_curves(session, learned, out)
-    for note in learned.notes:
-        session.note(note)
+    session.notes(learned.notes)
     if dataset.is_scene and not chosen.joint and chosen.search != "neural":
         session.note("object classes: --set preset=scene weighs their rules together and ranks them better")
     session.show(document(learned, out, data), *views(learned, dataset, out))
@@ -209,10 +214,10 @@ def resolve(session: Session, file: Path | None, settings: list[str], time_limit
 
 def finished(session: Session, out: Path, data: str, config: LearnerConfig, target_scores: Path | None) -> bool:
     """The run is complete: say so and leave it. A run of other data or another search cannot be continued."""
-    from ..errors import RunError
+    from ..datasets.load import lasting_source
     from ..learning.checkpoint import settings_that_matter
+    from ..learning.imitation import check_same_scores
     from ..learning.run import load_with_info
-    from .imitating import check_same_scores
 
     info, learned = load_with_info(out)
     if info.source != lasting_source(data):
@@ -252,7 +257,6 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     """The summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
     from rich.text import Text
 
-    from .imitating import fidelity_views
     from .render import kinds, listing, number, reader, rule_table
 
     rules = learned.rules
@@ -288,3 +292,56 @@ def shown_targets(learned: Learned) -> list[Any]:
     sizes = {int(head): int(rules.head_size[rules.head == head].max()) for head in np.unique(rules.head)}
     heads = sorted(sizes, key=lambda head: (-sizes[head], head))[:SHOWN_TARGETS]
     return [rules.predicates[head] for head in heads]
+
+
+def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
+    """Figures, what the two say where they disagree, and the objects where they disagree most."""
+    from rich.text import Text
+
+    from .render import cells, number, pairs_table, plain_table
+
+    label = rules.predicate_labels
+    figures: dict[str, Any] = {
+        "agreement with the classifier (r@1)": fidelity["r@1"],
+        "its class among the first five (r@5)": fidelity["r@5"],
+        "cross-entropy": f"{number(fidelity['cross_entropy'])} (of the classifier's own scores: "
+        f"{number(fidelity['entropy'])})",
+    }
+    for who, value in fidelity.accuracy.items():
+        figures[f"accuracy of the {who}"] = f"{number(value)} ({fidelity.num_known:,} true classes known)"
+    title = f"fidelity on {fidelity.num_objects:,} objects ({fidelity.held_out})"
+    views: list[Any] = [pairs_table(figures, title)]
+    if not fidelity.pairs:
+        return [*views, Text("rules and classifier agree on every object")]
+
+    def name(of_class: str | None) -> str:
+        return "" if of_class is None else label.get(of_class, of_class)
+
+    pairs = plain_table("classifier", "rules", "truth", "objects", title="where they disagree", right=("objects",))
+    for pair in fidelity.pairs[:SHOWN_DISAGREEMENTS]:
+        pairs.add_row(*cells(name(pair["classifier"]), name(pair["rules"]), name(pair["truth"]), pair["count"]))
+    objects = plain_table(
+        "object",
+        "classifier",
+        "its score",
+        "rules",
+        "their score",
+        "truth",
+        "distance",
+        title="objects where they disagree most",
+        right=("its score", "their score", "distance"),
+    )
+    for row in fidelity.objects[:SHOWN_DISAGREEMENTS]:
+        shown = rules.entity_labels.get(row["object"], row["object"])
+        objects.add_row(
+            *cells(
+                shown,
+                name(row["classifier"]),
+                row["classifier_score"],
+                name(row["rules"]),
+                row["rules_score"],
+                name(row["truth"]),
+                row["distance"],
+            )
+        )
+    return [*views, pairs, objects]

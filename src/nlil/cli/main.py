@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from .. import __version__
 from ..learning.config import settings_help
-from .command import command, complain
-from .commands import installed_commands
+from .check import check
+from .datasets import datasets
+from .demo import demo
+from .evaluate import evaluate
+from .explain import explain
+from .inspect_data import inspect
+from .learn import learn
+from .materialize import materialize
+from .predict import predict
+from .report import report
+from .rules import rules
+from .serve import serve
+from .session import command, complain
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException: typer carries click under one name or another, this is the class it raises from."""
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    function.__name__: function
+    for function in (
+        *(demo, datasets, inspect, learn, rules, evaluate),
+        *(predict, explain, check, materialize, serve, report),
+    )
+}
+"""Every command by name, in the order of the help page."""
 
 app = typer.Typer(
     name="nlil",
@@ -40,6 +61,13 @@ def nlil(
 
     DATA is a built-in or catalogue name (even:1000, kin, fb15k-237) or a path; RUN is a folder that learn writes.
     """
+
+
+def installed_commands() -> Iterator[tuple[str, Callable[..., None]]]:
+    """The commands above, then those that packages add as entry points of `nlil.commands`: `nlil bench` is one."""
+    yield from COMMANDS.items()
+    for point in entry_points(group="nlil.commands"):
+        yield point.name, point.load()
 
 
 for _name, _function in installed_commands():

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .opening import open_run
-from .session import Session
+from .session import OtherData, Run, Session
 
 if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
 
 def materialize(
     session: Session,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Run,
     out: Annotated[
         Path, typer.Option(metavar="FACTS", help="Where the new facts go: .tsv, .csv, .nt, .pl or .parquet.")
     ],
     min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Rules with at least this confidence.")] = 0.95,
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+    data: OtherData = None,
 ) -> None:
     """Write all new facts that the strong rules derive, to a fixpoint."""
     from ..data import write_facts
@@ -33,7 +32,7 @@ def materialize(
 
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
-    opened = open_run(session, run, data)
+    opened = session.open_run(run, data)
     strong = strong_rules(opened.rules, min_confidence)
     with session.progress() as progress:
         # How many rounds there will be is not known before the last one.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, NlilError
-from .opening import Opened, open_run
-from .session import Session
+from .session import OtherData, Run, Session
 
 if TYPE_CHECKING:
     from ..data import KnowledgeBase
@@ -18,17 +17,17 @@ if TYPE_CHECKING:
 
 def predict(
     session: Session,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Run,
     query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="uncle(alice, ?) or uncle(?, bob)")] = None,
     top: Annotated[int, typer.Option(min=1, help="Answers for each query.")] = 10,
     queries: Annotated[Path | None, typer.Option(metavar="FILE", help="Many queries, one a line.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.tsv", help="Where the answers to --queries go.")] = None,
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")] = None,
+    data: OtherData = None,
 ) -> None:
     """Rank the answers to a query; facts that are known already are marked."""
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError('predict needs a query such as "uncle(alice, ?)", or --queries FILE with --out FILE.tsv')
-    predictor = predictor_of(open_run(session, run, data), run)
+    predictor = session.open_run(run, data).predictor()
     if query is not None:
         answers = predictor.predict(query, top)
         session.show(
@@ -36,16 +35,6 @@ def predict(
         )
     elif queries is not None and out is not None:
         answer_all(session, predictor, queries, out, top)
-
-
-def predictor_of(opened: Opened, run: Path) -> Predictor:
-    """Known are the facts of all splits: a held-out fact that is found is no discovery."""
-    from ..evaluation import Predictor
-    from ..learning.calibrating import load_calibration
-
-    kb, config = opened.base, opened.config
-    known = kb.facts + opened.dataset.splits.all()
-    return Predictor(opened.rules, kb, known, config.threads, config.memory, load_calibration(run))
 
 
 def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path, top: int) -> None:

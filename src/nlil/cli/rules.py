@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,12 @@ import typer
 
 from ..errors import ConfigError, ExportError
 from ..exports import EXECUTABLE, LANGUAGES
-from .session import Session
+from .session import Run, Session
 
 if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
     from ..learning.feedback import Feedback
+    from ..learning.opening import OpenedRun
     from ..logic.rule import ScoredRule
 
 FORMATS = ("text", *LANGUAGES, "json")
@@ -25,7 +27,7 @@ SHOWN = 20
 
 def rules(
     session: Session,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Run,
     target: Annotated[str | None, typer.Option(metavar="P", help="Only rules for this predicate.")] = None,
     top: Annotated[
         int | None, typer.Option(min=0, help=f"So many, best first; 0: all. Default: {SHOWN} as text, else all.")
@@ -53,19 +55,21 @@ def rules(
     leave_out: Annotated[bool, typer.Option("--leave-out", help="Leave out what the language cannot say.")] = False,
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets."""
-    from ..learning.feedback import load_feedback
+    from ..learning.feedback import load_feedback, rejected_note, without_rejected
     from ..learning.run import load_run
 
     chosen = "json" if session.as_json else format
     if chosen not in FORMATS:
         raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
+    opened = cache(lambda: session.open_run(run, data))  # the rules can be read without the data
     if examples:
-        from .rule_cards import check_format, show_cards
-
-        check_format(format, session.as_json)
-        return show_cards(session, run, data, target, SHOWN if top is None else top, examples)
+        if chosen not in ("text", "json"):
+            raise ConfigError(
+                f"--examples: as {format} rules have none; leave out --format, or take --json", "examples"
+            )
+        return show_cards(session, opened(), target, SHOWN if top is None else top, examples)
     if facts is not None:
-        write_facts(session, run, data, chosen, facts)
+        write_facts(session, chosen, facts, opened)
     found, feedback = load_run(run).rules, load_feedback(run)
     if target is not None:
         found = found.for_target(target)
@@ -79,17 +83,23 @@ def rules(
         case "text":
             show_text(session, found, count, feedback)
         case _:
-            write_program(session, Program(run, data, chosen, leave_out), accepted(session, found, feedback), count)
+            # There rejected rules could not be told from the others.
+            kept = without_rejected(found, feedback)
+            session.notes(rejected_note(len(found), len(kept)))
+            write_program(session, kept, count, chosen, leave_out, opened)
 
 
-def accepted(session: Session, rules: RuleSet, feedback: Feedback) -> RuleSet:
-    """A program in another language holds no rejected rules: there they could not be told from the others."""
-    from ..learning.feedback import without_rejected
-    from .opening import note_rejected
+def show_cards(session: Session, opened: OpenedRun, target: str | None, count: int, examples: int) -> None:
+    """The `count` best rules, under each so many examples, counterexamples and predictions that are not in the data."""
+    from ..explanation.rule_card import RuleCards
 
-    kept = without_rejected(rules, feedback)
-    note_rejected(session, len(rules), len(kept))
-    return kept
+    rules = opened.rules if target is None else opened.rules.for_target(target)
+    splits = opened.dataset.splits
+    cards = RuleCards(rules, opened.dataset.kb, splits.all(), splits.negatives.get("train"), opened.config.memory)
+    shown = [cards.card(int(row), examples=examples) for row in rules.order()[: count or len(rules)]]
+    size = f"{len(shown):,} of {len(rules):,} rules."
+    note = "Facts are those learned from; a prediction that is not among them need not be false."
+    session.show({"num_rules": len(rules), "cards": [card.to_dict() for card in shown]}, *shown, f"{size} {note}")
 
 
 def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:
@@ -140,62 +150,45 @@ def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
 # other languages -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Program:
-    """What is asked for in another language."""
-
-    run: Path
-    data: str | None
-    language: str
-    leave_out: bool
-
-
-def write_program(session: Session, asked: Program, rules: RuleSet, count: int) -> None:
+def write_program(
+    session: Session, rules: RuleSet, count: int, language: str, leave_out: bool, opened: Callable[[], OpenedRun]
+) -> None:
     """All of it or nothing: a rule that cannot be said is an error, unless it is to be left out."""
-    from ..exports.programs import language, program
+    from ..exports import programs
     from ..logic.labels import Labels
 
     scored = rules.top(count)
     refused: list[ExportError] = []
-    denials = [(e.target, e.step) for e in rules.exclusions] if language(asked.language).answers_only else []
-    pieces = list(
-        program(
-            scored,
-            asked.language,
-            has_graphs(session, asked, scored),
-            denials,
-            Labels.of(rules),
-            refused.append if asked.leave_out else None,
-        )
-    )
+    denials = [(e.target, e.step) for e in rules.exclusions] if programs.language(language).answers_only else []
+    refuse = refused.append if leave_out else None
+    graphs = has_graphs(language, scored, opened)
+    pieces = list(programs.program(scored, language, graphs, denials, Labels.of(rules), refuse))
     if refused:
         session.warn(f"{len(refused):,} of {len(scored):,} rules are left out; the first: {refused[0]}")
     if rules.exclusions and not denials:
         session.warn(
-            f"{len(rules.exclusions):,} exclusions are left out: as {asked.language} the rules stand alone "
+            f"{len(rules.exclusions):,} exclusions are left out: as {language} the rules stand alone "
             "and may derive what an exclusion rules out; sparql, sql, cypher, prolog and json have them"
         )
     sys.stdout.writelines(pieces)
 
 
-def has_graphs(session: Session, asked: Program, rules: list[ScoredRule]) -> bool:
+def has_graphs(language: str, rules: list[ScoredRule], opened: Callable[[], OpenedRun]) -> bool:
     """Whether the facts are many graphs. They are looked at only where some rule means something else then."""
     from ..exports.language import depends_on_graph
-    from .opening import open_run
 
-    if asked.language not in EXECUTABLE or not any(depends_on_graph(item.rule) for item in rules):
+    if language not in EXECUTABLE or not any(depends_on_graph(item.rule) for item in rules):
         return False
-    return open_run(session, asked.run, asked.data).dataset.kb.graph_of is not None
+    return opened().dataset.kb.graph_of is not None
 
 
-def write_facts(session: Session, run: Path, data: str | None, language: str, out: Path) -> None:
+def write_facts(session: Session, language: str, out: Path, opened: Callable[[], OpenedRun]) -> None:
     from ..data.files import replacing
     from ..exports import facts as fact_pieces
-    from .opening import open_run
 
     if language not in EXECUTABLE:
         raise ConfigError(f"--facts: {language} runs on no facts; choose --format {', '.join(EXECUTABLE)}", "facts")
-    base = open_run(session, run, data).base
+    base = opened().base
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         stream.writelines(fact_pieces(base, language))
     session.note(f"facts: {out}")

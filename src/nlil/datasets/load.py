@@ -69,3 +69,12 @@ def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: C
         return read_path(Path(source).expanduser(), None, cuts, like)
     known = (*builtin_names(), *catalog_names())
     raise UnknownName("data set", source, known, "it is neither a known set nor an existing path")
+
+
+def lasting_source(source: str) -> str:
+    """What a run folder remembers: a known name as it is, a path made absolute. A name wins, as in `load_dataset`."""
+    if source.endswith(ORIGINAL):
+        return lasting_source(source.removesuffix(ORIGINAL)) + ORIGINAL
+    if source.partition(":")[0] in builtin_names() or source in catalog_names() or find(source) is not None:
+        return source
+    return str(Path(source).expanduser().resolve())

@@ -123,6 +123,13 @@ def without_rejected(rules: RuleSet, feedback: Feedback) -> RuleSet:
     return rules.take(~rejected) if rejected.any() else rules
 
 
+def rejected_note(total: int, kept: int) -> tuple[str, ...]:
+    """What is said where people have rejected some of the rules."""
+    if kept == total:
+        return ()
+    return (f"{total - kept:,} of {total:,} rules are left out: they were rejected in the viewer",)
+
+
 def verdict_document(feedback: Feedback, rule: str) -> dict[str, Any] | None:
     """For JSON: what was said of the rule; None where nothing was."""
     verdict = feedback.get(rule)
@@ -137,6 +144,7 @@ __all__ = [
     "Feedback",
     "Verdict",
     "load_feedback",
+    "rejected_note",
     "rejected_rows",
     "save_verdict",
     "verdict_document",

@@ -18,9 +18,10 @@ import numpy as np
 from ..data.arrays import Mask
 from ..data.dataset import Dataset
 from ..data.facts import Splits
+from ..data.files import readable
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores, matrix_scores, read_target_scores, target_scores
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError, DataError, RunError
 from ..evaluation.fidelity import measure_fidelity
 from ..progress import Progress, Stop, silent
 from .config import LearnerConfig
@@ -104,6 +105,21 @@ def learn_from_scores(
 def scores_file(path: Path) -> dict[str, str]:
     """What a run remembers of the file."""
     return {"path": str(path.expanduser().resolve()), "sha256": sha256(path)}
+
+
+def check_same_scores(run: Path, learned: Learned, path: Path | None) -> None:
+    """A complete run is left as it is only if these scores, or none, are what it was learned from."""
+    now: dict[str, str] = {}
+    if path is not None:
+        with readable(path):
+            now = scores_file(path)
+    if now.get("sha256") != learned.target_scores.get("sha256"):
+        before = learned.target_scores.get("path", "none")
+        raise RunError(
+            f"was learned with other target scores ({before}, now {path or 'none'}); choose another folder "
+            "or use --force",
+            run,
+        )
 
 
 def parts(

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
-from ..data.dataset import Dataset
-from ..data.kb import KnowledgeBase
 from ..errors import NlilError, UnknownName
-from ..evaluation import Answer, Calibration
+from ..evaluation import Answer
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
 from ..explanation.scenes import Scenes
 from ..kernel.ruleset import RuleSet
-from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
+from ..learning.feedback import REJECTED, VERDICTS, Verdict, save_verdict
+from ..learning.opening import OpenedRun
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
@@ -38,34 +36,20 @@ MAX_HITS = 200
 WORD_STARTS = (" ", "_", "/", "\t", ".", "-")
 
 
-@dataclass(frozen=True)
-class OpenRun:
-    """What `nlil serve` has opened. `rules` are all rules of the run, bound to the ids of `base`."""
-
-    path: Path
-    rules: RuleSet
-    dataset: Dataset
-    base: KnowledgeBase
-    feedback: Feedback
-    calibration: Calibration | None = None
-    memory: int = 2**30
-    summary: Mapping[str, Any] = field(default_factory=dict)
-
-
 class PageData:
     """Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock."""
 
-    def __init__(self, run: OpenRun) -> None:
+    def __init__(self, run: OpenedRun) -> None:
         release_unused_memory()
-        self.run, self.rules, self.kb = run, run.rules, run.base
+        self.run, self.rules, self.kb = run, run.all_rules, run.base
         self.labels = Labels.of(run.base)
         self.lock = threading.RLock()
         self.feedback = run.feedback
         self.known = run.base.facts + run.dataset.splits.all()
         nothing = self.rules.take(np.zeros(0, np.int64))
-        self._predictor = TablePredictor(nothing, self.kb, self.known, 1, run.memory)
+        self._predictor = TablePredictor(nothing, self.kb, self.known, 1, run.config.memory)
         self._scenes = Scenes(self.kb)
-        self._explainer = Explainer(nothing, self.kb, run.memory)
+        self._explainer = Explainer(nothing, self.kb, run.config.memory)
         self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
         self.store = lru_cache(CACHED_STORES)(self._store)
@@ -184,7 +168,9 @@ class PageData:
     def cards(self) -> RuleCards:
         """Over the facts that the rules were counted on, so that examples and counts agree."""
         dataset = self.run.dataset
-        return RuleCards(self.rules, dataset.kb, self.known, dataset.splits.negatives.get("train"), self.run.memory)
+        return RuleCards(
+            self.rules, dataset.kb, self.known, dataset.splits.negatives.get("train"), self.run.config.memory
+        )
 
     # answers --------------------------------------------------------------------------------------
 
@@ -204,7 +190,7 @@ class PageData:
         ids, base = entity_ids(self.kb, names), self._explainer
         if self.kb.graph_of is not None:
             # A scene is a world of its own, so nothing but the scenes of these entities has to be looked at.
-            base = Explainer(base.rules, self._scenes.around(ids), self.run.memory)
+            base = Explainer(base.rules, self._scenes.around(ids), self.run.config.memory)
         return self.store(self.kb.predicate_id(predicate)).explainer(ids, base, only_firing)
 
     def probability(self, fact: Fact, value: float) -> float | None:
@@ -226,7 +212,7 @@ class PageData:
         return self._scorer(self.rules.take(~self.rejected) if self.rejected.any() else self.rules, with_rules)
 
     def _scorer(self, rules: RuleSet, targets: Sequence[int]) -> MemberScorer:
-        return MemberScorer(rules, self.kb, np.asarray(targets, np.int32), 1, self.run.memory)
+        return MemberScorer(rules, self.kb, np.asarray(targets, np.int32), 1, self.run.config.memory)
 
     @cached_property
     def class_table(self) -> ClassTable | None:

@@ -11,9 +11,8 @@ import pytest
 
 import nlil
 from commandline import Nlil
-from nlil.cli.command import command, complain, guarded, sentence
-from nlil.cli.commands import COMMANDS
-from nlil.cli.session import Session
+from nlil.cli.main import COMMANDS
+from nlil.cli.session import Session, command, complain, guarded, sentence
 from nlil.errors import NlilError, UnknownName
 
 

@@ -243,7 +243,7 @@ def test_a_run_remembers_how_its_data_were_read(nlil_command, tmp_path, scenes, 
 
 
 def test_a_run_remembers_originals(nlil_command, tmp_path, monkeypatch):
-    from nlil.cli.opening import lasting_source
+    from nlil.datasets.load import lasting_source
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NLIL_DATA", str(tmp_path))

@@ -10,10 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
-from nlil.cli.opening import open_run
-from nlil.cli.predict import predictor_of
-from nlil.cli.session import Session
 from nlil.explanation import explain, why_not
+from nlil.learning.opening import open_run
 from nlil.logic.text import fact_text
 from nlil.viewer.application import Guard, application
 from nlil.viewer.page_data import PageData
@@ -124,7 +122,7 @@ def same_explanation(client: TestClient, data: PageData, fact: str, side: str) -
 
 @pytest.mark.parametrize("query", ["aunt(sophie1, ?)", "aunt(?, kate2)", "female(?)", "male(jack1)"])
 def test_answers_are_those_of_predict(family: TestClient, family_run: Path, query: str) -> None:
-    predictor = predictor_of(open_run(Session(quiet=True), family_run, None), family_run)
+    predictor = open_run(family_run).predictor()
     expected = predictor.predict(query, 1000)
     page = family.get("/ask.json", params={"q": query}).json()
     assert page["total"] == len(expected)

@@ -11,10 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
-from nlil.cli.opening import open_run
-from nlil.cli.predict import predictor_of
-from nlil.cli.session import Session
 from nlil.explanation.scenes import Scenes
+from nlil.learning.opening import open_run
 from nlil.logic.query import Query
 from nlil.scene import class_table
 from nlil.scene.class_table import ClassTable
@@ -35,7 +33,7 @@ def client_of(data: PageData) -> TestClient:
 
 def test_answers_of_some_rules_are_those_of_all(anchored: Path) -> None:
     data = viewer_runs.page_data_of(anchored)
-    predictor = predictor_of(open_run(Session(quiet=True), anchored, None), anchored)
+    predictor = open_run(anchored).predictor()
     facts, left_out = data.kb.binary, 0
     for i in range(0, len(facts), len(facts) // 25):
         fact = data.kb.fact(int(facts.predicate[i]), int(facts.subject[i]), int(facts.object[i]))

@@ -1,0 +1,209 @@
+"""A run together with data: what every command but `learn` works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..data.dataset import Dataset
+from ..data.kb import KnowledgeBase
+from ..datasets import load_dataset
+from ..errors import DataError, RunError
+from ..evaluation import Calibration, Metrics, Predictor, evaluate
+from ..kernel.binding import Bound, bind
+from ..kernel.ruleset import RuleSet
+from ..logic.predicate import Predicate
+from ..progress import Progress, silent
+from .calibrating import calibrate, load_calibration, save_calibration
+from .config import LearnerConfig
+from .feedback import Feedback, load_feedback, rejected_note, without_rejected
+from .folder import read_json
+from .run import METRICS, RunInfo, load_with_info
+
+if TYPE_CHECKING:
+    from .learner import Learned
+
+BUDGETS = ("device", "threads", "memory")
+"""Settings that belong to the machine that learned, not to the rules."""
+MAIN_FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Rules in the ids of the data that they are applied to, and the settings of this work."""
+
+    rules: RuleSet
+    dataset: Dataset
+    config: LearnerConfig
+
+    @cached_property
+    def base(self) -> KnowledgeBase:
+        """What a question may look at: the training facts, and the scenes of every split, each a world of its own."""
+        kb = self.dataset.kb
+        facts = kb.facts
+        for context in self.dataset.splits.context.values():
+            facts = facts + context
+        return kb if facts is kb.facts else kb.with_facts(facts)
+
+    def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
+        """How well the rules predict the facts of a split."""
+        facts = self.dataset.splits[split]
+        if not len(facts):
+            raise DataError(f"{self.dataset.name} has no {split} facts; choose another split with --split")
+        config = self.config
+        return evaluate(
+            self.rules,
+            self.dataset.kb,
+            facts,
+            splits=self.dataset.splits,
+            split=split,
+            threads=config.threads,
+            memory=config.memory,
+            device=config.device,
+            progress=progress,
+        )
+
+    def calibration_or_fit(self) -> tuple[Calibration | None, tuple[str, ...]]:
+        """What scores mean on these data, fitted on their validation facts; and notes."""
+        return calibrate(self.rules, self.dataset, self.config.seed, self.config.threads, self.config.memory), ()
+
+
+@dataclass(frozen=True)
+class OpenedRun(Applied):
+    """A run folder, opened with what it was learned from (`is_own_data`) or with other data.
+
+    `rules` are without those that people have rejected (`feedback`); `bound` has all that the data can say.
+    """
+
+    path: Path
+    info: RunInfo
+    learned: Learned
+    bound: Bound
+    feedback: Feedback
+    is_own_data: bool
+
+    @property
+    def all_rules(self) -> RuleSet:
+        return self.bound.rules
+
+    @property
+    def is_same_data(self) -> bool:
+        """The data are to the bit what was learned from."""
+        return self.info.checksum == self.dataset.checksum
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        if self.is_own_data and not self.is_same_data and self.info.checksum is not None:
+            return (f"{self.info.source} has changed since {self.path} was learned from it",)
+        return ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is left out, a sentence each."""
+        bound, total = self.bound, len(self.learned.rules)
+        notes = []
+        if len(bound.rules) < total:
+            notes.append(
+                f"{total - len(bound.rules):,} of {total:,} rules are left out: {bound.unknown_predicate:,} name a "
+                f"predicate and {bound.unknown_constant:,} an entity that {self.dataset.name} does not have"
+            )
+        if bound.unknown_exclusion:
+            notes.append(
+                f"{bound.unknown_exclusion:,} of {len(self.learned.rules.exclusions):,} exclusions are left out: they "
+                f"name a predicate that {self.dataset.name} does not have"
+            )
+        return (*notes, *rejected_note(len(bound.rules), len(self.rules)))
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What the run keeps."""
+        return load_calibration(self.path)
+
+    def calibration_or_fit(self) -> tuple[Calibration | None, tuple[str, ...]]:
+        """What the run keeps; on its own data else fitted, and kept. Elsewhere rules keep the map of their own data."""
+        if self.calibration is not None or not self.is_own_data:
+            return self.calibration, ()
+        # Not the seed of this call: what a run keeps follows from the run alone.
+        found = calibrate(self.rules, self.dataset, self.info.seed, self.config.threads, self.config.memory)
+        if found is not None and self.is_same_data:
+            try:
+                save_calibration(self.path, found)
+            except OSError as error:
+                return found, (f"{self.path}: the calibration was not kept there ({error.strerror})",)
+        return found, ()
+
+    def predictor(self) -> Predictor:
+        """Known are the facts of all splits: a held-out fact that is found is no discovery."""
+        known = self.base.facts + self.dataset.splits.all()
+        return Predictor(self.rules, self.base, known, self.config.threads, self.config.memory, self.calibration)
+
+    def metrics(self) -> dict[str, Any]:
+        """What `evaluate` has measured on the run's own data, by split."""
+        return read_json(self.path / METRICS) if (self.path / METRICS).is_file() else {}
+
+    def main_figures(self) -> dict[str, float]:
+        """A few figures of the test split, where `evaluate` has measured the run and this is its own data."""
+        measured = self.metrics() if self.is_own_data else {}
+        kept: dict[str, Any] = measured.get("test") or next(iter(measured.values()), {})
+        overall = kept.get("overall", kept)
+        prefix = "test " if "test" in measured else ""
+        return {prefix + name: float(overall[name]) for name in MAIN_FIGURES if name in overall}
+
+
+def open_run(path: str | Path, data: str | None = None) -> OpenedRun:
+    """A run and the data its rules are to be applied to.
+
+    Args:
+        path: the run folder.
+        data: a name or path; None: what the run was learned from.
+    """
+    path = Path(path)
+    info, learned = load_with_info(path)
+    if data is None and info.source is None:
+        raise RunError("the run does not say which data it was learned from; name it with --data", path)
+    options = learned.config.data_options()
+    if data is None:
+        dataset = load_dataset(info.source or "", seed=learned.config.seed, options=options)
+    else:
+        # What was dropped as rare or misleading is in no rule, and counts of other data say nothing about it.
+        options = replace(options, drop=(), min_count=0)
+        # `size_over_12pct` means 12 % of any image, whatever the quantiles of other data are.
+        like = learned.rules.predicates
+        dataset = load_dataset(data, seed=learned.config.seed, options=options, like=like)
+        dataset = with_targets(dataset, learned.targets, learned.rules)
+    bound, total = bind(learned.rules, dataset.kb), len(learned.rules)
+    if total and not len(bound.rules):
+        raise RunError(
+            f"none of its {total:,} rules can be said about {dataset.name}, which has none of their "
+            "predicates or entities; name data with the same predicates",
+            path,
+        )
+    config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in BUDGETS})
+    feedback = load_feedback(path)
+    rules = without_rejected(bound.rules, feedback)
+    return OpenedRun(rules, dataset, config, path, info, learned, bound, feedback, data is None)
+
+
+def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:
+    """The data with every target as a predicate: rules derive what no fact says yet. Foreign data stays as it is.
+
+    So do predicates of rules that are more than a path: one that denies what no fact says holds. Where all
+    targets are classes, the new ones are too: an object may be taken for what the data has none of.
+    """
+    kb, targets = dataset.kb, tuple(targets)
+    known = set(kb.predicates)
+    named = {predicate for row in np.flatnonzero(rules.is_program) for predicate in rules.rule(int(row)).predicates}
+    new = tuple(dict.fromkeys(p for p in (*targets, *sorted(named)) if p not in known))
+    if not new or known.isdisjoint(rules.predicates):
+        return dataset
+    predicates = kb.predicates + new
+    number = {p: i for i, p in enumerate(predicates)}
+    classes = kb.classes
+    if classes and all(number[p] in classes for p in targets if p in known):
+        classes |= {number[p] for p in targets if p in new and p.arity == 1}
+    return replace(dataset, kb=replace(kb, predicates=predicates, classes=classes))
