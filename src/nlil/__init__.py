@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from .kernel.statistics import rule_stats
     from .learning.config import LearnerConfig
     from .learning.imitation import imitate
-    from .learning.learner import Learned, Learner
-    from .learning.run import load_run
+    from .learning.learner import Learner
+    from .learning.run import Learned, load_run
     from .logic.parse import parse_rule
     from .logic.predicate import Fact, Predicate
     from .logic.rule import Rule, RuleStats, ScoredRule
@@ -82,8 +82,8 @@ _HOME = {
     "explanation": ("Explanation", "check", "explain", "necessary_facts", "rule_card", "what_if", "why_not"),
     "learning.config": ("LearnerConfig",),
     "learning.imitation": ("imitate",),
-    "learning.learner": ("Learned", "Learner"),
-    "learning.run": ("load_run",),
+    "learning.learner": ("Learner",),
+    "learning.run": ("Learned", "load_run"),
     "logic.parse": ("parse_rule",),
     "logic.predicate": ("Fact", "Predicate"),
     "logic.rule": ("Rule", "RuleStats", "ScoredRule"),

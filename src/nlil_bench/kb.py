@@ -79,8 +79,8 @@ def seed_jobs(job: Job) -> list[dict[str, Any]]:
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model on one set with one seed."""
     from nlil.datasets import load_dataset
-    from nlil.learning.calibrating import measured_calibration
     from nlil.learning.config import LearnerConfig
+    from nlil.learning.opening import Applied
 
     split = job["split"]
     method: Method
@@ -92,10 +92,8 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
         method, lambda options: load_dataset(job["data"], seed=job["data_seed"], options=options), split, progress
     )
     if isinstance(method, OurMethod):
-        config = method.config
-        entry["calibration"] = measured_calibration(
-            method.learned.rules, dataset, split, config.seed, config.threads, config.memory, progress
-        )
+        applied = Applied(method.learned.rules, dataset, method.config)
+        entry["calibration"] = applied.reliability(split, progress).figures
     return {"model": job["model"], "split": split, **entry}
 
 

@@ -14,7 +14,8 @@ from commandline import Nlil
 from nlil.data import Dataset
 from nlil.evaluation import candidates
 from nlil.kernel.aggregation import KINDS, Aggregation
-from nlil.learning.calibrating import measured_calibration
+from nlil.learning.config import LearnerConfig
+from nlil.learning.opening import Applied
 
 COUNTED = ("search=count", "max_length=2", "typed=off")
 
@@ -55,7 +56,7 @@ def test_scores_become_probabilities(nlil_command: Nlil, tmp_path: Path, monkeyp
     assert (run / "calibration.json").read_bytes() == kept
     # On the validation facts themselves no map is measured on what it was fitted on.
     valid = nlil_command("evaluate", run, "--split", "valid", "--json").json
-    apart = measured_calibration(nlil.load_run(run).rules, nlil.load_dataset("kin"), "valid")
+    apart = Applied(nlil.load_run(run).rules, nlil.load_dataset("kin"), LearnerConfig()).reliability("valid").figures
     assert {key: valid[key] for key in apart} == pytest.approx(apart)
     assert valid["brier_after"] < valid["brier_before"]
     answers = nlil_command("predict", run, "uncle(?, vera1)", "--json").json["answers"]

@@ -16,8 +16,8 @@ import pytest
 from commandline import Nlil
 from nlil.errors import LimitError
 from nlil.learning.checkpoint import Checkpoint
-from nlil.learning.learner import Learned, Learner
-from nlil.learning.run import load_run
+from nlil.learning.learner import Learner
+from nlil.learning.run import Learned, load_run
 
 KILLED = """
 import os, signal, sys

@@ -9,7 +9,7 @@ import pytest
 
 from commandline import Nlil
 from nlil.learning.feedback import Verdict, load_feedback, save_verdict
-from nlil.learning.run import load_info, load_run
+from nlil.learning.run import load_run, verify
 from nlil.logic.formula import length
 
 LEARN = ("learn", "kin:40", "--set", "search=count", "--target", "uncle")
@@ -35,7 +35,7 @@ def test_they_stay_with_the_same_rules(nlil_command: Nlil, judged_run: Path) -> 
     assert "all 2 verdicts on rules are kept" in done.err
     assert load_feedback(judged_run) == before
     assert list(load_feedback(judged_run)) == list(before)
-    load_info(judged_run)  # its checksums hold
+    verify(judged_run)  # its checksums hold
     assert "rules are left out: they were rejected in the viewer" in nlil_command("check", judged_run).err
     assert not list(judged_run.parent.glob(".run*"))
 
@@ -59,4 +59,4 @@ def test_a_damaged_run_can_be_replaced(nlil_command: Nlil, judged_run: Path) -> 
     (judged_run / "feedback.json").write_text("{")
     assert nlil_command(*LEARN, "--set", LONG, "--out", judged_run, "--force").code == 0
     assert load_feedback(judged_run) == {}
-    assert load_info(judged_run).targets
+    assert load_run(judged_run).targets

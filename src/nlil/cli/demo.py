@@ -12,7 +12,7 @@ from .session import Session
 if TYPE_CHECKING:
     from ..data import Dataset
     from ..evaluation import Metrics
-    from ..learning.learner import Learned
+    from ..learning.run import Learned
 
 SHOWN = ("aunt", "grandmother", "husband", "sister")
 TARGET = "aunt"

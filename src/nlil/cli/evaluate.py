@@ -68,7 +68,7 @@ def evaluate(
         applied = opened
     with session.progress() as progress:
         metrics = applied.evaluate(split, progress)
-    more |= calibrated(session, applied, opened, split, calibration)
+    more |= calibrated(session, applied, split, calibration)
     document, name = metrics.to_dict() | more, applied.dataset.name
     if not metrics.num_queries:
         session.note(f"{name}: no {split} fact belongs to a target of these rules: no figures")
@@ -109,13 +109,9 @@ def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, An
         session.note(f"{opened.path}: the figures were not kept there ({error.strerror})")
 
 
-def calibrated(
-    session: Session, applied: Applied, opened: OpenedRun | None, split: str, picture: Path | None
-) -> dict[str, Any]:
-    """The figures of `calibration_figures`, and the reliability plot where a file for it is named."""
-    from ..evaluation import calibration_figures, scored_candidates
-
-    config, dataset = applied.config, applied.dataset
+def calibrated(session: Session, applied: Applied, split: str, picture: Path | None) -> dict[str, Any]:
+    """How well scores mean probabilities, and the reliability plot where a file for it is named."""
+    name = applied.dataset.name
     if split == "train":
         if picture is not None:
             raise ConfigError("--calibration needs facts that the rules have not seen; choose --split valid or test")
@@ -129,33 +125,21 @@ def calibrated(
             )
         return {}
     with session.progress() as progress:
-        found, notes = applied.calibration_or_fit()
-        candidates = scored_candidates(
-            applied.rules,
-            dataset.kb,
-            dataset.splits,
-            split,
-            seed=config.seed,
-            threads=config.threads,
-            memory=config.memory,
-            progress=progress,
-        )
-    session.notes(notes)
-    # Rules that are applied elsewhere keep the map of what they were learned from.
-    is_own_sample = split == "valid" and (opened is None or opened.is_own_data)
+        found = applied.reliability(split, progress)
+    session.notes(found.notes)
     if picture is not None:
         from ..evaluation.reliability_plot import plot_reliability
 
-        if not len(candidates):
-            raise DataError(f"{dataset.name}: no rule reaches a candidate of a {split} fact: there is nothing to draw")
-        plot_reliability(candidates, found, picture, f"{dataset.name}, {split}", is_own_sample)
+        if not len(found.candidates):
+            raise DataError(f"{name}: no rule reaches a candidate of a {split} fact: there is nothing to draw")
+        plot_reliability(found.candidates, found.calibration, picture, f"{name}, {split}", found.is_own_sample)
         session.note(f"reliability plot: {picture}")
-    if found is None and len(candidates):
+    if found.calibration is None and len(found.candidates):
         session.note(
-            f"{dataset.name}: scores are not calibrated, as there are no validation facts or too few of them "
+            f"{name}: scores are not calibrated, as there are no validation facts or too few of them "
             "are reached; brier and ece are those of the scores"
         )
-    return calibration_figures(candidates, found, is_own_sample)
+    return found.figures
 
 
 def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:

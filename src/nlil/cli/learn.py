@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
     from ..learning.checkpoint import Checkpoint
     from ..learning.config import LearnerConfig
-    from ..learning.learner import Learned
+    from ..learning.run import Learned
 
 SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
@@ -222,7 +222,7 @@ def finished(session: Session, out: Path, data: str, config: LearnerConfig, targ
     info, learned = load_with_info(out)
     if info.source != lasting_source(data):
         raise RunError(f"was learned from {info.source}, not from {data}; choose another folder or use --force", out)
-    if info.partial:
+    if learned.partial:
         return False
     if settings_that_matter(learned.config) != settings_that_matter(config):
         raise RunError("is complete and was learned with other settings; choose another folder or use --force", out)

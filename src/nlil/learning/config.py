@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError, closest
 
 if TYPE_CHECKING:
     from ..data.dataset import DataOptions
+
+Options = TypeVar("Options")
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -262,9 +264,14 @@ class LearnerConfig:
 
     def data_options(self) -> DataOptions:
         """The choices that are about the facts: what `load_dataset` takes."""
-        from ..data.dataset import KEYS, DataOptions  # late: a help page must not wait for Arrow
+        from ..data.dataset import DataOptions  # late: a help page must not wait for Arrow
 
-        return DataOptions(**{key: getattr(self, key) for key in KEYS})
+        return self.options(DataOptions)
+
+    def options(self, kind: type[Options], **others: Any) -> Options:
+        """The options of another room: a dataclass of fields that have the same names here, and `others`."""
+        names = [f.name for f in fields(kind) if hasattr(self, f.name)]  # type: ignore[arg-type]
+        return kind(**{name: getattr(self, name) for name in names} | others)
 
     def _check(self, key: str, holds: bool, expected: str) -> None:
         if not holds:

@@ -27,8 +27,8 @@ from ..progress import Progress, Stop, silent
 from .config import LearnerConfig
 from .folder import sha256
 from .joint import class_rules
-from .learner import Learned
-from .reasons import allowed_predicates
+from .reasons import body_facts
+from .run import Learned
 
 HELD_OUT = 0.1
 """Of the scored graphs, where no object of the test split has a score."""
@@ -83,11 +83,7 @@ def learn_from_scores(
     if not kb.classes:  # of a plain base: what the classifier tells apart is hidden together, as classes are
         kb = replace(kb, classes=frozenset(scores.classes.tolist()))
     train, world, asked, held_out = parts(kb, splits, scores, config.seed)
-    body = None
-    if config.body or config.not_body:
-        allowed = allowed_predicates(kb, config)
-        body = kb.without([p for p in range(kb.num_predicates) if p not in allowed])
-    rules = class_rules(kb, body, scores.classes, config, progress, stop, train)
+    rules = class_rules(kb, body_facts(kb, config), scores.classes, config, progress, stop, train)
     fidelity = measure_fidelity(rules, kb, train, world, asked, held_out, config.threads, config.memory, progress)
     targets = tuple(kb.predicates[c] for c in scores.classes)
     return Learned(

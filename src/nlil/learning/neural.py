@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 
 from ..data.arrays import Ids
@@ -30,15 +28,14 @@ HINTS = 50
 
 def neural_options(config: LearnerConfig, stop: Stop) -> NeuralOptions:
     """The settings of the same names, and three that are named after their search."""
-    values = {f.name: getattr(config, f.name) for f in fields(NeuralOptions) if hasattr(config, f.name)}
-    values |= {
-        "samples": config.extract_samples,
-        "candidates": config.neural_candidates,
-        "constants": config.neural_constants if config.constants else 0,
-        "device": resolve_device(config.device),
-        "stop": stop,
-    }
-    return NeuralOptions(**values)
+    return config.options(
+        NeuralOptions,
+        samples=config.extract_samples,
+        candidates=config.neural_candidates,
+        constants=config.neural_constants if config.constants else 0,
+        device=resolve_device(config.device),
+        stop=stop,
+    )
 
 
 def search_neural(
@@ -60,7 +57,7 @@ def search_neural(
         return Found(RuleSet.empty(kb))
     from ..neural.search import neural_rules  # imports torch
 
-    allowed = allowed_predicates(kb, config) if config.body or config.not_body else None
+    allowed = allowed_predicates(kb, config)
     negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
     found = neural_rules(
         kb,

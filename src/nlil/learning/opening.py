@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +14,46 @@ from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
 from ..errors import DataError, RunError
-from ..evaluation import Calibration, Metrics, Predictor, evaluate
+from ..evaluation import (
+    Calibration,
+    Candidates,
+    Metrics,
+    Predictor,
+    calibration_figures,
+    evaluate,
+    fit_calibration,
+    scored_candidates,
+)
 from ..kernel.binding import Bound, bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
-from .calibrating import calibrate, load_calibration, save_calibration
 from .config import LearnerConfig
 from .feedback import Feedback, load_feedback, rejected_note, without_rejected
 from .folder import read_json
-from .run import METRICS, RunInfo, load_with_info
-
-if TYPE_CHECKING:
-    from .learner import Learned
+from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info
 
 BUDGETS = ("device", "threads", "memory")
 """Settings that belong to the machine that learned, not to the rules."""
 MAIN_FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How well scores mean probabilities: scored candidates, and the map from scores to probabilities, if any.
+
+    `is_own_sample`: the map was fitted on these candidates; each half is then measured by the map of the other.
+    """
+
+    candidates: Candidates
+    calibration: Calibration | None
+    is_own_sample: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def figures(self) -> dict[str, float | int]:
+        """brier_before, brier_after, ece_before, ece_after, and what they count."""
+        return calibration_figures(self.candidates, self.calibration, self.is_own_sample)
 
 
 @dataclass(frozen=True)
@@ -68,9 +91,27 @@ class Applied:
             progress=progress,
         )
 
-    def calibration_or_fit(self) -> tuple[Calibration | None, tuple[str, ...]]:
-        """What scores mean on these data, fitted on their validation facts; and notes."""
-        return calibrate(self.rules, self.dataset, self.config.seed, self.config.threads, self.config.memory), ()
+    def candidates(self, split: str, seed: int, progress: Progress = silent) -> Candidates:
+        """The scored candidates of the facts of a split; `seed` chooses where there are many."""
+        kb, splits, config = self.dataset.kb, self.dataset.splits, self.config
+        budget = {"threads": config.threads, "memory": config.memory}
+        return scored_candidates(self.rules, kb, splits, split, seed=seed, progress=progress, **budget)
+
+    def fit_calibration(self, seed: int) -> Calibration | None:
+        """What scores mean, by the validation facts of the data; None where these are missing or too few.
+
+        Rules are counted on all training facts, also on those that training held out for itself, so no fact is left
+        that the rules have not seen; a map fitted on seen facts would promise too much.
+        """
+        if not len(self.dataset.splits.valid):
+            return None
+        found = fit_calibration(self.candidates("valid", seed))
+        return found if found.maps else None
+
+    def reliability(self, split: str, progress: Progress = silent) -> Reliability:
+        """How well scores mean probabilities on the valid or test facts."""
+        found = self.fit_calibration(self.config.seed)
+        return Reliability(self.candidates(split, self.config.seed, progress), found, split == "valid")
 
 
 @dataclass(frozen=True)
@@ -121,21 +162,25 @@ class OpenedRun(Applied):
 
     @cached_property
     def calibration(self) -> Calibration | None:
-        """What the run keeps."""
+        """What the run keeps; None where it has none."""
         return load_calibration(self.path)
 
-    def calibration_or_fit(self) -> tuple[Calibration | None, tuple[str, ...]]:
-        """What the run keeps; on its own data else fitted, and kept. Elsewhere rules keep the map of their own data."""
-        if self.calibration is not None or not self.is_own_data:
-            return self.calibration, ()
-        # Not the seed of this call: what a run keeps follows from the run alone.
-        found = calibrate(self.rules, self.dataset, self.info.seed, self.config.threads, self.config.memory)
-        if found is not None and self.is_same_data:
-            try:
-                save_calibration(self.path, found)
-            except OSError as error:
-                return found, (f"{self.path}: the calibration was not kept there ({error.strerror})",)
-        return found, ()
+    def reliability(self, split: str, progress: Progress = silent) -> Reliability:
+        """How well scores mean probabilities, by the map that the run keeps; on its own data it is fitted and kept.
+
+        Rules that are applied elsewhere keep the map of what they were learned from.
+        """
+        found, notes = self.calibration, []
+        if found is None and self.is_own_data:
+            # Not the seed of this call: what a run keeps follows from the run alone.
+            found = self.fit_calibration(self.info.seed)
+            if found is not None and self.is_same_data:
+                try:
+                    add_json(self.path, CALIBRATION, found.to_dict())
+                except OSError as error:
+                    notes.append(f"{self.path}: the calibration was not kept there ({error.strerror})")
+        candidates = self.candidates(split, self.config.seed, progress)
+        return Reliability(candidates, found, split == "valid" and self.is_own_data, tuple(notes))
 
     def predictor(self) -> Predictor:
         """Known are the facts of all splits: a held-out fact that is found is no discovery."""
@@ -187,6 +232,17 @@ def open_run(path: str | Path, data: str | None = None) -> OpenedRun:
     feedback = load_feedback(path)
     rules = without_rejected(bound.rules, feedback)
     return OpenedRun(rules, dataset, config, path, info, learned, bound, feedback, data is None)
+
+
+def load_calibration(path: Path) -> Calibration | None:
+    """The calibration of a run folder whose checksums were verified; None where it has none."""
+    file = path / CALIBRATION
+    if not file.is_file():
+        return None
+    try:
+        return Calibration.from_dict(read_json(file))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise RunError(f"{CALIBRATION} does not describe a calibration ({error}); learn again", path) from error
 
 
 def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:

@@ -63,10 +63,18 @@ def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool,
     return _no_vocabulary(kb, target, own, config, best) or _pruned(len(own), config, best)
 
 
-def allowed_predicates(kb: KnowledgeBase, config: LearnerConfig) -> set[int]:
-    """The predicates that bodies may use."""
+def allowed_predicates(kb: KnowledgeBase, config: LearnerConfig) -> set[int] | None:
+    """The predicates that bodies may use; None: all."""
+    if not config.body and not config.not_body:
+        return None
     allowed = {kb.predicate_id(kb.predicate(name)) for name in config.body} or set(range(kb.num_predicates))
     return allowed - {kb.predicate_id(kb.predicate(name)) for name in config.not_body}
+
+
+def body_facts(kb: KnowledgeBase, config: LearnerConfig) -> KnowledgeBase | None:
+    """The facts that bodies may use; None: all."""
+    allowed = allowed_predicates(kb, config)
+    return None if allowed is None else kb.without([p for p in range(kb.num_predicates) if p not in allowed])
 
 
 def best_bodies(
@@ -85,8 +93,7 @@ def best_bodies(
 
 def _nearest(rules: RuleSet, target: int, head_size: int, min_support: int) -> RuleStats:
     """Most confident among the rules with support enough, else the one with most support; priors are no bodies."""
-    has_body = ~rules.is_prior
-    rows = np.flatnonzero((rules.head == target) & has_body & (rules.support > 0))
+    rows = np.flatnonzero((rules.head == target) & ~rules.is_prior & (rules.support > 0))
     if not len(rows):
         return RuleStats(0, 0, head_size)
     enough = rows[rules.support[rows] >= min_support]
@@ -98,9 +105,9 @@ def _nearest(rules: RuleSet, target: int, head_size: int, min_support: int) -> R
 def _no_vocabulary(
     kb: KnowledgeBase, target: int, own: Facts, config: LearnerConfig, best: RuleStats | None
 ) -> str | None:
-    allowed = np.fromiter(sorted(allowed_predicates(kb, config)), np.int32)
-    facts = kb.crisp.facts
-    usable = facts[np.isin(facts.predicate, allowed)]
+    allowed, usable = allowed_predicates(kb, config), kb.crisp.facts
+    if allowed is not None:
+        usable = usable[np.isin(usable.predicate, sorted(allowed))]
     if not len(usable):
         return "no vocabulary: body and not_body leave no facts for a body to use; allow more predicates there"
     if best is not None and best.support:
@@ -110,7 +117,7 @@ def _no_vocabulary(
     others = usable[usable.predicate != target]
     if (touched[others.subject] | touched[others.object]).any():
         return None
-    restricted = "; allow more predicates in body and not_body, or" if config.body or config.not_body else ";"
+    restricted = ";" if allowed is None else "; allow more predicates in body and not_body, or"
     return (
         f"no vocabulary: no other fact that a body may use touches the entities of its {len(own)} "
         f"facts{restricted} add facts about them"

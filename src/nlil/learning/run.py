@@ -9,7 +9,7 @@
     history.jsonl      how training went, one JSON object a line; empty without training
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
-    calibration.json   what scores mean as probabilities (once it was fitted; see calibrating.py)
+    calibration.json   what scores mean as probabilities (once it was fitted; see opening.py)
     fidelity.json      how well the rules imitate a classifier (only of rules that do; see imitation.py)
     feedback.json      rules that people accepted or rejected (once somebody has; see feedback.py)
     checksums.json     sha256 of every file above, verified on load
@@ -48,9 +48,11 @@ from .folder import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..data.vocabulary import Vocabulary
+    from ..evaluation.fidelity import Fidelity
     from ..kernel.ruleset import RuleSet
-    from .learner import Learned
 
 FORMAT = 3
 """2: the history has a file of its own. 3: bodies have one, each once."""
@@ -63,18 +65,47 @@ LATER = (ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
 
 
 @dataclass(frozen=True)
+class Learned:
+    """What `Learner.fit` returns.
+
+    rules: what was found.
+    config: the settings of the search.
+    targets: what rules were to be found for.
+    partial: the search was cut short.
+    missing: for each target without rules the reason, and what to change.
+    seconds: how long learning took.
+    history: how training went, a record for each epoch of a target.
+    notes: what was left out, a sentence each; not kept in a run folder.
+    attentions: what training attended to, by names such as `uncle/2|operators`.
+    fidelity: how well the rules imitate a classifier, where they do.
+    target_scores: path and sha256 of the file that says what the classifier says, if it was a file.
+    """
+
+    rules: RuleSet
+    config: LearnerConfig
+    targets: tuple[Predicate, ...]
+    partial: bool = False
+    missing: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    history: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    attentions: Mapping[str, np.ndarray] = field(default_factory=dict)
+    fidelity: Fidelity | None = None
+    target_scores: Mapping[str, str] = field(default_factory=dict)
+
+    def save(self, path: str | Path, **about: Any) -> Path:
+        """Write a run folder; see `save_run`."""
+        return save_run(self, path, **about)
+
+
+@dataclass(frozen=True)
 class RunInfo:
-    """What run.json says: where the rules come from and what learning left open."""
+    """Where a run comes from: source and checksum of its data, its seed, and the versions it was learned with."""
 
     source: str | None
     checksum: str | None
-    targets: tuple[Predicate, ...]
-    partial: bool
-    missing: Mapping[str, str]
-    seconds: float
+    seed: int
     versions: Mapping[str, str]
-    seed: int = 0
-    target_scores: Mapping[str, str] = field(default_factory=dict)
 
 
 def save_run(
@@ -139,56 +170,33 @@ def load_run(path: str | Path) -> Learned:
 def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     """The Learned value and where it comes from."""
     from ..evaluation.fidelity import Fidelity
-    from .learner import Learned
 
     path = Path(path)
-    info = load_info(path)
-    try:
-        config = LearnerConfig().with_values(read_json(path / "config.json"), "config.json")
-        return info, Learned(
-            rules=_load_rules(path),
-            config=config,
-            targets=info.targets,
-            partial=info.partial,
-            missing=dict(info.missing),
-            seconds=info.seconds,
-            history=_load_history(path),
-            attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
-            fidelity=Fidelity.from_dict(read_json(path / FIDELITY)) if (path / FIDELITY).is_file() else None,
-            target_scores=info.target_scores,
-        )
-    except RunError:
-        raise
-    except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
-        raise RunError(f"the run folder cannot be read ({error}); learn again", path) from error
-
-
-def load_info(path: str | Path) -> RunInfo:
-    """run.json of a folder whose checksums hold."""
-    path = Path(path)
-    if not path.is_dir():
-        what = "expected a run folder, got a file" if path.exists() else "no such run folder"
-        raise RunError(f"{what}; make one with: nlil learn DATA --out RUN", path)
     verify(path)
     try:
         values = read_json(path / "run.json")
-        return RunInfo(
-            source=values["source"],
-            checksum=values["checksum"],
+        info = RunInfo(values["source"], values["checksum"], int(values["seed"]), dict(values["versions"]))
+        return info, Learned(
+            rules=_load_rules(path),
+            config=LearnerConfig().with_values(read_json(path / "config.json"), "config.json"),
             targets=tuple(Predicate(name, arity) for name, arity in values["targets"]),
             partial=bool(values["partial"]),
             missing=dict(values["missing"]),
             seconds=float(values["seconds"]),
-            versions=dict(values["versions"]),
-            seed=int(values["seed"]),
-            target_scores=dict(values.get("target_scores") or {}),
+            history=read_json_lines(path / HISTORY),
+            attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
+            fidelity=Fidelity.from_dict(read_json(path / FIDELITY)) if (path / FIDELITY).is_file() else None,
+            target_scores=dict(values["target_scores"] or {}),
         )
-    except (KeyError, ValueError, TypeError) as error:
-        raise RunError(f"run.json does not describe a run ({error}); learn again", path) from error
+    except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
+        raise RunError(f"the run folder cannot be read ({error}); learn again", path) from error
 
 
 def verify(path: Path) -> None:
-    """Every file of the folder is the one that was written."""
+    """Refuse what is not a run folder whose files are all as they were written."""
+    if not path.is_dir():
+        what = "expected a run folder, got a file" if path.exists() else "no such run folder"
+        raise RunError(f"{what}; make one with: nlil learn DATA --out RUN", path)
     if checkpoint.is_unfinished(path):
         raise RunError(f"this run is unfinished; continue it with: nlil learn DATA --out {path} --resume", path)
     if not (path / "run.json").is_file() or not (path / "checksums.json").is_file():
@@ -264,12 +272,6 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     if learned.fidelity is not None:
         replace_json(folder / FIDELITY, learned.fidelity.to_dict())
     replace_json(folder / "checksums.json", {file.name: sha256(file) for file in sorted(folder.iterdir())})
-
-
-def _load_history(path: Path) -> tuple[dict[str, Any], ...]:
-    if (path / HISTORY).is_file():
-        return read_json_lines(path / HISTORY)
-    return tuple(read_json(path / "run.json").get("history", ()))  # format 1 kept it there
 
 
 def _save_entities(rules: RuleSet, path: Path) -> None:

@@ -23,7 +23,7 @@ from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
 from ..learning.config import LearnerConfig
-from ..learning.learner import Learned
+from ..learning.run import Learned
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import ScoredRule

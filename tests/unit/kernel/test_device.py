@@ -16,11 +16,10 @@ from nlil.kernel import device
 from nlil.kernel.device import resolve_device
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.config import LearnerConfig
-from nlil.learning.learner import Learner
+from nlil.learning.learner import Fit
 from nlil.logic.formula import Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
-from nlil.progress import Stop
 
 
 @pytest.mark.parametrize(
@@ -50,12 +49,13 @@ def test_a_build_without_gpus_is_not_imported(monkeypatch: pytest.MonkeyPatch) -
 def test_a_small_base_is_counted_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nlil.learning.learner.resolve_device", lambda name: "cuda")
     kb = KnowledgeBase.from_facts([("a", "p", "b")])
-    used = {
-        name: Learner(LearnerConfig(device=name))._count_options(kb, Stop(), False).device for name in ("auto", "cuda")
-    }
-    assert used == {"auto": "cpu", "cuda": "cuda"}
-    monkeypatch.setattr("nlil.learning.learner.MOST_PATHS", 0.0)
-    assert Learner(LearnerConfig(device="auto"))._count_options(kb, Stop(), False).device == "cuda"
+
+    def used(name: str) -> str:
+        return Fit(LearnerConfig(device=name), kb, kb.predicates).options.device
+
+    assert (used("auto"), used("cuda")) == ("cpu", "cuda")
+    monkeypatch.setattr("nlil.learning.learner.SMALL_BASE_PATHS", 0.0)
+    assert used("auto") == "cuda"
 
 
 @pytest.mark.parametrize(("num_long", "is_used"), [(MOST_WALKED, True), (MOST_WALKED + 1, False)])

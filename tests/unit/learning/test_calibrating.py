@@ -11,10 +11,10 @@ from nlil.datasets import load_dataset
 from nlil.errors import RunError
 from nlil.evaluation import calibration_figures, scored_candidates
 from nlil.evaluation.calibration import Calibration, CalibrationMap
-from nlil.learning.calibrating import calibrate, load_calibration, measured_calibration, save_calibration
 from nlil.learning.config import LearnerConfig
-from nlil.learning.learner import Learned, Learner
-from nlil.learning.run import add_json, load_run, save_run
+from nlil.learning.learner import Learner
+from nlil.learning.opening import Applied, load_calibration
+from nlil.learning.run import CALIBRATION, Learned, add_json, load_run, save_run
 
 SETTINGS = {"search": "count", "max_length": 2, "constants": False, "typed": False}
 
@@ -29,9 +29,9 @@ def test_it_is_kept_in_the_run(kin: tuple[Dataset, Learned], tmp_path: Path) -> 
     dataset, learned = kin
     path = save_run(learned, tmp_path / "run")
     assert load_calibration(path) is None
-    found = calibrate(learned.rules, dataset, seed=0)
+    found = Applied(learned.rules, dataset, learned.config).fit_calibration(seed=0)
     assert found is not None
-    save_calibration(path, found)
+    add_json(path, CALIBRATION, found.to_dict())
     assert load_calibration(path) == found
     assert load_run(path)
     (path / "calibration.json").write_text("{}")
@@ -41,9 +41,10 @@ def test_it_is_kept_in_the_run(kin: tuple[Dataset, Learned], tmp_path: Path) -> 
 
 def test_measured_on_facts_that_the_map_has_not_seen(kin: tuple[Dataset, Learned]) -> None:
     dataset, learned = kin
-    found = calibrate(learned.rules, dataset, seed=0)
+    applied = Applied(learned.rules, dataset, learned.config)
+    found = applied.fit_calibration(seed=0)
     for split in ("valid", "test"):
-        got = measured_calibration(learned.rules, dataset, split)
+        got = applied.reliability(split).figures
         candidates = scored_candidates(learned.rules, dataset.kb, dataset.splits, split)
         assert got == calibration_figures(candidates, found, is_own_sample=split == "valid")
         assert set(got) == {
@@ -55,12 +56,12 @@ def test_measured_on_facts_that_the_map_has_not_seen(kin: tuple[Dataset, Learned
             "calibration_answers",
         }
         assert got["brier_after"] < got["brier_before"]
-    assert measured_calibration(learned.rules, dataset, "train") == {}
+    assert applied.reliability("train").figures == {}
 
 
 def test_new_rules_do_not_keep_it(kin: tuple[Dataset, Learned], tmp_path: Path) -> None:
     path = save_run(kin[1], tmp_path / "run")
-    save_calibration(path, Calibration({2: CalibrationMap()}))
+    add_json(path, CALIBRATION, Calibration({2: CalibrationMap()}).to_dict())
     (path / "checkpoint").mkdir()
     save_run(kin[1], path, force=True)
     assert load_calibration(path) is None
@@ -79,4 +80,4 @@ def test_without_validation_facts_there_is_none(kin: tuple[Dataset, Learned]) ->
 
     dataset, learned = kin
     bare = replace(dataset, splits=replace(dataset.splits, valid=dataset.splits.valid[:0]))
-    assert calibrate(learned.rules, bare, seed=0) is None
+    assert Applied(learned.rules, bare, learned.config).fit_calibration(seed=0) is None

@@ -20,8 +20,8 @@ from nlil.learning import conjunctions as stage
 from nlil.learning.config import LearnerConfig
 from nlil.learning.conjunctions import Standing
 from nlil.learning.gates import CONJUNCTIONS
-from nlil.learning.learner import Learned, Learner
-from nlil.learning.run import load_run, save_run
+from nlil.learning.learner import Learner
+from nlil.learning.run import Learned, load_run, save_run
 from nlil.logic.formula import And
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule

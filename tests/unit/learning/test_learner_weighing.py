@@ -16,8 +16,8 @@ from nlil.errors import RunError
 from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
-from nlil.learning.learner import Learned, Learner
-from nlil.learning.run import load_run, save_run
+from nlil.learning.learner import Learner
+from nlil.learning.run import Learned, load_run, save_run
 
 SIZE = 300
 

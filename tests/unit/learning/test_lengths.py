@@ -16,7 +16,8 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.learning import lengths
 from nlil.learning.config import LearnerConfig
 from nlil.learning.gates import LENGTHS
-from nlil.learning.learner import LEAST, WEAK, Learned, Learner, least_confidence
+from nlil.learning.learner import LARGE_BASE_CONFIDENCE, SMALL_BASE_CONFIDENCE, Fit, Learner, least_confidence
+from nlil.learning.run import Learned
 from nlil.progress import Stop
 from nlil.search.options import CountOptions
 
@@ -145,14 +146,14 @@ def test_where_no_time_is_left_to_tell_they_go(monkeypatch: pytest.MonkeyPatch) 
             return self
 
     in_time = [True]
-    counted = Learner._count
+    counted = Fit._count
 
     def then_late(*words: object, **more: object) -> object:
         result = counted(*words, **more)  # type: ignore[arg-type]
         in_time[0] = False
         return result
 
-    monkeypatch.setattr(Learner, "_count", then_late)
+    monkeypatch.setattr(Fit, "_count", then_late)
     learned = learn(500, True, stop=Late())
     assert longest(learned) <= 2
     assert any("no time was left" in note for note in learned.notes)
@@ -160,7 +161,7 @@ def test_where_no_time_is_left_to_tell_they_go(monkeypatch: pytest.MonkeyPatch) 
 
 def test_weak_rules_where_the_base_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     kb, _ = chains(20, True)
-    assert least_confidence(kb) == WEAK
-    monkeypatch.setattr("nlil.learning.learner.MOST_PATHS", 1.0)
-    assert least_confidence(kb) == LEAST
+    assert least_confidence(kb) == SMALL_BASE_CONFIDENCE
+    monkeypatch.setattr("nlil.learning.learner.SMALL_BASE_PATHS", 1.0)
+    assert least_confidence(kb) == LARGE_BASE_CONFIDENCE
     assert learn(20, True).config.min_confidence == -1  # what was asked for is what is recorded

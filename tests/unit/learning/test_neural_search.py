@@ -14,8 +14,9 @@ from nlil.errors import ConfigError
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.fixpoint import fixpoint_stats
 from nlil.learning.config import LearnerConfig
-from nlil.learning.learner import Learned, Learner
+from nlil.learning.learner import Learner
 from nlil.learning.neural import neural_options
+from nlil.learning.run import Learned
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats
 from nlil.logic.simplify import simplify

@@ -15,8 +15,7 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.learning.checkpoint import Checkpoint
 from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
-from nlil.learning.learner import Learned
-from nlil.learning.run import load_info, load_run, save_metrics, save_run
+from nlil.learning.run import Learned, load_run, load_with_info, save_metrics, save_run
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
 
@@ -64,7 +63,7 @@ def test_what_is_saved_is_loaded(learned: Learned, tmp_path: Path) -> None:
         assert np.array_equal(again.attentions[name], attention)
     assert again.rules.entity_labels == learned.rules.entity_labels
     assert again.rules.predicate_labels == learned.rules.predicate_labels
-    info = load_info(path)
+    info, _ = load_with_info(path)
     assert (info.source, info.checksum) == ("kin", "abc")
     assert {"python", "nlil", "torch", "numpy", "numba"} <= set(info.versions)
 

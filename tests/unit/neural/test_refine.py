@@ -15,7 +15,8 @@ from nlil.datasets.planted import planted
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.truths import TruthTable
 from nlil.learning.config import LearnerConfig
-from nlil.learning.learner import Learned, Learner
+from nlil.learning.learner import Learner
+from nlil.learning.run import Learned
 from nlil.logic.formula import ANY, Formula, Or, Statement, X, length
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step

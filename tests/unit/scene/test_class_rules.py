@@ -15,7 +15,8 @@ from nlil.errors import ConfigError
 from nlil.evaluation.members import MemberScorer
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.config import LearnerConfig
-from nlil.learning.learner import Learned, Learner
+from nlil.learning.learner import Learner
+from nlil.learning.run import Learned
 from nlil.logic.formula import Not, Truth, statements
 from nlil.logic.predicate import Predicate
 from nlil.progress import Stop

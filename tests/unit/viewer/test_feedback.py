@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from commandline import Nlil
 from nlil.errors import RunError
 from nlil.learning.feedback import Verdict, load_feedback, save_verdict
-from nlil.learning.run import load_info
+from nlil.learning.run import verify
 
 Open = Callable[[], TestClient]
 QUERY = "aunt(sophie1, ?)"
@@ -147,14 +147,14 @@ def test_tokens_differ_and_json_does_not_tell_them(reopened: Open) -> None:
 def test_the_run_stays_whole(own_run: Path) -> None:
     text = "aunt(X, Y) :- uncle(X, Y)."
     save_verdict(own_run, text, Verdict("rejected", 'é\n"quoted"', "2026-01-01T00:00:00+00:00"))
-    load_info(own_run)
+    verify(own_run)
     assert load_feedback(own_run)[text].note == 'é\n"quoted"'
     assert save_verdict(own_run, text, None) == {}
-    load_info(own_run)
+    verify(own_run)
     save_verdict(own_run, text, Verdict("accepted"))
     (own_run / "feedback.json").write_text(json.dumps({"verdicts": []}))
     with pytest.raises(RunError, match=r"feedback\.json is damaged"):
-        load_info(own_run)
+        verify(own_run)
     (own_run / "feedback.json").write_text(json.dumps({"verdicts": [{"rule": "x"}]}))
     with pytest.raises(RunError, match="does not hold verdicts"):
         load_feedback(own_run)
