@@ -23,6 +23,7 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from nlil.errors import NlilError, require
+from nlil.kernel.graph import Graph
 from nlil.logic.predicate import Fact
 from nlil.logic.query import Query
 from nlil.logic.text import fact_text
@@ -250,7 +251,7 @@ def _long_lists(rules: RuleSet, count: int) -> list[int]:
 
 
 def _hubs_and_rare(kb: KnowledgeBase, random: np.random.Generator, count: int) -> list[int]:
-    degree = np.diff(kb.adjacency.pointer)
+    degree = np.diff(Graph.of(kb).pointer)
     order = np.argsort(-degree, kind="stable")
     rare = order[-(kb.num_entities // 10 + 1) :]
     return [int(id) for id in (*order[: count // 2], *random.choice(rare, min(count // 2, len(rare)), replace=False))]

@@ -133,8 +133,8 @@ def test_bodies_are_the_entities_that_have_such_an_edge(pairs: list[tuple[str, s
     graph = Graph.of(KnowledgeBase.from_facts([(s, "knows", o) for s, o in pairs]))
     found = step_sets(graph)
     rows = [found.member[low:high].tolist() for low, high in zip(found.pointer[:-1], found.pointer[1:])]
-    triples = list(zip(graph.code_neighbour, np.repeat([0, 1], np.diff(graph.code_pointer)), graph.code_node))
-    items = zip(graph.item_code, graph.item_entity)
+    triples = list(zip(graph.neighbour, graph.code, graph.node))
+    items = zip(graph.span_code ^ 1, graph.span_node)
     expected = [sorted({x for y, k, x in triples if (k, y) == item}) for item in items]
     for code in (0, 1):
         expected += [sorted({x for y, k, x in triples if k == code and not (apart and x == y)}) for apart in (0, 1)]

@@ -39,5 +39,5 @@ def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, suppor
     codes = [int(c) for t in targets for c in (2 * t, 2 * t + 1)]
     for code, rows in counter.anchored(codes, support, confidence):
         expected = anchored.anchored_rules(graph, code, support, confidence, 2**20)
-        for column in ("head", "body", "support", "body_size", "pca_body"):
+        for column in anchored.Anchored._fields:
             assert getattr(rows, column).tolist() == getattr(expected, column).tolist(), (code, column)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nlil.kernel.batch import BatchStatistics
 from nlil.kernel.bodies import IdHead, IdLine
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.sets import Sets
+from nlil.kernel.pairs import line_members
 from nlil.kernel.statistics import rule_stats
 from nlil.kernel.truths import TruthTable
 from nlil.logic.formula import statements
@@ -44,7 +44,7 @@ def test_sets_moved_along_a_line_are_its_members(kb, rule):
     if rule.target.arity == 2:
         return
     for statement in statements(rule.body):
-        members = Sets(kb).members(IdLine.of(kb, statement))
+        members = line_members(evaluator, IdLine.of(kb, statement))
         if members is not None:
             expected = evaluator.values(Rule(rule.head, statement), everyone) > 0
             assert members.tolist() == expected.tolist(), str(statement)

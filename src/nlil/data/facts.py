@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,8 +65,7 @@ class Facts:
 
     def _unique_packed(self) -> Facts | None:
         """`unique` on one 64-bit key (predicate | subject | object + 1), where that fits: ten times faster."""
-        top = max(int(self.subject.max(initial=0)), int(self.object.max(initial=0))) + 1
-        bits = top.bit_length()
+        bits = self._id_bits()
         if int(self.predicate.max(initial=0)).bit_length() + 2 * bits > 63:
             return None
         key = self.predicate.astype(np.int64)
@@ -83,17 +83,44 @@ class Facts:
         key >>= bits
         return Facts(key.astype(np.int32), subject, object)
 
+    def _id_bits(self) -> int:
+        """Bits that hold every subject and every object + 1."""
+        return (max(int(self.subject.max(initial=0)), int(self.object.max(initial=0))) + 1).bit_length()
+
+    def isin(self, other: Facts) -> Mask:
+        """Which of these facts the other ones hold."""
+        mine, theirs = fact_keys(self, other)
+        return np.isin(mine, theirs)
+
     def __add__(self, other: Facts) -> Facts:
+        return Facts.join([self, other])
+
+    @classmethod
+    def join(cls, parts: Iterable[Facts]) -> Facts:
+        """One after the other; facts without weights have weight 1 among others."""
+        parts = [cls.empty(), *parts]
         weight = None
-        if self.weight is not None or other.weight is not None:
-            ones = [np.ones(len(f), np.float32) if f.weight is None else f.weight for f in (self, other)]
-            weight = np.concatenate(ones)
-        return Facts(
-            np.concatenate((self.predicate, other.predicate)),
-            np.concatenate((self.subject, other.subject)),
-            np.concatenate((self.object, other.object)),
+        if any(part.weight is not None for part in parts):
+            weight = np.concatenate([np.ones(len(f), np.float32) if f.weight is None else f.weight for f in parts])
+        return cls(
+            np.concatenate([part.predicate for part in parts]),
+            np.concatenate([part.subject for part in parts]),
+            np.concatenate([part.object for part in parts]),
             weight,
         )
+
+
+def fact_keys(*groups: Facts) -> list[Longs]:
+    """A number for each fact of each group: equal for equal facts, and in the order of (predicate, subject, object).
+
+    The bits of predicate, subject and object + 1 where they fit in 63; otherwise (predicate, subject) are ranked first.
+    """
+    bits = max((facts._id_bits() for facts in groups), default=1)
+    heads = [(facts.predicate.astype(np.int64) << bits) + facts.subject for facts in groups]
+    if max((int(head.max(initial=0)) for head in heads), default=0).bit_length() + bits > 63:
+        _, rank = np.unique(np.concatenate(heads), return_inverse=True)
+        heads = np.split(rank, np.cumsum([len(head) for head in heads[:-1]]))
+    return [(head << bits) + facts.object + 1 for head, facts in zip(heads, groups)]
 
 
 @dataclass(frozen=True, eq=False)

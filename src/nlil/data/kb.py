@@ -1,8 +1,7 @@
-"""KnowledgeBase: facts by id, with the indexes that the engine walks. Names at the border only.
+"""KnowledgeBase: facts by id. Names at the border only.
 
 Every binary predicate p has two step codes, 2p (subject to object) and 2p + 1 (its inverse);
-a unary predicate p has the code 2p (a filter). `Adjacency` holds both directions of every binary
-fact in one edge array sorted by (node, code, neighbour).
+a unary predicate p has the code 2p (a filter). `kernel.graph.Graph` lays the facts out for walking.
 """
 
 from __future__ import annotations
@@ -21,21 +20,6 @@ from .facts import NO_OBJECT, Facts
 from .vocabulary import Vocabulary
 
 PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Adjacency:
-    """Edges of both directions: those of node v are pointer[v] .. pointer[v + 1], sorted by (code, neighbour)."""
-
-    pointer: Longs
-    code: Ids
-    neighbour: Ids
-    weight: Floats | None
-
-    @property
-    def node(self) -> Ids:
-        degree = np.diff(self.pointer)
-        return np.repeat(np.arange(len(degree), dtype=np.int32), degree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,22 +177,6 @@ class KnowledgeBase:
     @cached_property
     def unary(self) -> Facts:
         return self.facts[self.facts.is_unary]
-
-    @cached_property
-    def adjacency(self) -> Adjacency:
-        b = self.binary
-        node = np.concatenate((b.subject, b.object))
-        neighbour = np.concatenate((b.object, b.subject))
-        code = np.concatenate((2 * b.predicate, 2 * b.predicate + 1)).astype(np.int32)
-        # One stable pass per key, least significant first, on a single 64-bit key where it fits.
-        order = np.lexsort((neighbour, node.astype(np.int64) * self.num_codes + code))
-        weight = None if b.weight is None else np.concatenate((b.weight, b.weight))[order]
-        return Adjacency(offsets(node[order], self.num_entities), code[order], neighbour[order], weight)
-
-    @cached_property
-    def edge_key(self) -> Longs:
-        """node * num_codes + code of every edge, ascending: the edges of a node along a step are one range."""
-        return self.adjacency.node.astype(np.int64) * self.num_codes + self.adjacency.code
 
     @cached_property
     def domain(self) -> Mask:

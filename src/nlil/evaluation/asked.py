@@ -16,15 +16,6 @@ Group = tuple[int, int, Longs]
 """A target, a direction, and rows of facts."""
 
 
-def known_rows(facts: Facts, base: Facts, num_entities: int) -> np.ndarray:
-    """Which facts are in `base`."""
-
-    def key(f: Facts) -> Longs:
-        return (f.predicate.astype(np.int64) * num_entities + f.subject) * (num_entities + 1) + f.object + 1
-
-    return np.isin(key(facts), key(base))
-
-
 @dataclass(frozen=True, eq=False)
 class Answers:
     """Known answers of one target in one direction, by the entity that the query knows."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
-from ..data.facts import NO_OBJECT, Facts, Splits
+from ..data.facts import NO_OBJECT, Facts, Splits, fact_keys
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import ScoreSpace, score
 from ..kernel.binding import bind
@@ -34,8 +34,8 @@ from .scoring import score_query
 CANDIDATES = 20
 MOST_QUERIES = 2_000
 
-Scored = tuple[Longs, Mask, Longs]
-"""Evidence, truth and fact number of some candidates."""
+Scored = tuple[Longs, Mask, Facts]
+"""Evidence and truth of some candidates, and the facts that they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def scored_candidates(
     evidence = np.concatenate([none, *(row[1] for row in rows)])
     is_true = np.concatenate([none.astype(bool), *(row[2] for row in rows)])
     arity = np.repeat([row[0] for row in rows], [len(row[1]) for row in rows]).astype(np.int64)
-    fact = np.concatenate([none, *(row[3] for row in rows)])
+    (fact,) = fact_keys(Facts.join(row[3] for row in rows))
     return Candidates(score(evidence), is_true, arity, fact, sampler.num_answers)
 
 
@@ -111,11 +111,6 @@ class _Sampler:
         if count <= MOST_QUERIES:
             return np.arange(count)
         return np.sort(self.random.choice(count, MOST_QUERIES, replace=False))
-
-    def number(self, predicate: int | Ids, subject: int | Longs | Ids, object_: int | Longs = NO_OBJECT) -> Longs:
-        """One for each fact."""
-        size = self.kb.num_entities
-        return (np.asarray(predicate, np.int64) * size + subject) * (size + 1) + object_ + 1
 
     def binary(self) -> Iterator[Scored]:
         facts = self.facts[~self.facts.is_unary]
@@ -156,7 +151,7 @@ class _Sampler:
                     space.total[graph_of != graph_of[a]] = 0
                 best = best_reached(space.total)
                 ends = (best, a) if direction else (a, best)
-                found.append((space.total[best], np.isin(best, answers.to(int(a))), self.number(target, *ends)))
+                found.append((space.total[best], np.isin(best, answers.to(int(a))), _facts(target, *ends)))
             return found
 
         tasks = [
@@ -184,7 +179,7 @@ class _Sampler:
         self.num_answers += int((is_true & ~known).sum())
         for object_, total, truth in zip(objects, np.where(known, 0, evidence), is_true):
             best = best_reached(total)
-            yield total[best], truth[best], self.number(classes[best], object_)
+            yield total[best], truth[best], _facts(classes[best], object_)
 
     def _has(self, facts: Facts, objects: Ids, classes: Ids) -> Mask:
         """(objects, classes): is there a fact that says so?"""
@@ -206,7 +201,13 @@ class _Sampler:
             scorer = MemberScorer(self.rules, self.kb, np.array([p], np.int32), self.threads, self.memory)
             evidence = scorer.evidence(entities)[:, 0]
             reached = evidence > 0
-            yield evidence[reached], is_true[reached], self.number(p, entities[reached])
+            yield evidence[reached], is_true[reached], _facts(p, entities[reached])
+
+
+def _facts(predicate: int | Ids, subject: int | Ids, object: int | Longs = NO_OBJECT) -> Facts:
+    """Single numbers are repeated."""
+    predicates, subjects, objects = np.broadcast_arrays(np.atleast_1d(predicate), subject, object)
+    return Facts(predicates.astype(np.int32), subjects.astype(np.int32), objects.astype(np.int32))
 
 
 def best_reached(evidence: Longs, most: int = CANDIDATES) -> Longs:

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..kernel.aggregation import compare, tie_bounds
-from ..kernel.calculus import ranges
+from ..kernel.calculus import ranges, unique_pairs
 
 if TYPE_CHECKING:
     from .device_ranking import DeviceRanker
@@ -38,8 +38,8 @@ class KnownAnswers:
         facts = known[~known.is_unary]
         n = ranker.num_entities
         p, s, o = (a.astype(np.int64) for a in (facts.predicate, facts.subject, facts.object))
-        both = np.concatenate(((2 * p * n + s) * n + o, ((2 * p + 1) * n + o) * n + s))
-        self.key = torch.unique(ranker.put(both))
+        pair = np.concatenate((2 * p * n + s, (2 * p + 1) * n + o))
+        self.pair, self.answer = unique_pairs(ranker.put(pair), ranker.put(np.concatenate((o, s))), n)
 
     def ranks(self, totals: Tensor, which: Longs, code: Longs, query: Longs, answer: Longs) -> np.ndarray:
         """Above and tied of answer[i] in totals[which[i]], other known answers left out."""
@@ -49,9 +49,9 @@ class KnownAnswers:
         own = total.gather(1, target[:, None])[:, 0]
         low, high = (r.put(bound) for bound in tie_bounds(own.cpu().numpy()))
         above, tied = (holds.sum(1) for holds in compare(total, low[:, None], high[:, None]))
-        pair = r.put(code * r.num_entities + query) * r.num_entities
-        row, place = ranges(torch.searchsorted(self.key, pair), torch.searchsorted(self.key, pair + r.num_entities))
-        other = self.key[place] % r.num_entities
+        pair = r.put(code * r.num_entities + query)
+        row, place = ranges(torch.searchsorted(self.pair, pair), torch.searchsorted(self.pair, pair, right=True))
+        other = self.answer[place]
         keep = other != target[row]
         row, other = row[keep], other[keep]
         for count, holds in zip((above, tied), compare(total[row, other], low[row], high[row])):

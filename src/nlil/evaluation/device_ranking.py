@@ -17,7 +17,7 @@ from torch import Tensor
 from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..kernel.aggregation import SHIFT, UNIT
-from ..kernel.calculus import ranges
+from ..kernel.calculus import ranges, unique_pairs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
@@ -52,7 +52,7 @@ def fits(plan: Plan, graph: Graph, is_unary: np.ndarray) -> bool:
     """Whether a plan can be ranked here: every half-anchored rule has distinct variables, so its body is an item."""
     if np.count_nonzero(~is_short(plan, is_unary)) > MOST_WALKED:
         return False
-    half_body = plan.back_body[plan.back_body >= len(graph.item_code)] - len(graph.item_code)
+    half_body = plan.back_body[plan.back_body >= graph.num_spans] - graph.num_spans
     return bool(plan.half_distinct.all() and (half_body & 1 == 1).all())
 
 
@@ -60,14 +60,14 @@ class DeviceRanker:
     def __init__(self, ranker: Ranker, device: str) -> None:
         self.ranker, self.device = ranker, torch.device(device)
         graph = ranker.graph
-        self.num_entities, self.num_codes, self.num_items = graph.num_entities, graph.num_codes, len(graph.item_code)
+        self.num_entities, self.num_codes, self.num_items = graph.num_entities, graph.num_codes, graph.num_spans
         self.pointer, self.code, self.neighbour = (self.put(a) for a in (graph.pointer, graph.code, graph.neighbour))
         node = torch.repeat_interleave(torch.arange(self.num_entities, device=self.device), self.pointer.diff())
         # A code to another entity is an item too, numbered behind the others: the body k(X, Z1).
         apart = self.neighbour != node
         half = torch.unique(self.code[apart] * self.num_entities + node[apart])
         half_item, half_node = half // self.num_entities + self.num_items, half % self.num_entities
-        item = torch.cat((self.put(graph.item_of_edge), half_item))
+        item = torch.cat((self.put(graph.back_span), half_item))
         owner = torch.cat((node, half_node))
         order = torch.argsort(owner, stable=True)
         self.items, self.items_pointer = item[order], self._offsets(owner[order], self.num_entities)
@@ -113,7 +113,8 @@ class DeviceRanker:
         degree = self.pointer.diff()
         edge_row, edge = ranges(self.pointer[starts], self.pointer[starts + 1])
         work = degree[self.neighbour[edge]].cumsum(0).cpu().numpy()
-        keys, low, limit = [torch.zeros(0, dtype=torch.int64, device=self.device)], 0, max(memory // BYTES_PER_PATH, 1)
+        none = torch.zeros(0, dtype=torch.int64, device=self.device)
+        parts, low, limit = [(none, none)], 0, max(memory // BYTES_PER_PATH, 1)
         while low < len(work):
             high = max(int(np.searchsorted(work, (work[low - 1] if low else 0) + limit)), low + 1)
             first = edge[low:high]
@@ -121,11 +122,11 @@ class DeviceRanker:
             start, middle = starts[edge_row[low:high]][row], self.neighbour[first][row]
             body, end = self.code[first][row] * self.num_codes + self.code[second], self.neighbour[second]
             keep = wanted[body] & (middle != start) & (end != start) & (end != middle)
-            key = (start[keep] * self.num_codes**2 + body[keep]) * self.num_entities + end[keep]
-            keys.append(torch.unique(key))
+            parts.append(unique_pairs(start[keep] * self.num_codes**2 + body[keep], end[keep], self.num_entities))
             low = high
-        key = torch.unique(torch.cat(keys))
-        return key // self.num_entities, (key % self.num_entities).to(torch.int32)
+        owners, ends = (torch.cat(column) for column in zip(*parts))
+        owner, end = unique_pairs(owners, ends, self.num_entities)
+        return owner, end.to(torch.int32)
 
 
 class _Rules:

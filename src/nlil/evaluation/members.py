@@ -81,8 +81,8 @@ def _mark(graph, lines, is_unary, entities, hidden_group, walk, held):
     """held[i, column[s]]: line s holds for entities[i]; only lines whose first step the entity has are tried."""
     for i in range(len(entities)):
         x = entities[i]
-        for k in range(graph.node_code_pointer[x], graph.node_code_pointer[x + 1]):
-            code = graph.node_code[k]
+        for k in range(graph.node_span[x], graph.node_span[x + 1]):
+            code = graph.span_code[k]
             for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
                 held[i, lines.column[s]] = _fires(graph, lines, s, is_unary, x, hidden_group, walk)
         for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):

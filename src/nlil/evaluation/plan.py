@@ -39,8 +39,8 @@ class Plan(NamedTuple):
     chain_length: Ids
     chain_distinct: np.ndarray
     chain_evidence: Longs
-    # forward: proposals of each item, of each code
-    item: Ids
+    # forward: proposals of each item (the span of d along k ^ 1, for a body k(X, d)), of each code
+    item: Longs
     item_candidate: Ids
     item_evidence: Longs
     half_code: Ids
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
     prior: Longs
     # back: by the known entity, strongest first; `back_body` is one of `StepSets`, and back_prior one number each
     back_pointer: Longs
-    back_body: Ids
+    back_body: Longs
     back_evidence: Longs
     back_prior: Longs
     # which codes rule out the entity that they lead to from the known one
@@ -92,7 +92,7 @@ class Shapes(NamedTuple):
         )
         item = np.full(lines.num_lines, -1)
         on_item = shape == ITEM
-        item[on_item] = item_ids(graph, lines.steps[on_item, 0], lines.end[on_item])
+        item[on_item] = graph.find_spans(lines.end[on_item], lines.steps[on_item, 0].astype(np.int64) ^ 1)
         of_line = bodies.line
         return cls(
             np.where(bodies.is_true, PRIOR, np.append(shape, OTHER)[of_line]).astype(np.int8),
@@ -132,27 +132,22 @@ def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) 
 
 
 class StepSets(NamedTuple):
-    """The entities that each body on one entity holds of: the items, and behind them k(Y, Z) for each code k, as
-    number 2 * k, or 2 * k + 1 where Z is another entity than Y."""
+    """The entities that each body on one entity holds of: k(Y, d), numbered as the span of d along k ^ 1, and behind
+    them k(Y, Z) for each code k, as number 2 * k, or 2 * k + 1 where Z is another entity than Y."""
 
     pointer: Longs
     member: Ids
 
 
 def step_sets(graph: Graph) -> StepSets:
-    code = np.repeat(np.arange(graph.num_codes), np.diff(graph.code_pointer))
-    rows, members = [], []
-    for apart, kept in enumerate((slice(None), graph.code_neighbour != graph.code_node)):
-        of, node = code[kept], graph.code_node[kept]
-        first = np.ones(len(of), bool)
-        first[1:] = (of[1:] != of[:-1]) | (node[1:] != node[:-1])
-        rows.append(2 * of[first] + apart)
-        members.append(node[first])
-    row = np.concatenate(rows)
-    order = np.argsort(row, kind="stable")
-    behind = offsets(row[order], 2 * graph.num_codes)[1:] + graph.item_pointer[-1]
-    member = np.concatenate((graph.item_member, np.concatenate(members)[order]))
-    return StepSets(np.concatenate((graph.item_pointer, behind)), member.astype(np.int32))
+    by_code, leaves = graph.code_span, graph.leaves()[graph.code_span]
+    number = 2 * graph.span_code[by_code].astype(np.int64)
+    number = np.concatenate((number, number[leaves] + 1))
+    order = np.argsort(number, kind="stable")
+    node = graph.span_node[by_code]
+    behind = offsets(number[order], 2 * graph.num_codes)[1:] + graph.span_pointer[-1]
+    member = np.concatenate((graph.neighbour, np.concatenate((node, node[leaves]))[order]))
+    return StepSets(np.concatenate((graph.span_pointer, behind)), member)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,10 +192,10 @@ def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direct
     proposing, known = (SECOND, FIRST) if direction == 0 else (FIRST, SECOND)
 
     ahead = parts.anchored[(rules.fixed[parts.anchored] == proposing) & (mine.item[parts.anchored] >= 0)]
-    ahead = ahead[stable_order(mine.item[ahead].astype(np.int32), len(graph.item_code))]
+    ahead = ahead[stable_order(mine.item[ahead], graph.num_spans)]
     half = parts.half[rules.fixed[parts.half] == proposing]
     half = half[np.argsort(mine.first_step(half), kind="stable")]
-    back, body = _back_rules(mine, parts, len(graph.item_code), known)
+    back, body = _back_rules(mine, parts, graph.num_spans, known)
     # Strongest first for each entity: the loop may then skip a candidate that already holds enough rules.
     by_power = np.argsort(-power[back], kind="stable")
     by_entity = by_power[stable_order(rules.head_entity[back][by_power], graph.num_entities)]
@@ -220,13 +215,13 @@ def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direct
     )  # fmt: skip
 
 
-def _back_rules(mine: TargetRules, parts: Parts, num_items: int, known: int) -> tuple[Longs, Ids]:
+def _back_rules(mine: TargetRules, parts: Parts, num_items: int, known: int) -> tuple[Longs, Longs]:
     """Rows whose constant is the known entity, and the body of each."""
     rules = mine.rules
     anchored = parts.anchored[(rules.fixed[parts.anchored] == known) & (mine.item[parts.anchored] >= 0)]
     half = parts.half[rules.fixed[parts.half] == known]
-    half_body = num_items + 2 * mine.first_step(half) + mine.distinct(half)
-    return np.concatenate((anchored, half)), np.concatenate((mine.item[anchored], half_body)).astype(np.int32)
+    half_body = num_items + 2 * mine.first_step(half).astype(np.int64) + mine.distinct(half)
+    return np.concatenate((anchored, half)), np.concatenate((mine.item[anchored], half_body))
 
 
 def _priors(mine: TargetRules, side: int, num_entities: int) -> Longs:
@@ -280,14 +275,3 @@ def excluded_codes(codes: Iterable[int], direction: int, num_codes: int) -> Mask
     excluded = np.zeros(num_codes, bool)
     excluded[[code ^ direction for code in codes]] = True
     return excluded
-
-
-def item_ids(graph: Graph, code: np.ndarray, entity: np.ndarray) -> Longs:
-    """The item (code, entity) of this base, or -1 where no entity has such an edge."""
-    keys = graph.item_key
-    wanted = code.astype(np.int64) * graph.num_entities + entity
-    place = np.searchsorted(keys, wanted)
-    found = np.zeros(len(wanted), bool)
-    inside = place < len(keys)
-    found[inside] = keys[place[inside]] == wanted[inside]
-    return np.where(found, place, -1)

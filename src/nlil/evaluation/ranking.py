@@ -21,7 +21,7 @@ from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .asked import Answers, Asked, Group, Task, known_rows, queries_done
+from .asked import Answers, Asked, Group, Task, queries_done
 from .general import general_evidence
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
 from .scoring import score_query
@@ -109,7 +109,7 @@ class Ranker:
         """Ranks for both directions of every binary fact; answers in `known` are filtered."""
         groups = list(self.groups(facts))
         # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
-        own = known_rows(facts, self.kb.facts, self.kb.num_entities) if hide else np.zeros(len(facts), bool)
+        own = facts.isin(self.kb.facts) if hide else np.zeros(len(facts), bool)
         results = [np.zeros((5, 0), np.int64)]
         if self._uses_device(facts):
             on_device, groups = self._on_device(groups, facts, known, own)
@@ -281,4 +281,4 @@ def count_block(totals, row, answer, query, known_pointer, known_answer, low, hi
     return result
 
 
-__all__ = ["Answers", "Group", "Ranker", "known_rows"]
+__all__ = ["Answers", "Group", "Ranker"]

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..kernel.aggregation import add, clear, weigh
 from ..kernel.compiled import compiled
-from ..kernel.walk import NO_LIMIT, code_range, reach
+from ..kernel.graph import span_edges
+from ..kernel.walk import NO_LIMIT, reach
 
 
 @compiled
@@ -27,7 +28,7 @@ def _hidden_end(query_code, known, hidden_end, node, code):
 @compiled
 def leaves(graph, node, code, distinct, hidden_end):
     """Has `node` an edge `code` (to another entity when distinct) besides the one to hidden_end?"""
-    low, high = code_range(graph, node, code)
+    low, high = span_edges(graph, node, code)
     for e in range(low, high):
         there = graph.neighbour[e]
         if there != hidden_end and not (distinct and there == node):
@@ -52,7 +53,7 @@ def _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched):
     """`chain` for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
     evidence, kind = plan.chain_evidence[i], plan.kind[1]
     second = plan.chain_steps[i, 1]
-    low, high = code_range(graph, known, plan.chain_steps[i, 0])
+    low, high = span_edges(graph, known, plan.chain_steps[i, 0])
     if low == high:
         return num_touched
     hidden = _hidden_end(plan.code, known, hidden_end, known, plan.chain_steps[i, 0])
@@ -62,7 +63,7 @@ def _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched):
         middle = graph.neighbour[e]
         if middle == known or middle == hidden:
             continue
-        begin, end = code_range(graph, middle, second)
+        begin, end = span_edges(graph, middle, second)
         for f in range(begin, end):
             b = graph.neighbour[f]
             if evidence > space.floor[kind, b] and space.walk.seen[b] != epoch and b != known and b != middle:
@@ -116,7 +117,7 @@ def _forward(graph, plan, known, hidden_end, top, space, num_touched):
         for e in range(begin, end):
             if graph.neighbour[e] == hidden:
                 continue
-            item = graph.item_of_edge[e]
+            item = graph.back_span[e]
             i = _lower_bound(plan.item, item)
             while i < len(plan.item) and plan.item[i] == item:
                 b, evidence = plan.item_candidate[i], plan.item_evidence[i]
@@ -135,9 +136,9 @@ def _forward(graph, plan, known, hidden_end, top, space, num_touched):
 @compiled
 def _body_holds(graph, query_code, known, hidden_end, x, body):
     """Whether x, a member of the body, is one without the hidden fact too."""
-    num_items = len(graph.item_code)
+    num_items = len(graph.span_node)
     if body < num_items:
-        return graph.item_entity[body] != _hidden_end(query_code, known, hidden_end, x, graph.item_code[body])
+        return graph.span_node[body] != _hidden_end(query_code, known, hidden_end, x, graph.span_code[body] ^ 1)
     code, distinct = (body - num_items) >> 1, (body - num_items) & 1 == 1
     return leaves(graph, x, code, distinct, _hidden_end(query_code, known, hidden_end, x, code))
 
@@ -145,7 +146,7 @@ def _body_holds(graph, query_code, known, hidden_end, x, body):
 @compiled
 def _back(graph, plan, begin, end, known, hidden_end, top, space, num_touched):
     """The back rules begin .. end - 1: in one call, since most have few members and a call has many arguments."""
-    num_items = len(graph.item_code)
+    num_items = len(graph.span_node)
     for i in range(begin, end):
         body, evidence = plan.back_body[i], plan.back_evidence[i]
         kind = plan.kind[4 if body < num_items else 5]

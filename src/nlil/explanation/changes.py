@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.facts import NO_OBJECT, Facts
-from ..data.kb import Adjacency, KnowledgeBase
+from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
 from ..kernel.graph import Graph
 from ..logic.predicate import Fact
@@ -60,23 +60,6 @@ def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact]
     return kb
 
 
-def walking_graph(graph: Graph, kb: KnowledgeBase, has_other_members: bool = True) -> Graph:
-    """`graph` with what a walk reads taken from the changed base; what only counting reads stays as it was.
-
-    `has_other_members`: whether unary facts changed; those of a large scene base take a while to sort.
-    """
-    if kb.facts.weight is not None:
-        return Graph.of(kb.crisp)
-    there = kb.adjacency
-    graph = graph._replace(pointer=there.pointer, code=there.code, neighbour=there.neighbour)
-    if not has_other_members:
-        return graph
-    unary = kb.unary
-    order = np.lexsort((unary.predicate, unary.subject))
-    pointer = np.concatenate(([0], np.cumsum(np.bincount(unary.subject, minlength=kb.num_entities))))
-    return graph._replace(unary_pointer=pointer, unary_predicate=unary.predicate[order])
-
-
 def _edited(kb: KnowledgeBase, row: int, ids: Ids3, is_added: bool) -> KnowledgeBase:
     """One fact more or fewer at `row` of the sorted facts."""
     facts = kb.facts
@@ -86,24 +69,81 @@ def _edited(kb: KnowledgeBase, row: int, ids: Ids3, is_added: bool) -> Knowledge
     )
     weight = None if facts.weight is None else _column(facts.weight, row, 1.0, is_added)
     new = replace(kb, facts=Facts(predicate, subject, object, weight))
-    # The indexes are cached properties: what is put in their place is not computed.
-    vars(new)["adjacency"] = kb.adjacency
-    if ids[2] != NO_OBJECT:
-        edges = _edge(kb.adjacency, ids[1], 2 * ids[0], ids[2], is_added)
-        vars(new)["adjacency"] = _edge(edges, ids[2], 2 * ids[0] + 1, ids[1], is_added)
+    graph = Graph.of(kb)
+    change = _with_member if ids[2] == NO_OBJECT else _with_fact
+    graph = change(graph, ids, is_added, weight is not None)
+    graph.keep_for(new)
     return new
 
 
-def _edge(edges: Adjacency, node: int, code: int, neighbour: int, is_added: bool) -> Adjacency:
-    low, high = edges.pointer[node : node + 2]
-    low, high = low + np.searchsorted(edges.code[low:high], [code, code + 1])
-    row = int(low + np.searchsorted(edges.neighbour[low:high], neighbour))
-    pointer = edges.pointer.copy()
-    pointer[node + 1 :] += 1 if is_added else -1
-    weight = None if edges.weight is None else _column(edges.weight, row, 1.0, is_added)
-    return Adjacency(
-        pointer, _column(edges.code, row, code, is_added), _column(edges.neighbour, row, neighbour, is_added), weight
+def _with_fact(graph: Graph, ids: Ids3, is_added: bool, is_soft: bool) -> Graph:
+    """The graph with one binary fact more or fewer."""
+    predicate, subject, object = ids
+    both = ((subject, 2 * predicate, object), (object, 2 * predicate + 1, subject))
+    for node, code, neighbour in both:
+        graph = _with_edge(graph, node, code, neighbour, is_added, is_soft)
+    if is_added:
+        for node, code, neighbour in both:
+            low, high = graph.edges(node, code)
+            row = low + np.searchsorted(graph.neighbour[low:high], np.int32(neighbour))
+            graph.back_span[row] = graph.find_spans(neighbour, code ^ 1)
+    return graph
+
+
+def _with_edge(graph: Graph, node: int, code: int, neighbour: int, is_added: bool, is_soft: bool) -> Graph:
+    """The graph with one edge more, the `back_span` of which is not right yet, or one fewer."""
+    change = 1 if is_added else -1
+    key = node * graph.num_codes + code
+    span = int(np.searchsorted(graph.span_key, key))
+    low, high = graph.edges(node, code)
+    row = int(low + np.searchsorted(graph.neighbour[low:high], np.int32(neighbour)))
+    graph = graph._replace(
+        pointer=_shifted(graph.pointer, node + 1, change),
+        code=_column(graph.code, row, code, is_added),
+        neighbour=_column(graph.neighbour, row, neighbour, is_added),
+        weight=_column(graph.weight, row, 1.0, is_added) if is_soft else graph.weight,
+        back_span=_column(graph.back_span, row, 0, is_added),
+        code_edges=_shifted(graph.code_edges, code, change, code + 1),
     )
+    if high - low > (0 if is_added else 1):  # the span stays, or was there
+        return graph._replace(span_pointer=_shifted(graph.span_pointer, span + 1, change))
+    first, last = graph.code_pointer[code : code + 2]
+    place = first + int(np.searchsorted(graph.span_node[graph.code_span[first:last]], np.int32(node)))
+    code_span = graph.code_span if is_added else np.delete(graph.code_span, place)
+    code_span = code_span + change * (code_span >= span).astype(code_span.dtype)
+    return graph._replace(
+        back_span=graph.back_span + change * (graph.back_span >= span).astype(graph.back_span.dtype),
+        node_span=_shifted(graph.node_span, node + 1, change),
+        span_pointer=_shifted(_column(graph.span_pointer, span, low, is_added), span + is_added, change),
+        span_node=_column(graph.span_node, span, node, is_added),
+        span_code=_column(graph.span_code, span, code, is_added),
+        span_key=_column(graph.span_key, span, key, is_added),
+        code_pointer=_shifted(graph.code_pointer, code + 1, change),
+        code_span=np.insert(code_span, place, span) if is_added else code_span,
+    )
+
+
+def _with_member(graph: Graph, ids: Ids3, is_added: bool, is_soft: bool) -> Graph:
+    """The graph with one unary fact more or fewer."""
+    predicate, entity, _ = ids
+    change = 1 if is_added else -1
+    low, high = graph.unary_pointer[entity : entity + 2]
+    of_entity = int(low + np.searchsorted(graph.unary_predicate[low:high], np.int32(predicate)))
+    of_predicate = int(graph.member_pointer[predicate] + np.searchsorted(graph.members(predicate), np.int32(entity)))
+    weight = graph.member_weight
+    return graph._replace(
+        unary_pointer=_shifted(graph.unary_pointer, entity + 1, change),
+        unary_predicate=_column(graph.unary_predicate, of_entity, predicate, is_added),
+        member_pointer=_shifted(graph.member_pointer, predicate + 1, change),
+        member=_column(graph.member, of_predicate, entity, is_added),
+        member_weight=_column(weight, of_predicate, 1.0, is_added) if is_soft else weight,
+    )
+
+
+def _shifted(values: np.ndarray, begin: int, change: int, end: int | None = None) -> np.ndarray:
+    values = values.copy()
+    values[begin:end] += change
+    return values
 
 
 def _column(values: np.ndarray, row: int, value: float, is_added: bool) -> np.ndarray:

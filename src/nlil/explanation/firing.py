@@ -105,9 +105,9 @@ def _walk_lines(
 class Firing:
     """Asks which rules fire, over one base; keep it for many facts. `rules` are bound to the ids of `kb`."""
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, graph: Graph | None = None) -> None:
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30) -> None:
         self.rules, self.kb, self.memory = rules, kb, memory
-        self.graph = Graph.of(kb.crisp) if graph is None else graph
+        self.graph = Graph.of(kb.crisp)
         self.is_unary = unary_mask(kb.predicates)
         self.shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
         self.is_soft = kb.facts.weight is not None
@@ -116,13 +116,13 @@ class Firing:
         self._last: _Asked | None = None
         self._before: tuple[_Asked, Set[int]] | None = None
 
-    def over(self, kb: KnowledgeBase, graph: Graph, changed: Set[int]) -> Firing:
+    def over(self, kb: KnowledgeBase, changed: Set[int]) -> Firing:
         """The same rules over a base in which facts of the predicates `changed` differ, and no others.
 
         What was looked up among the rules is kept, and so is what the last question said of rules whose body does not
         name these predicates.
         """
-        other = Firing(self.rules, kb, self.memory, graph)
+        other = Firing(self.rules, kb, self.memory)
         other._target, other._rows, other._mine = self._target, self._rows, self._mine
         other._before = None if self._last is None else (self._last, changed)
         return other

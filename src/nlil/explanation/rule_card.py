@@ -23,6 +23,7 @@ from ..kernel.answers import sparse_answers
 from ..kernel.binding import bind
 from ..kernel.bodies import X_NODE, IdHead
 from ..kernel.evaluator import Evaluator
+from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
 from ..kernel.statistics import fact_keys, matching, rule_stats
@@ -258,10 +259,8 @@ class RuleCards:
         return Instance(fact, ways[0] if ways else None, tuple(answers[:MAX_ANSWERS]), len(answers), held_out)
 
     def _answers(self, target: int, x: int) -> list[str]:
-        edges = self.kb.adjacency
-        low, high = edges.pointer[x : x + 2]
-        low, high = low + np.searchsorted(edges.code[low:high], [2 * target, 2 * target + 1])
-        return self.kb.entities.names(edges.neighbour[low:high])
+        graph = Graph.of(self.kb)
+        return self.kb.entities.names(graph.neighbour[slice(*graph.edges(x, 2 * target))])
 
 
 def rule_card(

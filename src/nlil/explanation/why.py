@@ -19,6 +19,7 @@ from ..errors import ConfigError, NlilError
 from ..kernel.aggregation import Shares
 from ..kernel.binding import bind
 from ..kernel.exclusion import Exclusion
+from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding, count_groundings, first_failing, groundings
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import Constant, Formula, Not, Statement, Variable
@@ -27,7 +28,7 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule, RuleStats
 from ..logic.text import fact_text, formula_text
-from .changes import changed, fact_ids, place, walking_graph
+from .changes import changed, fact_ids, place
 from .firing import Fired, Firing
 from .outline import (
     Item,
@@ -270,8 +271,7 @@ class Explainer:
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
         different = {fact.predicate for fact in (*add, *without)}
-        graph = walking_graph(self.firing.graph, kb, any(predicate.arity == 1 for predicate in different))
-        other.firing = self.firing.over(kb, graph, {kb.predicate_id(predicate) for predicate in different})
+        other.firing = self.firing.over(kb, {kb.predicate_id(predicate) for predicate in different})
         return other
 
     def score(self, fact: Fact, side: Side = "object") -> float:
@@ -435,4 +435,4 @@ def most_specific(kb: KnowledgeBase, listed: list[Grounding]) -> list[Grounding]
 
 
 def _num_facts(kb: KnowledgeBase, entity: int) -> int:
-    return int(kb.adjacency.pointer[entity + 1] - kb.adjacency.pointer[entity])
+    return int(Graph.of(kb).degree(entity))

@@ -73,13 +73,13 @@ def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
 
 
 def given_queries(evaluator: Evaluator, ids: Tensor, given: int) -> Queries:
-    graph = None if evaluator.index.graph_of is None else evaluator.index.graph_of[ids]
+    graph = evaluator.graph.graph_numbers(ids)
     return Queries(ids, None, graph, len(ids)) if given == X_NODE else Queries(None, ids, graph, len(ids))
 
 
-def _pairs(ids: Tensor, other: Tensor, given: int, graph_of: Tensor | None) -> Queries:
+def _pairs(evaluator: Evaluator, ids: Tensor, other: Tensor, given: int) -> Queries:
     x, y = (ids, other) if given == X_NODE else (other, ids)
-    return Queries(x, y, None if graph_of is None else graph_of[x], len(x))
+    return Queries(x, y, evaluator.graph.graph_numbers(x), len(x))
 
 
 def _constant(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Rows:
@@ -103,7 +103,7 @@ def _guarded(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Rows:
     rows = _candidates(evaluator, rule, rule.body, given_queries(evaluator, ids, given), given)
     if isinstance(rule.body, Statement):
         return Rows(rows.query, rows.node, rows.value.clamp(max=1.0))
-    pairs = _pairs(ids[rows.query], rows.node, given, evaluator.index.graph_of)
+    pairs = _pairs(evaluator, ids[rows.query], rows.node, given)
     return Rows(rows.query, rows.node, evaluator.formula_value(rule, rule.body, pairs, None))
 
 
@@ -123,8 +123,8 @@ def _candidates(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Que
 
 def walk_open(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries, given: int) -> Rows:
     assert isinstance(formula, Statement), "is_guarded admits only statements at the leaves"
-    line = oriented(evaluator.index, IdLine.of(evaluator.kb, formula), first=given)
-    return Walk(evaluator.index, line, queries, None, rule.distinct, evaluator.max_rows).run()
+    line = oriented(evaluator.graph, IdLine.of(evaluator.kb, formula), first=given)
+    return Walk(evaluator.graph, line, queries, None, rule.distinct, evaluator.max_rows).run()
 
 
 # without a guard: every pair may be an answer ----------------------------------------------------------
@@ -138,7 +138,7 @@ def _dense_size(evaluator: Evaluator, rule: Rule) -> int:
 
 def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Iterator[tuple[slice, Tensor]]:
     sides = {s: _one_sided(evaluator, rule, s, ids, given) for s in set(statements(rule.body))}
-    graph_of, n = evaluator.index.graph_of, evaluator.kb.num_entities
+    graph_of, n = evaluator.graph.graph_of, evaluator.kb.num_entities
 
     def dense(formula: Formula, block: slice) -> Tensor:
         match formula:
@@ -163,7 +163,7 @@ def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> 
 
     def run(low: int, high: int) -> Tensor:
         value = dense(rule.body, slice(low, high)).expand(high - low, n)
-        if graph_of is None:
+        if not len(graph_of):
             return value.contiguous()
         return value * (graph_of[ids[low:high], None] == graph_of[None, :])
 

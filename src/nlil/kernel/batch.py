@@ -24,8 +24,7 @@ from .evaluator import Evaluator
 from .frontier import Queries
 from .hidden import Hidden
 from .kept import Kept, Outgrown
-from .pairs import Pairs, among, combined, truth_of
-from .sets import Sets
+from .pairs import Pairs, among, combined, line_members, truth_of
 from .statistics import fact_keys, matching, rule_stats, target_facts
 from .threads import one_torch_thread
 
@@ -79,9 +78,9 @@ class HeadTable(ABC):
         self.kept = Kept(evaluator.memory // 8)
 
     def queries(self, x: Longs, y: Longs | None) -> Queries:
-        graph_of, device = self.evaluator.index.graph_of, self.evaluator.index.device
+        device = self.evaluator.device
         subject, object_ = (None if ids is None else torch.from_numpy(ids).to(device) for ids in (x, y))
-        return Queries(subject, object_, None if graph_of is None else graph_of[subject], len(x))
+        return Queries(subject, object_, self.evaluator.graph.graph_numbers(subject), len(x))
 
     def stats(self, rule: Rule) -> RuleStats:
         holds = np.broadcast_to(combined(rule.body, lambda s: self.holds(rule, s), True), self.x.shape)
@@ -162,14 +161,13 @@ class EntityHead(HeadTable):
         self.unknown[self.place[: self.num_facts]] = False
         self.is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes
         self.answers = Kept(evaluator.memory // 8)
-        self.sets = Sets(evaluator.kb)
 
     def answers_of(self, rule: Rule, statement: Statement) -> Mask:
         """The truth of a statement for every entity on the open side, nothing hidden."""
         line = IdLine.of(self.evaluator.kb, statement)
 
         def make() -> Mask:
-            members = None if rule.distinct else self.sets.members(line)
+            members = None if rule.distinct else line_members(self.evaluator, line)
             return truth_of(self.evaluator, rule, line, self.tuples, None) if members is None else members
 
         return self.answers.get((statement, rule.distinct), make)

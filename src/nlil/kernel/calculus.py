@@ -19,6 +19,19 @@ def ranges(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     return row, position
 
 
+def unique_pairs(first: Tensor, second: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The different pairs in order, none negative and all of `second` below `size`; one key where 63 bits hold it."""
+    if not len(first) or (int(first.max()) + 1) * size < 2**63:
+        key = torch.unique(first * size + second)
+        return key // size, key % size
+    order = torch.argsort(second, stable=True)
+    order = order[torch.argsort(first[order], stable=True)]
+    first, second = first[order], second[order]
+    is_new = torch.ones_like(first, dtype=torch.bool)
+    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return first[is_new], second[is_new]
+
+
 def phi(value: Tensor, row: Tensor, weight: Tensor | None) -> Tensor:
     """phi_k(v) = M_k^T v before it is summed: edge e of row r carries value_r * weight_e.   [paper §4]"""
     moved = value[row]

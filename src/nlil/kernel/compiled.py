@@ -69,6 +69,20 @@ class Compiled:
         return sha256(repr([_code(self.function.__code__), *_named(self.function)]).encode()).hexdigest()
 
 
+class Shared(Compiled):
+    """A function as `shared` makes it."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def shared(function: Callable[..., Any]) -> Any:
+    """One definition for compiled functions and for Python: called from Python it is plain Python, so that it takes
+    arrays and tensors as well as numbers."""
+    assert isinstance(function, FunctionType)
+    return Shared(function)
+
+
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile `function` to machine code that releases the interpreter lock, when it is first called; the result is
     cached on disk. It takes positional arguments: numbers, arrays, and named tuples of them."""

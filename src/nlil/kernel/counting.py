@@ -19,10 +19,10 @@ from ..errors import NlilError
 from ..progress import Progress, silent
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, unary_mask
 from .compiled import compiled
-from .graph import Graph, TargetFacts, target_facts
+from .graph import Graph, TargetFacts, has_unary, span_edges, target_facts
 from .pool import Pool
 from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
-from .walk import NO_LIMIT, WalkSpace, code_range, has_unary, reach, walk_space
+from .walk import NO_LIMIT, WalkSpace, reach, walk_space
 
 BLOCK = 64
 """Bodies of one task."""
@@ -310,10 +310,9 @@ def _starts(graph: Graph, steps: Longs, is_unary: Mask, starts: Longs) -> int:
                 starts[size] = x
                 size += 1
         return size
-    for e in range(graph.code_pointer[steps[0]], graph.code_pointer[steps[0] + 1]):
-        if size == 0 or starts[size - 1] != graph.code_node[e]:
-            starts[size] = graph.code_node[e]
-            size += 1
+    for i in range(graph.code_pointer[steps[0]], graph.code_pointer[steps[0] + 1]):
+        starts[size] = graph.span_node[graph.code_span[i]]
+        size += 1
     return size
 
 
@@ -371,7 +370,7 @@ def _count_entities(
         if entity[i] < 0:
             low, high = unary_pointer[predicate], unary_pointer[predicate + 1]
         else:
-            low, high = code_range(graph, entity[i], code[i] ^ 1)
+            low, high = span_edges(graph, entity[i], code[i] ^ 1)
         support, inside = 0, 0
         for f in range(low, high):
             x = unary_subject[f] if entity[i] < 0 else graph.neighbour[f]
@@ -402,10 +401,7 @@ def _count_entities(
 @compiled
 def _with_fact(graph: Graph, code: int, member: Mask) -> int:
     """How many members have an edge of this code."""
-    count, last = 0, -1
-    for e in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
-        x = graph.code_node[e]
-        if x != last:
-            last = x
-            count += member[x]
+    count = 0
+    for i in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
+        count += member[graph.span_node[graph.code_span[i]]]
     return count

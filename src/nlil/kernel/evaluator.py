@@ -24,8 +24,8 @@ from .answers import dense_answers
 from .bodies import X_NODE, Y_NODE, IdHead, IdLine, Lines, check_arity, unary_mask
 from .calculus import psi, soft_and, soft_not, soft_or
 from .frontier import Queries, TooManyRows, Walk, oriented
+from .graph import Graph
 from .hidden import Hidden
-from .index import Index
 
 BYTES_PER_ROW = 128
 """query, node, value, and what sorting and looking up a row needs beside them, with room for a trail."""
@@ -39,13 +39,21 @@ class Evaluator:
     def __init__(self, kb: KnowledgeBase, device: str | torch.device = "cpu", memory: int = 2**30) -> None:
         self.kb = kb
         self.memory = memory
-        self.index = Index.of(kb, device)
+        self.device = torch.device(device)
+        self.graph = Graph.of(kb).to(self.device)
         self.max_rows = max(memory // BYTES_PER_ROW, 1)
 
     @cached_property
     def crisp(self) -> Evaluator:
         """The same evaluator over the facts that count."""
-        return self if self.index.is_crisp else Evaluator(self.kb.crisp, self.index.device, self.memory)
+        return self if self.graph.is_crisp else Evaluator(self.kb.crisp, self.device, self.memory)
+
+    @cached_property
+    def crosses(self) -> bool:
+        """Whether some edge leads from one graph to another: then it matters where a line came from."""
+        graph = Graph.of(self.kb)
+        number = graph.graph_numbers(graph.node)
+        return number is not None and bool((number != graph.graph_of[graph.neighbour]).any())
 
     # for given queries ---------------------------------------------------------------------------
 
@@ -59,7 +67,7 @@ class Evaluator:
         fits = self._fits(rule, subject, object_).nonzero().squeeze(1)
         queries = self._pairs(subject[fits], None if object_ is None else object_[fits])
         hidden = Hidden.of(self.kb, rule) if hide else None
-        result = torch.zeros(len(subject), dtype=torch.float64, device=self.index.device)
+        result = torch.zeros(len(subject), dtype=torch.float64, device=self.device)
         result[fits] = self.formula_value(rule, rule.body, queries, hidden)
         return result.cpu().numpy()
 
@@ -84,13 +92,13 @@ class Evaluator:
         if len(array) and not 0 <= array.min() <= array.max() < self.kb.num_entities:
             got = f"{array.min()} .. {array.max()}"
             raise DataError(f"entity ids must lie in 0 .. {self.kb.num_entities - 1}, got {got}")
-        return torch.from_numpy(array).to(self.index.device)
+        return torch.from_numpy(array).to(self.device)
 
     # how it is computed -----------------------------------------------------------------------------
 
     def _fits(self, rule: Rule, x: Tensor, y: Tensor | None) -> Tensor:
         """Whether each query is a tuple of the head: its constants, and one graph for both sides."""
-        head, graph_of = IdHead.of(self.kb, rule), self.index.graph_of
+        head, graph_of = IdHead.of(self.kb, rule), self.graph.graph_of
         fits = torch.ones_like(x, dtype=torch.bool)
         if y is None:
             return fits
@@ -98,11 +106,10 @@ class Evaluator:
             fits &= x == head.subject
         if head.object is not None and head.object >= 0:
             fits &= y == head.object
-        return fits if graph_of is None else fits & (graph_of[x] == graph_of[y])
+        return fits & (graph_of[x] == graph_of[y]) if len(graph_of) else fits
 
     def _pairs(self, x: Tensor, y: Tensor | None) -> Queries:
-        graph = None if self.index.graph_of is None else self.index.graph_of[x]
-        return Queries(x, y, graph, len(x))
+        return Queries(x, y, self.graph.graph_numbers(x), len(x))
 
     def formula_value(self, rule: Rule, formula: Formula, queries: Queries, hidden: Hidden | None) -> Tensor:
         match formula:
@@ -123,7 +130,7 @@ class Evaluator:
                     value = soft_or(value, self.formula_value(rule, argument, queries, hidden))
                 return value
             case _:
-                return torch.ones(queries.size, dtype=torch.float64, device=self.index.device)
+                return torch.ones(queries.size, dtype=torch.float64, device=self.device)
 
     def line_values(self, lines: Lines, row: int, x: Longs, y: Longs | None, hidden: Hidden | None) -> Doubles:
         """The value of one line for each query (x, y), or x for a unary head."""
@@ -136,22 +143,22 @@ class Evaluator:
     ) -> Tensor:
         """Each query's value; queries that cannot differ on this line are walked once. `about` is for messages."""
         hidden = hidden if hidden is not None and hidden.touches(line) else None
-        key = torch.zeros(queries.size, dtype=torch.int64, device=self.index.device)
+        key = torch.zeros(queries.size, dtype=torch.int64, device=self.device)
         if queries.x is not None and (line.uses_x or hidden is not None):
             key = key + queries.x
         if queries.y is not None and (line.uses_y or hidden is not None):
-            key = key * self.index.num_entities + queries.y
+            key = key * self.graph.num_entities + queries.y
         if queries.graph is not None and not (line.uses_x or line.uses_y or hidden is not None):
             key = queries.graph
         unique, inverse = torch.unique(key, return_inverse=True)
         first = torch.full_like(unique, queries.size)
         first.scatter_reduce_(0, inverse, torch.arange(queries.size, device=key.device), "amin")
         some = queries[first]
-        line = oriented(self.index, line)
+        line = oriented(self.graph, line)
 
         def block(low: int, high: int) -> Tensor:
             part = some[slice(low, high)]
-            rows = Walk(self.index, line, part, hidden, distinct, self.max_rows).run()
+            rows = Walk(self.graph, line, part, hidden, distinct, self.max_rows).run()
             return psi(rows.value, rows.query, part.size)
 
         parts = [value for _, value in self.blocks(about, some.size, self.max_rows, block)]

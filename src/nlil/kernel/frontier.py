@@ -13,8 +13,8 @@ from torch import Tensor
 
 from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 from .calculus import phi, ranges, segment_sum
+from .graph import TensorGraph
 from .hidden import Hidden
-from .index import Index
 
 
 class TooManyRows(Exception):
@@ -70,7 +70,7 @@ class Rows:
 class Walk:
     """One line, one block of queries: everything a step needs to know."""
 
-    index: Index
+    graph: TensorGraph
     line: IdLine
     queries: Queries
     hidden: Hidden | None
@@ -85,7 +85,7 @@ class Walk:
         return rows if self.line.equal is None else self._equate(rows, self.line.equal)
 
     def _known(self, i: int) -> Tensor | None:
-        return self.queries.known(self.line.anchors[i], self.index.device)
+        return self.queries.known(self.line.anchors[i], self.graph.pointer.device)
 
     def _check(self, total: int) -> None:
         if total > self.max_rows:
@@ -93,29 +93,30 @@ class Walk:
 
     def _start(self) -> Rows:
         """The known start, or every entity of each query's graph."""
-        known, device = self._known(0), self.index.device
+        known, device = self._known(0), self.graph.pointer.device
         query = torch.arange(self.queries.size, device=device)
         if known is not None:
             return Rows(query, known, torch.ones(len(query), dtype=torch.float64, device=device))
-        graph = torch.zeros_like(query) if self.queries.graph is None else self.queries.graph
-        low, high = self.index.graph_pointer[graph], self.index.graph_pointer[graph + 1]
+        number = torch.zeros_like(query) if self.queries.graph is None else self.queries.graph
+        low, high = self.graph.graph_pointer[number], self.graph.graph_pointer[number + 1]
         self._check(int((high - low).sum()))
-        query, position = ranges(low, high)
-        ones = torch.ones(len(query), dtype=torch.float64, device=device)
-        return Rows(query, self.index.graph_entity[position], ones)
+        query, node = ranges(low, high)
+        if len(self.graph.graph_of):
+            node = self.graph.graph_entity[node].long()
+        return Rows(query, node, torch.ones(len(query), dtype=torch.float64, device=device))
 
     def _move(self, rows: Rows, i: int) -> Rows:
         """Rows of node i - 1 to rows of node i along its step; the query's own fact is not an edge."""
-        index, code, target = self.index, self.line.codes[i - 1], self._known(i)
+        graph, code, target = self.graph, self.line.codes[i - 1], self._known(i)
         if target is None:
-            low, high = index.edges(rows.node, code)
+            low, high = graph.edges(rows.node, code)
             self._check(int((high - low).sum()))
             row, position = ranges(low, high)
-            node = index.neighbour[position].to(torch.int64)
+            node = graph.neighbour[position].long()
         else:
-            row, position = index.find(rows.node, code, target[rows.query])
+            row, position = graph.find(rows.node, code, target[rows.query])
             node = target[rows.query[row]]
-        value = phi(rows.value, row, None if index.weight is None else index.weight[position])
+        value = phi(rows.value, row, weights(graph.weight, position))
         source, query = rows.node[row], rows.query[row]
         trail = tuple(t[row] for t in rows.trail)
         if self.distinct and self._known(i - 1) is None:
@@ -133,8 +134,8 @@ class Walk:
     def _arrive(self, rows: Rows, i: int) -> Rows:
         """What node i demands: the query's graph, different variables, its filters; then merge."""
         graph, known = self.queries.graph, self._known(i)
-        if self.index.graph_of is not None and graph is not None and known is None:
-            rows = rows.keep(self.index.graph_of[rows.node] == graph[rows.query])
+        if graph is not None and known is None:
+            rows = rows.keep(self.graph.graph_of[rows.node] == graph[rows.query])
         if self.distinct:
             rows = self._distinct(rows, i)
         for predicate in self.line.filters[i]:
@@ -151,7 +152,7 @@ class Walk:
             return rows
         differs = torch.ones_like(rows.node, dtype=torch.bool)
         for variable in {X_NODE, Y_NODE}.intersection(self.line.ends) - {anchor}:
-            entity = self.queries.known(variable, self.index.device)
+            entity = self.queries.known(variable, rows.node.device)
             if entity is not None:
                 differs &= rows.node != entity[rows.query]
         if self._known(i) is None:
@@ -160,9 +161,8 @@ class Walk:
         return rows.keep(differs)
 
     def _filter(self, rows: Rows, predicate: int) -> Rows:
-        row, position = self.index.members(rows.node, predicate)
-        weight = self.index.unary_weight
-        value = phi(rows.value, row, None if weight is None else weight[position])
+        row, position = self.graph.find_members(rows.node, predicate)
+        value = phi(rows.value, row, weights(self.graph.member_weight, position))
         kept = rows.take(row)
         kept = Rows(kept.query, kept.node, value, kept.trail)
         if self.hidden is None or predicate not in self.hidden.unary or self.queries.x is None:
@@ -178,42 +178,46 @@ class Walk:
 
     def _merge(self, rows: Rows) -> Rows:
         """One row per (query, node). Crisp rows only say that the node is reached."""
-        key = rows.query * self.index.num_entities + rows.node
-        if self.index.is_crisp:
+        key = rows.query * self.graph.num_entities + rows.node
+        if self.graph.is_crisp:
             unique = torch.unique(key)
             value = torch.ones(len(unique), dtype=torch.float64, device=key.device)
         else:
             key, order = torch.sort(key, stable=True)
             unique, counts = torch.unique_consecutive(key, return_counts=True)
             value = segment_sum(rows.value[order], counts)
-        n = max(self.index.num_entities, 1)
+        n = max(self.graph.num_entities, 1)
         return Rows(unique // n, unique % n, value)
 
     def _equate(self, rows: Rows, equal: int) -> Rows:
         """X = Y, X = c: the node is the other end; an open end is wherever the node is."""
         if self.distinct and equal < 0:
             return rows.take(torch.zeros(0, dtype=torch.int64, device=rows.node.device))
-        other = self.queries.known(equal, self.index.device)
+        other = self.queries.known(equal, rows.node.device)
         return rows if other is None else rows.keep(rows.node == other[rows.query])
 
 
-def estimate(index: Index, line: IdLine) -> float:
+def weights(weight: Tensor, position: Tensor) -> Tensor | None:
+    """The weights there; None where every fact is crisp."""
+    return weight[position].double() if len(weight) else None
+
+
+def estimate(graph: TensorGraph, line: IdLine) -> float:
     """Rows that a walk from the start makes per query, by mean fan-out; the last step to a known end is a look-up."""
     rows = total = 1.0
     to_known = line.anchors[-1] != ANY_NODE
     for i, code in enumerate(line.codes):
         if i == 0 and line.anchors[0] >= 0:
-            node = torch.tensor([line.anchors[0]], device=index.device)
-            low, high = index.edges(node, code)
+            low, high = graph.edges(torch.tensor([line.anchors[0]], device=graph.pointer.device), code)
             rows = float(high - low)
         else:
-            rows *= float(index.fanout[code])
+            rows *= graph.fan_out(code)
         if i < len(line.codes) - 1 or not to_known:
             total += rows
     return total
 
 
-def oriented(index: Index, line: IdLine, first: int | None = None) -> IdLine:
+def oriented(graph: TensorGraph, line: IdLine, first: int | None = None) -> IdLine:
     """The line read from the end `first`, or from the cheaper of its known ends."""
     if not line.codes:
         if first is not None and line.equal == first:
@@ -224,4 +228,4 @@ def oriented(index: Index, line: IdLine, first: int | None = None) -> IdLine:
     if line.anchors[-1] == ANY_NODE:
         return line
     back = line.reversed()
-    return back if estimate(index, back) < estimate(index, line) else line
+    return back if estimate(graph, back) < estimate(graph, line) else line

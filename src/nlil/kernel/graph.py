@@ -1,18 +1,37 @@
-"""Graph: the facts of a knowledge base as flat arrays, in the orders that the compiled loops walk.
+"""Graph: the facts of a knowledge base as flat arrays. The only index of them.
 
-A named tuple of arrays, so that numba kernels take it as one argument. An *item* (k, d) is the set of
-entities x with an edge k to d: the body of an anchored rule `k(X, d)` and the head of one `q(X, c)`.
+A binary fact p(s, o) is two edges: s --2p--> o and o --(2p + 1)--> s. Edges are sorted by (node, code, neighbour), so
+those of one node along one code stand together: a *span*. The span of (d, k ^ 1) lists the x with k(x, d), so a span
+is also the set that the body `k(X, d)` of an anchored rule holds of.
+
+A named tuple of arrays: compiled loops take it as one argument, `to` moves it to a device as tensors, `save` and `open`
+keep it in a file that is mapped into memory. Ids are 32 bits wide; keys, counts and positions are 64, and numbers of
+spans as wide as they need.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, offsets
+from ..data.arrays import Floats, Ids, Longs, Mask, offsets, ranges
+from ..data.files import replacing
 from ..data.kb import KnowledgeBase
+from ..errors import DataError
+from .compiled import compiled
+
+if TYPE_CHECKING:
+    import torch
+
+TensorGraph: TypeAlias = Any
+"""A Graph with tensors in place of arrays, as `Graph.to` makes it."""
+
+MAGIC = b"nlil graph 1\n"
+ALIGNMENT = 64
+"""Bytes: where an array begins in a file, so that it may be used where it lies."""
 
 
 class Graph(NamedTuple):
@@ -20,76 +39,377 @@ class Graph(NamedTuple):
 
     num_entities: int
     num_codes: int
-    # edges of both directions by (node, code, neighbour)
+    # edges: those of node v are pointer[v] .. pointer[v + 1]
     pointer: Longs
     code: Ids
     neighbour: Ids
-    item_of_edge: Ids
-    # the same edges by (code, node, neighbour)
+    weight: Floats  # empty where every fact is crisp
+    back_span: Ids  # the span that holds the same fact walked backwards
+    # spans: the edges of span i are span_pointer[i] .. span_pointer[i + 1], the spans of node v node_span[v] ..
+    node_span: Longs
+    span_pointer: Longs
+    span_node: Ids
+    span_code: Ids
+    span_key: Longs  # node * num_codes + code, and one key behind all others
+    # spans by (code, node): those of code k are code_span[code_pointer[k] : code_pointer[k + 1]]
     code_pointer: Longs
-    code_node: Ids
-    code_neighbour: Ids
-    # items by (code, entity), numbered in the order of item_key = code * num_entities + entity; members ascending
-    item_key: Longs
-    item_code: Ids
-    item_entity: Ids
-    item_pointer: Longs
-    item_member: Ids
-    # the codes of each node, each once
-    node_code_pointer: Longs
-    node_code: Ids
-    # unary predicates of each entity, ascending
+    code_span: Ids
+    code_edges: Longs  # how many edges each code has
+    # unary facts by entity, predicates ascending
     unary_pointer: Longs
     unary_predicate: Ids
+    # unary facts by predicate, entities ascending
+    member_pointer: Longs
+    member: Ids
+    member_weight: Floats  # empty where every fact is crisp
+    # many graphs in one base: entities of graph g are graph_entity[graph_pointer[g] : graph_pointer[g + 1]]
+    graph_pointer: Longs
+    graph_of: Ids  # empty where there is one graph,
+    graph_entity: Ids  # and so is this
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Graph:
         """The graph of the facts of `kb`; loops that know no weights take that of `kb.crisp`."""
-        found = _kept.get(kb)
+        found = _graphs.get(kb)
         if found is None:
-            found = _build(kb)
-            if len(kb.facts) <= MOST_KEPT:
-                _kept[kb] = found
+            found = _graphs[kb] = _build(kb)
         return found
 
+    def keep_for(self, kb: KnowledgeBase) -> None:
+        """Be what `Graph.of(kb)` gives from now on."""
+        _graphs[kb] = self
 
-MOST_KEPT = 2_000_000
-"""Facts up to which the graph of a base is kept as long as the base: some 100 MB; larger ones are made when needed."""
-_kept: WeakKeyDictionary[KnowledgeBase, Graph] = WeakKeyDictionary()
+    # other places ---------------------------------------------------------------------------------
+
+    def to(self, device: str | torch.device, wide: bool = False) -> TensorGraph:
+        """The same with tensors on a device; on the CPU they share the memory of the arrays.
+
+        Args:
+            wide: make all integers 64 bits wide, for arithmetic on ids and codes that cannot overflow.
+        """
+        import torch
+
+        def moved(value: Any) -> Any:
+            if not isinstance(value, np.ndarray):
+                return value
+            tensor = torch.from_numpy(value).to(device)
+            return tensor.long() if wide and not tensor.is_floating_point() else tensor
+
+        return Graph(*map(moved, self))
+
+    def save(self, path: str | Path) -> None:
+        """Write one file, complete or not at all."""
+        with replacing(Path(path)) as part, part.open("wb") as file:
+            file.write(MAGIC)
+            for value in self:
+                _align(file)
+                np.lib.format.write_array(file, np.asarray(value), allow_pickle=False)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Graph:
+        """What `save` wrote, mapped into memory: pages are read when they are needed."""
+        values: list[Any] = []
+        try:
+            with Path(path).open("rb") as file:
+                if file.read(len(MAGIC)) != MAGIC:
+                    raise DataError(f"{path}: not a graph that nlil wrote")
+                for _ in cls._fields:
+                    _align(file)
+                    values.append(_mapped(file))
+        except ValueError as error:
+            raise DataError(f"{path}: a graph file that is damaged or cut short ({error})") from None
+        return cls(int(values[0]), int(values[1]), *values[2:])
+
+    # sizes ----------------------------------------------------------------------------------------
+
+    @property
+    def is_crisp(self) -> bool:
+        return not len(self.weight) and not len(self.member_weight)
+
+    @property
+    def num_spans(self) -> int:
+        return len(self.span_node)
+
+    @property
+    def num_graphs(self) -> int:
+        return len(self.graph_pointer) - 1
+
+    @property
+    def node(self) -> Ids:
+        """The node of each edge."""
+        return np.repeat(np.arange(self.num_entities, dtype=np.int32), np.diff(self.pointer))
+
+    def fan_out(self, code: int) -> float:
+        """Edges of a code, on average over the nodes that have any."""
+        return float(self.code_edges[code]) / max(int(self.code_pointer[code + 1] - self.code_pointer[code]), 1)
+
+    # look-ups, of arrays and of tensors -----------------------------------------------------------
+
+    def edges(self, node: Any, code: Any) -> tuple[Any, Any]:
+        """The range (low, high) of the edges of each node along `code`."""
+        key = _long(node) * self.num_codes + code
+        place = _library(self.span_key).searchsorted(self.span_key, key)
+        return self.span_pointer[place], self.span_pointer[place + (self.span_key[place] == key)]
+
+    def find(self, node: Any, code: int, target: Any) -> tuple[Any, Any]:
+        """(row, position) of the edges node --code--> target that exist; at most one per row."""
+        low, end = self.edges(node, code)
+        low = lower_bound(self.neighbour, low, end, target)
+        library = _library(self.neighbour)
+        inside = library.where(low < end)[0]
+        row = inside[self.neighbour[low[inside]] == target[inside]]
+        return row, low[row]
+
+    def find_members(self, node: Any, predicate: int) -> tuple[Any, Any]:
+        """(row, position in `member`) of the nodes that are in the unary predicate."""
+        begin, end = int(self.member_pointer[predicate]), int(self.member_pointer[predicate + 1])
+        library = _library(self.member)
+        members = self.member[begin:end]
+        if begin == end:
+            none = node[:0]
+            return none, none
+        place = library.searchsorted(members, _as(node, members)).clip(max=end - begin - 1)
+        row = library.where(members[place] == node)[0]
+        return row, place[row] + begin
+
+    def find_spans(self, node: Any, code: Any) -> Any:
+        """The number of the span of each (node, code); -1 where no such edge exists."""
+        key = _long(node) * self.num_codes + code
+        place = _library(self.span_key).searchsorted(self.span_key, key)
+        return _library(self.span_key).where(self.span_key[place] == key, place, -1)
+
+    def members(self, predicate: int) -> Ids:
+        """The entities of a unary predicate, ascending."""
+        return self.member[self.member_pointer[predicate] : self.member_pointer[predicate + 1]]
+
+    def edges_along(self, code: int) -> tuple[Ids, Ids]:
+        """(node, neighbour) of all edges of a code, by node and neighbour."""
+        span = self.code_span[self.code_pointer[code] : self.code_pointer[code + 1]]
+        low = self.span_pointer[span]
+        size = self.span_pointer[span + 1] - low
+        return np.repeat(self.span_node[span], size), self.neighbour[ranges(low, size)]
+
+    def leaves(self) -> Mask:
+        """Whether each span has an edge to another node than its own."""
+        others = self.neighbour != np.repeat(self.span_node, np.diff(self.span_pointer))
+        return np.add.reduceat(others, self.span_pointer[:-1], dtype=np.int64) > 0 if len(others) else others
+
+    def degree(self, node: Any) -> Any:
+        """The edges of each node."""
+        return self.pointer[node + 1] - self.pointer[node]
+
+    def edges_of(self: TensorGraph, node: Any) -> tuple[Any, Any]:
+        """(row, position) of all edges of each node, rows in order. Of tensors."""
+        from .calculus import ranges
+
+        row, position = ranges(self.pointer[node], self.pointer[node + 1])
+        return row, position
+
+    def members_in(self: TensorGraph, predicate: Any, number: Any) -> tuple[Any, Any]:
+        """(row, position in `member`) of the entities of each unary predicate in that graph. Of tensors."""
+        from .calculus import ranges
+
+        if not len(self.graph_of):
+            return ranges(self.member_pointer[predicate], self.member_pointer[predicate + 1])
+        if not len(self.member):
+            return predicate[:0], predicate[:0]
+        row, place = ranges(self.graph_pointer[number], self.graph_pointer[number + 1])
+        entity = self.graph_entity[place]
+        low, high = self.member_pointer[predicate[row]], self.member_pointer[predicate[row] + 1]
+        low = lower_bound(self.member, low, high, entity)
+        is_member = (low < high) & (self.member[low.clamp(max=len(self.member) - 1)] == entity)
+        return row[is_member], low[is_member]
+
+    def graph_numbers(self, entity: Any) -> Any:
+        """The graph of each entity; None where there is one graph."""
+        return _long(self.graph_of[entity]) if len(self.graph_of) else None
+
+    def with_loops(self) -> Graph:
+        """Every unary fact p(x) as an edge x --2p--> x among the others; only edges can be read of it, no spans."""
+        own = np.repeat(np.arange(self.num_entities, dtype=np.int32), np.diff(self.unary_pointer))
+        node = np.concatenate((self.node, own))
+        code = np.concatenate((self.code, 2 * self.unary_predicate))
+        order = np.argsort(node.astype(np.int64) * self.num_codes + code, kind="stable")
+        neighbour = np.concatenate((self.neighbour, own))[order]
+        weight = self.weight
+        if not self.is_crisp:
+            by_entity = np.argsort(self.member, kind="stable")  # predicates ascend in it already
+            weight = np.concatenate((self.weight, self.member_weight[by_entity]))[order]
+        none = np.zeros(0, np.int32)
+        return self._replace(
+            pointer=self.pointer + self.unary_pointer,
+            code=code[order],
+            neighbour=neighbour,
+            weight=weight,
+            back_span=none,
+            code_span=none,
+            span_node=none,
+            span_code=none,
+            span_key=none.astype(np.int64),
+        )
+
+
+_graphs: WeakKeyDictionary[KnowledgeBase, Graph] = WeakKeyDictionary()
 
 
 def _build(kb: KnowledgeBase) -> Graph:
     num_entities, num_codes = kb.num_entities, max(kb.num_codes, 1)
-    edges = kb.adjacency
-    node = edges.node
-    by_code = np.lexsort((edges.neighbour, node, edges.code))
-    item_key = edges.code.astype(np.int64) * num_entities + edges.neighbour
-    keys, item_of_edge = np.unique(item_key, return_inverse=True)
-    item_of_edge = item_of_edge.astype(np.int32)
-    by_item = np.argsort(item_of_edge, kind="stable")
-    node_code = np.unique(node.astype(np.int64) * num_codes + edges.code)
-    unary = kb.unary
-    by_entity = np.lexsort((unary.predicate, unary.subject))
+    facts, unary = kb.binary, kb.unary
+    node = np.concatenate((facts.subject, facts.object))
+    code = np.concatenate((2 * facts.predicate, 2 * facts.predicate + 1)).astype(np.int32)
+    key = node.astype(np.int64) * num_codes + code
+    # Facts are sorted: of the edges of one node along one code the neighbours ascend already, in both directions.
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    is_first = np.ones(len(key), bool)
+    is_first[1:] = key[1:] != key[:-1]
+    first = np.flatnonzero(is_first)
+    span_key = key[first]
+    span_code = (span_key % num_codes).astype(np.int32)
+    number = span_numbers(len(first))
+    back_span = np.empty(len(order), number)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    of_edge = np.cumsum(is_first) - 1
+    back_span[place] = of_edge[np.roll(place, len(facts))]
+    graph_of = np.zeros(0, np.int32) if kb.graph_of is None else kb.graph_of.astype(np.int32)
+    one_graph = np.array([0, num_entities], np.int64)
     return Graph(
         num_entities,
         num_codes,
-        edges.pointer,
-        edges.code,
-        edges.neighbour,
-        item_of_edge,
-        offsets(edges.code[by_code], num_codes),
-        node[by_code],
-        edges.neighbour[by_code],
-        keys,
-        (keys // num_entities).astype(np.int32),
-        (keys % num_entities).astype(np.int32),
-        offsets(item_of_edge[by_item], len(keys)),
-        node[by_item],
-        offsets(node_code // num_codes, num_entities),
-        (node_code % num_codes).astype(np.int32),
-        offsets(unary.subject[by_entity], num_entities),
-        unary.predicate[by_entity],
+        offsets(node[order], num_entities),
+        code[order],
+        np.concatenate((facts.object, facts.subject))[order],
+        _twice(facts.weight)[order] if facts.weight is not None else np.zeros(0, np.float32),
+        back_span,
+        offsets(span_key // num_codes, num_entities),
+        np.append(first, len(key)).astype(np.int64),
+        (span_key // num_codes).astype(np.int32),
+        span_code,
+        np.append(span_key, np.iinfo(np.int64).max),
+        offsets(np.sort(span_code), num_codes),
+        np.argsort(span_code, kind="stable").astype(number),
+        np.bincount(code, minlength=num_codes).astype(np.int64),
+        *_by_entity(kb),
+        kb.unary_pointer,
+        unary.subject,
+        np.zeros(0, np.float32) if unary.weight is None else unary.weight,
+        one_graph if kb.graph_of is None else offsets(np.sort(graph_of), kb.num_graphs),
+        graph_of,
+        np.argsort(graph_of, kind="stable").astype(np.int32),
     )
+
+
+def span_numbers(num_spans: int) -> Any:
+    """The narrowest type that numbers so many spans."""
+    return np.int32 if num_spans < 2**31 else np.int64
+
+
+def _twice(weight: Floats) -> Floats:
+    return np.concatenate((weight, weight))
+
+
+def _by_entity(kb: KnowledgeBase) -> tuple[Longs, Ids]:
+    """(pointer, predicate) of the unary facts of each entity."""
+    unary = kb.unary
+    order = np.argsort(unary.subject, kind="stable")  # facts are sorted by predicate
+    return offsets(unary.subject[order], kb.num_entities), unary.predicate[order]
+
+
+# arrays and tensors ---------------------------------------------------------------------------------
+
+
+def _library(array: Any) -> Any:
+    """numpy or torch."""
+    if isinstance(array, np.ndarray):
+        return np
+    import torch
+
+    return torch
+
+
+def _long(values: Any) -> Any:
+    return np.asarray(values, np.int64) if _is_numpy(values) else values.long()
+
+
+def _is_numpy(values: Any) -> bool:
+    return isinstance(values, np.ndarray | np.generic | int)
+
+
+def _as(values: Any, like: Any) -> Any:
+    """The values in the type of an array that is searched for them: it would be copied otherwise."""
+    return values.astype(like.dtype) if _is_numpy(values) else values.to(like.dtype)
+
+
+def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
+    """For each row the first position in low .. high - 1, ascending there, whose value is not below the wanted."""
+    library = _library(values)
+    last = max(len(values) - 1, 0)
+    while bool((low < high).any()):
+        middle = (low + high) // 2
+        is_open = low < high
+        less = values[middle.clip(max=last)] < wanted if len(values) else is_open
+        low = library.where(is_open & less, middle + 1, low)
+        high = library.where(is_open & ~less, middle, high)
+    return low
+
+
+# files ----------------------------------------------------------------------------------------------
+
+
+def _align(file: BinaryIO) -> None:
+    file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT)
+
+
+def _mapped(file: BinaryIO) -> np.ndarray:
+    """The array that begins here, left where it lies; the file moves behind it. Writing to it changes no file."""
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"arrays of version {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject or fortran:
+        raise ValueError(f"arrays of {dtype}")
+    begin, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    array = np.asarray(np.memmap(file, dtype, "c", begin, shape)) if size else np.zeros(shape, dtype)
+    file.seek(begin + size)
+    return array
+
+
+# compiled loops -------------------------------------------------------------------------------------
+
+
+@compiled
+def find_span(graph: Graph, node: int, code: int) -> int:
+    """The span of `node` along `code`, or -1."""
+    low, top = graph.node_span[node], graph.node_span[node + 1]
+    high = top
+    while low < high:
+        middle = (low + high) // 2
+        if graph.span_code[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < top and graph.span_code[low] == code else -1
+
+
+@compiled
+def span_edges(graph: Graph, node: int, code: int) -> tuple[int, int]:
+    """The range of the edges of `node` along `code`."""
+    span = find_span(graph, node, code)
+    if span < 0:
+        return 0, 0
+    return graph.span_pointer[span], graph.span_pointer[span + 1]
+
+
+@compiled
+def has_unary(graph: Graph, node: int, predicate: int) -> bool:
+    for i in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
+        if graph.unary_predicate[i] == predicate:
+            return True
+    return False
+
+
+# facts of some targets ----------------------------------------------------------------------------
 
 
 class TargetFacts(NamedTuple):
@@ -123,10 +443,13 @@ def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
     )
 
 
+# paths ----------------------------------------------------------------------------------------------
+
+
 def num_paths(graph: Graph, longest: int) -> list[float]:
     """How many paths of 1, 2, ... steps there are; steps between the same two entities are one."""
     n = max(graph.num_entities, 1)
-    pair = np.unique(np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.pointer)) * n + graph.neighbour)
+    pair = np.unique(graph.node.astype(np.int64) * n + graph.neighbour)
     node, neighbour = np.divmod(pair, n)
     ways: np.ndarray = np.ones(n)
     found = []

@@ -1,12 +1,18 @@
-"""Hidden: which facts a query may not see."""
+"""Hidden: which facts a query may not see. The only place that knows how hiding works.
+
+A query about p(x, y) does not see that fact, in whichever direction a body walks along it; a query about p(x) does not
+see p(x), nor any other class of x where p is one of an exclusive group of classes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule
 from .bodies import IdLine
+from .compiled import shared
 
 
 @dataclass(frozen=True)
@@ -27,3 +33,14 @@ class Hidden:
     def touches(self, line: IdLine) -> bool:
         """Whether hiding can change the value of the line at all."""
         return self.binary in line.predicates or bool(self.unary & line.predicates)
+
+
+@shared
+def hides_edge(code: Any, start: Any, end: Any, step: Any, here: Any, there: Any) -> Any:
+    """Whether the edge here --step--> there is the hidden fact start --code--> end, walked either way.
+
+    An `end` of -1 hides nothing. For numbers, inside compiled loops too, for arrays and for tensors.
+    """
+    forward = (step == code) & (here == start) & (there == end)
+    backward = (step == (code ^ 1)) & (here == end) & (there == start)
+    return forward | backward

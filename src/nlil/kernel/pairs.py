@@ -13,12 +13,12 @@ from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
 from .answers import given_queries, is_guarded, walk_open
 from .bits import Words, look_up, pack, whole_rows
-from .bodies import X_NODE, Y_NODE, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 from .evaluator import Evaluator
 from .frontier import Queries, Rows
+from .graph import Graph
 from .hidden import Hidden
 from .kept import Kept, Outgrown
-from .sets import Sets
 
 MOST_PAIRS = 2**26
 """Pairs of entities that are kept as bits; beyond, and and or of the few that hold cost less."""
@@ -51,8 +51,7 @@ class Pairs:
         self.n = evaluator.kb.num_entities
         self.as_bits = self.n**2 <= min(MOST_PAIRS, 8 * evaluator.memory // STATEMENTS)
         self.kept = Kept(evaluator.memory // 4)
-        self.everything = torch.arange(self.n, device=evaluator.index.device)
-        self.sets = Sets(evaluator.kb)
+        self.everything = torch.arange(self.n, device=evaluator.device)
 
     def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
         """Whether the statement holds for each of the pairs."""
@@ -111,7 +110,7 @@ class Pairs:
         """A statement over one side, for each entity there; over none, for each x."""
 
         def make() -> Mask:
-            members = None if rule.distinct else self.sets.members(line)
+            members = None if rule.distinct else line_members(self.evaluator, line)
             if members is not None:
                 return members
             queries = given_queries(self.evaluator, self.everything, Y_NODE if line.uses_y else X_NODE)
@@ -129,6 +128,47 @@ class Pairs:
 
 def truth_of(evaluator: Evaluator, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Mask:
     return (evaluator.statement_value(rule.distinct, line, queries, hidden, rule) > 0).cpu().numpy()
+
+
+def line_members(evaluator: Evaluator, line: IdLine) -> Mask | None:
+    """For which values of its one variable a line holds, weights overlooked; None where it has not one variable at one
+    end, or where it matters which entities the walk came through.
+
+    A walk keeps apart where it came from, which a truth value does not need: one set for the far end, moved back to
+    the variable, costs one pass over the edges of each step. Body variables may take the same entity: under `distinct`
+    a set does not say enough.
+    """
+    kb = evaluator.kb.crisp
+    graph = Graph.of(kb)
+    if line.equal is not None or evaluator.crosses:
+        return None
+    variables = [end in (X_NODE, Y_NODE) for end in (line.anchors[0], line.anchors[-1])]
+    if len(line.anchors) == 1:
+        return _filtered(graph, np.ones(kb.num_entities, bool), line.filters[0]) if variables[0] else None
+    if variables[0] == variables[1]:
+        return None
+    if variables[1]:
+        line = line.reversed()
+    far = line.anchors[-1]
+    reached = np.full(kb.num_entities, far == ANY_NODE)
+    if far != ANY_NODE:
+        reached[far] = True
+    reached = _filtered(graph, reached, line.filters[-1])
+    for code, filters in zip(line.codes[::-1], line.filters[-2::-1]):
+        node, neighbour = graph.edges_along(code)
+        before = np.zeros_like(reached)
+        before[node[reached[neighbour]]] = True
+        reached = _filtered(graph, before, filters)
+    return reached
+
+
+def _filtered(graph: Graph, entities: Mask, filters: tuple[int, ...]) -> Mask:
+    for predicate in filters:
+        kept = np.zeros_like(entities)
+        members = graph.members(predicate)
+        kept[members] = entities[members]
+        entities = kept
+    return entities
 
 
 def among(wanted: Longs, keys: Longs) -> Mask:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
 from .compiled import compiled
-from .graph import Graph
+from .graph import Graph, has_unary, span_edges
 
 NO_LIMIT = 2**62
 BLOCKING = 8
@@ -59,31 +59,6 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
 
 
 @compiled
-def code_range(graph: Graph, node: int, code: int) -> tuple[int, int]:
-    """The edges of `node` with step `code`."""
-    low, high = graph.pointer[node], graph.pointer[node + 1]
-    top = high
-    while low < high:
-        middle = (low + high) // 2
-        if graph.code[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    high = low
-    while high < top and graph.code[high] == code:
-        high += 1
-    return low, high
-
-
-@compiled
-def has_unary(graph: Graph, node: int, predicate: int) -> bool:
-    for i in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
-        if graph.unary_predicate[i] == predicate:
-            return True
-    return False
-
-
-@compiled
 def _open(
     graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask, start: int
 ) -> None:
@@ -94,7 +69,7 @@ def _open(
         holds = has_unary(graph, node, code >> 1) and not (hidden_group[code >> 1] and node == start)
         space.position[depth], space.stop[depth] = 0, 1 if holds else 0
     else:
-        space.position[depth], space.stop[depth] = code_range(graph, node, code)
+        space.position[depth], space.stop[depth] = span_edges(graph, node, code)
 
 
 @compiled

@@ -15,6 +15,7 @@ import numpy as np
 from ..data.arrays import Ids, ranges
 from ..data.kb import KnowledgeBase
 from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
+from .graph import Graph
 from .hidden import Hidden
 
 
@@ -37,6 +38,10 @@ class LineQuery:
     y: int | None
     hidden: Hidden | None = None
 
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph.of(self.kb)
+
     def known(self, anchor: int) -> int | None:
         if anchor == X_NODE:
             return self.x
@@ -50,12 +55,13 @@ class LineQuery:
         """The weight of predicate(node), 0 if it is no fact or hidden."""
         if self.hidden is not None and node == self.x and predicate in self.hidden.unary:
             return 0.0
-        members = self.kb.members(predicate)
+        graph = self.graph
+        members = graph.members(predicate)
         position = int(np.searchsorted(members, node))
         if position == len(members) or members[position] != node:
             return 0.0
-        weight = self.kb.unary.weight
-        return 1.0 if weight is None else float(weight[self.kb.unary_pointer[predicate] + position])
+        first = graph.member_pointer[predicate]
+        return float(graph.member_weight[first + position]) if len(graph.member_weight) else 1.0
 
     def filter_weight(self, node: int, i: int) -> float:
         """The product over the filters of node i."""
@@ -66,15 +72,14 @@ class LineQuery:
 
     def moves(self, node: int, i: int) -> Iterator[tuple[int, float]]:
         """(next entity, weight) along step i, in order of id; only where the end can still be reached."""
-        code, edges = self.line.codes[i], self.kb.adjacency
-        key = node * self.kb.num_codes + code
-        low, high = np.searchsorted(self.kb.edge_key, [key, key + 1])
-        neighbours, allowed = edges.neighbour[low:high], self.hopeful[i + 1]
+        code, graph = self.line.codes[i], self.graph
+        low, high = graph.edges(node, code)
+        neighbours, allowed = graph.neighbour[low:high], self.hopeful[i + 1]
         positions = np.arange(high - low) if allowed is None else np.flatnonzero(np.isin(neighbours, allowed))
         for position in positions.tolist():
             target = int(neighbours[position])
             if not self._is_own_fact(code, node, target):
-                yield target, 1.0 if edges.weight is None else float(edges.weight[low + position])
+                yield target, float(graph.weight[low + position]) if len(graph.weight) else 1.0
 
     def _is_own_fact(self, code: int, source: int, target: int) -> bool:
         if self.hidden is None or code >> 1 != self.hidden.binary:
@@ -100,7 +105,7 @@ class LineQuery:
             known = self.known(self.line.anchors[i])
             own = None if known is None else np.asarray([known], np.int32)
             for predicate in self.line.filters[i]:
-                members = self.kb.members(predicate)
+                members = self.graph.members(predicate)
                 own = members if own is None else np.intersect1d(own, members)
             here = own if here is None else here if own is None else np.intersect1d(here, own)
             result[i] = after = here
@@ -108,10 +113,8 @@ class LineQuery:
 
     def _sources(self, targets: Ids, code: int) -> Ids:
         """The entities with a step `code` into `targets`."""
-        key = targets.astype(np.int64) * self.kb.num_codes + (code ^ 1)
-        low = np.searchsorted(self.kb.edge_key, key)
-        counts = np.searchsorted(self.kb.edge_key, key + 1) - low
-        return np.unique(self.kb.adjacency.neighbour[ranges(low, counts)])
+        low, high = self.graph.edges(targets, code ^ 1)
+        return np.unique(self.graph.neighbour[ranges(low, high - low)])
 
     def starts(self) -> list[int]:
         known, hopeful = self.known(self.line.anchors[0]), self.hopeful[0]
@@ -213,10 +216,9 @@ class LineQuery:
         """All entities along step i, hopeful or not."""
         if i == len(self.line.codes):
             return []
-        code, edges = self.line.codes[i], self.kb.adjacency
-        key = node * self.kb.num_codes + code
-        low, high = np.searchsorted(self.kb.edge_key, [key, key + 1])
-        targets = edges.neighbour[low:high]
-        if edges.weight is not None:
-            targets = targets[edges.weight[low:high] > 0.0]
+        code, graph = self.line.codes[i], self.graph
+        low, high = graph.edges(node, code)
+        targets = graph.neighbour[low:high]
+        if len(graph.weight):
+            targets = targets[graph.weight[low:high] > 0.0]
         return [t for t in targets.tolist() if not self._is_own_fact(code, node, t)]

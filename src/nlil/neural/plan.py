@@ -22,10 +22,13 @@ from torch import Tensor
 
 from ..data.kb import KnowledgeBase
 from ..kernel.calculus import ranges, segment_sum
+from ..kernel.graph import Graph, TensorGraph
 from .products import Products, Projections
-from .roads import Roads
 from .sampling import NO_ENTITY, Queries
 from .space import PADDING, Kind, Shape, Space
+
+AT_ONCE = 2**21
+"""Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +64,9 @@ MOST_AT_ONCE = 2**21
 """Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
 
 
-def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> Roads:
+def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> TensorGraph:
     """Every fact as an edge, a unary one from an entity to itself: one expansion serves all operators at once."""
-    return Roads.of(kb, device)
-
-
-def degrees(graph: Roads, node: Tensor) -> Tensor:
-    """How many edges each node has."""
-    return graph.pointer[node + 1] - graph.pointer[node]
-
-
-def edges_of(graph: Roads, node: Tensor) -> tuple[Tensor, Tensor]:
-    """(row, position): the edges of each node, rows in order."""
-    return ranges(graph.pointer[node], graph.pointer[node + 1])
+    return Graph.of(kb).with_loops().to(device, wide=True)
 
 
 def pieces(degree: Tensor) -> list[slice]:
@@ -88,15 +81,9 @@ def pieces(degree: Tensor) -> list[slice]:
     return cuts
 
 
-def members_in(graph: Roads, predicate: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
-    """(row, position in `member`): the entities of each unary predicate in the graph of that number."""
-    low = (predicate * graph.num_graphs + number) * graph.num_entities
-    return ranges(*(torch.searchsorted(graph.member_key, key) for key in (low, low + graph.num_entities)))
-
-
 def build_plan(
     kb: KnowledgeBase,
-    graph: Roads,
+    graph: TensorGraph,
     spaces: Sequence[Space],
     shape: Shape,
     queries: Queries,
@@ -106,7 +93,7 @@ def build_plan(
     """The plan of a block: row g of `queries` belongs to `spaces[g]`.
 
     Args:
-        graph: the `attention_graph` of `kb`, on the device of the plan.
+        graph: the facts of `kb` as `attention_graph` lays them out, on the device of the plan.
         limits: beyond them the plan is a sample of the groundings, taken depth by depth; below them it is exact.
         linked: only statements between X and Y count (with L = 0 no other can tell two answers apart).
     """
@@ -182,7 +169,7 @@ class Sources:
         return len(self.target)
 
 
-def find_sources(graph: Roads, tables: Tables, queries: Queries) -> Sources:
+def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Sources:
     """The sources of the block."""
     device = graph.pointer.device
     x, y, hide = (torch.from_numpy(a).to(device) for a in (queries.x, queries.y, queries.hide))
@@ -246,7 +233,7 @@ class _Block:
     """
 
     def __init__(
-        self, graph: Roads, tables: Tables, sources: Sources, shape: Shape, limits: Limits, linked: bool
+        self, graph: TensorGraph, tables: Tables, sources: Sources, shape: Shape, limits: Limits, linked: bool
     ) -> None:
         self.graph, self.tables, self.sources, self.limits = graph, tables, sources, limits
         self.shape, self.linked, self.width = shape, linked, graph.num_entities + 1
@@ -272,13 +259,13 @@ class _Block:
         is_set = kind == Kind.UNARY
         single, some = (~is_set).nonzero().squeeze(1), is_set.nonzero().squeeze(1)
         node = torch.where(kind[single] == Kind.ANY, graph.num_entities, sources.anchor[single])
-        row, position = members_in(graph, id[some], sources.anchor[some])
-        member, owner = graph.member_key[position] % max(graph.num_entities, 1), some[row]
+        row, position = graph.members_in(id[some], sources.anchor[some])
+        member, owner = graph.member[position], some[row]
         seen = ~self._is_hidden(sources.target[owner], 2 * id[owner], member, member, sources.hidden[owner])
-        one = torch.ones(len(member), device=member.device)
-        value = graph.member_weight[position] if len(graph.member_weight) else one
+        weight = graph.member_weight
+        value = weight[position] if len(weight) else torch.ones(len(member), device=member.device)
         key = torch.cat([single * self.width + node, (owner * self.width + member)[seen]])
-        value = torch.cat([torch.ones(len(single), device=member.device), value[seen]])
+        value = torch.cat([torch.ones(len(single), device=graph.pointer.device), value[seen]])
         key, order = torch.sort(key)
         return key, value[order]
 
@@ -323,14 +310,14 @@ class _Block:
     def _degree(self, node: Tensor) -> Tensor:
         """Edges of each node; everything has none."""
         entities = self.graph.num_entities
-        degree = degrees(self.graph, node.clamp(max=max(entities - 1, 0)))
+        degree = self.graph.degree(node.clamp(max=max(entities - 1, 0)))
         return degree.where(node < entities, 0)
 
     def _usable(self, table: Tensor, node: Tensor, target: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(row, position, choice) of the edges of each node that the table has a choice for and that are not hidden."""
         graph, found = self.graph, [(self.none, self.none, self.none)]
-        for piece in pieces(degrees(graph, node)):
-            row, position = edges_of(graph, node[piece])
+        for piece in pieces(graph.degree(node)):
+            row, position = graph.edges_of(node[piece])
             row = row + piece.start
             choice = table[target[row], graph.code[position]]
             known = choice >= 0
@@ -404,8 +391,9 @@ class _Block:
         index, position, predicate = self._usable(
             table, self.key[row] % self.width, self.target[owner], self.sources.hidden_of_query[owner]
         )
-        one = torch.ones(len(index), device=index.device)
-        weight = self.graph.weight[position] if len(self.graph.weight) else one
+        weight = torch.ones(len(index), device=index.device)
+        if len(self.graph.weight):
+            weight = self.graph.weight[position]
         return which[index], row[index], predicate, self.graph.neighbour[position], weight
 
     def _linked(self, query: Tensor, start: int, other: int, forward: bool) -> Entries:

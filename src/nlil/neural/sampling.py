@@ -9,6 +9,7 @@ import numpy as np
 from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.graph import Graph
 from .options import NeuralOptions
 
 NO_ENTITY = -1
@@ -124,13 +125,13 @@ class Sampler:
         return np.where(kind == 2, other_x, x[rows]), np.where(kind == 0, walked, np.where(kind == 1, other_y, y[rows]))
 
     def _walk(self, node: Longs, random: np.random.Generator) -> Longs:
-        edges = self.kb.adjacency
-        degree = np.diff(edges.pointer)
+        graph = Graph.of(self.kb)
+        degree = np.diff(graph.pointer)
         length = random.integers(1, 2 * self.options.steps + 2, len(node))
         for step in range(1, 2 * self.options.steps + 2):
             at = degree[node]
-            pick = edges.pointer[node] + (random.random(len(node)) * at).astype(np.int64)
-            moved = edges.neighbour[np.minimum(pick, max(len(edges.neighbour) - 1, 0))].astype(np.int64)
+            pick = graph.pointer[node] + (random.random(len(node)) * at).astype(np.int64)
+            moved = graph.neighbour[np.minimum(pick, max(len(graph.neighbour) - 1, 0))].astype(np.int64)
             node = np.where((step <= length) & (at > 0), moved, node)
         return node
 

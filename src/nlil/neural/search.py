@@ -16,6 +16,7 @@ import torch
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.graph import TensorGraph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
@@ -29,7 +30,6 @@ from .generator import make_stack
 from .options import Found, NeuralOptions
 from .plan import Limits, attention_graph, build_plan
 from .refine import Parts
-from .roads import Roads
 from .sampling import Queries, Sampler, blocks
 from .select import count_candidates, longest_chain
 from .space import Masks, Space
@@ -124,7 +124,7 @@ class Group:
     """Targets of one arity that are trained as one stack: all restarts of all of them are its members."""
 
     kb: KnowledgeBase
-    graph: Roads
+    graph: TensorGraph
     spaces: list[Space]
     options: NeuralOptions
     hints: Hints = field(default_factory=dict)

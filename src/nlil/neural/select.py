@@ -98,11 +98,11 @@ def count_candidates(
 
 def longest_chain(kb: KnowledgeBase) -> int:
     """The most steps of a chain that can be counted on this base."""
-    edges = kb.crisp.adjacency
+    graph = Graph.of(kb.crisp)
     paths: np.ndarray = np.ones(kb.num_entities)
-    node = edges.node
+    node = graph.node
     for length in range(MOST_STEPS):
-        paths = np.bincount(node, weights=paths[edges.neighbour], minlength=kb.num_entities)
+        paths = np.bincount(node, weights=paths[graph.neighbour], minlength=kb.num_entities)
         if length >= 2 and paths.sum() > MOST_PATHS:
             return length
     return MOST_STEPS

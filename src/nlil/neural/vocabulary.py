@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
+from ..kernel.graph import Graph
 from .options import NeuralOptions
 from .space import PADDING, Kind, Shape, Space, Start, operators_of
 
@@ -25,8 +26,8 @@ class Surroundings:
         self.kb = kb
         self.hints = hints or {}
         self.allowed = set(range(kb.num_predicates)) if allowed is None else allowed
-        edges = kb.adjacency
-        self.edge_node, self.edge_predicate, self.edge_neighbour = edges.node, edges.code >> 1, edges.neighbour
+        graph = Graph.of(kb)
+        self.edge_node, self.edge_predicate, self.edge_neighbour = graph.node, graph.code >> 1, graph.neighbour
         self.in_graph = _largest_in_a_graph(kb)
 
     def space(self, target: int, options: NeuralOptions) -> Space:

@@ -51,8 +51,7 @@ class Relations:
         return self.steps[code]
 
     def _edges_of(self, code: int) -> csr_matrix:
-        graph = slice(self.graph.code_pointer[code], self.graph.code_pointer[code + 1])
-        node, neighbour = self.graph.code_node[graph], self.graph.code_neighbour[graph]
+        node, neighbour = self.graph.edges_along(code)
         apart = node != neighbour
         ones = np.ones(int(apart.sum()), np.float32)
         return csr_matrix((ones, (node[apart], neighbour[apart])), (self.n, self.n))

@@ -28,7 +28,7 @@ class ChainEdges(NamedTuple):
 
 
 def chain_edges(graph: Graph, length: int, cheap: int = CHEAP) -> ChainEdges:
-    most = int(np.diff(graph.code_pointer).max(initial=0))
+    most = int(graph.code_edges.max(initial=0))
     shape = (length, graph.num_entities, 2)
     return ChainEdges(
         np.zeros(shape, np.int32),
@@ -47,12 +47,11 @@ def _keep_alive(graph, steps, path):
     for depth in range(len(steps) - 1, -1, -1):
         is_last = depth == len(steps) - 1
         kept = 0
-        i, stop = graph.code_pointer[steps[depth]], graph.code_pointer[steps[depth] + 1]
-        while i < stop:
-            here, begin, ways = graph.code_node[i], kept, 0
-            while i < stop and graph.code_node[i] == here:
-                there = graph.code_neighbour[i]
-                i += 1
+        for i in range(graph.code_pointer[steps[depth]], graph.code_pointer[steps[depth] + 1]):
+            span = graph.code_span[i]
+            here, begin, ways = graph.span_node[span], kept, 0
+            for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
+                there = graph.neighbour[e]
                 if here == there or not (is_last or path.ways[depth + 1, there, 0] == chain):
                     continue
                 path.neighbour[depth, kept] = there
@@ -116,16 +115,13 @@ def count_chain(graph, facts, steps, stride, most_pairs, space, path, mark, supp
     """Adds to the support and PCA body of each target; returns the body size. Only every `stride`-th start counts, and
     no start after `most_pairs` pairs."""
     _keep_alive(graph, steps, path)
-    stop = graph.code_pointer[steps[0] + 1]
-    i = graph.code_pointer[steps[0]]
+    first = graph.code_pointer[steps[0]]
     body = 0
-    index = 0
-    while i < stop and body < most_pairs:
-        a = graph.code_node[i]
-        while i < stop and graph.code_node[i] == a:
-            i += 1
-        index += 1
-        if index % stride or path.ways[0, a, 0] != path.chain[0]:
+    for i in range(first, graph.code_pointer[steps[0] + 1]):
+        if body >= most_pairs:
+            break
+        a = graph.span_node[graph.code_span[i]]
+        if (i - first + 1) % stride or path.ways[0, a, 0] != path.chain[0]:
             continue
         found = _ends(space, path, a, len(steps))
         body += found

@@ -17,7 +17,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
-from .hash_table import first_visit, new_table, table_mask
+from .hash_table import first_visit, new_table, next_epoch, table_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +54,8 @@ def most_reached(graph: Graph) -> int:
     """The most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
     if not len(graph.code):
         return 1
-    degree = np.diff(graph.pointer)
-    reached = degree[graph.code_neighbour]
-    starts = np.flatnonzero(
-        np.concatenate(([True], (np.diff(graph.code_node) != 0) | (np.diff(edge_codes(graph)) != 0)))
-    )
-    return int(np.add.reduceat(reached, starts).max(initial=1))
-
-
-def edge_codes(graph: Graph) -> Ids:
-    """The code of each edge in the order by code."""
-    return np.repeat(np.arange(graph.num_codes, dtype=np.int32), np.diff(graph.code_pointer))
+    reached = np.diff(graph.pointer)[graph.neighbour]
+    return int(np.add.reduceat(reached, graph.span_pointer[:-1]).max(initial=1))
 
 
 @compiled
@@ -80,26 +71,23 @@ def _mark_objects(facts, a, mark, epoch):
 @compiled
 def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
     """Counts for all chains that begin with the step `first`; returns the last epoch used."""
-    span = np.int64(graph.num_codes) * graph.num_entities
+    num_keys = np.int64(graph.num_codes) * graph.num_entities
     count = np.zeros(graph.num_codes, np.int64)
     touched = np.empty(graph.num_codes, np.int64)
-    stop = graph.code_pointer[first + 1]
-    i = graph.code_pointer[first]
-    while i < stop:
-        a = graph.code_node[i]
-        j = i
+    for i in range(graph.code_pointer[first], graph.code_pointer[first + 1]):
+        span = graph.code_span[i]
+        a, low, high = graph.span_node[span], graph.span_pointer[span], graph.span_pointer[span + 1]
         reached = 0
-        while j < stop and graph.code_node[j] == a:
-            z = graph.code_neighbour[j]
+        for k in range(low, high):
+            z = graph.neighbour[k]
             reached += graph.pointer[z + 1] - graph.pointer[z]
-            j += 1
-        epoch += 1
+        epoch = next_epoch(epoch, num_keys, table, mark)
         _mark_objects(facts, a, mark, epoch)
         mask = table_mask(table, reached)
-        alone = j - i == 1  # a single middle entity reaches nothing twice
+        alone = high - low == 1  # a single middle entity reaches nothing twice
         num_touched = 0
-        for k in range(i, j):
-            z = graph.code_neighbour[k]
+        for k in range(low, high):
+            z = graph.neighbour[k]
             if z == a:
                 continue
             for e in range(graph.pointer[z], graph.pointer[z + 1]):
@@ -108,7 +96,7 @@ def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
                     continue
                 second = graph.code[e]
                 key = np.int64(second) * graph.num_entities + b
-                if not alone and not first_visit(table, mask, epoch, span, key):
+                if not alone and not first_visit(table, mask, epoch, num_keys, key):
                     continue
                 if count[second] == 0:
                     touched[num_touched] = second
@@ -125,7 +113,6 @@ def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
             for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
                 pca[facts.subject_target[t], second] += count[second]
             count[second] = 0
-        i = j
     return epoch
 
 

@@ -310,23 +310,20 @@ def chain_part(kb: KnowledgeBase, targets: Ids, facts: TargetFacts, c: Chains) -
 
 
 def _anchored_part(kb: KnowledgeBase, graph: Graph, code: int, rows: anchored.Anchored) -> RuleSet:
-    """q(X, c) for an even code, q(c, Y) for an odd one: the same items seen from the other argument."""
-    on_item = rows.body >= 0
-    half = (rows.body < 0) & (rows.body != anchored.PRIOR)
-    item = np.where(on_item, rows.body, 0)
-    step = np.where(on_item, graph.item_code[item], np.where(half, anchored.HALF - rows.body, NO_STEP))
+    """q(X, c) for an even code, q(c, Y) for an odd one: the same spans seen from the other argument."""
+    low, high = graph.edges(rows.head, code ^ 1)
     return RuleSet.of_lines(
         kb,
-        step[:, None],
+        rows.step[:, None],
         head=code >> 1,
-        head_entity=graph.item_entity[rows.head],
+        head_entity=rows.head,
         fixed=SECOND if code % 2 == 0 else FIRST,
         start=X_NODE if code % 2 == 0 else Y_NODE,
-        end=np.where(on_item, graph.item_entity[item], ANY_NODE),
-        distinct=half,
+        end=rows.end,
+        distinct=(rows.step != NO_STEP) & (rows.end == ANY_NODE),
         support=rows.support,
         body_size=rows.body_size,
-        head_size=np.diff(graph.item_pointer)[rows.head],
+        head_size=high - low,
         pca_body=rows.pca_body,
     )
 

@@ -21,6 +21,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.compiled import compiled
 from ..kernel.exclusion import Exclusion
+from ..kernel.graph import Graph, span_edges
 from ..logic.predicate import Predicate, Step
 
 
@@ -69,8 +70,7 @@ class _Meetings:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         kb = kb.crisp
-        edges = kb.adjacency
-        self.kb, self.edges = kb, (edges.pointer, edges.code, edges.neighbour)
+        self.kb, self.graph = kb, Graph.of(kb)
         # last_seen[y] is the number of the (target, x) that y was last an object of.
         self.last_seen, self.clock = np.full(kb.num_entities, -1, np.int64), 0
 
@@ -81,22 +81,20 @@ class _Meetings:
         if len(facts):
             in_degree = np.bincount(facts.object, minlength=self.kb.num_entities)
             subjects = np.unique(facts.subject)
-            _pair_up(*self.edges, subjects, 2 * target, in_degree, self.last_seen, self.clock, together, chance)
+            _pair_up(self.graph, subjects, 2 * target, in_degree, self.last_seen, self.clock, together, chance)
             self.clock += len(subjects)
         return len(facts), together, chance
 
     def with_facts(self, facts: Facts) -> Longs:
         """For each code, how often it leads from the subject of one of these facts to its object."""
         together = np.zeros(max(self.kb.num_codes, 1), np.int64)
-        _meet(*self.edges, facts.subject, facts.object, together)
+        _meet(self.graph, facts.subject, facts.object, together)
         return together
 
 
 @compiled
 def _pair_up(
-    pointer: Longs,
-    code: Ids,
-    neighbour: Ids,
+    graph: Graph,
     subjects: Ids,
     target_code: int,
     in_degree: Longs,
@@ -106,19 +104,16 @@ def _pair_up(
     chance: Longs,
 ) -> None:
     for i in range(len(subjects)):
-        begin, end = pointer[subjects[i]], pointer[subjects[i] + 1]
-        out_degree = 0
-        for e in range(begin, end):
-            if code[e] == target_code:
-                last_seen[neighbour[e]] = clock + i
-                out_degree += 1
-        for e in range(begin, end):
-            chance[code[e]] += out_degree * in_degree[neighbour[e]]
-            together[code[e]] += last_seen[neighbour[e]] == clock + i
+        low, high = span_edges(graph, subjects[i], target_code)
+        for e in range(low, high):
+            last_seen[graph.neighbour[e]] = clock + i
+        for e in range(graph.pointer[subjects[i]], graph.pointer[subjects[i] + 1]):
+            chance[graph.code[e]] += (high - low) * in_degree[graph.neighbour[e]]
+            together[graph.code[e]] += last_seen[graph.neighbour[e]] == clock + i
 
 
 @compiled
-def _meet(pointer: Longs, code: Ids, neighbour: Ids, subject: Ids, object: Ids, together: Longs) -> None:
+def _meet(graph: Graph, subject: Ids, object: Ids, together: Longs) -> None:
     for i in range(len(subject)):
-        for e in range(pointer[subject[i]], pointer[subject[i] + 1]):
-            together[code[e]] += neighbour[e] == object[i]
+        for e in range(graph.pointer[subject[i]], graph.pointer[subject[i] + 1]):
+            together[graph.code[e]] += graph.neighbour[e] == object[i]

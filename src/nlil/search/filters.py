@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..data.arrays import Ids, Longs, Mask
+from ..data.arrays import Ids, Longs, Mask, ranges
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE
 from ..kernel.graph import Graph
@@ -37,12 +37,15 @@ class Filters(NamedTuple):
 def all_filters(graph: Graph, constants: bool, least: int) -> Filters:
     """Those that hold of `least` entities or more, and not of all."""
     sets: list[tuple[Ids, Ids, Longs, Ids]] = []  # code, end, set sizes, members one set after the other
-    if constants and len(graph.item_code):
-        sets.append((graph.item_code, graph.item_entity, np.diff(graph.item_pointer), graph.item_member))
+    if constants and graph.num_spans:
+        code = graph.span_code ^ 1
+        order = np.lexsort((graph.span_node, code))
+        size = np.diff(graph.span_pointer)[order]
+        member = graph.neighbour[ranges(graph.span_pointer[order], size)]
+        sets.append((code[order], graph.span_node[order], size, member))
     # `q(X, Z)` of distinct variables: an edge to oneself is none.
-    leaves = graph.code_neighbour != graph.code_node
-    code_of = np.repeat(np.arange(graph.num_codes), np.diff(graph.code_pointer))[leaves]
-    sets.append(_grouped(code_of, graph.code_node[leaves], graph))
+    leaves = graph.leaves()
+    sets.append(_grouped(graph.span_code[leaves], graph.span_node[leaves], graph))
     entity = np.repeat(np.arange(graph.num_entities), np.diff(graph.unary_pointer))
     sets.append(_grouped(2 * graph.unary_predicate.astype(np.int64), entity, graph))
     code, end, size, member = (np.concatenate(column) for column in zip(*sets))

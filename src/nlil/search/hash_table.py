@@ -7,17 +7,18 @@ import numpy as np
 from ..data.arrays import Longs
 from ..kernel.compiled import compiled
 
+LARGEST_ENTRY = 2**62
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
 
 
 @compiled
-def first_visit(table: Longs, mask: int, epoch: int, span: int, key: int) -> bool:
-    """True when `key` (below `span`) is new in this `epoch`; remembers it.
+def first_visit(table: Longs, mask: int, epoch: int, num_keys: int, key: int) -> bool:
+    """True when `key` (below `num_keys`) is new in this `epoch`; remembers it.
 
-    Open addressing over entries epoch * span + key: an entry of an older epoch counts as empty,
+    Open addressing over entries epoch * num_keys + key: an entry of an older epoch counts as empty,
     so a new epoch starts with an empty table at no cost.
     """
-    floor = epoch * span
+    floor = epoch * num_keys
     entry = floor + key
     slot = ((key * HASH_MULTIPLIER) >> 20) & mask
     while True:
@@ -28,6 +29,16 @@ def first_visit(table: Longs, mask: int, epoch: int, span: int, key: int) -> boo
             table[slot] = entry
             return True
         slot = (slot + 1) & mask
+
+
+@compiled
+def next_epoch(epoch: int, num_keys: int, table: Longs, mark: Longs) -> int:
+    """The epoch after this one; where its entries would outgrow 64 bits all is cleared, and epochs begin anew."""
+    if epoch + 1 < LARGEST_ENTRY // num_keys:
+        return epoch + 1
+    table[:] = -1
+    mark[:] = -1
+    return 1
 
 
 @compiled

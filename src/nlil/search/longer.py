@@ -186,8 +186,7 @@ def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
 
 def estimate(counter: ChainCounter, steps: Ids, min_confidence: float) -> np.ndarray:
     """For each target the smoothed confidence of the body on every n-th start; 0 where it is not confident enough."""
-    starts = counter.graph.code_pointer[steps[0] + 1] - counter.graph.code_pointer[steps[0]]
-    stride = max(1, int(starts) // ESTIMATE_STARTS)
+    stride = max(1, int(counter.graph.code_edges[steps[0]]) // ESTIMATE_STARTS)
     support, body, _ = counter.count(steps, stride, ESTIMATE_PAIRS)
     smoothed = stride * support / (stride * body + SMOOTHING)
     return np.where(support >= min_confidence * body, smoothed, 0.0)
@@ -208,6 +207,6 @@ def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence:
 
 def by_effort(graph: Graph, steps: Ids) -> Longs:
     """The order of the bodies, those first that lead along most paths if entities had the same number of edges."""
-    size = np.diff(graph.code_pointer)
-    ways = size / np.maximum(np.bincount(graph.node_code, minlength=graph.num_codes), 1)
+    size = graph.code_edges
+    ways = size / np.maximum(np.diff(graph.code_pointer), 1)
     return np.argsort(-size[steps[:, 0]] * ways[steps[:, 1:]].prod(axis=1), kind="stable")

@@ -15,9 +15,12 @@ import torch
 from torch import Tensor
 
 from ..data.arrays import Ids
+from ..kernel.bodies import ANY_NODE
 from ..kernel.calculus import ranges as ranges_between
+from ..kernel.calculus import unique_pairs
 from ..kernel.graph import Graph, TargetFacts
-from .anchored import HALF, Anchored
+from ..kernel.hidden import hides_edge
+from .anchored import Anchored
 from .chains import Chains
 
 BYTES_PER_PATH = 96
@@ -35,20 +38,18 @@ class TensorCounter:
         self.num_entities, self.num_codes = graph.num_entities, graph.num_codes
         self.num_targets, self.most_paths = len(targets), max(memory // BYTES_PER_PATH, 1)
 
-        def tensor(array: np.ndarray) -> Tensor:
+        def tensor(array: Any) -> Any:
             return torch.as_tensor(array.astype(np.int64), device=device)
 
         self.device = torch.device(device)
-        # The same fields as the index of arrays, as tensors.
-        arrays: dict[str, Any] = {n: tensor(a) for n, a in graph._asdict().items() if isinstance(a, np.ndarray)}
-        columns: dict[str, Any] = {name: tensor(array) for name, array in facts._asdict().items()}
-        index: Any = graph._replace(**arrays)
-        of_targets: Any = facts._replace(**columns)
-        self.graph, self.facts = index, of_targets
-        self.node = torch.repeat_interleave(torch.arange(graph.num_entities, device=device), self.graph.pointer.diff())
+        self.graph = graph.to(device, wide=True)
+        of_targets: Any = TargetFacts(*map(tensor, facts))
+        self.facts = of_targets
+        everyone = torch.arange(graph.num_entities, device=device)
         self.degree = self.graph.pointer.diff()
+        self.node = torch.repeat_interleave(everyone, self.degree)
         self.target_code = 2 * tensor(targets)
-        subject = torch.repeat_interleave(torch.arange(graph.num_entities, device=device), self.facts.pointer.diff())
+        subject = torch.repeat_interleave(everyone, self.facts.pointer.diff())
         self.pair, self.pair_count = torch.unique_consecutive(
             subject * self.num_entities + self.facts.object, return_counts=True
         )
@@ -99,8 +100,7 @@ class TensorCounter:
         supported: list[Tensor] = []
         reached: list[tuple[Tensor, Tensor]] = []
         for start, body, end in paths:
-            key = torch.unique((start * num_bodies + body) * self.num_entities + end)
-            start_body, end = key // self.num_entities, key % self.num_entities
+            start_body, end = unique_pairs(start * num_bodies + body, end, self.num_entities)
             owner, count = torch.unique_consecutive(start_body, return_counts=True)
             body_size.index_add_(0, owner % num_bodies, count)
             reached.append((owner, count))
@@ -152,28 +152,27 @@ class TensorCounter:
     def anchored(self, codes: list[int], min_support: int, min_confidence: float) -> Iterator[tuple[int, Anchored]]:
         """(code, its anchored and half-anchored rules) in the order of `codes`."""
         graph = self.graph
-        self.size = graph.item_pointer.diff()
+        self.size, self.step = graph.span_pointer.diff(), graph.span_code ^ 1
         self._prepare_constants()
         wanted = torch.zeros(self.num_codes, dtype=torch.bool, device=self.device)
         wanted[torch.as_tensor(codes, device=self.device)] = True
-        heads = (wanted[graph.item_code] & (self.size >= min_support)).nonzero().squeeze(1)
-        work = torch.zeros_like(self.size).index_add_(0, graph.item_of_edge, self.degree[self.node])
-        parts = [torch.zeros((5, 0), dtype=torch.int64, device=self.device)]
+        heads = (wanted[self.step] & (self.size >= min_support)).nonzero().squeeze(1)
+        work = torch.zeros_like(self.size).index_add_(0, graph.back_span, self.degree[self.node])
+        parts = [torch.zeros((7, 0), dtype=torch.int64, device=self.device)]
         for low, high in self._blocks(work[heads]):
             parts.append(_enough(self._anchored(heads[low:high]), min_support, min_confidence))
             parts.append(_enough(self._half(heads[low:high]), min_support, min_confidence))
         rows = _sorted(torch.cat(parts, dim=1))
-        code_of_row = graph.item_code.cpu().numpy()[rows[0]]
         for code in codes:
-            low, high = np.searchsorted(code_of_row, (code, code + 1))
-            yield code, Anchored(*rows[:, low:high])
+            low, high = np.searchsorted(rows[0], (code, code + 1))
+            yield code, Anchored(*rows[1:, low:high])
 
     def _prepare_constants(self) -> None:
         """What every head needs: codes that lead to another entity, self-loops, and the PCA counts of even codes."""
         graph, codes = self.graph, self.num_codes
         apart = graph.neighbour != self.node
         self.loop = torch.zeros(len(self.size), dtype=torch.bool, device=self.device)
-        self.loop[graph.item_of_edge[~apart]] = True
+        self.loop[graph.back_span[~apart]] = True
         beyond, self.beyond_many = torch.unique((self.node * codes + graph.code)[apart], return_counts=True)
         beyond_node, self.beyond_code = beyond // codes, beyond % codes
         everyone = torch.arange(self.num_entities + 1, device=self.device)
@@ -189,7 +188,7 @@ class TensorCounter:
         keys, counts = [], []
         for low, high in self._blocks(self.degree[owner]):
             many = self.degree[owner[low:high]]
-            item = graph.item_of_edge[ranges(graph.pointer[owner[low:high]], many)]
+            item = graph.back_span[ranges(graph.pointer[owner[low:high]], many)]
             key, number = torch.unique(
                 torch.repeat_interleave(code[low:high], many) * len(self.size) + item, return_counts=True
             )
@@ -202,39 +201,38 @@ class TensorCounter:
             self.pca_count.index_add_(0, place, torch.cat(counts))
 
     def _members(self, head: Tensor) -> tuple[Tensor, Tensor]:
-        """(position in head, member) of every member of the head items."""
-        member = self.graph.item_member[ranges(self.graph.item_pointer[head], self.size[head])]
+        """(position in head, member) of every member of the head spans."""
+        member = self.graph.neighbour[ranges(self.graph.span_pointer[head], self.size[head])]
         return torch.repeat_interleave(torch.arange(len(head), device=self.device), self.size[head]), member
 
     def _anchored(self, head: Tensor) -> Tensor:
-        """Rows (head, item, support, body size, PCA body) of all anchored rules."""
+        """Rows (code of the head, its constant, step, end, support, body size, PCA body) of all anchored rules."""
         graph, num_items = self.graph, len(self.size)
         owner, x = self._members(head)
         edge = ranges(graph.pointer[x], self.degree[x])
         owner = torch.repeat_interleave(owner, self.degree[x])
         x = torch.repeat_interleave(x, self.degree[x])
-        item, c, q = graph.item_of_edge[edge], graph.item_entity[head][owner], graph.item_code[head][owner]
-        mirrored = (x == c) & (graph.code[edge] == (q ^ 1)) & (graph.neighbour[edge] == c)
-        keep = (item != head[owner]) & ~mirrored
+        item, c, q = graph.back_span[edge], graph.span_node[head][owner], self.step[head][owner]
+        keep = ~hides_edge(q, x, c, graph.code[edge], x, graph.neighbour[edge])
         key, support = torch.unique(owner[keep] * num_items + item[keep], return_counts=True)
         owner, item = key // num_items, key % num_items
-        c, q = graph.item_entity[head][owner], graph.item_code[head][owner]
-        mirror = self.loop[head][owner] & (graph.item_code[item] == (q ^ 1)) & (graph.item_entity[item] == c)
-        less = mirror.to(torch.int64)
+        c, q, k, d = graph.span_node[head][owner], self.step[head][owner], self.step[item], graph.span_node[item]
+        # At a self-loop the mirrored body holds of c only by the hidden fact.
+        less = (self.loop[head][owner] & hides_edge(q, c, c, k, c, d)).long()
         place = torch.searchsorted(self.pca_key, q * num_items + item).clamp(max=max(len(self.pca_key) - 1, 0))
         pca = torch.where(q % 2 == 0, self.pca_count[place], self.size[item]) if len(self.pca_key) else self.size[item]
-        return torch.stack((head[owner], item, support, self.size[item] - less, pca - less))
+        return torch.stack((q, c, k, d, support, self.size[item] - less, pca - less))
 
     def _half(self, head: Tensor) -> Tensor:
-        """Rows (head, HALF - code, support, body size, PCA body) of all half-anchored rules."""
+        """Rows as those of `_anchored` of all half-anchored rules."""
         codes = self.num_codes
         owner, x = self._members(head)
         count = self.beyond_pointer[x + 1] - self.beyond_pointer[x]
         entry = ranges(self.beyond_pointer[x], count)
         owner, x = torch.repeat_interleave(owner, count), torch.repeat_interleave(x, count)
-        code, own = self.beyond_code[entry], self.graph.item_code[head]
+        code, own = self.beyond_code[entry], self.step[head]
         # For k = q the edge to c is the fact itself: another one is needed.
-        others = self.beyond_many[entry] - ((code == own[owner]) & (self.graph.item_entity[head][owner] != x)).long()
+        others = self.beyond_many[entry] - ((code == own[owner]) & (self.graph.span_node[head][owner] != x)).long()
         key, support = torch.unique((owner * codes + code)[others > 0], return_counts=True)
         lonely = torch.zeros(len(head), dtype=torch.int64, device=self.device)
         lonely.index_add_(0, owner, ((code == own[owner]) & (others == 0)).long())
@@ -242,16 +240,17 @@ class TensorCounter:
         q = own[owner]
         body = self.half_body[k] - torch.where(k == q, lonely[owner], 0)
         pca = torch.where((k == q) | (q % 2 == 1), body, self.code_pca[q * codes + k])
-        return torch.stack((head[owner], HALF - k, support, body, pca))
+        return torch.stack((q, self.graph.span_node[head][owner], k, torch.full_like(k, ANY_NODE), support, body, pca))
 
 
 def _enough(rows: Tensor, min_support: int, min_confidence: float) -> Tensor:
-    return rows[:, (rows[2] >= min_support) & (rows[2] >= min_confidence * rows[3])]
+    return rows[:, (rows[4] >= min_support) & (rows[4] >= min_confidence * rows[5])]
 
 
 def _sorted(rows: Tensor) -> np.ndarray:
-    """Rows by head; of one head the anchored by item, then the half-anchored by code."""
-    head, body = rows[0], rows[1]
-    place = torch.where(body >= 0, body, 2**31 - body)
-    order = torch.argsort(head * 2**33 + place)
-    return rows.to(torch.int32)[:, order].cpu().numpy()
+    """Rows by head; of one head the anchored by step and end, then the half-anchored by step."""
+    code, constant, step, end = rows[:4]
+    order = torch.arange(rows.shape[1], device=rows.device)
+    for column in (end, step, end == ANY_NODE, constant, code):
+        order = order[torch.argsort(column[order], stable=True)]
+    return rows[:, order].cpu().numpy()

@@ -16,7 +16,7 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
 from ..logic.rule import SMOOTHING
 from .chains import Chains, _mark_objects
-from .hash_table import first_visit, new_table
+from .hash_table import first_visit, new_table, next_epoch
 from .options import CountOptions
 
 MOST_VARIANTS = 5
@@ -42,24 +42,22 @@ def _count_typed(graph, facts, steps, target, epoch, table, mark, counts):
     Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative when the table is too small.
     """
     num_predicates = counts.shape[2]
-    span = np.int64(3) * num_predicates * graph.num_entities
+    num_keys = np.int64(3) * num_predicates * graph.num_entities
     mask = len(table) - 1
-    stop = graph.code_pointer[steps[0] + 1]
-    i = graph.code_pointer[steps[0]]
-    while i < stop:
-        a = graph.code_node[i]
-        epoch += 1
+    for i in range(graph.code_pointer[steps[0]], graph.code_pointer[steps[0] + 1]):
+        span = graph.code_span[i]
+        a = graph.span_node[span]
+        epoch = next_epoch(epoch, num_keys, table, mark)
         _mark_objects(facts, a, mark, epoch)
         has_target = False
         for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
             has_target = has_target or facts.subject_target[t] == target
         entries = 0
-        while i < stop and graph.code_node[i] == a:
-            z = graph.code_neighbour[i]
-            i += 1
+        for first in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
+            z = graph.neighbour[first]
             if z == a:
                 continue
-            low, high = i - 1, i
+            low, high = first, first + 1
             if len(steps) == 2:
                 low, high = graph.pointer[z], graph.pointer[z + 1]
             for e in range(low, high):
@@ -81,7 +79,7 @@ def _count_typed(graph, facts, steps, target, epoch, table, mark, counts):
                     for u in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
                         predicate = graph.unary_predicate[u]
                         key = (np.int64(variable) * num_predicates + predicate) * graph.num_entities + b
-                        if first_visit(table, mask, epoch, span, key):
+                        if first_visit(table, mask, epoch, num_keys, key):
                             entries += 1
                             if 2 * entries > len(table):
                                 return -epoch

@@ -38,13 +38,13 @@ class UnaryRules:
 
 class Bodies:
     """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare);
-    numbers from `constants_from` on are items k(X, d)."""
+    k(X, d) is `constants_from` + k * num_entities + d."""
 
     def __init__(self, graph: Graph, num_predicates: int, moves: int) -> None:
         self.base = graph.num_codes + 1
         self.ends = num_predicates + 1
-        while moves > 1 and self.base**moves * self.ends + len(graph.item_code) >= 2**62:
-            moves -= 1  # longer paths have no 64-bit number
+        while moves > 1 and (self.base**moves * self.ends + graph.num_codes * graph.num_entities) * self.ends >= 2**63:
+            moves -= 1  # longer paths, with a target beside them, have no 64-bit number
         self.constants_from = self.base**moves * self.ends
         self.moves = moves
         self.graph = graph
@@ -54,9 +54,8 @@ class Bodies:
         steps = np.full((len(numbers), width), NO_STEP, np.int32)
         end = np.full(len(numbers), ANY_NODE, np.int32)
         constant = numbers >= self.constants_from
-        item = numbers[constant] - self.constants_from
-        steps[constant, 0] = self.graph.item_code[item]
-        end[constant] = self.graph.item_entity[item]
+        number = numbers[constant] - self.constants_from
+        steps[constant, 0], end[constant] = np.divmod(number, max(self.graph.num_entities, 1))
         for row in np.flatnonzero(~constant):
             path, unary = divmod(int(numbers[row]), self.ends)
             digits = []
@@ -121,7 +120,7 @@ def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, cons
             fits = used + graph.pointer[x + 1] - graph.pointer[x] <= len(out)
             if fits:
                 for e in range(graph.pointer[x], graph.pointer[x + 1]):
-                    out[used] = constants_from + graph.item_of_edge[e]
+                    out[used] = constants_from + np.int64(graph.code[e]) * graph.num_entities + graph.neighbour[e]
                     used += 1
         if not fits:
             return index

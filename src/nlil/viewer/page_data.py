@@ -18,6 +18,7 @@ from ..evaluation import Answer
 from ..evaluation.members import MemberScorer
 from ..explanation import Explainer, RuleCards
 from ..explanation.scenes import Scenes
+from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..learning.feedback import REJECTED, VERDICTS, Verdict, save_verdict
 from ..learning.opening import OpenedRun
@@ -62,7 +63,7 @@ class PageData:
 
         What takes longer than people wait at the start is begun here and goes on in the background.
         """
-        _ = self.entities, self.predicates, self.cards.evaluator, self.cards.kb.adjacency
+        _ = self.entities, self.predicates, self.cards.evaluator, Graph.of(self.cards.kb)
         if self.class_table is not None:
             self.class_table.start()
         query = self.example_query

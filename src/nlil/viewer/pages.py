@@ -24,6 +24,7 @@ from ..explanation.rule_card import wilson_interval
 from ..explanation.why import SIDES, Side, closed
 from ..explanation.why_not import explain_why_not
 from ..exports.english import rule_sentence
+from ..kernel.graph import Graph
 from ..learning.feedback import VERDICTS, verdict_document
 from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
@@ -242,8 +243,8 @@ def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
     check_number(number, data.kb.num_entities, "entity")
-    edges = data.kb.adjacency
-    low, high = (int(end) for end in edges.pointer[number : number + 2])
+    graph = Graph.of(data.kb)
+    low, high = (int(end) for end in graph.pointer[number : number + 2])
     part = parameters.part(high - low, FACTS_PER_PAGE, "facts")
     begin = low + first_of(part)
     some = slice(begin, min(begin + FACTS_PER_PAGE, high))
@@ -259,9 +260,9 @@ def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
         "first": begin - low,
         "facts": [
             edge_document(data, number, code, other)
-            for code, other in zip(edges.code[some].tolist(), edges.neighbour[some].tolist())
+            for code, other in zip(graph.code[some].tolist(), graph.neighbour[some].tolist())
         ],
-        "questions": proposed_queries(data, number, edges.code[low:high]),
+        "questions": proposed_queries(data, number, graph.code[low:high]),
     }
     classes = data.object_classes(number)
     if classes is not None:

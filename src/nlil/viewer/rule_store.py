@@ -22,6 +22,7 @@ from ..explanation import Explainer
 from ..explanation.firing import Firing
 from ..kernel.bodies import AND, ANY_NODE, NO_STEP, NOT, OR, X_NODE, Y_NODE, unary_mask
 from ..kernel.evaluator import Evaluator
+from ..kernel.graph import Graph
 from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..logic.query import Query
 from ..logic.rule import Rule
@@ -97,7 +98,7 @@ class RuleStore:
             fits &= (rules.fixed == 0) | begins_at(rules, self.kb, entities)
         other = copy(base)
         other.rules = rules.take(fits)
-        other.firing = Firing(other.rules, base.kb, base.firing.memory, base.firing.graph)
+        other.firing = Firing(other.rules, base.kb, base.firing.memory)
         # A cached property: what is put in its place is not made again.
         vars(other.firing)["evaluator"] = TogetherEvaluator(base.firing.evaluator, entities)
         return other, self.active_rows[fits]
@@ -137,11 +138,12 @@ def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mas
     lines = rules.bodies.lines
     step_there = np.zeros(kb.num_codes + 1, bool)
     end_there = np.zeros(kb.num_entities + 3, bool)
+    graph = Graph.of(kb)
     step_there[NO_STEP] = end_there[-3:] = True  # anchors that are no entity
     for entity in entities:
-        span = slice(*kb.adjacency.pointer[entity : entity + 2])
-        step_there[kb.adjacency.code[span]] = True
-        end_there[kb.adjacency.neighbour[span]] = True
+        mine = slice(*graph.pointer[entity : entity + 2])
+        step_there[graph.code[mine]] = True
+        end_there[graph.neighbour[mine]] = True
     end_there[list(entities)] = True
     # Who is in a unary predicate is not looked up: lines that begin with one are few.
     step_there[:-1] |= np.repeat([predicate.arity == 1 for predicate in kb.predicates], 2)

@@ -16,7 +16,7 @@ from nlil.data.facts import Facts
 from nlil.errors import NlilError
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import Part, binary_figures, peak_memory_mb
-from nlil.evaluation.ranking import Answers, known_rows
+from nlil.evaluation.ranking import Answers
 from nlil.kernel.aggregation import Ranks
 from nlil.progress import Progress, silent
 
@@ -59,7 +59,7 @@ def batch_metrics(
     batch = max(1, min(LARGEST_BATCH, memory // ((BYTES_PER_SCORE + bytes_per_score) * max(kb.num_entities, 1))))
     parts = list(others)
     if len(binary):
-        shift = own_fact * known_rows(binary, kb.facts, kb.num_entities)
+        shift = own_fact * binary.isin(kb.facts)
         parts.append(
             binary_figures(batch_ranks(scores, binary, known, kb.num_entities, batch, shift, progress), binary, kb)
         )

@@ -24,11 +24,11 @@ from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import Part, binary_figures, class_figures, member_figures
-from nlil.evaluation.ranking import Answers, known_rows
+from nlil.evaluation.ranking import Answers
 from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
 from nlil.kernel.calculus import ranges
 from nlil.kernel.pool import Pool
-from nlil.neural.plan import Limits, attention_graph, degrees, edges_of
+from nlil.neural.plan import Limits, attention_graph
 from nlil.neural.products import Products
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import PADDING, operators_of
@@ -236,9 +236,9 @@ class ChainMap:
         width, graph = self.kb.num_entities, self.graph
         source, node = frontier // width, frontier % width
         edges = torch.zeros(len(sources), dtype=torch.int64, device=self.device)
-        edges.index_add_(0, source, degrees(graph, node))
+        edges.index_add_(0, source, graph.degree(node))
         within = edges[source] <= self.limits.step_edges
-        row, position = edges_of(graph, node[within])
+        row, position = graph.edges_of(node[within])
         first = frontier[within][row]
         code, neighbour, owner = graph.code[position], graph.neighbour[position], first // width
         ok = ~self._is_own_fact(first, code, neighbour, sources[owner], hidden)
@@ -344,7 +344,7 @@ class ChainScorer:
 
     def ranks(self, facts: Facts, known: Facts) -> Ranks:
         """Filtered ranks of both directions of every fact."""
-        queries = ChainQueries.of(facts, known_rows(facts, self.kb.facts, self.kb.num_entities))
+        queries = ChainQueries.of(facts, facts.isin(self.kb.facts))
         answers = {
             int(code): Answers.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
             for code in np.unique(queries.code)

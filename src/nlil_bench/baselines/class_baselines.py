@@ -28,6 +28,7 @@ from nlil.errors import ConfigError, DataError
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import Part, class_figures
 from nlil.kernel.aggregation import score_ranks
+from nlil.kernel.graph import Graph
 from nlil.progress import Progress, silent
 
 from .batch_ranking import joined_metrics
@@ -217,8 +218,8 @@ def _paths(kb: KnowledgeBase, objects: Ids, parts: PatternParts) -> list[Rows]:
         start = objects[owner]
         edge, step = _steps(kb, here)
         owner, before, path = owner[step], here[step], path[step]
-        here = kb.adjacency.neighbour[edge].astype(np.int64)
-        path = path * (kb.num_codes + 1) + kb.adjacency.code[edge] + 1
+        here = Graph.of(kb).neighbour[edge].astype(np.int64)
+        path = path * (kb.num_codes + 1) + Graph.of(kb).code[edge] + 1
         forward = (here != start[step]) & (here != before)
         owner, before, here, path = owner[forward], before[forward], here[forward], path[forward]
         row, end = unary.expand(here)
@@ -230,8 +231,8 @@ def _paths(kb: KnowledgeBase, objects: Ids, parts: PatternParts) -> list[Rows]:
 
 def _steps(kb: KnowledgeBase, entities: Longs) -> tuple[Longs, Longs]:
     """(edge, row of `entities`) for each edge of each of them."""
-    begin = kb.adjacency.pointer[entities]
-    count = kb.adjacency.pointer[entities + 1] - begin
+    begin = Graph.of(kb).pointer[entities]
+    count = Graph.of(kb).pointer[entities + 1] - begin
     return ranges(begin, count), np.repeat(np.arange(len(entities)), count)
 
 

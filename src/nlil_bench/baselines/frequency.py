@@ -17,6 +17,7 @@ from nlil.data.arrays import Doubles, Ids, Longs, ranges
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
+from nlil.kernel.graph import Graph
 from nlil.progress import Progress
 
 from .class_baselines import ClassBaseline, ClassTask, Unaries, class_task
@@ -72,11 +73,11 @@ class Frequency(ClassBaseline):
 def neighbour_keys(kb: KnowledgeBase, objects: Ids) -> tuple[Longs, Longs]:
     """(position in `objects`, number of (step, class of the neighbour)) of every stated relation of the objects."""
     stated = kb.without(sorted(kb.geometry))
-    edges, labels = stated.adjacency, Unaries.of(kb, np.isin(kb.unary.predicate, list(kb.classes)))
-    begin = edges.pointer[objects]
-    degree = edges.pointer[objects.astype(np.int64) + 1] - begin
+    graph, labels = Graph.of(stated), Unaries.of(kb, np.isin(kb.unary.predicate, list(kb.classes)))
+    begin = graph.pointer[objects]
+    degree = graph.pointer[objects.astype(np.int64) + 1] - begin
     edge = ranges(begin, degree)
     owner = np.repeat(np.arange(len(objects)), degree)
-    near = edges.neighbour[edge].astype(np.int64)
+    near = graph.neighbour[edge].astype(np.int64)
     row, label = labels.expand(near)
-    return owner[row], edges.code[edge][row].astype(np.int64) * kb.num_predicates + label
+    return owner[row], graph.code[edge][row].astype(np.int64) * kb.num_predicates + label

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nlil.data.builder as builder_module
 from data_cases import rows, write
 from nlil.data import KnowledgeBase
-from nlil.data.facts import Facts
+from nlil.data.facts import Facts, fact_keys
 from nlil.datasets import load_dataset, summarise
 from nlil.errors import DataError
 from nlil_bench.scale import write_random_triples
@@ -47,6 +47,25 @@ def test_unique_packed_equals_unique_by_columns(triples, shift):
         assert one.dtype == np.int32
         assert one.tolist() == two.tolist()
     assert len(plain) == len({tuple(row) for row in columns.tolist()})
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(-1, 5)), max_size=30),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(-1, 5)), max_size=30),
+    st.sampled_from([0, 10**8, 2**31 - 10]),
+)
+def test_keys_order_and_tell_apart_facts_of_any_size(one, two, shift):
+    """Predicate, subject and object of 2^31 do not fit one key of 64 bits."""
+    groups = [np.array(triples, np.int64).reshape(-1, 3) for triples in (one, two)]
+    large = [[(p + shift, s + shift, o + shift * (o >= 0)) for p, s, o in rows.tolist()] for rows in groups]
+    facts = [Facts(*np.array(rows, np.int64).reshape(-1, 3).T.astype(np.int32)) for rows in large]
+    keys = np.concatenate(fact_keys(*facts))
+    _, expected = np.unique(np.concatenate(groups), axis=0, return_inverse=True)
+    _, got = np.unique(keys, return_inverse=True)
+    assert keys.min(initial=0) >= 0
+    assert got.tolist() == expected.reshape(-1).tolist()
+    assert facts[0].isin(facts[1]).tolist() == [row in large[1] for row in large[0]]
 
 
 @pytest.mark.parametrize(

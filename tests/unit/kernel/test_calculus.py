@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import torch
 
-from nlil.kernel.calculus import phi, psi, ranges, segment_sum, soft_and, soft_not, soft_or
+from nlil.kernel.calculus import phi, psi, ranges, segment_sum, soft_and, soft_not, soft_or, unique_pairs
 
 
 def test_ranges_are_concatenated_in_order():
     row, position = ranges(torch.tensor([5, 0, 2]), torch.tensor([7, 0, 3]))
     assert row.tolist() == [0, 0, 2]
     assert position.tolist() == [5, 6, 2]
+
+
+def test_pairs_are_told_apart_whether_one_key_holds_them_or_not():
+    first, second = torch.tensor([3, 0, 3, 0, 3]), torch.tensor([1, 5, 0, 5, 1])
+    for shift in (0, 2**40):  # times 10^8 this is beyond 63 bits
+        pairs = unique_pairs(first + shift, second, 10**8)
+        assert torch.stack(pairs, 1).tolist() == [[shift, 5], [3 + shift, 0], [3 + shift, 1]]
 
 
 def test_phi_hands_values_along_edges():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from nlil.kernel.compiled import Compiled, compiled, interpreted
+from nlil.kernel.compiled import Compiled, compiled, interpreted, shared
 from nlil.kernel.sorting import sort_range
 
 INNER = """from nlil.kernel.compiled import compiled
@@ -82,6 +82,28 @@ def test_what_changed_in_another_file_is_compiled_again(old: str, new: str, valu
     after = cached(program)
     assert len(after) == 1  # the old code is gone
     assert after != before
+
+
+def test_what_is_shared_with_python_is_compiled_again_too(program: Path) -> None:
+    inner = INNER.replace("compiled", "shared").replace("kernel.shared", "kernel.compiled")
+    write(program, inner)
+    assert run(program) == [8, 0]
+    assert run(program) == [8, 1]
+    write(program, inner.replace("x + 1", "x - 2"))
+    assert run(program) == [2, 0]
+
+
+def test_what_is_shared_takes_arrays() -> None:
+    @shared
+    def twice(x):
+        return x + x
+
+    @compiled
+    def four_times(x):
+        return twice(twice(x))
+
+    assert twice(np.array([1, 2])).tolist() == [2, 4]
+    assert four_times(3) == 12
 
 
 def test_what_did_not_change_is_not_compiled_again(program: Path) -> None:

@@ -15,6 +15,7 @@ from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError
 from nlil.evaluation.fidelity import Fidelity, measure_fidelity
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.imitation import imitate, parts, scores_of
 from nlil.logic.parse import parse_rule
@@ -193,7 +194,7 @@ def features_of(dataset: Dataset) -> tuple[list[str], list[str], np.ndarray]:
     names, classes = (a + b for a, b in zip(objects(dataset, "train"), objects(dataset, "test")))
     kb = dataset.complete()
     count = np.zeros((kb.num_entities, kb.num_codes), np.float32)
-    np.add.at(count, (kb.adjacency.node, kb.adjacency.code), 1)
+    np.add.at(count, (Graph.of(kb).node, Graph.of(kb).code), 1)
     return names, classes, count[[kb.entities.id(name) for name in names]]
 
 
