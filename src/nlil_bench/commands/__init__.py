@@ -1,1 +1,0 @@
-"""`nlil bench`: one command for each table."""
