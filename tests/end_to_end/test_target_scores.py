@@ -52,8 +52,8 @@ def imitating_run(scores: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def test_the_run_keeps_fidelity_and_remembers_the_scores(imitating_run: Path, scores: Path) -> None:
-    info, learned = load_with_info(imitating_run)
-    assert info.target_scores == {"path": str(scores), "sha256": sha256(scores)}
+    learned = load_with_info(imitating_run)[1]
+    assert learned.target_scores == {"path": str(scores), "sha256": sha256(scores)}
     found = learned.fidelity
     assert found is not None
     assert found.to_dict() == json.loads((imitating_run / "fidelity.json").read_text())

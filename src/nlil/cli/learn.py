@@ -90,7 +90,9 @@ def learn(
         with unfinished(session, checkpoint, again):
             with session.progress() as progress, interruptible(stop) as interrupted:
                 if scores is None:
-                    learned = Learner(chosen).fit(dataset.kb, targets, dataset.splits, progress, stop, checkpoint)
+                    learned = Learner(chosen).fit(
+                        dataset.kb, targets, dataset.splits, progress=progress, stop=stop, checkpoint=checkpoint
+                    )
                 else:
                     learned = imitate(scores, dataset, config=chosen, progress=progress, stop=stop)
                     learned = replace(learned, target_scores=about)

@@ -196,7 +196,9 @@ def test_a_tuple_with_other_fields_is_another() -> None:
     assert len(names) == 2
 
 
-def test_one_variant_for_all_widths_of_numbers() -> None:
+def test_one_variant_for_all_widths_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # what an earlier run compiled is not to be found
+
     @compiled
     def twice(value):  # type: ignore[no-untyped-def]
         return 2 * value
