@@ -169,8 +169,6 @@ def load_run(path: str | Path) -> Learned:
 
 def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     """The Learned value and where it comes from."""
-    from ..evaluation.fidelity import Fidelity
-
     path = Path(path)
     verify(path)
     try:
@@ -185,7 +183,7 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             seconds=float(values["seconds"]),
             history=read_json_lines(path / HISTORY),
             attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
-            fidelity=Fidelity.from_dict(read_json(path / FIDELITY)) if (path / FIDELITY).is_file() else None,
+            fidelity=_load_fidelity(path / FIDELITY),
             target_scores=dict(values["target_scores"] or {}),
         )
     except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
@@ -285,6 +283,14 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
         else pa.nulls(len(rules.entities), pa.string())
     )
     pq.write_table(pa.table({"name": rules.entities.array, "label": label}), path, compression="zstd")
+
+
+def _load_fidelity(path: Path) -> Fidelity | None:
+    if not path.is_file():
+        return None
+    from ..evaluation.fidelity import Fidelity  # late: most runs have none, and it brings all of evaluation
+
+    return Fidelity.from_dict(read_json(path))
 
 
 def _load_rules(path: Path) -> RuleSet:
