@@ -19,7 +19,7 @@ import numpy as np
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
-from nlil.evaluation import evaluate
+from nlil.evaluation.protocol import evaluate
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 

@@ -158,7 +158,7 @@ def test_counting_and_ranking_do_not_need_torch() -> None:
     code = """
 import sys
 from nlil.datasets import load_dataset
-from nlil.evaluation import evaluate
+from nlil.evaluation.protocol import evaluate
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 data = load_dataset("kin")

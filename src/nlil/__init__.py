@@ -50,12 +50,21 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .data import DataOptions, Dataset, Facts, KnowledgeBase, Splits, with_numbers
+    from .data.dataset import DataOptions, Dataset
+    from .data.facts import Facts, Splits
+    from .data.kb import KnowledgeBase
+    from .data.numbers import with_numbers
     from .datasets import load, load_dataset
     from .errors import NlilError
-    from .evaluation import Answer, Metrics, evaluate, predict
     from .evaluation.fidelity import Fidelity
-    from .explanation import Explanation, check, explain, necessary_facts, rule_card, what_if, why_not
+    from .evaluation.metrics import Metrics
+    from .evaluation.prediction import Answer, predict
+    from .evaluation.protocol import evaluate
+    from .explanation.disputes import check
+    from .explanation.rule_card import rule_card
+    from .explanation.what_if import necessary_facts, what_if
+    from .explanation.why import Explanation, explain
+    from .explanation.why_not import why_not
     from .exports.rule_files import read_rules
     from .kernel.evaluator import Evaluator
     from .kernel.materialize import materialize
@@ -70,16 +79,26 @@ if TYPE_CHECKING:
     from .logic.rule import Rule, RuleStats, ScoredRule
 
 _HOME = {
-    "data": ("DataOptions", "Dataset", "Facts", "KnowledgeBase", "Splits", "with_numbers"),
+    "data.dataset": ("DataOptions", "Dataset"),
+    "data.facts": ("Facts", "Splits"),
+    "data.kb": ("KnowledgeBase",),
+    "data.numbers": ("with_numbers",),
     "datasets": ("load", "load_dataset"),
+    "errors": ("NlilError",),
+    "evaluation.fidelity": ("Fidelity",),
+    "evaluation.metrics": ("Metrics",),
+    "evaluation.prediction": ("Answer", "predict"),
+    "evaluation.protocol": ("evaluate",),
+    "explanation.disputes": ("check",),
+    "explanation.rule_card": ("rule_card",),
+    "explanation.what_if": ("necessary_facts", "what_if"),
+    "explanation.why": ("Explanation", "explain"),
+    "explanation.why_not": ("why_not",),
     "exports.rule_files": ("read_rules",),
     "kernel.evaluator": ("Evaluator",),
     "kernel.materialize": ("materialize",),
+    "kernel.ruleset": ("RuleSet",),
     "kernel.statistics": ("rule_stats",),
-    "errors": ("NlilError",),
-    "evaluation": ("Answer", "Metrics", "evaluate", "predict"),
-    "evaluation.fidelity": ("Fidelity",),
-    "explanation": ("Explanation", "check", "explain", "necessary_facts", "rule_card", "what_if", "why_not"),
     "learning.config": ("LearnerConfig",),
     "learning.imitation": ("imitate",),
     "learning.learner": ("Learner",),
@@ -87,7 +106,6 @@ _HOME = {
     "logic.parse": ("parse_rule",),
     "logic.predicate": ("Fact", "Predicate"),
     "logic.rule": ("Rule", "RuleStats", "ScoredRule"),
-    "kernel.ruleset": ("RuleSet",),
 }
 
 

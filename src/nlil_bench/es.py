@@ -28,7 +28,7 @@ from .results import (
 )
 
 if TYPE_CHECKING:
-    from nlil.data import Dataset
+    from nlil.data.dataset import Dataset
     from nlil.logic.rule import Rule
 
 SIZES = (10, 50, 1000, 100_000)

@@ -13,9 +13,8 @@ from nlil.progress import Progress
 from .results import machine
 
 if TYPE_CHECKING:
-    from nlil.data import Dataset
-    from nlil.data.dataset import DataOptions
-    from nlil.evaluation import Metrics
+    from nlil.data.dataset import DataOptions, Dataset
+    from nlil.evaluation.metrics import Metrics
     from nlil.learning.config import LearnerConfig
 
 OURS = "nlil"
@@ -53,7 +52,7 @@ class OurMethod:
         self.learned = Learner(self.config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
 
     def evaluate(self, dataset: Dataset, split: str, progress: Progress) -> Metrics:
-        from nlil.evaluation import evaluate
+        from nlil.evaluation.protocol import evaluate
 
         return evaluate(
             self.learned.rules,

@@ -30,7 +30,7 @@ from nlil.progress import Progress
 from .results import Job
 
 if TYPE_CHECKING:
-    from nlil.data import Dataset
+    from nlil.data.dataset import Dataset
 
 PEER = "anyburl"
 LEARN = {"MAX_LENGTH_CYCLIC": 3, "THRESHOLD_CORRECT_PREDICTIONS": 2, "THRESHOLD_CONFIDENCE": 0.0001}

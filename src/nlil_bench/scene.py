@@ -35,8 +35,7 @@ from .results import (
 )
 
 if TYPE_CHECKING:
-    from nlil.data import Dataset
-    from nlil.data.dataset import DataOptions
+    from nlil.data.dataset import DataOptions, Dataset
     from nlil.data.facts import Facts
     from nlil.kernel.ruleset import RuleSet
     from nlil.learning.config import LearnerConfig

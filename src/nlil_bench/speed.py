@@ -21,7 +21,7 @@ from .registry import Bench, Request
 from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
 
 if TYPE_CHECKING:
-    from nlil.data import Dataset
+    from nlil.data.dataset import Dataset
     from nlil.learning.config import LearnerConfig
     from nlil.logic.predicate import Predicate
 

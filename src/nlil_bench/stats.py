@@ -14,7 +14,7 @@ from .registry import Bench, Request
 from .results import Entries, Entry, Job, entry_key, markdown, measured, source_text
 
 if TYPE_CHECKING:
-    from nlil.data import Dataset
+    from nlil.data.dataset import Dataset
 
 DATA = ("even:10", "even:50", "even:1000", "wn18", "fb15k-237", "kin", "street", "gqa")
 QUICK_DATA = ("even:10", "even:50", "even:1000", "kin", "street")

@@ -33,8 +33,8 @@ from .registry import Bench, Request
 from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
 
 if TYPE_CHECKING:
-    from nlil.data import KnowledgeBase
     from nlil.data.arrays import Longs
+    from nlil.data.kb import KnowledgeBase
     from nlil.kernel.ruleset import RuleSet
 
 DATA = ("kin", "vrd", "fb15k-237")

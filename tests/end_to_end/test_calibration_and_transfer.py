@@ -11,7 +11,7 @@ import pytest
 
 import nlil
 from commandline import Nlil
-from nlil.data import Dataset
+from nlil.data.dataset import Dataset
 from nlil.evaluation import candidates
 from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.learning.config import LearnerConfig

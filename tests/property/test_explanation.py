@@ -14,8 +14,9 @@ from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.prediction import predict
 from nlil.evaluation.ranking import Ranker
-from nlil.explanation import check, explain
+from nlil.explanation.disputes import check
 from nlil.explanation.firing import Firing
+from nlil.explanation.why import explain
 from nlil.kernel.aggregation import Aggregation
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import nlil
 from nlil.data.kb import KnowledgeBase
-from nlil.explanation import Explanation
-from nlil.explanation.why import SIDES
+from nlil.explanation.why import SIDES, Explanation
 from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Fact

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 import oracle
 from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.explanation import Explainer, check, explain, necessary_facts, rule_card, what_if, why_not
 from nlil.explanation.changes import changed
+from nlil.explanation.disputes import check
+from nlil.explanation.rule_card import rule_card
+from nlil.explanation.what_if import necessary_facts, what_if
+from nlil.explanation.why import Explainer, explain
+from nlil.explanation.why_not import why_not
 from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule

@@ -16,7 +16,7 @@ def check(
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Check these facts.")] = None,
 ) -> None:
     """Find facts that the rules dispute, worst first."""
-    from ..explanation import check as check_facts
+    from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
     from .render import cells, plain_table, short_text
 

@@ -28,7 +28,7 @@ def datasets(
 
 
 def show_list(session: Session) -> None:
-    from ..data import list_catalog
+    from ..data.catalog import list_catalog
     from ..datasets import builtin_names
     from .render import cells, plain_table
 
@@ -44,7 +44,7 @@ def show_list(session: Session) -> None:
 
 
 def get(session: Session, name: str) -> None:
-    from ..data import download, find
+    from ..data.catalog import download, find
     from ..datasets import builtin_names
 
     if name.partition(":")[0] in builtin_names():

@@ -10,8 +10,8 @@ import typer
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..data import Dataset
-    from ..evaluation import Metrics
+    from ..data.dataset import Dataset
+    from ..evaluation.metrics import Metrics
     from ..learning.run import Learned
 
 SHOWN = ("aunt", "grandmother", "husband", "sister")
@@ -27,7 +27,7 @@ def demo(
 ) -> None:
     """Learn, evaluate, explain and report on a built-in data set."""
     from ..datasets import summarise
-    from ..explanation import explain
+    from ..explanation.why import explain
     from ..learning.config import LearnerConfig
     from ..learning.learner import Learner
     from ..learning.opening import Applied
@@ -133,7 +133,7 @@ def best_rules(learned: Learned) -> Any:
 
 def example(learned: Learned, dataset: Dataset) -> str:
     """The held-out fact of the target that rules support most strongly; a training fact where nothing is held out."""
-    from ..evaluation import predict
+    from ..evaluation.prediction import predict
     from ..logic.text import fact_text
 
     kb, target = dataset.kb, chosen_target(dataset)

@@ -12,8 +12,8 @@ from ..errors import ConfigError, DataError
 from .session import OtherData, Session
 
 if TYPE_CHECKING:
-    from ..data import Dataset
-    from ..evaluation import Metrics
+    from ..data.dataset import Dataset
+    from ..evaluation.metrics import Metrics
     from ..learning.opening import Applied, OpenedRun
 
 SHOWN_PREDICATES = 30

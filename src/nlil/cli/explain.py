@@ -11,7 +11,9 @@ from ..errors import ConfigError, UnknownName
 from .session import OtherData, Run, Session
 
 if TYPE_CHECKING:
-    from ..explanation import Explanation, NecessaryFacts, WhatIf, WhyNot
+    from ..explanation.what_if import NecessaryFacts, WhatIf
+    from ..explanation.why import Explanation
+    from ..explanation.why_not import WhyNot
     from ..learning.opening import OpenedRun
     from ..scene.object_classes import ObjectClasses
     from ..scene.picture_content import Neighbour
@@ -64,9 +66,8 @@ def explain(
     ] = None,
 ) -> None:
     """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
-    from ..explanation import Explainer
     from ..explanation.what_if import explain_what_if, find_necessary_facts
-    from ..explanation.why import SIDES
+    from ..explanation.why import SIDES, Explainer
     from ..explanation.why_not import explain_why_not
     from ..scene.picture import check_picture_name, draw, write_picture
 

@@ -9,7 +9,7 @@ import typer
 from .session import Session, Source
 
 if TYPE_CHECKING:
-    from ..data import DataOptions, Dataset
+    from ..data.dataset import DataOptions, Dataset
     from ..datasets import Summary
     from ..scene.counts import SceneCounts
 

@@ -18,7 +18,7 @@ from ..progress import Stop
 from .session import Session, Source
 
 if TYPE_CHECKING:
-    from ..data import Dataset
+    from ..data.dataset import Dataset
     from ..evaluation.fidelity import Fidelity
     from ..kernel.ruleset import RuleSet
     from ..learning.checkpoint import Checkpoint

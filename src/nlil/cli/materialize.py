@@ -25,9 +25,8 @@ def materialize(
     data: OtherData = None,
 ) -> None:
     """Write all new facts that the strong rules derive, to a fixpoint."""
-    from ..data import write_facts
     from ..data.files import ending
-    from ..data.write import FORMATS
+    from ..data.write import FORMATS, write_facts
     from ..kernel.materialize import materialize as derive
 
     if ending(out) not in FORMATS:

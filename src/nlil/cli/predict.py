@@ -11,8 +11,8 @@ from ..errors import ConfigError, NlilError
 from .session import OtherData, Run, Session
 
 if TYPE_CHECKING:
-    from ..data import KnowledgeBase
-    from ..evaluation import Answer, Predictor
+    from ..data.kb import KnowledgeBase
+    from ..evaluation.prediction import Answer, Predictor
 
 
 def predict(

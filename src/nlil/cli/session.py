@@ -25,7 +25,7 @@ from ..errors import NlilError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from ..data import DataOptions, Dataset
+    from ..data.dataset import DataOptions, Dataset
     from ..learning.config import LearnerConfig
     from ..learning.opening import OpenedRun
     from ..progress import Progress
@@ -57,7 +57,7 @@ class Session:
 
     def read_data(self, source: str, seed: int, options: DataOptions | None = None) -> Dataset:
         """A data set; what its reader decided is said on stderr."""
-        from ..data import DataOptions
+        from ..data.dataset import DataOptions
         from ..datasets import load_dataset
 
         dataset = load_dataset(source, seed=seed, options=options or DataOptions())

@@ -4,27 +4,3 @@ kb, facts, vocabulary, arrays: the facts by column.  dataset, refining, numbers:
 delimited, prolog, rdf, tables: readers.  builder: names to ids.  write: facts to files.  catalog: real sets by name.
 `nlil.datasets` finds the reader of a file, a folder or a name; `nlil.scene` reads scene graphs.
 """
-
-from .catalog import CatalogEntry, download, find, list_catalog
-from .dataset import DataOptions, Dataset
-from .facts import NO_OBJECT, Facts, Splits
-from .kb import KnowledgeBase
-from .numbers import with_numbers
-from .vocabulary import Vocabulary
-from .write import write_facts
-
-__all__ = [
-    "NO_OBJECT",
-    "CatalogEntry",
-    "DataOptions",
-    "Dataset",
-    "Facts",
-    "KnowledgeBase",
-    "Splits",
-    "Vocabulary",
-    "download",
-    "find",
-    "list_catalog",
-    "with_numbers",
-    "write_facts",
-]

@@ -22,7 +22,7 @@ from ..progress import Progress, silent
 from .foreign import FORMATS, Found
 
 if TYPE_CHECKING:
-    from ..data import Dataset
+    from ..data.dataset import Dataset
     from ..kernel.aggregation import Aggregation
     from ..kernel.exclusion import Exclusion
     from ..kernel.ruleset import RuleSet

@@ -14,16 +14,11 @@ from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
 from ..errors import DataError, RunError
-from ..evaluation import (
-    Calibration,
-    Candidates,
-    Metrics,
-    Predictor,
-    calibration_figures,
-    evaluate,
-    fit_calibration,
-    scored_candidates,
-)
+from ..evaluation.calibration import Calibration, calibration_figures, fit_calibration
+from ..evaluation.candidates import Candidates, scored_candidates
+from ..evaluation.metrics import Metrics
+from ..evaluation.prediction import Predictor
+from ..evaluation.protocol import evaluate
 from ..kernel.binding import Bound, bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..errors import NlilError, UnknownName
-from ..evaluation import Answer
 from ..evaluation.members import MemberScorer
-from ..explanation import Explainer, RuleCards
+from ..evaluation.prediction import Answer
+from ..explanation.rule_card import RuleCards
 from ..explanation.scenes import Scenes
+from ..explanation.why import Explainer
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..learning.feedback import REJECTED, VERDICTS, Verdict, save_verdict

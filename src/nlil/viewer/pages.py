@@ -17,11 +17,10 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
-from ..evaluation import Answer
-from ..explanation import Explainer, Explanation
+from ..evaluation.prediction import Answer
 from ..explanation.outline import short_rule
 from ..explanation.rule_card import wilson_interval
-from ..explanation.why import SIDES, Side, closed
+from ..explanation.why import SIDES, Explainer, Explanation, Side, closed
 from ..explanation.why_not import explain_why_not
 from ..exports.english import rule_sentence
 from ..kernel.graph import Graph

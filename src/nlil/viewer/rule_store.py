@@ -16,10 +16,10 @@ import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..evaluation import Answer, Predictor
+from ..evaluation.prediction import Answer, Predictor
 from ..evaluation.ranking import Ranker
-from ..explanation import Explainer
 from ..explanation.firing import Firing
+from ..explanation.why import Explainer
 from ..kernel.bodies import AND, ANY_NODE, NO_STEP, NOT, OR, X_NODE, Y_NODE, unary_mask
 from ..kernel.evaluator import Evaluator
 from ..kernel.graph import Graph

@@ -10,8 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from data_cases import rows, write
-from nlil.data import find, list_catalog
-from nlil.data.catalog import CatalogEntry, RemoteFile, download
+from nlil.data.catalog import CatalogEntry, RemoteFile, download, find, list_catalog
 from nlil.datasets import load_dataset
 from nlil.errors import DataError, NlilError, UnknownName
 

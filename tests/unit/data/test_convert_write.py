@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from data_cases import rows
-from nlil.data import KnowledgeBase, write_facts
+from nlil.data.kb import KnowledgeBase
+from nlil.data.write import write_facts
 from nlil.datasets import load_dataset
 from nlil.errors import DataError, MissingExtra
 

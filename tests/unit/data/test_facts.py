@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import nlil.data.builder as builder_module
 from data_cases import rows, write
-from nlil.data import KnowledgeBase
 from nlil.data.facts import Facts, fact_keys
+from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset, summarise
 from nlil.errors import DataError
 from nlil_bench.scale import write_random_triples

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from data_cases import rows, write
-from nlil.data import DataOptions
+from nlil.data.dataset import DataOptions
 from nlil.data.kb import KnowledgeBase
 from nlil.data.numbers import cuts_in, number_facts, quantile_cuts, with_numbers, with_predicates
 from nlil.datasets import load_dataset

@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from data_cases import rows, write
-from nlil.data import DataOptions
+from nlil.data.dataset import DataOptions
 from nlil.data.refining import read_merges
 from nlil.datasets import load, load_dataset
 from nlil.errors import ConfigError, DataError, UnknownName

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nlil.data import DataOptions
+from nlil.data.dataset import DataOptions
 from nlil.data.refining import read_merges
 from nlil.datasets import load_dataset, summarise
 

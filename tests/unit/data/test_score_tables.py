@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nlil.data import KnowledgeBase
+from nlil.data.kb import KnowledgeBase
 from nlil.data.target_scores import matrix_scores, read_target_scores, target_scores
 from nlil.errors import DataError
 

@@ -12,8 +12,9 @@ import kbs
 from commandline import Nlil
 from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation import evaluate, fixpoints
+from nlil.evaluation import fixpoints
 from nlil.evaluation.metrics import Metrics
+from nlil.evaluation.protocol import evaluate
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet

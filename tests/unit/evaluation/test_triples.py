@@ -7,7 +7,7 @@ import pytest
 
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation import evaluate
+from nlil.evaluation.protocol import evaluate
 from nlil.evaluation.triples import area_under_roc, best_cut, fact_scores
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import kbs
-from nlil.explanation import Explainer
 from nlil.explanation.changes import changed
+from nlil.explanation.why import Explainer
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.query import parse_fact

@@ -8,7 +8,7 @@ import pytest
 
 import kbs
 from nlil import KnowledgeBase, Predicate, ScoredRule, explain, parse_rule
-from nlil.explanation import Explanation
+from nlil.explanation.why import Explanation
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Step

@@ -12,8 +12,7 @@ import kbs
 from nlil import KnowledgeBase, RuleSet, ScoredRule, load, parse_rule
 from nlil.data.facts import Facts
 from nlil.errors import ConfigError
-from nlil.explanation import RuleCards, rule_card
-from nlil.explanation.rule_card import wilson_interval
+from nlil.explanation.rule_card import RuleCards, rule_card, wilson_interval
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
 from nlil.logic.text import fact_text

@@ -10,8 +10,8 @@ import pytest
 import kbs
 from nlil import KnowledgeBase, ScoredRule, explain, parse_rule
 from nlil.errors import ConfigError, RuleSyntaxError, UnknownName
-from nlil.explanation import necessary_facts, what_if, why_not
-from nlil.explanation.why_not import Change
+from nlil.explanation.what_if import necessary_facts, what_if
+from nlil.explanation.why_not import Change, why_not
 from nlil.kernel.aggregation import Aggregation
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet

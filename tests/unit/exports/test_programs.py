@@ -11,7 +11,7 @@ import pytest
 
 import kbs
 import systems
-from nlil.data import KnowledgeBase
+from nlil.data.kb import KnowledgeBase
 from nlil.datasets.load import load_dataset
 from nlil.errors import ConfigError, DataError, ExportError
 from nlil.exports import EXECUTABLE, facts, program, rule_text

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nlil.data import Dataset
+from nlil.data.dataset import Dataset
 from nlil.datasets import load_dataset
 from nlil.errors import RunError
-from nlil.evaluation import calibration_figures, scored_candidates
-from nlil.evaluation.calibration import Calibration, CalibrationMap
+from nlil.evaluation.calibration import Calibration, CalibrationMap, calibration_figures
+from nlil.evaluation.candidates import scored_candidates
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil.learning.opening import Applied, load_calibration

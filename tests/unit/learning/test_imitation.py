@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import nlil
-from nlil.data import Dataset, KnowledgeBase
+from nlil.data.dataset import Dataset
+from nlil.data.kb import KnowledgeBase
 from nlil.data.target_scores import matrix_scores, target_scores
 from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nlil.data import KnowledgeBase
 from nlil.data.facts import Facts, Splits
+from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
-from nlil.evaluation import evaluate
+from nlil.evaluation.protocol import evaluate
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 

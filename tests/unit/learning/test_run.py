@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlil.data import KnowledgeBase
+from nlil.data.kb import KnowledgeBase
 from nlil.errors import RunError
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.checkpoint import Checkpoint

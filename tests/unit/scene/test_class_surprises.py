@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nlil import Learned, Learner, LearnerConfig
-from nlil.data import Dataset
+from nlil.data.dataset import Dataset
 from nlil.data.facts import NO_OBJECT, Facts
 from nlil.datasets import load_dataset
 from nlil.explanation.why import Explainer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data_cases import rows, write
-from nlil.data import DataOptions
+from nlil.data.dataset import DataOptions
 from nlil.datasets import load_dataset, summarise
 from nlil.errors import DataError
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_cases import rows, write
-from nlil.data import DataOptions
-from nlil.data.dataset import make_dataset
+from nlil.data.dataset import DataOptions, make_dataset
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
 from nlil.scene.collector import SceneCollector

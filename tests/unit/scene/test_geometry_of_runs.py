@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from test_geometry import expected_numbers, geometric, meanings, names_of, says, scene
 
-from nlil.data import DataOptions
+from nlil.data.dataset import DataOptions
 from nlil.scene.geometry import RELATIONS, with_geometry
 
 

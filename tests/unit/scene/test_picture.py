@@ -15,7 +15,7 @@ import pytest
 import kbs
 from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, explain, parse_rule
 from nlil.errors import ConfigError, DataError
-from nlil.explanation import Explanation
+from nlil.explanation.why import Explanation
 from nlil.scene.canvas import Canvas, Rect, Room, Stroke, Tag, as_svg, overlap
 from nlil.scene.picture import draw, read_photo, write_picture
 from nlil.scene.picture_content import MAX_OBJECTS, place_in_words, scene_of, surroundings

@@ -10,7 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
-from nlil.explanation import explain, why_not
+from nlil.explanation.why import explain
+from nlil.explanation.why_not import why_not
 from nlil.learning.opening import open_run
 from nlil.logic.text import fact_text
 from nlil.viewer.application import Guard, application

@@ -13,7 +13,8 @@ from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, NlilError, UnknownName
-from nlil.evaluation import Ranker, evaluate
+from nlil.evaluation.protocol import evaluate
+from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import score
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
