@@ -122,11 +122,13 @@ class MemberScorer:
         position = np.full(len(rules.predicates), -1, np.int32)
         position[self.targets] = np.arange(len(self.targets), dtype=np.int32)
         rules = rules.take(position[rules.head] >= 0)
+        self.num_rules = len(rules)
         self.prior = np.zeros(len(self.targets), np.int64)
         is_prior = rules.is_prior
         np.add.at(self.prior, position[rules.head[is_prior]], evidence(rules.weights[is_prior]))
         rules = rules.take(~is_prior).compact()
         order = np.argsort(rules.body, kind="stable")
+        self.row = np.flatnonzero(~is_prior)[order]
         self.bodies: Bodies = rules.bodies
         self.rule_pointer = offsets(rules.body[order], len(rules.bodies))
         self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
@@ -171,7 +173,7 @@ class MemberScorer:
         def run(walk: WalkSpace, begin: int) -> Longs:
             some = entities[begin : begin + block]
             total = np.zeros((len(some), len(self.targets)), np.int64)
-            value = self._body_values(self._line_values(some, walk))
+            value = self.bodies.values(self._line_values(some, walk), self.is_soft)
             power = always if value.dtype == bool else self._power(value)
             _aggregate(value > 0, self.rule_pointer, self.rule_target, power, top, total)
             return total
@@ -204,17 +206,11 @@ class MemberScorer:
         count = np.bincount(graph[members], minlength=kb.num_graphs)[graph[entities]]
         return count - (np.isin(entities, members) if hidden_group[predicate] else 0) > 0
 
-    def _body_values(self, of_line: np.ndarray) -> np.ndarray:
-        """(entities, bodies): programs over the values of lines."""
-        bodies, columns = self.bodies, of_line.T
-        values = of_line[:, np.maximum(bodies.line, 0)] if len(bodies) else of_line[:, :0]
-        for body in np.flatnonzero(bodies.line < 0).tolist():
-            if self.is_soft:
-                values[:, body] = bodies.value(
-                    body, columns.__getitem__, np.multiply, lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a
-                )
-            else:
-                values[:, body] = bodies.value(body, columns.__getitem__, np.logical_and, np.logical_or, np.logical_not)
+    def rule_values(self, entities: Ids) -> Doubles:
+        """(entities, rules): how far the body of each rule holds, in the order of the rules that were given."""
+        bodies = self.bodies.values(self._line_values(entities, self.pool.scratch()), self.is_soft)
+        values = np.ones((len(entities), self.num_rules))
+        values[:, self.row] = np.repeat(bodies, np.diff(self.rule_pointer), axis=1)
         return values
 
     def _power(self, value: Doubles) -> Longs:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
-from ..kernel.aggregation import evidence, kind_weights, weighed
+from ..kernel.aggregation import KINDS, evidence, kind_weights, weighed
 from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
@@ -111,11 +111,14 @@ class Parts(NamedTuple):
     rest: Longs
 
     @classmethod
-    def of(cls, rules: RuleSet, shapes: Shapes) -> Parts:
-        """A prior or a single step counts only where the head has a constant."""
-        shape = np.where(rules.fixed > 0, shapes.shape[rules.body], OTHER) if len(rules) else rules.fixed
-        if len(rules):
-            shape = np.where(shapes.shape[rules.body] == CHAIN, CHAIN, shape)
+    def of(cls, rules: RuleSet, shapes: Shapes, is_soft: bool = False) -> Parts:
+        """A prior or a single step counts only where the head has a constant.
+
+        Over soft facts a rule fires to a degree, which only the tensor driver computes; priors always hold.
+        """
+        shape = shapes.shape[rules.body] if len(rules) else rules.fixed
+        shape = np.where((rules.fixed > 0) | (shape == CHAIN), shape, OTHER)
+        shape = np.where(is_soft & (shape != PRIOR), OTHER, shape)
         return cls(*(np.flatnonzero(shape == wanted) for wanted in (CHAIN, ITEM, STEP, PRIOR, OTHER)))
 
 
@@ -233,7 +236,7 @@ def _priors(mine: TargetRules, side: int, num_entities: int) -> Longs:
 
 
 @compiled
-def stable_order(keys, num_keys):
+def stable_order(keys: Longs, num_keys: int) -> Longs:
     """np.argsort(keys, kind="stable") for keys below num_keys, which may be counted.
 
     >>> stable_order(np.array([2, 0, 2, 1]), 3)
@@ -251,23 +254,27 @@ def stable_order(keys, num_keys):
     return order
 
 
+def kinds(mine: TargetRules, direction: int) -> Longs:
+    """The kind (KINDS) of each rule for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
+    rules, parts = mine.rules, mine.parts
+    kind = np.full(len(rules), KINDS.index("other"))
+    kind[parts.prior] = KINDS.index("prior")
+    kind[parts.chain] = np.where(mine.length[parts.chain] == 1, 0, 1)
+    known = SECOND if direction else FIRST
+    for some, any_body in ((parts.anchored, 0), (parts.half, 1)):
+        of_query = rules.fixed[some] == known
+        kind[some] = any_body + np.where(of_query, KINDS.index("query constant"), KINDS.index("answer constant"))
+    return kind
+
+
 def _that_count(mine: TargetRules, direction: int) -> Parts:
     """Without the kinds that a weighing gives no weight: walking them would change nothing."""
-    rules, parts = mine.rules, mine.parts
-    if not rules.aggregation.weighing:
+    parts, aggregation = mine.parts, mine.rules.aggregation
+    if not aggregation.weighing:
         return parts
-    counts = kind_weights(rules.aggregation)[1].max(axis=1) > 0
-    one_step = mine.length[parts.chain] == 1
-    answers = SECOND if direction == 0 else FIRST
-
-    def constant(rows: Longs, any_body: int) -> Longs:
-        return rows[np.where(rules.fixed[rows] == answers, counts[2 + any_body], counts[4 + any_body])]
-
-    return parts._replace(
-        chain=parts.chain[np.where(one_step, counts[0], counts[1])],
-        anchored=constant(parts.anchored, 0),
-        half=constant(parts.half, 1),
-    )
+    counts = np.append(kind_weights(aggregation)[1].max(axis=1) > 0, True)[kinds(mine, direction)]
+    chain, anchored, half = (rows[counts[rows]] for rows in (parts.chain, parts.anchored, parts.half))
+    return parts._replace(chain=chain, anchored=anchored, half=half)
 
 
 def excluded_codes(codes: Iterable[int], direction: int, num_codes: int) -> Mask:

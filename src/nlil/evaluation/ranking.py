@@ -83,12 +83,7 @@ class Ranker:
 
     def _target_rules(self, target: int) -> TargetRules:
         mine = self.rules_of(target)
-        parts = Parts.of(mine, self._shapes)
-        if self.kb.facts.weight is not None:
-            # Soft facts: a rule fires to a degree, which only the tensor driver computes. Priors always hold.
-            others = np.setdiff1d(np.arange(len(mine)), parts.prior)
-            none = others[:0]
-            parts = Parts(none, none, none, parts.prior, others)
+        parts = Parts.of(mine, self._shapes, self.kb.facts.weight is not None)
         return TargetRules.of(mine, self._shapes, parts)
 
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:

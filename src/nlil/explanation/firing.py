@@ -1,48 +1,62 @@
 """firing: the rules of a target that hold for one fact, and the evidence of each. The fact itself is hidden.
 
 It agrees with `Ranker.evidence` and `MemberScorer`, which score all candidates at once; here one candidate is
-looked at and the rules are kept apart. Rules are looked at by column: a target of a large base has tens of
-thousands of them, of which a few fire.
+looked at and the rules are kept apart. Each line of the target's rules is answered once, a body is a program over these
+answers: a target of a large base has tens of thousands of rules, of which a few fire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
-from ..evaluation.members import walkable
-from ..evaluation.plan import Parts, Shapes, reversed_steps
-from ..kernel.aggregation import KINDS, Aggregation, Shares, evidence, share_out
-from ..kernel.bodies import unary_mask
+from ..evaluation.members import MemberScorer
+from ..evaluation.plan import Parts, Shapes, TargetRules, kinds
+from ..kernel.aggregation import Aggregation, Shares, evidence, share_out
+from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Lines, unary_mask
 from ..kernel.compiled import compiled
-from ..kernel.evaluator import Evaluator
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
-from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
+from ..kernel.hidden import Hidden, hides_edge
+from ..kernel.ruleset import NO_ENTITY, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..kernel.witnesses import LineQuery
+from .changes import changed
+
+if TYPE_CHECKING:
+    from ..kernel.evaluator import Evaluator
 
 Pair = tuple[int, int]
+Values = tuple[tuple[object, ...], Doubles]
+"""A question, and the value that it gave each rule of its target."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fired:
-    """Rules that hold for a fact. `rows` are rows of the whole set, ascending; `value` is 1 where facts are crisp.
+    """Rules that hold for a fact.
 
-    `asked` are the rows whose head fits the fact, whether they hold or not. `exclusion` rules the fact out.
+    rows       of the whole set, ascending
+    evidence   of each of them
+    value      how far each body holds: 1 where facts are crisp
+    is_prior   whether the body is `true`
+    fitting    the rows whose head fits the fact, whether they hold or not
+    exclusion  what rules the fact out, if anything does
+    kind       of each rule (KINDS), seen from the query; None where rules are not weighed by kind
     """
 
     rows: Longs
     evidence: Longs
     value: Doubles
     is_prior: Mask
-    asked: Longs
+    fitting: Longs
     exclusion: Exclusion | None = None
-    kind: Longs | None = None  # of KINDS, seen from the query; None for unary heads
+    kind: Longs | None = None
 
     def shares(self, aggregation: Aggregation) -> Shares:
         """The score that evaluation gives, and the rules that count for it."""
@@ -50,71 +64,65 @@ class Fired:
         return share_out(aggregation, self.rows, self.evidence, self.is_prior, self.kind, excluded)
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A question, and the value that it gave each rule of its target."""
-
-    question: tuple[object, ...]
-    value: Doubles
-
-
-def _naming(rules: RuleSet, predicates: Set[int]) -> Mask:
-    """The rules whose body names one of these predicates."""
-    named = rules.bodies.any_line(rules.bodies.lines.names(predicates))
-    return named[rules.body] if len(rules) else np.zeros(0, bool)
-
-
 @compiled
 def _walk_lines(
-    graph,
-    walk,
-    steps,
-    length,
-    end,
-    is_constant,
-    distinct,
-    is_unary,
-    start,
-    hidden_code,
-    hidden_end,
-    hidden_group,
-    fires,
-):
-    """fires[i]: the line steps[i] from `start` arrives at end[i] (anywhere where that is negative), which is a constant
-    or the other variable of the line."""
-    for i in range(len(steps)):
-        limit = 1 if end[i] < 0 else NO_LIMIT
-        constant = end[i] if is_constant else -1
+    graph: Graph,
+    walk: WalkSpace,
+    lines: Lines,
+    lengths: Longs,
+    is_unary: Mask,
+    start: int,
+    end: int,
+    hidden_code: int,
+    hidden_end: int,
+    nothing: Mask,
+    fires: Mask,
+) -> None:
+    """fires[i]: line i from `start` arrives at its constant, at `end` if it ends in a variable, or anywhere."""
+    for i in range(len(fires)):
+        anchor = lines.end[i]
+        limit = 1 if anchor == ANY_NODE else NO_LIMIT
         found = reach(
             graph,
             walk,
-            steps[i],
-            length[i],
+            lines.steps[i],
+            lengths[i],
             is_unary,
             start,
-            distinct[i],
+            lines.distinct[i],
             hidden_code,
             hidden_end,
-            hidden_group,
+            nothing,
             limit,
-            constant,
+            max(anchor, -1),
         )
-        fires[i] = found > 0 if end[i] < 0 or is_constant else walk.seen[end[i]] == walk.clock[0]
+        fires[i] = walk.seen[end] == walk.clock[0] if anchor == Y_NODE else found > 0
 
 
 class Firing:
-    """Asks which rules fire, over one base; keep it for many facts. `rules` are bound to the ids of `kb`."""
+    """Finds the rules that fire, over one base; keep it for many facts.
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30) -> None:
+    Args:
+        rules: bound to the ids of `kb`.
+        kb: the facts that bodies look at.
+        memory: bytes that one evaluation may take.
+        together: entities whose unary facts are looked at one after the other: a body is evaluated for all at once.
+    """
+
+    def __init__(
+        self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, together: Sequence[int] | Longs = ()
+    ) -> None:
         self.rules, self.kb, self.memory = rules, kb, memory
         self.graph = Graph.of(kb.crisp)
         self.is_unary = unary_mask(kb.predicates)
-        self.shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
         self.is_soft = kb.facts.weight is not None
+        self._together = np.unique(np.asarray(together, np.int32))
         self._exclusions = by_code(rules.exclusions, kb)
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
-        self._last: _Asked | None = None
-        self._before: tuple[_Asked, Set[int]] | None = None
+        self._scorer: tuple[RuleSet, MemberScorer] | None = None
+        self._scored: tuple[Ids, Doubles]
+        self._last: Values | None = None
+        self._before: tuple[Values, Set[int]] | None = None
 
     def over(self, kb: KnowledgeBase, changed: Set[int]) -> Firing:
         """The same rules over a base in which facts of the predicates `changed` differ, and no others.
@@ -127,204 +135,152 @@ class Firing:
         other._before = None if self._last is None else (self._last, changed)
         return other
 
-    def _begun(self, question: tuple[object, ...], mine: RuleSet) -> tuple[Doubles, Mask]:
-        """The value of each rule as far as it is known, and which rules are still to be asked."""
-        if self._before is None or self._before[0].question != question:
-            return np.zeros(len(mine)), np.ones(len(mine), bool)
-        before, changed = self._before
-        return before.value.copy(), _naming(mine, changed)
-
-    @cached_property
-    def evaluator(self) -> Evaluator:
-        return Evaluator(self.kb, memory=self.memory)
-
-    @cached_property
-    def walk(self) -> WalkSpace:
-        return walk_space(self.kb.num_entities, self.rules.bodies.lines.width)
-
     def of_target(self, target: int) -> tuple[Longs, RuleSet]:
         """Rows of the whole set whose head is the predicate id `target`, and those rules as a set of their own."""
         if target != self._target:
             rows = np.flatnonzero(self.rules.head == target)
-            self._target, self._rows, self._mine = target, rows, self.rules.take(rows)
+            self._target, self._rows, self._mine = target, rows, self.rules.take(rows).compact()
         return self._rows, self._mine
+
+    def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
+        """Rules that hold for target(x, y) while the fact target(hidden) is invisible.
+
+        Args:
+            target: a binary predicate.
+            x: the subject.
+            y: the object.
+            hidden: the fact itself, or another one: a rival answer is judged without the answer that the data has.
+            direction: the same rules hold for target(x, ?) (0) and target(?, y) (1), but their kinds differ.
+        """
+        if hidden is not None and hidden != (x, y):
+            rest = changed(self.kb, without=[self.kb.fact(target, *hidden)])
+            return self.over(rest, {target}).pair(target, x, y, None, direction)
+        rows, mine = self.of_target(target)
+        fits = mine.head_entity == np.array([NO_ENTITY, x, y])[mine.fixed]
+        if self.kb.graph_of is not None:
+            fits &= self.kb.graph_of[x] == self.kb.graph_of[y]
+        hide = hidden is not None
+        value = self._values((target, x, y, hide), fits, lambda some: self._pair_values(some, target, x, y, hide))
+        kind = None
+        if mine.aggregation.weighing:
+            shapes = Shapes.of(mine.bodies, self.graph, self.is_unary)
+            kind = kinds(TargetRules.of(mine, shapes, Parts.of(mine, shapes, self.is_soft)), direction)[value > 0]
+        return self._fired(value, rows[fits], self._exclusion(target, x, y, hide), kind)
+
+    def member(self, target: int, x: int) -> Fired:
+        """Rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
+        rows, mine = self.of_target(target)
+        fits = np.ones(len(mine), bool)
+        return self._fired(self._values((target, x), fits, lambda some: self._member_values(some, target, x)), rows)
+
+    def _values(self, question: tuple[object, ...], fits: Mask, evaluate: Callable[[RuleSet], Doubles]) -> Doubles:
+        """The value of each rule of the target; only rules are evaluated that fit and are not known from before."""
+        value, is_open, mine = np.zeros(len(fits)), fits, self._mine
+        if self._before is not None and self._before[0][0] == question and len(mine):
+            (_, before), changed = self._before
+            value, bodies = before.copy(), mine.bodies
+            is_open = fits & bodies.any_line(bodies.lines.names(changed))[mine.body]
+        value[is_open] = evaluate(mine if is_open.all() else mine.take(is_open).compact())
+        self._last = question, value
+        return value
+
+    def _fired(
+        self, value: Doubles, fitting: Longs, exclusion: Exclusion | None = None, kind: Longs | None = None
+    ) -> Fired:
+        rows, mine, holds = self._rows, self._mine, np.flatnonzero(value > 0)
+        power = evidence(value[holds] * mine.weights[holds])
+        return Fired(rows[holds], power, value[holds], mine.is_prior[holds], fitting, exclusion, kind)
+
+    def _exclusion(self, target: int, x: int, y: int, hide: bool) -> Exclusion | None:
+        """The first exclusion of the target whose step leads from x to y."""
+        for code, exclusion in self._exclusions.get(target, {}).items():
+            holds = y in self.graph.neighbour[slice(*self.graph.edges(x, code))]
+            if holds and not (hide and hides_edge(2 * target, x, y, code, x, y)):
+                return exclusion
+        return None
+
+    # unary heads ------------------------------------------------------------------------------------
+
+    def _member_values(self, mine: RuleSet, target: int, x: int) -> Doubles:
+        """The value of each rule for x, from the scorer of evaluation."""
+        if self._scorer is None or self._scorer[0] is not mine:
+            self._scorer = mine, MemberScorer(mine, self.kb, np.array([target]), 1, self.memory)
+            self._scored = np.zeros(0, np.int32), np.zeros((0, len(mine)))
+        if x not in self._scored[0]:
+            entities = self._together if x in self._together else np.array([x], np.int32)
+            self._scored = entities, self._scorer[1].rule_values(entities)
+        entities, values = self._scored
+        return values[np.searchsorted(entities, x)]
 
     # binary heads -----------------------------------------------------------------------------------
 
-    def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
-        """Rules that hold for target(x, y) while the fact target(hidden) is invisible: the fact itself, or one
-        that shares an end with it (a rival answer is judged without the answer that the data has).
-
-        The same rules hold for target(x, ?) (direction 0) and target(?, y) (1); their kinds differ.
-        """
-        rows, mine = self.of_target(target)
-        fits = self._fits(mine, x, y)
-        parts = Parts.of(mine, self.shapes)
-        is_prior = np.zeros(len(mine), bool)
-        is_prior[parts.prior] = True
-        question = (target, x, y, hidden)
-        value, is_open = self._begun(question, mine)
-        is_open &= fits
-        value[is_prior & fits] = 1.0
-        rest = np.flatnonzero(~is_prior) if self.is_soft else parts.rest
+    def _pair_values(self, mine: RuleSet, target: int, x: int, y: int, hide: bool) -> Doubles:
+        """The value of each rule for (x, y)."""
+        lines = mine.bodies.lines
+        is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
+        value, left = is_true.astype(np.float64), ~is_true
         if not self.is_soft:
-            chain = parts.chain[is_open[parts.chain]]
-            value[chain] = self._chains(mine, chain, target, x, y, hidden)
-            bodies = np.concatenate((parts.anchored, parts.half))
-            bodies = bodies[is_open[bodies]]
-            for node, some in ((y, bodies[mine.fixed[bodies] == FIRST]), (x, bodies[mine.fixed[bodies] != FIRST])):
-                value[some] = self._one_move(mine, some, node, *self._edges_of(node, target, hidden))
-        rest = rest[is_open[rest]]
-        if len(rest):
-            own = hidden == (x, y)
-            evaluator = self.evaluator if own or hidden is None else self._without(target, hidden)
-            for row in rest.tolist():
-                value[row] = evaluator.values(mine.rule(row), np.array([x]), np.array([y]), own)[0]
-        self._last = _Asked(question, value)
-        fired = self._fired(rows, mine, value, is_prior, fits, self._exclusion(target, x, y, hidden))
-        return replace(fired, kind=self._kinds(mine, parts, direction)[value > 0])
+            moves = lines.moves(self.is_unary)
+            for anchor, start, end, code in ((X_NODE, x, y, 2 * target), (Y_NODE, y, x, 2 * target + 1)):
+                ends = (lines.end == ANY_NODE) | (lines.end >= 0) | ((lines.end == Y_NODE) & (anchor == X_NODE))
+                walked = (lines.start == anchor) & moves & ends
+                value[walked] = self._walked(lines.take(walked), start, end, code, end if hide else -1)
+                left &= ~walked
+        for line in np.flatnonzero(left).tolist():
+            value[line] = self._line_value(lines, line, x, y, Hidden(target, frozenset()) if hide else None)
+        return mine.bodies.values(value[None], self.is_soft)[0, mine.body] if len(mine) else np.zeros(0)
 
-    def _kinds(self, mine: RuleSet, parts: Parts, direction: int) -> Longs:
-        """Of each rule, as `scoring` tells them apart for a query that knows x (direction 0) or y (1)."""
-        known = SECOND if direction else FIRST
-        kind = np.full(len(mine), KINDS.index("other"))
-        kind[parts.prior] = KINDS.index("prior")
-        if not self.is_soft:
-            kind[parts.chain] = np.where(self.shapes.length[mine.body[parts.chain]] == 1, 0, 1)
-            for some, any_body in ((parts.anchored, 0), (parts.half, 1)):
-                kind[some] = any_body + np.where(
-                    mine.fixed[some] == known, KINDS.index("query constant"), KINDS.index("answer constant")
-                )
-        return kind
+    def _line_value(self, lines: Lines, line: int, x: int, y: int, hidden: Hidden | None) -> float:
+        """The value of one line that the compiled walk does not know."""
+        if self.is_soft:
+            return float(self._evaluator.line_values(lines, line, np.array([x]), np.array([y]), hidden)[0])
+        laid_out = lines.line(line, self.is_unary)
+        # Without `distinct` first: it is cheap at a hub, and what fails without fails with it.
+        queries = (LineQuery(self.kb, laid_out, d, x, y, hidden) for d in {False, bool(lines.distinct[line])})
+        return float(all(next(query.witnesses(), None) is not None for query in queries))
 
-    def _exclusion(self, target: int, x: int, y: int, hidden: Pair | None) -> Exclusion | None:
-        """The first exclusion of the target whose step leads from x to y."""
-        mine = self._exclusions.get(target)
-        if not mine:
-            return None
-        code, there = self._edges_of(x, target, hidden)
-        between = set(code[there == y].tolist())
-        return next((exclusion for step, exclusion in mine.items() if step in between), None)
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        """For soft facts. It imports torch, which most bases do not need."""
+        from ..kernel.evaluator import Evaluator
 
-    def _fits(self, mine: RuleSet, x: int, y: int) -> Mask:
-        """Whether (x, y) is a tuple of each head: its constant, and one graph for both sides."""
-        if self.kb.graph_of is not None and self.kb.graph_of[x] != self.kb.graph_of[y]:
-            return np.zeros(len(mine), bool)
-        return mine.head_entity == np.array([NO_ENTITY, x, y])[mine.fixed]
+        return Evaluator(self.kb, memory=self.memory)
 
-    def _one_move(self, mine: RuleSet, some: Longs, node: int, code: Ids, there: Ids) -> Mask:
-        """k(node, d), or k(node, Z) for any Z, over the visible graph (code, there) of the node."""
-        lines = mine.bodies.lines.take(mine.line[some])
-        wanted, end = lines.steps[:, 0].astype(np.int64), lines.end
-        size = self.kb.num_entities
-        anchored = np.isin(wanted * size + end, code.astype(np.int64) * size + there)
-        apart = np.isin(wanted, code[there != node])
-        return np.where(end >= 0, anchored, np.where(lines.distinct, apart, np.isin(wanted, code)))
+    @cached_property
+    def _walk(self) -> WalkSpace:
+        return walk_space(self.kb.num_entities, self.rules.bodies.lines.width)
 
-    def _chains(self, mine: RuleSet, chain: Longs, target: int, x: int, y: int, hidden: Pair | None) -> Mask:
-        lines = mine.bodies.lines.take(mine.line[chain])
-        steps, length = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
-        start, end, code, hidden_end = x, y, 2 * target, -1 if hidden is None else hidden[1]
-        if hidden is not None and hidden[0] != x:
-            # `reach` hides an edge of its start: begin at the end that the fact shares with the hidden one.
-            steps = reversed_steps(steps, length, self.is_unary)
-            start, end, code, hidden_end = y, x, 2 * target + 1, hidden[0]
-        # At a hub most chains are ruled out by their first or last step.
-        last = steps[np.arange(len(chain)), length - 1]
-        some = np.flatnonzero(self._leads_from(start, steps[:, 0]) & self._leads_from(end, last ^ 1))
-        holds = np.zeros(len(some), bool)
-        group = np.zeros(len(self.is_unary), bool)
+    def _walked(self, lines: Lines, start: int, end: int, hidden_code: int, hidden_end: int) -> Mask:
+        """Whether each line from `start` holds; `end` is the entity of the other variable."""
+        steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
+        last = steps[np.arange(len(steps)), lengths - 1]
+        span, size = slice(*self.graph.pointer[start : start + 2]), self.kb.num_entities
+        edges = self.graph.code[span].astype(np.int64) * size + self.graph.neighbour[span]
+        # At a hub most lines are ruled out by their first or last step.
+        possible = self._leads_from(start, steps[:, 0])
+        possible &= (lines.end != Y_NODE) | self._leads_from(end, last ^ 1)
+        possible &= (lines.end < 0) | (lengths > 1) | np.isin(steps[:, 0] * size + lines.end, edges)
+        some = np.flatnonzero(possible)
+        fires = np.zeros(len(some), bool)
+        chosen, nothing = lines.take(some)._replace(steps=steps[some]), np.zeros(len(self.is_unary), bool)
         _walk_lines(
             self.graph,
-            self.walk,
-            steps[some],
-            length[some],
-            np.full(len(some), end),
-            False,
-            lines.distinct[some],
+            self._walk,
+            chosen,
+            lengths[some],
             self.is_unary,
             start,
-            code,
+            end,
+            hidden_code,
             hidden_end,
-            group,
-            holds,
+            nothing,
+            fires,
         )
-        fires = np.zeros(len(chain), bool)
-        fires[some] = holds
-        return fires
+        possible[some] = fires
+        return possible
 
     def _leads_from(self, node: int, codes: Longs) -> Mask:
         """Whether the node has an edge of each code; a filter is not looked at."""
         there = np.zeros(2 * len(self.is_unary), bool)
         there[self.graph.code[slice(*self.graph.pointer[node : node + 2])]] = True
         return there[codes] | self.is_unary[codes >> 1]
-
-    def _edges_of(self, node: int, target: int, hidden: Pair | None) -> tuple[Ids, Ids]:
-        """(codes, neighbours) of the node, the hidden fact left out in both directions."""
-        span = slice(*self.graph.pointer[node : node + 2])
-        code, there = self.graph.code[span], self.graph.neighbour[span]
-        if hidden is None:
-            return code, there
-        forward = (code == 2 * target) & (there == hidden[1]) & (node == hidden[0])
-        backward = (code == 2 * target + 1) & (there == hidden[0]) & (node == hidden[1])
-        seen = ~(forward | backward)
-        return code[seen], there[seen]
-
-    def _without(self, target: int, hidden: Pair) -> Evaluator:
-        facts = self.kb.facts
-        own = (facts.predicate == target) & (facts.subject == hidden[0]) & (facts.object == hidden[1])
-        return Evaluator(self.kb.with_facts(facts[~own]), memory=self.memory)
-
-    # unary heads ------------------------------------------------------------------------------------
-
-    def member(self, target: int, x: int, hide: bool = True) -> Fired:
-        """Rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
-        rows, mine = self.of_target(target)
-        is_prior = mine.is_prior
-        question = (target, x, hide)
-        value, is_open = self._begun(question, mine)
-        value[is_prior] = 1.0
-        can_walk = np.append(walkable(mine.bodies.lines), False)
-        walked = np.flatnonzero(can_walk[mine.line] & is_open & (not self.is_soft))
-        lines = mine.bodies.lines.take(mine.line[walked])
-        fires = np.zeros(len(walked), bool)
-        group = np.zeros(len(self.is_unary), bool)
-        if hide:
-            group[list(self.kb.classes if target in self.kb.classes else {target})] = True
-        _walk_lines(
-            self.graph,
-            self.walk,
-            lines.steps.astype(np.int64),
-            lines.lengths.astype(np.int64),
-            lines.end.astype(np.int64),
-            True,
-            lines.distinct,
-            self.is_unary,
-            x,
-            -1,
-            -1,
-            group,
-            fires,
-        )
-        value[walked] = fires
-        rest = is_open & ~is_prior
-        rest[walked] = False
-        for row in np.flatnonzero(rest).tolist():
-            value[row] = self.evaluator.values(mine.rule(row), np.array([x]), None, hide)[0]
-        self._last = _Asked(question, value)
-        return self._fired(rows, mine, value, is_prior, np.ones(len(mine), bool))
-
-    def _fired(
-        self, rows: Longs, mine: RuleSet, value: Doubles, is_prior: Mask, fits: Mask, exclusion: Exclusion | None = None
-    ) -> Fired:
-        holds = np.flatnonzero(value > 0)
-        power = evidence(value[holds] * mine.weights[holds])
-        return Fired(rows[holds], power, value[holds], is_prior[holds], rows[fits], exclusion)
-
-
-def firing_rules(
-    rules: RuleSet, kb: KnowledgeBase, target: int, x: int, y: int | None = None, hide: bool = True, memory: int = 2**30
-) -> Fired:
-    """The rules of a set bound to `kb` that hold for target(x, y), or target(x); `hide` hides the fact itself."""
-    firing = Firing(rules, kb, memory)
-    return firing.member(target, x, hide) if y is None else firing.pair(target, x, y, (x, y) if hide else None)

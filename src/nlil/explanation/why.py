@@ -336,7 +336,7 @@ class Explainer:
         """
         if fired.exclusion is not None:
             return []
-        quiet = np.setdiff1d(fired.asked, fired.rows, assume_unique=True)
+        quiet = np.setdiff1d(fired.fitting, fired.rows, assume_unique=True)
         rules = self.rules.take(quiet)
         order = rules.order()
         return quiet[order[rules.weights[order] > 0][: max(count, 0)]].tolist()

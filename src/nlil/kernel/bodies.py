@@ -247,6 +247,18 @@ class Bodies:
                 stack.append((conjunction if op == AND else disjunction)(left, right))
         return stack[0]
 
+    def values(self, of_line: np.ndarray, is_soft: bool) -> np.ndarray:
+        """(queries, bodies) from (queries, lines): truth values, or degrees of truth where facts are soft."""
+        values = of_line[:, np.maximum(self.line, 0)] if len(self) else of_line[:, :0]
+        leaf = of_line.T.__getitem__
+        for body in np.flatnonzero(self.line < 0).tolist():
+            if is_soft:
+                soft_or, soft_not = lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a
+                values[:, body] = self.value(body, leaf, np.multiply, soft_or, soft_not)
+            else:
+                values[:, body] = self.value(body, leaf, np.logical_and, np.logical_or, np.logical_not)
+        return values
+
     def distinct(self, body: int) -> bool:
         """Whether the variables of each of its statements take different entities."""
         return any(self.lines.distinct[line] for line in self.lines_of(body))

@@ -21,11 +21,9 @@ from ..evaluation.ranking import Ranker
 from ..explanation.firing import Firing
 from ..explanation.why import Explainer
 from ..kernel.bodies import AND, ANY_NODE, NO_STEP, NOT, OR, X_NODE, Y_NODE, unary_mask
-from ..kernel.evaluator import Evaluator
 from ..kernel.graph import Graph
 from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..logic.query import Query
-from ..logic.rule import Rule
 
 CONSTRUCTS = ("chain", "constant", "type", "prior", "conjunction", "disjunction", "negation", "unanchored")
 """What a rule is made of, as people filter by it.
@@ -98,9 +96,7 @@ class RuleStore:
             fits &= (rules.fixed == 0) | begins_at(rules, self.kb, entities)
         other = copy(base)
         other.rules = rules.take(fits)
-        other.firing = Firing(other.rules, base.kb, base.firing.memory)
-        # A cached property: what is put in its place is not made again.
-        vars(other.firing)["evaluator"] = TogetherEvaluator(base.firing.evaluator, entities)
+        other.firing = Firing(other.rules, base.kb, base.firing.memory, together=entities)
         return other, self.active_rows[fits]
 
 
@@ -113,21 +109,6 @@ class TargetRanker(Ranker):
 
     def rules_of(self, target: int) -> RuleSet:
         return self.rules
-
-
-class TogetherEvaluator:
-    """An Evaluator for facts about some entities: a rule that is asked for one of them is evaluated for all at once."""
-
-    def __init__(self, evaluator: Evaluator, entities: Sequence[int]) -> None:
-        self.evaluator, self.entities = evaluator, np.unique(np.asarray(entities, np.int64))
-        self._found: dict[tuple[Rule, bool], Doubles] = {}
-
-    def values(self, rule: Rule, x: Longs, y: Longs | None = None, hide: bool = False) -> Doubles:
-        if y is not None or len(self.entities) < 2 or not np.isin(x, self.entities).all():
-            return self.evaluator.values(rule, x, y, hide)
-        if (rule, hide) not in self._found:
-            self._found[rule, hide] = self.evaluator.values(rule, self.entities, None, hide)
-        return self._found[rule, hide][np.searchsorted(self.entities, x)]
 
 
 def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mask:

@@ -12,7 +12,7 @@ from rich.console import Console
 import kbs
 from nlil import KnowledgeBase, ScoredRule, explain, predict
 from nlil.errors import NlilError, RuleSyntaxError, UnknownName
-from nlil.explanation.firing import Firing, firing_rules
+from nlil.explanation.firing import Firing
 from nlil.kernel.aggregation import Aggregation
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import Not
@@ -138,8 +138,8 @@ def test_the_fact_itself_is_hidden():
     assert [str(s.rule) for s in got.supports] == ["uncle(X, max) :- uncle(X, Z1)."]
     assert [fact_text(f) for f in got.supports[0].groundings[0].facts] == ["uncle(tom, cleo)"]
     target, x, y = (kb.predicate_id(Predicate("uncle", 2)), kb.entities.id("tom"), kb.entities.id("max"))
-    assert firing_rules(rules, kb, target, x, y).rows.tolist() == [1]
-    assert firing_rules(rules, kb, target, x, y, hide=False).rows.tolist() == [0, 1]
+    assert Firing(rules, kb).pair(target, x, y, hidden=(x, y)).rows.tolist() == [1]
+    assert Firing(rules, kb).pair(target, x, y).rows.tolist() == [0, 1]
 
 
 def test_another_fact_can_be_hidden_instead():
