@@ -143,7 +143,7 @@ def example(learned: Learned, dataset: Dataset) -> str:
             fact = kb.fact(int(p), int(s), int(o))
             if target.arity == 1:
                 return fact_text(fact)
-            asked = fact_text(fact).rpartition(",")[0] + ", ?)"
-            if any(a.entity == fact.arguments[1] for a in predict(learned.rules, kb, asked, top=3)):
+            query = fact_text(fact).rpartition(",")[0] + ", ?)"
+            if any(a.entity == fact.arguments[1] for a in predict(learned.rules, kb, query, top=3)):
                 return fact_text(fact)
     return fact_text(kb.fact(int(kb.facts.predicate[0]), int(kb.facts.subject[0]), int(kb.facts.object[0])))

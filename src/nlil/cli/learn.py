@@ -186,17 +186,17 @@ def draw_curves(session: Session, learned: Learned, out: Path) -> None:
 @contextmanager
 def interruptible(stop: Stop) -> Iterator[Event]:
     """The first Ctrl-C ends the search and keeps what it has; a second one ends the program."""
-    asked = Event()
+    interrupted = Event()
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+        if interrupted.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        interrupted.set()
         stop.set()
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield asked
+        yield interrupted
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -42,13 +42,13 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
     the run has a calibration."""
     from ..data.files import lines, replacing
 
-    asked = [(number, text.strip()) for number, text in lines(queries)]
-    if not asked:
+    listed = [(number, text.strip()) for number, text in lines(queries)]
+    if not listed:
         raise ConfigError(f"{queries}: no queries, expected one a line such as uncle(alice, ?)")
     written = 0
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as stream, session.progress() as progress:
         stream.write("query\trank\tentity\tscore\tknown\tprobability\n")
-        for done, (number, text) in enumerate(asked, start=1):
+        for done, (number, text) in enumerate(listed, start=1):
             try:
                 found = predictor.predict(text, top)
             except NlilError as error:
@@ -57,15 +57,15 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
                 probability = "" if item.probability is None else f"{item.probability:.9g}"
                 stream.write(f"{text}\t{rank}\t{item.entity}\t{item.score:.9g}\t{int(item.known)}\t{probability}\n")
             written += len(found)
-            progress("queries", done, len(asked))
+            progress("queries", done, len(listed))
     session.show(
-        {"queries": len(asked), "answers": written, "out": str(out)},
-        f"{written:,} answers to {len(asked):,} queries written to {out}",
+        {"queries": len(listed), "answers": written, "out": str(out)},
+        f"{written:,} answers to {len(listed):,} queries written to {out}",
     )
 
 
 def labelled(query: str, kb: KnowledgeBase) -> str:
-    """The query as asked, then what its names mean."""
+    """The query as typed, then what its names mean."""
     from ..logic.labels import Labels
     from ..logic.query import parse_query
 

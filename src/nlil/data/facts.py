@@ -22,7 +22,7 @@ class Facts:
     object: Ids
     weight: Floats | None = None
     context: Facts | None = None
-    """What a body may look at when these facts are asked about (scene graphs); None: the base it is asked of."""
+    """What a body may look at in queries about these facts (scene graphs); None: the base itself."""
 
     @classmethod
     def empty(cls) -> Facts:

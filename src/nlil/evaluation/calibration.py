@@ -4,7 +4,7 @@
 
 a = b = 1, c = 0 leaves every score as it is; Platt's scaling is the case a = b. The map rises, so ranks stay. What it
 says keeps 1e-9 away from 0 and 1, as no finite sample shows more.
-Predicates of one and of two arguments have a map each: they are asked about in different ways (see `candidates.py`).
+Predicates of one and of two arguments have a map each: their candidates differ (see `candidates.py`).
 No figure comes from a map that was fitted on what it is measured on: `cross_fitted` is for the facts of the fit itself.
 """
 

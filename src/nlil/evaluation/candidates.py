@@ -129,15 +129,17 @@ class _Sampler:
         ranker = Ranker(self.rules, self.kb, self.threads, self.memory)
         groups = np.unique(queries[:, :2], axis=0)
         for done, (target, direction) in enumerate(groups, start=1):
-            asked = queries[(queries[:, :2] == (target, direction)).all(axis=1), 2].astype(np.int32)
-            yield from self._answers(ranker, int(target), int(direction), asked)
+            known_ends = queries[(queries[:, :2] == (target, direction)).all(axis=1), 2].astype(np.int32)
+            yield from self._answers(ranker, int(target), int(direction), known_ends)
             self.progress("calibration", done, len(groups))
 
-    def _answers(self, ranker: Ranker, target: int, direction: int, asked: Ids) -> list[Scored]:
+    def _answers(self, ranker: Ranker, target: int, direction: int, known_ends: Ids) -> list[Scored]:
         layout, rest = ranker.target_plan(target, direction)
         answers, known = (Answers.of(f, target, direction, self.kb.num_entities) for f in (self.facts, self.known))
-        self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in asked)
-        extra = general_evidence(rest, self.kb, layout.code, asked, np.full(len(asked), -1, np.int32), self.memory)
+        self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in known_ends)
+        extra = general_evidence(
+            rest, self.kb, layout.code, known_ends, np.full(len(known_ends), -1, np.int32), self.memory
+        )
         graph_of = self.kb.graph_of
 
         def run(space: ScoreSpace, task: tuple[Ids, list[np.ndarray]]) -> list[Scored]:
@@ -155,7 +157,8 @@ class _Sampler:
             return found
 
         tasks = [
-            (asked[i : i + BLOCK], [next(extra) for _ in asked[i : i + BLOCK]]) for i in range(0, len(asked), BLOCK)
+            (known_ends[i : i + BLOCK], [next(extra) for _ in known_ends[i : i + BLOCK]])
+            for i in range(0, len(known_ends), BLOCK)
         ]
         return [scored for block in ranker.pool.map(run, tasks) for scored in block]
 

@@ -35,7 +35,7 @@ TEMPERATURES = (0.01, 1000.0)
 
 @dataclass(frozen=True)
 class Fidelity:
-    """`held_out` says which objects were asked about. Accuracies are None where no true class is known.
+    """`held_out` says on which objects it was measured. Accuracies are None where no true class is known.
 
     `pairs`    what the two said where they disagree, most frequent first: classifier, rules, truth, count
     `objects`  where they disagree most, by the total variation distance of their distributions (0 to 1)
@@ -75,35 +75,35 @@ def measure_fidelity(
     kb: KnowledgeBase,
     trained: TargetScores,
     world: KnowledgeBase,
-    asked: TargetScores,
+    tested: TargetScores,
     held_out: str,
     threads: int = 0,
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> Fidelity:
-    """`rules` were learned from the objects `trained` of `kb`, and are asked about the objects `asked` of `world`."""
+    """`rules` were learned from the objects `trained` of `kb`, and are judged on the objects `tested` of `world`."""
     temperature = _temperature(rules, kb.crisp, trained, threads, memory)
     world = world.crisp
-    evidence = MemberScorer(rules, world, asked.classes, threads, memory).evidence(asked.entities, progress)
-    said, rules_say = asked.dense(), np.exp(_log_softmax(evidence, temperature))
-    rank = class_ranks(evidence, asked.top.astype(np.int64))
+    evidence = MemberScorer(rules, world, tested.classes, threads, memory).evidence(tested.entities, progress)
+    said, rules_say = tested.dense(), np.exp(_log_softmax(evidence, temperature))
+    rank = class_ranks(evidence, tested.top.astype(np.int64))
     values = {
         **recall_figures(rank),
         "cross_entropy": _cross_entropy(said, evidence, temperature),
-        "entropy": float(-(asked.share * np.log(asked.share)).sum() / max(len(asked), 1)),
+        "entropy": float(-(tested.share * np.log(tested.share)).sum() / max(len(tested), 1)),
     }
-    row, truth = _truths(world, asked)
+    row, truth = _truths(world, tested)
     true_class = dict(zip(row.tolist(), truth.tolist()))
     return Fidelity(
         held_out,
-        len(asked),
+        len(tested),
         len(trained),
         values,
         temperature,
         len(row),
-        _accuracy(row, truth, evidence, said, asked.classes),
-        _per_class(rank, asked, world),
-        *_disagreements(world, asked, said, rules_say, evidence.argmax(axis=1), true_class),
+        _accuracy(row, truth, evidence, said, tested.classes),
+        _per_class(rank, tested, world),
+        *_disagreements(world, tested, said, rules_say, evidence.argmax(axis=1), true_class),
     )
 
 
@@ -134,12 +134,12 @@ def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threa
     return float(np.exp(found.x))
 
 
-def _truths(world: KnowledgeBase, asked: TargetScores) -> tuple[Longs, Ids]:
-    """(row, predicate) of each known class of an object that is asked about, classes of the classifier or not."""
-    possible = world.classes or frozenset(asked.classes.tolist())
+def _truths(world: KnowledgeBase, tested: TargetScores) -> tuple[Longs, Ids]:
+    """(row, predicate) of each known class of a tested object, classes of the classifier or not."""
+    possible = world.classes or frozenset(tested.classes.tolist())
     unary = world.unary[np.isin(world.unary.predicate, list(possible))]
     place = np.full(world.num_entities, -1, np.int64)
-    place[asked.entities] = np.arange(len(asked))
+    place[tested.entities] = np.arange(len(tested))
     row = place[unary.subject]
     return row[row >= 0], unary.predicate[row >= 0]
 
@@ -159,19 +159,19 @@ def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: I
     return {who: float((rank <= 1).sum() / len(row)) for who, rank in ranks.items()}
 
 
-def _per_class(rank: Doubles, asked: TargetScores, kb: KnowledgeBase) -> dict[str, dict[str, float]]:
+def _per_class(rank: Doubles, tested: TargetScores, kb: KnowledgeBase) -> dict[str, dict[str, float]]:
     """r@k among the objects that the classifier puts into a class, the most frequent class first."""
-    count = np.bincount(asked.top, minlength=len(asked.classes))
+    count = np.bincount(tested.top, minlength=len(tested.classes))
     order = [c for c in np.argsort(-count, kind="stable") if count[c]]
     return {
-        kb.predicates[asked.classes[c]].name: {**recall_figures(rank[asked.top == c]), "num_objects": int(count[c])}
+        kb.predicates[tested.classes[c]].name: {**recall_figures(rank[tested.top == c]), "num_objects": int(count[c])}
         for c in order
     }
 
 
 def _disagreements(
     kb: KnowledgeBase,
-    asked: TargetScores,
+    tested: TargetScores,
     said: Doubles,
     rules_say: Doubles,
     rules_top: Longs,
@@ -180,23 +180,23 @@ def _disagreements(
     """The most frequent pairs, and the objects that are farthest apart."""
     from collections import Counter
 
-    names = [kb.predicates[c].name for c in asked.classes]
+    names = [kb.predicates[c].name for c in tested.classes]
 
     def true_name(row: int) -> str | None:
         return kb.predicates[truth[row]].name if row in truth else None
 
-    apart = np.flatnonzero(rules_top != asked.top)
-    counts = Counter((names[asked.top[i]], names[rules_top[i]], true_name(int(i))) for i in apart)
+    apart = np.flatnonzero(rules_top != tested.top)
+    counts = Counter((names[tested.top[i]], names[rules_top[i]], true_name(int(i))) for i in apart)
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0][:2], item[0][2] or ""))
     pairs = tuple({"classifier": a, "rules": b, "truth": t, "count": n} for (a, b, t), n in order[:SHOWN])
     distance = 0.5 * np.abs(said - rules_say).sum(axis=1)
     far = apart[np.argsort(-distance[apart], kind="stable")[:SHOWN]]
     objects = tuple(
         {
-            "object": kb.entities.name(int(asked.entities[i])),
+            "object": kb.entities.name(int(tested.entities[i])),
             "distance": float(distance[i]),
-            "classifier": names[asked.top[i]],
-            "classifier_score": float(said[i, asked.top[i]]),
+            "classifier": names[tested.top[i]],
+            "classifier_score": float(said[i, tested.top[i]]),
             "rules": names[rules_top[i]],
             "rules_score": float(rules_say[i, rules_top[i]]),
             "truth": true_name(int(i)),

@@ -52,14 +52,14 @@ class Circle:
     needed: Longs
 
 
-def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids) -> Judged:
-    """fixpoint_precision, fixpoint_recall, fixpoint_f1 of the recursive ones among the `asked` predicates.
+def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: Ids) -> Judged:
+    """fixpoint_precision, fixpoint_recall, fixpoint_f1 of the recursive ones among the `requested` predicates.
 
     Their facts are taken away, and what the rules derive from the rest of `kb` is compared with all `known` ones.
     """
-    asked = asked[~np.isin(asked, list(kb.classes))]
-    confident = np.flatnonzero(rules.confidence >= CONFIDENT) if len(asked) else np.zeros(0, np.int64)
-    circles = list(_circles(rules, confident, asked))
+    requested = requested[~np.isin(requested, list(kb.classes))]
+    confident = np.flatnonzero(rules.confidence >= CONFIDENT) if len(requested) else np.zeros(0, np.int64)
+    circles = list(_circles(rules, confident, requested))
     if not circles:
         return Judged({}, {})
     needed = np.unique(np.concatenate([circle.needed for circle in circles]))
@@ -85,7 +85,7 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids)
             continue
         if len(names) > 1:
             notes.append(f"fixpoint: {_listed(names)} define one another, so their facts were taken away together")
-        for predicate in np.intersect1d(circle.predicates, asked):
+        for predicate in np.intersect1d(circle.predicates, requested):
             stats = compared(kb, derived, truth, kb.predicates[predicate])
             counts = (stats.support, stats.body_size, stats.head_size)
             totals += counts
@@ -93,14 +93,14 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, asked: Ids)
     return Judged(_figures(*totals.tolist()) if per_predicate else {}, per_predicate, tuple(notes))
 
 
-def _circles(rules: RuleSet, rows: Longs, asked: Ids) -> Iterator[Circle]:
-    """Every circle of predicates that the rules of these rows make and that holds an asked one."""
+def _circles(rules: RuleSet, rows: Longs, requested: Ids) -> Iterator[Circle]:
+    """Every circle of predicates that the rules of these rows make and that holds a requested one."""
     from scipy.sparse.csgraph import breadth_first_order, connected_components  # a quarter of a second
 
     graph = _dependencies(rules, rows)
     _, component = connected_components(graph, connection="strong")
     is_recursive = (np.bincount(component)[component] > 1) | (graph.diagonal() > 0)
-    for label in np.unique(component[asked[is_recursive[asked]]]):
+    for label in np.unique(component[requested[is_recursive[requested]]]):
         members = np.flatnonzero(component == label)
         yield Circle(members, breadth_first_order(graph, members[0], return_predecessors=False))
 

@@ -37,7 +37,7 @@ def general_evidence(
 
     `code` is the step code of the queries' target and direction. A query whose own fact (known, hidden) is
     in the base is evaluated on the base without it: exact, and slow, but only then. For all others a rule over
-    crisp facts is one relation: whoever asks again hands in the `relations` of this base.
+    crisp facts is one relation: a caller with more queries passes the `relations` of this base.
     """
     if not len(rules):
         for _ in known:
@@ -74,10 +74,10 @@ def _own_facts(kb: KnowledgeBase, code: int, known: Ids, hidden: Ids) -> Longs:
     width = kb.num_entities + 1
     keys = kb.facts.subject[mine].astype(np.int64) * width + kb.facts.object[mine]
     order = np.argsort(keys, kind="stable")
-    asked = subject.astype(np.int64) * width + object_
-    place = np.searchsorted(keys[order], asked)
+    wanted = subject.astype(np.int64) * width + object_
+    place = np.searchsorted(keys[order], wanted)
     rows = np.append(mine[order], -1)
-    found = (np.append(keys[order], -1)[place] == asked) & (hidden >= 0)
+    found = (np.append(keys[order], -1)[place] == wanted) & (hidden >= 0)
     return np.where(found, rows[place], -1)
 
 

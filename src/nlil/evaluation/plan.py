@@ -1,6 +1,6 @@
 """Plan: the line rules of one binary target, laid out for one direction of query.
 
-A query knows one entity a and asks for the other: p(a, ?) walks with code 2p, p(?, a) with 2p + 1.
+A query knows one entity a and looks for the other: p(a, ?) walks with code 2p, p(?, a) with 2p + 1.
 Seen from there a rule is one of
 
     chain    steps from a to the candidate

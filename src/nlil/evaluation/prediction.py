@@ -88,16 +88,16 @@ class Predictor:
         if predicate.arity == 1:
             return Answers(query, self._members(target, ids[0], top))
         direction = 1 if open_places == [0] else 0
-        known_end, asked = (ids[1], ids[0]) if direction else (ids[0], ids[1])
+        known_end, other_end = (ids[1], ids[0]) if direction else (ids[0], ids[1])
         assert known_end is not None
-        evidence = self.ranker.evidence(target, direction, known_end, -1 if asked is None else asked)
+        evidence = self.ranker.evidence(target, direction, known_end, -1 if other_end is None else other_end)
         graph_of = self.kb.graph_of
         if graph_of is not None:
             evidence[graph_of != graph_of[known_end]] = 0  # no rule speaks of two graphs at once, nor may a prior
         facts = self.known.of(target)
         sides = (facts.subject, facts.object)
         known = sides[1 - direction][sides[direction] == known_end]
-        return Answers(query, self._answers(evidence, known, top, asked, 2))
+        return Answers(query, self._answers(evidence, known, top, other_end, 2))
 
     def _members(self, target: int, entity: int | None, top: int) -> list[Answer]:
         entities = np.arange(self.kb.num_entities, dtype=np.int32) if entity is None else np.array([entity], np.int32)
@@ -110,9 +110,9 @@ class Predictor:
         scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
         return scorer.evidence(entities)[:, 0]
 
-    def _answers(self, evidence: Longs, known: Ids, top: int, asked: int | None, arity: int) -> list[Answer]:
-        if asked is not None:
-            best = np.array([asked])
+    def _answers(self, evidence: Longs, known: Ids, top: int, other_end: int | None, arity: int) -> list[Answer]:
+        if other_end is not None:
+            best = np.array([other_end])
         else:
             best = np.lexsort((np.arange(len(evidence)), -evidence))[:top]
             best = best[evidence[best] > 0]

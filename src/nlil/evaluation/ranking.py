@@ -21,9 +21,9 @@ from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .asked import Answers, Asked, Group, Task, queries_done
 from .general import general_evidence
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
+from .queries import Answers, Group, QueryBatch, Task, queries_done
 from .scoring import score_query
 from .settling import SHORT, score_until_settled
 
@@ -111,12 +111,12 @@ class Ranker:
             results.append(np.concatenate((on_device, np.ones_like(on_device[:1]))))
         counts = np.zeros((3, 2, len(facts)), np.int64)
         done, total = 0, sum(len(rows) for *_, rows in groups)
-        for batch in self.asked(groups, facts, known, own):
-            tasks = [task for asked in batch for task in self.tasks(asked)]
+        for batches in self.batches(groups, facts, known, own):
+            tasks = [task for batch in batches for task in self.tasks(batch)]
             reached = done + np.cumsum([0] + [len(task.rows) for task in tasks])
             report = queries_done(progress, "rank", reached, total)
             for task, ranked in zip(tasks, self.pool.map(self._block, tasks, progress=report)):
-                counts[:, task.asked.direction, task.rows] = ranked
+                counts[:, task.batch.direction, task.rows] = ranked
             done = int(reached[-1])
         for _, direction, rows in groups:
             which = np.stack((rows, np.full(len(rows), direction)))
@@ -127,11 +127,11 @@ class Ranker:
         """Where the CPU must walk for most facts, it has ranked all of them before a GPU, or torch, has started."""
         if self.device == "cpu" or not self.top:
             return False
-        rules, asked = self.rules, facts.predicate[~facts.is_unary]
+        rules, queried = self.rules, facts.predicate[~facts.is_unary]
         is_long = (self._shapes.length > SHORT)[rules.body] if len(rules) else np.zeros(0, bool)
         walked = np.bincount(rules.head[is_long], minlength=self.kb.num_predicates)
-        left = int(np.count_nonzero(walked[asked] > MOST_WALKED))
-        return 2 * left <= len(asked) and resolve_device(self.device) == "cuda"
+        left = int(np.count_nonzero(walked[queried] > MOST_WALKED))
+        return 2 * left <= len(queried) and resolve_device(self.device) == "cuda"
 
     def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
         """Ranks of the groups that the GPU can do, and the groups left for the CPU."""
@@ -165,7 +165,7 @@ class Ranker:
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
         return [one for some in self.pool.map(both, by_target) for one in some]
 
-    def asked(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[Asked]]:
+    def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
         """The queries of all groups, as many groups at once as have plans that fit in a quarter of the memory.
 
         `own` marks the facts that their query must not see. What the general engine says may be much: groups that
@@ -174,41 +174,41 @@ class Ranker:
         size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, *_ in groups])
         number = (np.cumsum(size) // max(self.memory // 4, 1)).astype(np.int64)
         for _, some in groupby(zip(number, groups), lambda pair: pair[0]):
-            batch = [group for _, group in some]
-            plans = self._plans(batch)
+            chosen = [group for _, group in some]
+            plans = self._plans(chosen)
             found = self.pool.map(
-                lambda _, pair: Asked.of(*pair[0], *pair[1], facts, known, own, self.kb.num_entities),
-                list(zip(batch, plans)),
+                lambda _, pair: QueryBatch.of(*pair[0], *pair[1], facts, known, own, self.kb.num_entities),
+                list(zip(chosen, plans)),
             )
-            yield [asked for asked in found if not len(asked.rest)]
-            yield from ([asked] for asked in found if len(asked.rest))
+            yield [batch for batch in found if not len(batch.rest)]
+            yield from ([batch] for batch in found if len(batch.rest))
 
-    def tasks(self, asked: Asked) -> Iterator[Task]:
+    def tasks(self, batch: QueryBatch) -> Iterator[Task]:
         extra = general_evidence(
-            asked.rest, self.kb, asked.plan.code, asked.query, asked.hidden, self.memory, self.relations
+            batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory, self.relations
         )
         step = max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
-        for low in range(0, len(asked.query), step):
-            high = min(low + step, len(asked.query))
-            yield Task(asked, low, high, [next(extra) for _ in range(low, high)])
+        for low in range(0, len(batch.query), step):
+            high = min(low + step, len(batch.query))
+            yield Task(batch, low, high, [next(extra) for _ in range(low, high)])
 
     def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
-        asked, some = task.asked, slice(task.low, task.high)
+        batch, some = task.batch, slice(task.low, task.high)
         totals = np.empty((task.high - task.low, self.kb.num_entities), np.int64)
         extra_pointer = np.cumsum([0] + [len(rows) for rows in task.extra])
-        pointer = asked.pointer[task.low : task.high + 1]
-        known = asked.answers
+        pointer = batch.pointer[task.low : task.high + 1]
+        known = batch.answers
         walked = score_block(
             self.graph,
-            asked.plan,
+            batch.plan,
             self.is_unary,
-            asked.query[some],
-            asked.hidden[some],
+            batch.query[some],
+            batch.hidden[some],
             self.top,
             self.strongest_only,
             np.concatenate(task.extra),
             extra_pointer,
-            asked.answer,
+            batch.answer,
             pointer,
             known.answer,
             known.pointer,
@@ -216,9 +216,9 @@ class Ranker:
             totals,
         )
         query = np.repeat(np.arange(task.high - task.low), np.diff(pointer))
-        answer = asked.answer[pointer[0] : pointer[-1]]
+        answer = batch.answer[pointer[0] : pointer[-1]]
         low, high = tie_bounds(totals[query, answer])
-        counted = count_block(totals, query, answer, asked.query[some], known.pointer, known.answer, low, high)
+        counted = count_block(totals, query, answer, batch.query[some], known.pointer, known.answer, low, high)
         return np.concatenate((counted, walked[None, query]))
 
 

@@ -53,28 +53,28 @@ def classify_triples(
     """auc and accuracy over the facts and the negatives of `split` whose predicates are targets with negatives there.
 
     Thresholds come from the validation facts and negatives; a predicate without any takes that of all together. Where
-    validation has none, or is itself what is asked about, there is no accuracy: no figure comes from its own facts.
+    validation has none, or is itself what is judged, there is no accuracy: no figure comes from its own facts.
     `kb` holds the training facts.
     """
-    asked = labelled(rules, kb, splits, split, targets, threads, memory)
-    if asked is None:
+    judged = labelled(rules, kb, splits, split, targets, threads, memory)
+    if judged is None:
         return Classified()
-    values, notes = {"auc": area_under_roc(asked.score, asked.is_true)}, []
+    values, notes = {"auc": area_under_roc(judged.score, judged.is_true)}, []
     chosen = None if split == "valid" else labelled(rules, kb, splits, "valid", targets, threads, memory)
     thresholds = {}
     if chosen is not None:
         everywhere = best_cut(chosen.score, chosen.is_true)
-        for p in np.unique(asked.predicate):
+        for p in np.unique(judged.predicate):
             mine = chosen.of(int(p))
             thresholds[int(p)] = best_cut(mine.score, mine.is_true) if len(mine.score) else everywhere
-        values["accuracy"] = _accuracy(asked, thresholds)
+        values["accuracy"] = _accuracy(judged, thresholds)
     elif split != "valid":
         notes.append(
             "no accuracy: thresholds are chosen on validation facts and negatives, and valid_negatives are missing"
         )
     per_predicate = {}
-    for p in np.unique(asked.predicate):
-        mine = asked.of(int(p))
+    for p in np.unique(judged.predicate):
+        mine = judged.of(int(p))
         figures = {"auc": area_under_roc(mine.score, mine.is_true)} if 0 < mine.is_true.mean() < 1 else {}
         if thresholds:
             figures["accuracy"] = _accuracy(mine, thresholds)
@@ -158,6 +158,6 @@ def area_under_roc(score: Doubles, is_true: Mask) -> float:
     return float((ranks - num_true * (num_true + 1) / 2) / (num_true * num_false))
 
 
-def _accuracy(asked: Labelled, thresholds: dict[int, float]) -> float:
-    cut = np.array([thresholds[int(p)] for p in asked.predicate])
-    return float(np.mean((asked.score > cut) == asked.is_true))
+def _accuracy(judged: Labelled, thresholds: dict[int, float]) -> float:
+    cut = np.array([thresholds[int(p)] for p in judged.predicate])
+    return float(np.mean((judged.score > cut) == judged.is_true))

@@ -1,6 +1,6 @@
 """A knowledge base with a few facts more or fewer, its sorted arrays carried over and not sorted again.
 
-What happens without a fact is asked fact after fact; at the size of FB15k-237 building the indexes anew would take
+`necessary_facts` leaves out fact after fact; at the size of FB15k-237 building the indexes anew would take
 most of the time.
 """
 

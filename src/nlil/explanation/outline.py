@@ -160,7 +160,7 @@ def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
 
 
 def grounding_line(grounding: Grounding, distinct: bool, labels: Labels) -> str:
-    """Its facts and what it found absent; empty where a rule asks for nothing."""
+    """Its facts and what it found absent; empty for a prior, which needs none."""
     parts = [labels.fact(fact) for fact in grounding.facts]
     parts += [absent_text(statement, grounding, distinct, labels) for statement in grounding.absent]
     weight = "" if grounding.weight == 1.0 else f"  ({number(grounding.weight)})"

@@ -1,4 +1,4 @@
-"""Scenes: a scene is a world of its own, so what is asked about its objects needs no facts but its own."""
+"""Scenes: a scene is a world of its own, so a query about its objects needs no other facts."""
 
 from __future__ import annotations
 

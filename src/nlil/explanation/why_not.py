@@ -251,7 +251,7 @@ def _missing(reached: _Reached) -> Iterator[Change]:
 
 @dataclass(frozen=True, eq=False)
 class _Reached:
-    """before[i]: entities that the line reaches at node i, its filters not yet asked; after[i]: those that pass."""
+    """before[i]: entities that the line reaches at node i, before its filters; after[i]: those that pass."""
 
     query: LineQuery
     before: tuple[Ids, ...]

@@ -1,7 +1,7 @@
 """SPARQL: one CONSTRUCT per rule, whose answers are triples of the head.
 
 Triples are those that nlil writes to N-Triples: a unary fact p(a) is `a rdf:type p`, a name that is no IRI is
-`urn:nlil:` and the name percent-encoded. Two relations are added to them by `facts` and asked only where a rule ranges
+`urn:nlil:` and the name percent-encoded. Two relations are added to them by `facts` and used only where a rule ranges
 over all entities or over one graph: `?x rdf:type <urn:nlil-domain:entity>` and `?x <urn:nlil-domain:graph> ?graph`.
 """
 

@@ -1,7 +1,7 @@
 """SQL, the same text for DuckDB and SQLite: one query per rule, whose rows have the shape of facts.
 
     facts(subject, predicate, object)   object is NULL for a unary fact, as in the Parquet files that nlil writes
-    entities(name, graph)               every entity; asked only where a rule ranges over all of them or over a graph
+    entities(name, graph)               every entity; used only where a rule ranges over all of them or over a graph
 
 Names are strings in columns, never names of tables, so each is exactly the name of the data.
 """

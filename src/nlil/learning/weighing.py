@@ -21,7 +21,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.asked import Task, queries_done
+from ..evaluation.queries import Task, queries_done
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import score_until_settled
 from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, rank
@@ -412,12 +412,12 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
     done = np.zeros(len(fact), bool)
 
     def run(space: ScoreSpace, task: Task) -> None:
-        at = position[task.asked.direction, task.rows]
+        at = position[task.batch.direction, task.rows]
         _gather(ranker, space, task, at, sample)
         done[at] = True
 
-    for batch in ranker.asked(groups, facts, known, np.zeros(len(facts), bool)):
-        tasks = [task for asked in batch for task in ranker.tasks(asked)]
+    for batches in ranker.batches(groups, facts, known, np.zeros(len(facts), bool)):
+        tasks = [task for batch in batches for task in ranker.tasks(batch)]
         reached = np.count_nonzero(done) + np.cumsum([0] + [len(task.rows) for task in tasks])
         ranker.pool.map(run, tasks, progress=queries_done(progress, "weigh rules", reached, 2 * len(facts)), stop=stop)
         if tasks and not done.any():  # stopped before the first
@@ -429,14 +429,14 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
 
 def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sample) -> None:
     """Many queries in one call: to hand over all the arrays takes as long as a short query."""
-    asked = task.asked
+    batch = task.batch
     extra = np.concatenate(task.extra), np.cumsum([0] + [len(rows) for rows in task.extra])
-    pointer = asked.pointer[task.low : task.high + 1]
-    answer = asked.answer[pointer[0] : pointer[-1]]
-    known = asked.answers.answer, asked.answers.pointer
-    query, first = asked.query[task.low : task.high], pointer - pointer[0]
+    pointer = batch.pointer[task.low : task.high + 1]
+    answer = batch.answer[pointer[0] : pointer[-1]]
+    known = batch.answers.answer, batch.answers.pointer
+    query, first = batch.query[task.low : task.high], pointer - pointer[0]
     _gather_block(
-        ranker.graph, asked.plan, ranker.is_unary, query, ranker.top, *extra, space, *known, answer, at, first, sample
+        ranker.graph, batch.plan, ranker.is_unary, query, ranker.top, *extra, space, *known, answer, at, first, sample
     )
 
 

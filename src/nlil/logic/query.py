@@ -20,7 +20,7 @@ _CLOSE = re.compile(r"\)\s*\.?\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """P(a, ?): None stands where the answer is asked for."""
+    """P(a, ?): None stands for the answer."""
 
     predicate: str
     arguments: tuple[str | None, ...]

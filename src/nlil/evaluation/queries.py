@@ -1,4 +1,4 @@
-"""Queries of binary targets: what facts ask, each question once, and which answers are known."""
+"""Queries of binary targets: those of given facts, each query once, and which answers are known."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """The queries of one target in one direction, each once: query i is what the facts pointer[i] .. pointer[i + 1] of
-    `rows` ask, and `answer` is what they hold. hidden[i] is the other end of its own fact, or -1."""
+class QueryBatch:
+    """The queries of one target in one direction, each once: the facts pointer[i] .. pointer[i + 1] of `rows`
+    are those of query i, and `answer` holds their other ends. hidden[i] is the other end of its own fact, or -1."""
 
     plan: Plan
     rest: RuleSet
@@ -62,7 +62,7 @@ class Asked:
         known: Facts,
         own: Mask,
         num_entities: int,
-    ) -> Asked:
+    ) -> QueryBatch:
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
         hidden = np.where(own[rows], answer, -1).astype(np.int32)
@@ -79,14 +79,14 @@ class Asked:
 class Task:
     """Queries low .. high - 1 with what the general engine says about each."""
 
-    asked: Asked
+    batch: QueryBatch
     low: int
     high: int
     extra: list[np.ndarray]
 
     @property
     def rows(self) -> Longs:
-        return self.asked.rows[self.asked.pointer[self.low] : self.asked.pointer[self.high]]
+        return self.batch.rows[self.batch.pointer[self.low] : self.batch.pointer[self.high]]
 
 
 def queries_done(progress: Progress, name: str, reached: Longs, all_queries: int) -> Progress:
