@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.scene.fitting import softmax
-from nlil.scene.patterns import gathered, numbered
+from nlil.scene.patterns import numbered
 
 
 @settings(deadline=None)  # the first call compiles
@@ -28,16 +28,6 @@ def test_a_table_is_used_only_where_it_is_not_much_larger_than_the_values(monkey
     monkeypatch.setattr("nlil.scene.patterns.TABLE_SPAN", 2**50)
     with pytest.raises(MemoryError):
         numbered(np.array([7, 2**50], np.int64))
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(-2, 30)), max_size=80, unique=True))
-def test_gathered_rows_are_those_of_each_owner_ascending(pairs: list[tuple[int, int]]) -> None:
-    owner, column = (np.array([pair[i] for pair in pairs], np.int32) for i in (0, 1))
-    pointer, got = gathered(owner, column, 7)
-    for row in range(7):
-        expected = sorted(c for o, c in pairs if o == row and c >= 0)
-        assert got[pointer[row] : pointer[row + 1]].tolist() == expected
 
 
 @settings(deadline=None)

@@ -14,8 +14,8 @@ from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
-from nlil.scene.choosing import Choice, _with_conjunctions, class_counts, telling_conjunctions
-from nlil.scene.fitting import Labelled, Model, scores
+from nlil.scene.choosing import Choice, _with_conjunctions, class_counts, with_telling_conjunctions
+from nlil.scene.fitting import Labelled, Model, one_hot, scores
 from nlil.scene.joint import as_rules, labelled_rows
 from nlil.scene.patterns import Patterns, find_patterns
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
@@ -30,8 +30,13 @@ def patterns_of(kb: KnowledgeBase, moves: int = 2, least: int = 1) -> Patterns:
 
 def rows_of(patterns: Patterns) -> list[set[int]]:
     """The entities of each pattern."""
-    pointer, row = patterns.members()
-    return [set(patterns.entities[row[pointer[i] : pointer[i + 1]]].tolist()) for i in range(len(patterns))]
+    return [set(patterns.entities[column].tolist()) for column in patterns.held.toarray().T]
+
+
+def bodies_of(patterns: Patterns) -> list[Formula]:
+    """What each pattern is."""
+    kb = patterns.kb
+    return [patterns.bodies.formula(i, kb.predicates, kb.entities.name) for i in range(len(patterns))]
 
 
 def holds(evaluator: Evaluator, body: Formula) -> set[int]:
@@ -46,7 +51,7 @@ def holds(evaluator: Evaluator, body: Formula) -> set[int]:
 def test_a_pattern_has_the_objects_for_which_the_engine_says_it_holds(kb: KnowledgeBase, moves: int) -> None:
     patterns = patterns_of(kb, moves)
     evaluator = Evaluator(kb)
-    for body, rows in zip(patterns.body, rows_of(patterns), strict=True):
+    for body, rows in zip(bodies_of(patterns), rows_of(patterns), strict=True):
         assert rows == holds(evaluator, body), str(body)
 
 
@@ -93,7 +98,7 @@ def test_nothing_that_is_promised_is_missing(kb: KnowledgeBase, moves: int, leas
             simplest[rows] = min(order(body), simplest.get(rows, 10))
     found = [frozenset(rows) for rows in rows_of(patterns)]
     assert len(found) == len(set(found))
-    assert dict(zip(found, map(order, patterns.body), strict=True)) == simplest
+    assert dict(zip(found, map(order, bodies_of(patterns)), strict=True)) == simplest
 
 
 @st.composite
@@ -110,15 +115,15 @@ def models(draw: st.DrawFn, patterns: Patterns) -> Model:
 def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, Labelled]:
     """Conjunctions found by counting and of patterns that a model has; what counts objects knows them as well."""
     rows, label = labelled_rows(kb, patterns.entities, TARGETS)
-    data = Labelled(label, *patterns.rows(rows), len(TARGETS) + 1)
-    found = telling_conjunctions(patterns, data, class_counts(data, len(patterns)), 1)
-    patterns = patterns.with_pairs(found.pairs, found.rows)
-    data = Labelled(label, *patterns.rows(rows), len(TARGETS) + 1)
+    shares = one_hot(label, len(TARGETS) + 1)
+    data = Labelled(label, patterns.held[rows], shares)
+    patterns, _, _ = with_telling_conjunctions(patterns, data, class_counts(data), 1)
+    data = Labelled(label, patterns.held[rows], shares)
     few = np.arange(min(len(patterns), 6), dtype=np.int32)
     model = Model.of(few, np.zeros(len(few), np.int32), np.ones(len(few)), np.zeros(len(TARGETS) + 1))
     choice = Choice(1, conjunctions=6, conjunction_support=1)
-    patterns = _with_conjunctions(patterns, model, class_counts(data, len(patterns)), choice)
-    return patterns, Labelled(label, *patterns.rows(rows), len(TARGETS) + 1)
+    patterns = _with_conjunctions(patterns, model, class_counts(data), choice)
+    return patterns, Labelled(label, patterns.held[rows], shares)
 
 
 @settings(deadline=None, max_examples=40)
@@ -126,12 +131,14 @@ def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, 
 def test_conjunctions_hold_for_the_objects_that_the_engine_says(kb: KnowledgeBase) -> None:
     single = patterns_of(kb)
     patterns, data = with_conjunctions(kb, single)
-    assert patterns.body[: len(single)] == single.body
-    assert len(patterns.body) == len(set(patterns.body))
+    bodies = bodies_of(patterns)
+    assert bodies[: len(single)] == bodies_of(single)
+    assert len(bodies) == len(set(bodies))
     evaluator = Evaluator(kb)
-    for body, rows in zip(patterns.body, rows_of(patterns), strict=True):
+    for body, rows in zip(bodies_of(patterns), rows_of(patterns), strict=True):
         assert rows == holds(evaluator, body), str(body)
-    assert data.column.tolist() == patterns.rows(labelled_rows(kb, patterns.entities, TARGETS)[0])[1].tolist()
+    rows, _ = labelled_rows(kb, patterns.entities, TARGETS)
+    assert data.held.toarray().tolist() == patterns.held.toarray()[rows].tolist()
 
 
 def knows_own_class(body: Formula) -> bool:
@@ -177,7 +184,7 @@ def test_the_evidence_of_rules_is_the_model(kb: KnowledgeBase, data: st.DataObje
     assume(len(patterns))
     model = data.draw(models(patterns))
     rules = as_rules(kb, patterns, model, labelled, TARGETS)
-    given_scores = scores(model, patterns.pointer, patterns.column, len(patterns))[:, : len(TARGETS)]
+    given_scores = scores(model, patterns.held)[:, : len(TARGETS)]
     evidence = MemberScorer(rules, kb, TARGETS, 1).evidence(patterns.entities) / SCALE
     one, other = (a - a[:, :1] for a in (given_scores, evidence))
     assert evidence.min() > -1e-9

@@ -286,6 +286,14 @@ class Bodies:
         same_size = np.flatnonzero(np.diff(self.pointer) == len(ops))
         return next((int(b) for b in same_size if (self.ops[self.pointer[b] : self.pointer[b + 1]] == ops).all()), -1)
 
+    def with_programs(self, programs: Sequence[Sequence[int]]) -> Bodies:
+        """These bodies and then those of `programs`, which are over the same lines."""
+        pointer = self.pointer[-1] + np.cumsum([len(program) for program in programs], dtype=np.int64)
+        ops = [op for program in programs for op in program]
+        return Bodies(
+            self.lines, np.concatenate((self.pointer, pointer)), np.concatenate((self.ops, np.array(ops, np.int32)))
+        )
+
     @classmethod
     def join(cls, parts: Sequence[Bodies]) -> tuple[Bodies, list[Longs]]:
         """The distinct bodies of all parts, and for each part the new number of each of its bodies."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule
 from .bodies import IdLine
@@ -29,6 +32,15 @@ class Hidden:
         if rule.target.arity == 2:
             return cls(target, frozenset())
         return cls(None, kb.classes if target in kb.classes else frozenset([target]))
+
+    @classmethod
+    def of_class(cls, kb: KnowledgeBase) -> Hidden:
+        """What a query for the class of an object may not see: all its classes."""
+        return cls(None, kb.classes)
+
+    def own_facts(self, kb: KnowledgeBase) -> Facts:
+        """The unary facts of `kb` that are hidden, each from the query about its entity."""
+        return kb.unary[np.isin(kb.unary.predicate, sorted(self.unary))]
 
     def touches(self, line: IdLine) -> bool:
         """Whether hiding can change the value of the line at all."""

@@ -9,8 +9,6 @@ from ..errors import ConfigError
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop
-from ..scene.choosing import Choice
-from ..scene.joint import joint_rules
 from .config import LearnerConfig
 
 RULES = 30
@@ -41,6 +39,10 @@ def class_rules(
     given: TargetScores | None = None,
 ) -> RuleSet:
     """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
+    # scipy, which these import, is not needed to learn anything else.
+    from ..scene.choosing import Choice
+    from ..scene.joint import joint_rules
+
     choice = Choice(
         pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),
         min_support=config.min_support,

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from scipy import sparse
 
 from ..data.arrays import Ids, Longs, Mask
+from ..kernel.bodies import X_NODE, unary_mask
 from ..kernel.compiled import compiled
-from ..logic.formula import And, Formula, Statement, X
 from ..progress import Progress, Stop
-from .fitting import Labelled, Model, Shares, fit, losses, only, slopes
+from .fitting import Labelled, Model, columns, fit, losses, slopes
 from .patterns import Patterns
 
 MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
@@ -66,46 +67,36 @@ def choose(
     patterns: Patterns,
     rows: Longs,
     label: Ids,
-    num_targets: int,
+    shares: sparse.csr_array,
     choice: Choice,
     progress: Progress,
     stop: Stop,
-    soft: Shares | None = None,
 ) -> tuple[Patterns, Model]:
     """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs.
 
     Args:
         patterns: What holds for which object.
         rows: Places in patterns.entities, one for each object and class to learn from.
-        label: The classes of `rows`; the class num_targets means any other.
-        num_targets: How many classes are to be told apart.
+        label: The classes of `rows`; the last class means any other.
+        shares: (rows, classes) to be fitted; `label` is the largest of a row, and is only counted.
         choice: How many pairs, and how carefully.
         progress: Told after each round.
         stop: Asked before each round; what is chosen so far is fitted once more and stays.
-        soft: Shares of classes to be fitted in place of `label`, the largest, which is then only counted.
     """
-
-    def labelled(patterns: Patterns) -> Labelled:
-        return Labelled(label, *patterns.rows(rows), num_targets + 1, soft)
-
-    num_single, everything = len(patterns), labelled(patterns)
-    counts, total = class_counts(everything, num_single), np.bincount(label, minlength=num_targets + 1)
+    num_single, everything = len(patterns), Labelled(label, patterns.held[rows], shares)
+    counts, total = class_counts(everything), np.bincount(label, minlength=shares.shape[1])
     nothing = np.zeros(0, np.int32)
     model = Model.of(nothing, nothing, np.zeros(0), np.log(total + 0.5))
     if choice.conjunctions:  # what is sure by itself is said, also where several unsure rules would do together
-        found = telling_conjunctions(patterns, everything, counts, choice.conjunction_support)
-        patterns = patterns.with_pairs(found.pairs, found.rows)
-        sure_pattern, sure_class = _sure(counts, patterns.sizes[:num_single], choice.conjunction_support)
-        model = model.added(
-            np.concatenate((sure_pattern, num_single + found.clear)), np.concatenate((sure_class, found.clear_class))
-        )
-        everything = labelled(patterns)
-        counts = class_counts(everything, len(patterns))
+        sure = _sure(counts, patterns.sizes, choice.conjunction_support)
+        patterns, *clear = with_telling_conjunctions(patterns, everything, counts, choice.conjunction_support)
+        model = model.added(*map(np.concatenate, zip(sure, clear)))
+        everything = replace(everything, held=patterns.held[rows])
+        counts = class_counts(everything)
     given = set(zip(model.pattern.tolist(), model.target.tolist()))
     some = _sampled(patterns, rows, choice)
     whole, choice = choice, choice.for_sample(len(some) / max(len(rows), 1))
-    data = everything.part(some)
-    wanted = int(choice.pairs * (1 + choice.surplus))
+    data = everything.take(some)
     steps = choice.rounds + choice.thinnings
     for number in range(choice.rounds):
         if stop():
@@ -113,12 +104,12 @@ def choose(
         progress("rules of classes", number, steps)
         if choice.conjunctions and number == choice.rounds // 2:
             patterns = _with_conjunctions(patterns, model, counts, choice)
-            everything = labelled(patterns)
-            data = everything.part(some)
-            counts = class_counts(everything, len(patterns))
-        room = wanted * (number + 1) // choice.rounds - len(model)
-        pattern, target = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, total, choice)
-        model = fit(model.added(pattern, target), data, choice.penalty, choice.steps, choice.threads, choice.device)
+            everything = replace(everything, held=patterns.held[rows])
+            data = everything.take(some)
+            counts = class_counts(everything)
+        room = int(choice.pairs * (1 + choice.surplus)) * (number + 1) // choice.rounds - len(model)
+        new = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, total, choice)
+        model = fit(model.added(*new), data, choice.penalty, choice.steps, choice.threads, choice.device)
     extra = max(len(model) - choice.pairs, 0)
     for left in range(choice.thinnings - 1, -1, -1):
         progress("rules of classes", steps - 1 - left, steps)
@@ -131,10 +122,10 @@ def choose(
     return patterns, model
 
 
-def class_counts(data: Labelled, num_patterns: int) -> Ids:
+def class_counts(data: Labelled) -> Ids:
     """(patterns, classes): objects of the class for which the pattern holds."""
-    out = np.zeros((num_patterns, data.num_classes), np.int32)
-    _count(data.pointer, data.column, data.label, out)
+    out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
+    _count(*columns(data.held)[:2], data.label, out)
     return out
 
 
@@ -158,7 +149,7 @@ def _best(
     model: Model, data: Labelled, counts: Ids, is_conjunction: Mask, room: int, total: Longs, choice: Choice
 ) -> tuple[Ids, Ids]:
     """The pairs with the largest gain that are not in the model and explain enough objects."""
-    gradient, curvature = slopes(model, data, len(counts), choice.threads, choice.device)
+    gradient, curvature = slopes(model, data, choice.threads, choice.device)
     caution = np.where(is_conjunction, choice.conjunction_caution, choice.caution).astype(np.float32)
     gain = gradient * gradient / (curvature + caution[:, None])
     explains = np.where(gradient > 0, counts, total - counts)
@@ -194,45 +185,43 @@ def _pruned(model: Model, data: Labelled, room: int, choice: Choice, given: set[
     """The `room` pairs that would be missed most; those given at the start stay, as far as there is room."""
     missed = losses(model, data, choice.threads) - 0.5 * choice.penalty * model.weight**2
     missed[[pair in given for pair in zip(model.pattern.tolist(), model.target.tolist())]] += 1e9
-    return model.part(np.sort(np.argsort(-missed, kind="stable")[:room]))
+    return model.take(np.sort(np.argsort(-missed, kind="stable")[:room]))
 
 
 # conjunctions of two patterns ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Conjunctions:
-    """Pairs of patterns, the places in patterns.entities where both hold, and (pair, class) of the clearest."""
+def with_telling_conjunctions(
+    patterns: Patterns, data: Labelled, counts: Ids, min_support: int
+) -> tuple[Patterns, Ids, Ids]:
+    """The patterns with conjunctions that tell at least one class better than their two patterns do, by counting.
 
-    pairs: list[tuple[int, int]]
-    rows: list[Ids]
-    clear: Ids
-    clear_class: Ids
+    In each object of `data` all pairs of what is said of itself or in one step are counted. Geometry predicates and
+    those of numbers are left out: there are too many.
 
+    Args:
+        patterns: Of one line each.
+        data: The objects with their classes.
+        counts: As from `class_counts`.
+        min_support: Objects of the class that a conjunction must hold for.
 
-def telling_conjunctions(patterns: Patterns, data: Labelled, counts: Ids, min_support: int) -> Conjunctions:
-    """Conjunctions that tell at least one class better than their two patterns do, found by counting.
-
-    Counted are, in each object of `data`, all pairs of what is said of itself or in one step. Geometry predicates and
-    those of numbers are left out: there are too many. `counts` as from `class_counts`; `min_support`: objects of the
-    class that a conjunction must hold for.
+    Returns:
+        The patterns, and (pattern, class) of the clearest conjunctions.
     """
-    local = np.flatnonzero(_is_local(patterns))
-    pointer, column = only(data, local.astype(np.int32))
-    sizes = patterns.sizes
+    local, sizes, num_classes = _local(patterns), patterns.sizes, counts.shape[1]
     rank = np.argsort(np.argsort(sizes[local], kind="stable"), kind="stable").astype(np.int32)
+    pointer, column, _ = columns(data.held[:, local])
     owner, key = _all_pairs(pointer, rank[column], len(local))
     known, place, size = np.unique(key, return_inverse=True, return_counts=True)
     by_rank = local[np.argsort(rank)]
     first, second = (by_rank[part] for part in np.divmod(known, max(len(local), 1)))
-    both, support = np.unique(place * np.int64(data.num_classes) + data.label[owner], return_counts=True)
-    pair, label = np.divmod(both, data.num_classes)
+    both, support = np.unique(place * np.int64(num_classes) + data.label[owner], return_counts=True)
+    pair, label = np.divmod(both, num_classes)
     one, two = first[pair], second[pair]
     alone = np.maximum(counts[one, label] / sizes[one], counts[two, label] / sizes[two])
     confidence = support / size[pair]
-    smaller = np.minimum(sizes[one], sizes[two])
-    good = (support >= min_support) & (confidence >= MIN_LIFT * alone) & (size[pair] < smaller)
-    good &= label < data.num_classes - 1
+    good = (support >= min_support) & (confidence >= MIN_LIFT * alone) & (label < num_classes - 1)
+    good &= size[pair] < np.minimum(sizes[one], sizes[two])
     power = support[good] * np.log(confidence[good] / alone[good])
     order = np.flatnonzero(good)[np.lexsort((pair[good], -power, label[good]))]
     pair, label, confidence = pair[order], label[order], confidence[order]
@@ -240,21 +229,19 @@ def telling_conjunctions(patterns: Patterns, data: Labelled, counts: Ids, min_su
     clear = np.flatnonzero(confidence >= MIN_CLEAR_CONFIDENCE)
     clear = clear[_place_in_run(label[clear]) < MAX_CLEAR_PER_CLASS]
     pairs = [(min(i, j), max(i, j)) for i, j in zip(first[kept].tolist(), second[kept].tolist())]
-    number = np.searchsorted(kept, pair[clear]).astype(np.int32)
-    # From the patterns themselves: an object may have more patterns than were counted.
-    return Conjunctions(pairs, list(_rows_of_both(patterns, pairs)), number, label[clear].astype(np.int32))
+    number = len(patterns) + np.searchsorted(kept, pair[clear])
+    # Rows come from the patterns themselves: an object may have more patterns than were counted.
+    found = patterns.with_conjunctions(pairs, list(_rows_of_both(patterns, pairs)))
+    return found, number.astype(np.int32), label[clear].astype(np.int32)
 
 
-def _is_local(patterns: Patterns) -> Mask:
-    geometry = {patterns.kb.predicates[i] for i in patterns.kb.geometry}
-
-    def is_local(body: Formula) -> bool:
-        if not isinstance(body, Statement) or body.start != X or not body.steps[-1].is_filter:
-            return False
-        moves = sum(not step.is_filter for step in body.steps)
-        return moves <= 1 and len(body.steps) == moves + 1 and not any(s.predicate in geometry for s in body.steps)
-
-    return np.array([is_local(body) for body in patterns.body], bool)
+def _local(patterns: Patterns) -> Longs:
+    """The patterns about X itself or one step away that end in a unary predicate and have no geometry predicate."""
+    lines = patterns.bodies.lines
+    last = np.take_along_axis(lines.steps, lines.lengths[:, None] - 1, axis=1)[:, 0]
+    ends_in_unary = unary_mask(patterns.kb.predicates)[last >> 1]
+    short = (lines.start == X_NODE) & (lines.lengths <= 2)
+    return np.flatnonzero(short & ends_in_unary & ~lines.names(patterns.kb.geometry))
 
 
 def _all_pairs(pointer: Longs, column: Ids, size: int) -> tuple[Ids, Longs]:
@@ -280,27 +267,29 @@ def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) 
 
 def _with_conjunctions(patterns: Patterns, model: Model, counts: Ids, choice: Choice) -> Patterns:
     """Two patterns that speak for the same class, as one, where both together hold for enough of its objects."""
-    known = {body.arguments for body in patterns.body if isinstance(body, And)}
+    bodies, sizes = patterns.bodies, patterns.sizes
+    lines = [tuple(bodies.lines_of(body)) for body in range(len(bodies))]
     power = model.weight * np.sqrt(counts[model.pattern, model.target])
     pairs: dict[tuple[int, int], None] = {}
     for target in np.unique(model.target):
         mine = np.flatnonzero((model.target == target) & (model.weight > 0))
         mine = mine[np.argsort(-power[mine], kind="stable")[: choice.conjunctions]]
         pairs |= dict.fromkeys(combinations(np.sort(model.pattern[mine]).tolist(), 2))
-    new = [(i, j) for i, j in pairs if And(patterns.body[i], patterns.body[j]).arguments not in known]
-    sizes, found = patterns.sizes, {}
+    known = set(lines)
+    new = [(i, j) for i, j in pairs if lines[i] + lines[j] not in known]
+    found = {}
     for (i, j), rows in zip(new, _rows_of_both(patterns, new)):
         if choice.conjunction_support <= len(rows) < min(sizes[i], sizes[j]):
             found[i, j] = rows
-    return patterns.with_pairs(list(found), list(found.values()))
+    return patterns.with_conjunctions(list(found), list(found.values()))
 
 
 def _rows_of_both(patterns: Patterns, pairs: Iterable[tuple[int, int]]) -> Iterator[Ids]:
     """For each pair of patterns the places in patterns.entities where both hold, ascending."""
-    pointer, row = patterns.members()
+    by_pattern = patterns.held.tocsc()
     held = np.zeros(len(patterns.entities), bool)
-    for i, j in pairs:
-        first, second = (row[pointer[k] : pointer[k + 1]] for k in (i, j))
+    for pair in pairs:
+        first, second = (by_pattern.indices[slice(*by_pattern.indptr[k : k + 2])] for k in pair)
         held[first] = True
         yield second[held[second]]
         held[first] = False

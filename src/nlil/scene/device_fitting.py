@@ -11,17 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 
-from ..data.arrays import Doubles, Floats, Ids, Longs
-from .fitting import Labelled, Loss, Model, Shares, Weights
+from ..data.arrays import Doubles, Floats
+from .fitting import Labelled, Loss, Model
 
 ROWS = 2**18
 """Objects at a time: each takes a few numbers for every class."""
 
 
 class _Part(NamedTuple):
-    """Some objects: the patterns that they hold, and the shares of their classes."""
+    """Some objects: the patterns that hold for them, and the shares of their classes."""
 
     held: Tensor  # (objects, patterns)
     holding: Tensor  # the same, (patterns, objects)
@@ -41,42 +42,41 @@ class _Part(NamedTuple):
         return excess
 
 
-def _parts(pointer: Longs, column: Ids, width: int, shares: Shares, device: str) -> Iterator[_Part]:
-    share_pointer, label, share = shares
-    for begin in range(0, len(pointer) - 1, ROWS):
-        end = min(begin + ROWS, len(pointer) - 1)
-        mine, own = slice(pointer[begin], pointer[end]), slice(share_pointer[begin], share_pointer[end])
-        first = torch.as_tensor(pointer[begin : end + 1] - pointer[begin], device=device)
-        there = torch.as_tensor(column[mine].astype(np.int64), device=device)
-        rows = torch.repeat_interleave(torch.arange(end - begin, device=device), first.diff())
-        order = torch.argsort(there, stable=True)
-        by_pattern = torch.searchsorted(there[order], torch.arange(width + 1, device=device))
-        yield _Part(
-            _matrix(first, there, (end - begin, width)),
-            _matrix(by_pattern, rows[order], (width, end - begin)),
-            torch.as_tensor(np.repeat(np.arange(end - begin), np.diff(share_pointer[begin : end + 1])), device=device),
-            torch.as_tensor(label[own].astype(np.int64), device=device),
-            torch.as_tensor(share[own], device=device),
-        )
+def _parts(held: sparse.csr_array, shares: sparse.csr_array, device: str) -> Iterator[_Part]:
+    for begin in range(0, held.shape[0], ROWS):
+        some, own = held[begin : begin + ROWS], shares[begin : begin + ROWS].tocoo()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch calls these matrices new
+            ones = torch.ones(some.nnz, dtype=torch.float64, device=device)
+            matrix = torch.sparse_csr_tensor(
+                _numbers(some.indptr, device), _numbers(some.indices, device), ones, some.shape
+            )
+            turned = matrix.t().to_sparse_csr()
+        row, label = (_numbers(each, device) for each in own.coords)
+        yield _Part(matrix, turned, row, label, torch.as_tensor(own.data, device=device))
 
 
-def _matrix(pointer: Tensor, column: Tensor, shape: tuple[int, int]) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch calls these matrices new
-        ones = torch.ones(len(column), dtype=torch.float64, device=column.device)
-        return torch.sparse_csr_tensor(pointer, column, ones, shape)
+def _numbers(array: np.ndarray, device: str) -> Tensor:
+    return torch.as_tensor(array.astype(np.int64), device=device)
 
 
-def device_loss(weights: Weights, shares: Shares, penalty: float, device: str) -> Loss:
-    """As `fitting.fit` minimises it: value and slopes by weights, then by biases."""
-    width, count, size = len(weights.entry) - 1, len(weights.target), max(len(weights.pointer) - 1, 1)
-    parts = list(_parts(weights.pointer, weights.column, width, shares, device))
-    place = np.repeat(np.arange(width), np.diff(weights.entry))
-    where = tuple(torch.as_tensor(each.astype(np.int64), device=device) for each in (place, weights.target))
+def device_loss(model: Model, data: Labelled, penalty: float, device: str) -> Loss:
+    """As `fitting.fit` minimises it: value and slopes by weights, then by biases.
+
+    Args:
+        model: The pairs of pattern and class; their weights are not looked at.
+        data: The objects with their classes.
+        penalty: Of a weight's square, half of it, for all objects together.
+        device: A device of torch.
+    """
+    used, place = np.unique(model.pattern, return_inverse=True)
+    count, size = len(model), max(len(data), 1)
+    parts = list(_parts(data.held[:, used], data.shares, device))
+    where = _numbers(place, device), _numbers(model.target, device)
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
         given = torch.as_tensor(parameters, device=device)
-        weight = torch.zeros((width, len(given) - count), dtype=torch.float64, device=device)
+        weight = torch.zeros((len(used), len(given) - count), dtype=torch.float64, device=device)
         weight[where] = given[:count]
         total = 0.5 * penalty * (given[:count] ** 2).sum()
         slopes, of_bias = torch.zeros_like(weight), torch.zeros_like(given[count:])
@@ -92,13 +92,15 @@ def device_loss(weights: Weights, shares: Shares, penalty: float, device: str) -
     return loss
 
 
-def device_slopes(model: Model, data: Labelled, num_patterns: int, device: str) -> tuple[Floats, Floats]:
+def device_slopes(model: Model, data: Labelled, device: str) -> tuple[Floats, Floats]:
     """(patterns, classes) as `fitting.slopes`."""
-    weight = torch.zeros((num_patterns, len(model.bias)), dtype=torch.float64)
-    weight[model.pattern.astype(np.int64), model.target.astype(np.int64)] = torch.as_tensor(model.weight)
-    weight, bias = weight.to(device), torch.as_tensor(model.bias, device=device)
+    weight = torch.zeros((data.held.shape[1], len(model.bias)), dtype=torch.float64, device=device)
+    weight[_numbers(model.pattern, device), _numbers(model.target, device)] = torch.as_tensor(
+        model.weight, device=device
+    )
+    bias = torch.as_tensor(model.bias, device=device)
     gradient, curvature = torch.zeros_like(weight), torch.zeros_like(weight)
-    for part in _parts(data.pointer, data.column, num_patterns, data.shares, device):
+    for part in _parts(data.held, data.shares, device):
         probability, _ = part.probabilities(weight, bias)
         gradient -= part.holding @ part.excess(probability)
         curvature += part.holding @ (probability * (1 - probability))

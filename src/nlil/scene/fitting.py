@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from ..data.arrays import Doubles, Floats, Ids, Longs, offsets
 from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
-from .patterns import rows_of
 
 BLOCK = 4096
 """Objects of one task."""
@@ -35,43 +35,45 @@ LOG_2_HIGH, LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0
 """1.5 * 2^52: added to a double it leaves the nearest whole number in the lowest bits."""
 
-Shares = tuple[Longs, Ids, Doubles]
-"""(pointer, class, share): the classes of object i are pointer[i] .. pointer[i + 1], with shares that sum to 1."""
+Columns = tuple[Longs, Ids, np.ndarray]
+"""A sparse matrix for compiled loops: row i has data[k] in column[k], for k from pointer[i] to pointer[i + 1] - 1."""
 Loss = Callable[[Doubles], tuple[float, Doubles]]
 """Value and gradient at a point."""
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Objects with their class (a position among the targets; the last: none of them) and their patterns.
+    """Objects with their class and the patterns that hold for them.
 
-    `soft` says how much of each class an object is, where that is known (what a classifier says); `label` is then
-    the largest share, and what is counted.
+    Args:
+        label: The class of each object, as a position among the targets; the last position: none of them.
+        held: (objects, patterns), true where a pattern holds.
+        shares: (objects, classes), how much of each class an object is; a row sums to 1. What a classifier says may be
+            spread over several classes; `label` is then the one with the largest share, and is what is counted.
     """
 
     label: Ids
-    pointer: Longs
-    column: Ids
-    num_classes: int
-    soft: Shares | None = None
+    held: sparse.csr_array
+    shares: sparse.csr_array
 
     def __len__(self) -> int:
         return len(self.label)
 
-    def part(self, chosen: Longs) -> Labelled:
+    def take(self, chosen: Longs) -> Labelled:
         """The chosen objects alone."""
-        pointer, place = rows_of(self.pointer, chosen)
-        soft = None
-        if self.soft is not None:
-            first, share = rows_of(self.soft[0], chosen)
-            soft = first, self.soft[1][share], self.soft[2][share]
-        return Labelled(self.label[chosen], pointer, self.column[place], self.num_classes, soft)
+        return Labelled(self.label[chosen], self.held[chosen], self.shares[chosen])
 
-    @property
-    def shares(self) -> Shares:
-        if self.soft is not None:
-            return self.soft
-        return np.arange(len(self) + 1, dtype=np.int64), self.label, np.ones(len(self))
+
+def one_hot(label: Ids, num_classes: int) -> sparse.csr_array:
+    """(objects, classes): the whole share is that of the label."""
+    pointer = np.arange(len(label) + 1, dtype=np.int32)
+    return sparse.csr_array((np.ones(len(label)), label, pointer), shape=(len(label), num_classes))
+
+
+def columns(matrix: sparse.csr_array) -> Columns:
+    """The matrix as compiled loops read it."""
+    return matrix.indptr.astype(np.int64), matrix.indices, matrix.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ class Model:
             self.bias,
         )
 
-    def part(self, keep: Longs) -> Model:
+    def take(self, keep: Longs) -> Model:
         """The pairs at these places alone."""
         return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias)
 
@@ -124,16 +126,7 @@ class Weights(NamedTuple):
     def of(cls, model: Model, data: Labelled) -> Weights:
         used, place = np.unique(model.pattern, return_inverse=True)
         entry = offsets(place.astype(np.int32), len(used))
-        return cls(*only(data, used), entry, model.target, model.weight, model.bias)
-
-
-def only(data: Labelled, patterns: Ids) -> tuple[Longs, Ids]:
-    """(pointer, column) of the given patterns alone, numbered by their position."""
-    position = np.full(int(max(data.column.max(initial=-1), patterns.max(initial=-1))) + 1, -1, np.int32)
-    position[patterns] = np.arange(len(patterns), dtype=np.int32)
-    column = position[data.column]
-    kept = column >= 0
-    return np.concatenate(([0], np.cumsum(kept)))[data.pointer], column[kept]
+        return cls(*columns(data.held[:, used])[:2], entry, model.target, model.weight, model.bias)
 
 
 def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, device: str = "cpu") -> Model:
@@ -149,30 +142,28 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, 
     """
     weights = Weights.of(model, data)
     if device == "cpu":
-        loss = _loss(weights, data.shares, penalty, threads)
+        loss = _loss(weights, columns(data.shares), penalty, threads)
     else:
         from .device_fitting import device_loss
 
-        loss = device_loss(weights, data.shares, penalty, device)
+        loss = device_loss(model, data, penalty, device)
     found = minimise(loss, np.concatenate((model.weight, model.bias)), steps)
     return Model(model.pattern, model.target, found[: len(model)], found[len(model) :])
 
 
-def _loss(weights: Weights, shares: Shares, penalty: float, threads: int) -> Loss:
+def _loss(weights: Weights, shares: Columns, penalty: float, threads: int) -> Loss:
     """Value and slopes by weights and biases, per object."""
-    pool: Pool[None] = Pool(lambda: None, threads)
     num_objects, count = len(weights.pointer) - 1, len(weights.target)
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
         here = weights._replace(weight=parameters[:count], bias=parameters[count:])
 
-        def run(_: None, begin: int) -> tuple[float, Doubles]:
+        def block(begin: int, end: int) -> tuple[float, Doubles]:
             gradient = np.zeros(len(parameters))
-            end = min(begin + BLOCK, num_objects)
             return _loss_of_block(here, shares, begin, end, gradient[:count], gradient[count:]), gradient
 
         total, gradient = 0.0, np.zeros(len(parameters))
-        for part, its in pool.map(run, range(0, num_objects, BLOCK)):
+        for part, its in _blocks(block, num_objects, threads):
             total += part
             gradient += its
         total += 0.5 * penalty * float(np.add.reduce(here.weight * here.weight))
@@ -183,30 +174,33 @@ def _loss(weights: Weights, shares: Shares, penalty: float, threads: int) -> Los
     return loss
 
 
+def _blocks(work: Callable[[int, int], Result], num_objects: int, threads: int) -> list[Result]:
+    """work(begin, end) of one block of objects after the other, on several threads."""
+    pool: Pool[None] = Pool(lambda: None, threads)
+    return pool.map(lambda _, begin: work(begin, min(begin + BLOCK, num_objects)), range(0, num_objects, BLOCK))
+
+
 def losses(model: Model, data: Labelled, threads: int) -> Doubles:
     """What the logarithm of the likelihood would lose without each pair, all others as they are."""
-    weights, shares = Weights.of(model, data), data.shares
+    weights, shares = Weights.of(model, data), columns(data.shares)
 
-    def run(_: None, begin: int) -> Doubles:
+    def block(begin: int, end: int) -> Doubles:
         missed = np.zeros(len(model))
-        _losses_of_block(weights, shares, begin, min(begin + BLOCK, len(data)), missed)
+        _losses_of_block(weights, shares, begin, end, missed)
         return missed
 
-    total = np.zeros(len(model))
-    pool: Pool[None] = Pool(lambda: None, threads)
-    for part in pool.map(run, range(0, len(data), BLOCK)):
-        total += part
-    return total
+    return sum(_blocks(block, len(data), threads), np.zeros(len(model)))
 
 
-def slopes(model: Model, data: Labelled, num_patterns: int, threads: int, device: str = "cpu") -> tuple[Floats, Floats]:
+def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu") -> tuple[Floats, Floats]:
     """(patterns, classes): how the logarithm of the likelihood changes with a weight, first and second derivative."""
     if device != "cpu":
         from .device_fitting import device_slopes
 
-        return device_slopes(model, data, num_patterns, device)
-    weights, shares, classes = Weights.of(model, data), data.shares, data.num_classes
-    gradient, curvature = (np.zeros((num_patterns, classes), np.float32) for _ in range(2))
+        return device_slopes(model, data, device)
+    weights, shares, classes = Weights.of(model, data), columns(data.shares), len(model.bias)
+    pointer, column, _ = columns(data.held)
+    gradient, curvature = (np.zeros((data.held.shape[1], classes), np.float32) for _ in range(2))
     pool: Pool[None] = Pool(lambda: None, threads)
     edges = np.linspace(0, classes, min(pool.threads, classes) + 1).astype(int)
 
@@ -218,7 +212,7 @@ def slopes(model: Model, data: Labelled, num_patterns: int, threads: int, device
             _probabilities(weights, first, last, probability[first - begin : last - begin])
 
         def scatter(_: None, some: tuple[int, int]) -> None:
-            _scatter(data.pointer, data.column, shares, begin, end, probability, *some, gradient, curvature)
+            _scatter(pointer, column, shares, begin, end, probability, *some, gradient, curvature)
 
         pool.map(fill, range(begin, end, BLOCK // 4))
         pool.map(scatter, list(pairwise(edges)))
@@ -228,13 +222,11 @@ def slopes(model: Model, data: Labelled, num_patterns: int, threads: int, device
     return gradient, curvature
 
 
-def scores(model: Model, pointer: Longs, column: Ids, num_patterns: int) -> Doubles:
-    """(objects, classes): bias + weights of the patterns of each object, which (pointer, column) list."""
-    from scipy import sparse
-
-    held = sparse.csr_array((np.ones(len(column)), column, pointer), shape=(len(pointer) - 1, num_patterns))
-    weights = sparse.csr_array((model.weight, (model.pattern, model.target)), shape=(num_patterns, len(model.bias)))
-    return np.asarray((held @ weights).todense()) + model.bias
+def scores(model: Model, held: sparse.csr_array) -> Doubles:
+    """(objects, classes): bias + weights of the patterns that hold for each object."""
+    shape = held.shape[1], len(model.bias)
+    weights = sparse.csr_array((model.weight, (model.pattern, model.target)), shape=shape)
+    return np.asarray((held.astype(np.float64) @ weights).todense()) + model.bias
 
 
 # compiled loops over a block of objects -----------------------------------------------------------------
@@ -302,7 +294,7 @@ def _softmax(weights: Weights, i: int, scores: Doubles, scratch: Doubles) -> Non
 
 @compiled
 def _loss_of_block(
-    weights: Weights, shares: Shares, begin: int, end: int, gradient: Doubles, of_bias: Doubles
+    weights: Weights, shares: Columns, begin: int, end: int, gradient: Doubles, of_bias: Doubles
 ) -> float:
     """Cross-entropy of the shares under the softmax; `gradient` and `of_bias` grow by its slopes."""
     loss = 0.0
@@ -322,7 +314,7 @@ def _loss_of_block(
 
 
 @compiled
-def _losses_of_block(weights: Weights, shares: Shares, begin: int, end: int, missed: Doubles) -> None:
+def _losses_of_block(weights: Weights, shares: Columns, begin: int, end: int, missed: Doubles) -> None:
     share_pointer, label, share = shares
     scores, scratch = np.zeros(len(weights.bias)), np.zeros(len(weights.bias))
     for i in range(begin, end):
@@ -350,7 +342,7 @@ def _probabilities(weights: Weights, begin: int, end: int, out: Floats) -> None:
 def _scatter(
     pointer: Longs,
     column: Ids,
-    shares: Shares,
+    shares: Columns,
     begin: int,
     end: int,
     probability: Floats,

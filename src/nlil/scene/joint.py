@@ -11,17 +11,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
 from ..kernel.aggregation import Aggregation
+from ..kernel.bodies import NO_STEP, NOT
 from ..kernel.ruleset import RuleSet
-from ..logic.formula import TRUE, Formula, Not
-from ..logic.rule import Head, Rule, RuleStats, ScoredRule
 from ..progress import Progress, Stop, silent
 from .choosing import Choice, choose, class_counts
-from .fitting import Labelled, Model, scores
+from .fitting import Labelled, Model, one_hot, scores
 from .patterns import Patterns, find_patterns
 
 MAX_EVIDENCE = 6.0
@@ -62,14 +62,15 @@ def joint_rules(
     entities = np.flatnonzero(kb.domain).astype(np.int32) if given is None else given.entities
     patterns = find_patterns(body or kb, entities, moves, max(choice.min_support, 2), memory, choice.threads)
     progress("patterns", 1, 1)
+    num_classes = len(targets) + 1
     if given is None:
         rows, label = labelled_rows(kb, patterns.entities, targets)
-        soft = None
+        shares = one_hot(label, num_classes)
     else:
-        rows, label, soft = np.arange(len(given)), given.top, (given.pointer, given.label, given.share)
-    patterns, model = choose(patterns, rows, label, len(targets), choice, progress, stop, soft)
-    data = Labelled(label, *patterns.rows(rows), len(targets) + 1)
-    return as_rules(kb, patterns, model, data, targets)
+        rows, label = np.arange(len(given)), given.top
+        shares = sparse.csr_array((given.share, given.label, given.pointer), shape=(len(given), num_classes))
+    patterns, model = choose(patterns, rows, label, shares, choice, progress, stop)
+    return as_rules(kb, patterns, model, Labelled(label, patterns.held[rows], shares), targets)
 
 
 def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs, Ids]:
@@ -90,44 +91,50 @@ def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs
 
 
 def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled, targets: Ids) -> RuleSet:
-    """The model as a rule set that sums the evidence of all rules."""
-    counts = class_counts(data, len(patterns))
-    sizes, total = patterns.sizes, np.bincount(data.label, minlength=data.num_classes)
-    against = model.weight < 0
-    bias = model.bias[: len(targets)].copy()
-    np.add.at(bias, model.target[against], model.weight[against])
+    """The model as a rule set that sums the evidence of all rules: priors first, then the pairs in their order.
+
+    Args:
+        kb: The facts that were learned from.
+        patterns: What the bodies are.
+        model: The weights of (pattern, class) pairs.
+        data: The objects by which rules are counted.
+        targets: The classes, as predicate ids.
+    """
+    total = np.bincount(data.label, minlength=len(model.bias))[:-1]
+    num_objects = len(patterns.entities)
+    bias = model.bias[:-1].copy()
+    np.add.at(bias, model.target, np.minimum(model.weight, 0.0))
     bias -= bias.min()
-    scale = _scale(model, bias, data, len(patterns))
-    scored = []
-    for c, target in enumerate(targets):
-        head = Head.of(kb.predicates[target])
-        stats = RuleStats(int(total[c]), len(patterns.entities), int(total[c]))
-        scored.append(ScoredRule(Rule(head, TRUE), stats, _weight(bias[c], scale)))
-    for i in range(len(model)):
-        pattern, c = int(model.pattern[i]), int(model.target[i])
-        body: Formula = patterns.body[pattern]
-        support, size = int(counts[pattern, c]), int(sizes[pattern])
-        if against[i]:
-            body, support, size = Not(body), int(total[c]) - support, len(patterns.entities) - size
-        if abs(model.weight[i]) * scale < MIN_EVIDENCE:
-            continue
-        rule = Rule(Head.of(kb.predicates[targets[c]]), body, distinct=True)
-        scored.append(ScoredRule(rule, RuleStats(support, size, int(total[c])), _weight(abs(model.weight[i]), scale)))
-    rules = RuleSet.of(kb, scored, Aggregation("noisy-or", 0, unit=scale))
-    return replace(rules, requested=tuple(kb.predicates[t] for t in targets))
+    scale = _scale(model, bias, data)
+    model = model.take(np.flatnonzero(np.abs(model.weight) * scale >= MIN_EVIDENCE))
+    against = model.weight < 0
+    support, size = class_counts(data)[model.pattern, model.target], patterns.sizes[model.pattern]
+    support = np.where(against, total[model.target] - support, support)
+    size = np.where(against, num_objects - size, size)
+    negated = [[*patterns.bodies.program(pattern), NOT] for pattern in model.pattern[against].tolist()]
+    number = model.pattern.copy()
+    number[against] = len(patterns) + np.arange(len(negated))
+    true = np.full((len(targets), 1), NO_STEP)
+    priors = RuleSet.of_lines(kb, true, head=targets, support=total, body_size=num_objects, head_size=total)
+    others = RuleSet.of_lines(
+        kb,
+        np.full((len(model), 1), NO_STEP),
+        head=targets[model.target],
+        support=support,
+        body_size=size,
+        head_size=total[model.target],
+    )
+    return replace(
+        RuleSet.join([priors, replace(others, bodies=patterns.bodies.with_programs(negated), body=number)]).compact(),
+        weight=-np.expm1(-np.concatenate((bias, np.abs(model.weight))) * scale).astype(np.float32),
+        aggregation=Aggregation("noisy-or", 0, unit=scale),
+        requested=tuple(kb.predicates[t] for t in targets),
+    )
 
 
-def _weight(value: float, scale: float) -> float:
-    return float(-np.expm1(-value * scale))
-
-
-def _scale(model: Model, bias: Doubles, data: Labelled, num_patterns: int) -> float:
+def _scale(model: Model, bias: Doubles, data: Labelled) -> float:
     """Evidence of one unit of a weight."""
-    some = min(len(data), SAMPLE)
-    pointer = data.pointer[: some + 1]
-    column = data.column[: pointer[-1]]
-    shown = Model(model.pattern, model.target, model.weight, np.append(bias, 0.0))
-    against = np.zeros(len(bias) + 1)
+    against = np.zeros(len(model.bias))
     np.add.at(against, model.target, np.maximum(-model.weight, 0.0))
-    sums = scores(shown, pointer, column, num_patterns) + against
+    sums = scores(replace(model, bias=np.append(bias, 0.0)), data.held[:SAMPLE]) + against
     return float(min(1.0, MAX_EVIDENCE / max(float(sums.max(initial=0.0)), 1e-9)))

@@ -4,25 +4,27 @@
     k(X, Z1), u(Z1), v(Z1)       a class and an attribute of a neighbour      u(Z1)      X's graph has a u
     u(X)                         an attribute of X itself, never its class
 
-All variables distinct, every class of X hidden. Predicates that come from boxes and numbers (`kb.geometry`) are said
-about X itself and of one step: `size_over_12pct(X)`, `above(X, Z1), car(Z1)`; their longer paths are countless.
+All variables are distinct, and every class of X is hidden. Predicates made from boxes and numbers (`kb.geometry`) only
+describe X itself and take part in one step: `size_over_12pct(X)`, `above(X, Z1), car(Z1)`; their longer paths are
+countless.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from ..data.arrays import Ids, Longs, offsets, ranges
 from ..data.kb import KnowledgeBase
-from ..kernel.bodies import NO_STEP
+from ..kernel.bodies import AND, ANY_NODE, NO_STEP, X_NODE, Bodies, Lines, step_dtype, unary_mask
 from ..kernel.graph import Graph, num_paths
+from ..kernel.hidden import Hidden
 from ..kernel.pool import Pool
-from ..logic.formula import ANY, And, Formula, Statement, X
-from ..logic.predicate import Step
-from ..search.unary import Bodies, list_bodies
+from ..search.unary import Bodies as Numbering
+from ..search.unary import list_bodies
 
 BYTES_OF_ENTRY = 48
 """Of one (object, pattern) pair while patterns are listed and numbered."""
@@ -61,58 +63,37 @@ def numbered(values: Longs) -> tuple[Longs, Ids, Longs]:
     return known, place, np.bincount(place, minlength=len(known))
 
 
-def gathered(owner: Ids, column: Ids, num_rows: int) -> tuple[Longs, Ids]:
-    """(pointer, column) by owner, each row ascending, without the columns below 0; no pair occurs twice."""
-    from scipy import sparse
-
-    known = column >= 0
-    entries = np.ones(np.count_nonzero(known), bool), (owner[known], column[known])
-    rows = sparse.csr_array(entries, shape=(num_rows, int(column.max(initial=0)) + 1))
-    rows.sort_indices()
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False)
-
-
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Row i of (pointer, column) has the patterns of entities[i], ascending. `body` says what a pattern is."""
+    """held[i, j] is true where pattern j holds for entities[i]; `bodies` says what each pattern is."""
 
     kb: KnowledgeBase
     entities: Ids
-    pointer: Longs
-    column: Ids
-    body: tuple[Formula, ...]
+    held: sparse.csr_array
+    bodies: Bodies
 
     def __len__(self) -> int:
-        return len(self.body)
+        return len(self.bodies)
 
     @property
     def sizes(self) -> Longs:
-        """Objects of each pattern."""
-        return np.bincount(self.column, minlength=len(self)).astype(np.int64)
+        """The number of objects of each pattern."""
+        return np.bincount(self.held.indices, minlength=len(self)).astype(np.int64)
 
-    def rows(self, chosen: Longs) -> tuple[Longs, Ids]:
-        """(pointer, column) of the given objects."""
-        pointer, place = rows_of(self.pointer, chosen)
-        return pointer, self.column[place]
-
-    def members(self) -> tuple[Longs, Ids]:
-        """(pointer, row) of each pattern: the other way round, rows ascending."""
-        return gathered(self.column, self._owner, len(self))
-
-    @property
-    def _owner(self) -> Ids:
-        """The row of each entry of `column`."""
-        return np.repeat(np.arange(len(self.entities), dtype=np.int32), np.diff(self.pointer))
-
-    def with_pairs(self, pairs: list[tuple[int, int]], rows: list[Ids]) -> Patterns:
-        """These and the conjunctions of `pairs`, which hold for `rows`."""
+    def with_conjunctions(self, pairs: Sequence[tuple[int, int]], rows: Sequence[Ids]) -> Patterns:
+        """These patterns and the conjunctions of `pairs` of them; rows[k] are the places where both of pair k hold."""
         if not pairs:
             return self
-        new = np.repeat(np.arange(len(self), len(self) + len(pairs), dtype=np.int32), [len(r) for r in rows])
-        column = np.concatenate((self.column, new))
-        pointer, column = gathered(np.concatenate((self._owner, *rows)), column, len(self.entities))
-        body = self.body + tuple(And(self.body[i], self.body[j]) for i, j in pairs)
-        return replace(self, pointer=pointer, column=column, body=body)
+        pointer = np.cumsum([0, *map(len, rows)])
+        column = np.repeat(np.arange(len(pairs), dtype=np.int32), np.diff(pointer))
+        shape = len(self.entities), len(pairs)
+        new = sparse.csr_array((np.ones(pointer[-1], bool), (np.concatenate(rows), column)), shape=shape)
+        bodies = self.bodies.with_programs([self._conjunction(i, j) for i, j in pairs])
+        return replace(self, held=sparse.hstack((self.held, new), format="csr"), bodies=bodies)
+
+    def _conjunction(self, i: int, j: int) -> list[int]:
+        """The program of two patterns together."""
+        return [*self.bodies.program(i), *(op for line in self.bodies.lines_of(j) for op in (line, AND))]
 
 
 def find_patterns(
@@ -129,8 +110,8 @@ def find_patterns(
         threads: Threads of the walk; 0: one for each core.
     """
     kb = kb.crisp
-    bodies = Bodies(Graph.of(kb.crisp), kb.num_predicates, moves)
-    parts = list(_listed(kb, entities, bodies, memory, threads))
+    numbering = Numbering(Graph.of(kb), kb.num_predicates, moves)
+    parts = list(_listed(kb, entities, numbering, memory, threads))
     owner = np.concatenate([part[0] for part in parts])
     number = np.concatenate([part[1] for part in parts])
     del parts
@@ -139,38 +120,36 @@ def find_patterns(
     kept = _simplest(place, count, owner, min_objects)
     index = np.full(len(known), -1, np.int32)
     index[kept] = np.arange(len(kept), dtype=np.int32)
-    pointer, column = gathered(owner, index[place], len(entities))
-    body = tuple(_body(kb, bodies, int(n)) for n in known[kept])
-    return Patterns(kb, entities, pointer, column, body)
+    column = index[place]
+    row, column = owner[column >= 0], column[column >= 0]
+    held = sparse.csr_array((np.ones(len(row), bool), (row, column)), shape=(len(entities), len(kept)))
+    return Patterns(kb, entities, held, Bodies.of_lines(_lines(kb, numbering, known[kept])))
 
 
-def _listed(kb: KnowledgeBase, entities: Ids, bodies: Bodies, memory: int, threads: int) -> Iterator[Listing]:
+def _listed(kb: KnowledgeBase, entities: Ids, numbering: Numbering, memory: int, threads: int) -> Iterator[Listing]:
     """What holds for which object, by kind of pattern."""
     geometry = sorted(kb.geometry)
     plain = kb.without(geometry)
-    unary = np.array([predicate.arity == 1 for predicate in kb.predicates])
-    moves = bodies.moves
-    graph = Graph.of(plain.crisp)
-    while moves > 1 and sum(num_paths(graph, moves)) * BYTES_OF_ENTRY > memory / 2:
+    is_unary = unary_mask(kb.predicates)[:-1]
+    moves = numbering.moves
+    while moves > 1 and sum(num_paths(Graph.of(plain), moves)) * BYTES_OF_ENTRY > memory / 2:
         moves -= 1
-    yield _walked(plain, entities, bodies, moves, threads)
+    yield from _walked(plain, entities, numbering, moves, threads)
     if geometry:
-        others = np.ones(kb.num_predicates, bool)
-        others[geometry] = False
-        about_itself = kb.without(np.flatnonzero(others | ~unary).tolist())
-        yield _walked(about_itself, entities, bodies, 0, threads)
-        near = others.copy()
-        near[list(kb.classes)] = False
-        near |= unary & ~others
-        yield _walked(kb.without(np.flatnonzero(near).tolist()), entities, bodies, min(bodies.moves, 1), threads)
-    yield _in_graph(kb, entities, bodies)
-    if bodies.moves:
-        yield _described(plain, entities, bodies)
+        others = ~np.isin(np.arange(kb.num_predicates), geometry)
+        about_itself = kb.without(np.flatnonzero(others | ~is_unary).tolist())
+        yield from _walked(about_itself, entities, numbering, 0, threads)
+        unused = np.where(is_unary, ~np.isin(np.arange(kb.num_predicates), list(kb.classes)), others)
+        one_step = kb.without(np.flatnonzero(unused).tolist())
+        yield from _walked(one_step, entities, numbering, min(numbering.moves, 1), threads)
+    yield _in_graph(kb, entities, numbering)
+    if numbering.moves:
+        yield _described(plain, entities, numbering)
 
 
-def _described(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> Listing:
+def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing:
     """Neighbours by class and attribute: of each edge of X to Z1 every class of Z1 with every other unary of Z1."""
-    graph = Graph.of(kb.crisp)
+    graph = Graph.of(kb)
     is_class = np.zeros(kb.num_predicates, bool)
     is_class[list(kb.classes)] = True
     owner, there = rows_of(graph.pointer, entities.astype(np.int64))
@@ -187,50 +166,45 @@ def _described(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> Listing:
     first = offsets(edge[of_other], len(node))
     pointer, place = rows_of(first, class_edge)
     pair = np.repeat(np.arange(len(class_edge)), np.diff(pointer))
-    number = (code[class_edge[pair]] * bodies.ends + classes[pair]) * bodies.ends + unary[of_other][place]
-    number += bodies.constants_from + bodies.ends
+    number = (code[class_edge[pair]] * numbering.ends + classes[pair]) * numbering.ends + unary[of_other][place]
+    number += numbering.constants_from + numbering.ends
     key = np.unique(np.stack((row[class_edge[pair]].astype(np.int64), number)), axis=1)
     return key[0].astype(np.int32), key[1]
 
 
-def _walked(kb: KnowledgeBase, entities: Ids, bodies: Bodies, moves: int, threads: int) -> Listing:
-    """Of every object what a walk of up to `moves` edges finds, but for its own classes."""
-    graph = Graph.of(kb.crisp)
-    own_class = np.zeros(bodies.ends, bool)
-    own_class[[p + 1 for p in kb.classes]] = True
+def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, threads: int) -> Iterator[Listing]:
+    """Of every object what a walk of up to `moves` edges finds, except what is hidden from a query for its class."""
+    graph = Graph.of(kb)
+    is_hidden = np.zeros(numbering.ends, bool)
+    is_hidden[[predicate + 1 for predicate in Hidden.of_class(kb).unary]] = True
 
     def walk(_: None, start: int) -> list[Listing]:
         found = []
-        for begin, pointer, held in list_bodies(graph, entities[start : start + BLOCK], bodies, moves):
+        for begin, pointer, held in list_bodies(graph, entities[start : start + BLOCK], numbering, moves):
             first = start + begin
             owner = np.repeat(np.arange(first, first + len(pointer) - 1, dtype=np.int32), np.diff(pointer))
-            keep = (held >= bodies.ends) | ~own_class[np.minimum(held, bodies.ends - 1)]
+            keep = (held >= numbering.ends) | ~is_hidden[np.minimum(held, numbering.ends - 1)]
             found.append((owner[keep], held[keep]))
         return found
 
     pool: Pool[None] = Pool(lambda: None, threads)
-    parts = [part for block in pool.map(walk, range(0, len(entities), BLOCK)) for part in block]
-    return (
-        np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)]),
-        np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)]),
-    )
+    for block in pool.map(walk, range(0, len(entities), BLOCK)):
+        yield from block
 
 
-def _in_graph(kb: KnowledgeBase, entities: Ids, bodies: Bodies) -> Listing:
+def _in_graph(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing:
     """Classes of the other objects of the same graph."""
     if kb.graph_of is None or not kb.classes:
         return np.zeros(0, np.int32), np.zeros(0, np.int64)
-    graph = kb.graph_of.astype(np.int64)
-    labels = kb.unary[np.isin(kb.unary.predicate, list(kb.classes))]
-    key, count = np.unique(graph[labels.subject] * kb.num_predicates + labels.predicate, return_counts=True)
-    pointer, place = rows_of(offsets(key // kb.num_predicates, kb.num_graphs), graph[entities])
-    row = np.repeat(np.arange(len(entities), dtype=np.int32), np.diff(pointer))
-    predicate = key[place] % kb.num_predicates
-    own = np.sort(labels.subject.astype(np.int64) * kb.num_predicates + labels.predicate)
-    mine = entities[row].astype(np.int64) * kb.num_predicates + predicate
-    found = np.minimum(np.searchsorted(own, mine), max(len(own) - 1, 0))
-    keep = (count[place] > 1) | (own[found] != mine)
-    return row[keep], bodies.constants_from + predicate[keep]
+    own = Hidden.of_class(kb).own_facts(kb)
+    shape, everyone = (kb.num_entities, kb.num_predicates), np.arange(kb.num_entities)
+    classes = sparse.csr_array((np.ones(len(own), np.int32), (own.subject, own.predicate)), shape=shape)
+    members = sparse.csr_array(
+        (np.ones(len(everyone), np.int32), (kb.graph_of, everyone)), shape=(kb.num_graphs, len(everyone))
+    )
+    of_others = (members @ classes)[kb.graph_of[entities]] - classes[entities]
+    row, predicate = of_others.nonzero()
+    return row.astype(np.int32), numbering.constants_from + predicate.astype(np.int64)
 
 
 def _simplest(place: Ids, count: Longs, owner: Ids, min_objects: int) -> Longs:
@@ -249,12 +223,16 @@ def _simplest(place: Ids, count: Longs, owner: Ids, min_objects: int) -> Longs:
     return np.sort(frequent[order[first]])
 
 
-def _body(kb: KnowledgeBase, bodies: Bodies, number: int) -> Statement:
-    if number >= bodies.constants_from + bodies.ends:
-        rest, other = divmod(number - bodies.constants_from - bodies.ends, bodies.ends)
-        code, unary = divmod(rest, bodies.ends)
-        return Statement(X, (kb.step(code), Step(kb.predicates[unary]), Step(kb.predicates[other])), ANY)
-    if number >= bodies.constants_from:
-        return Statement(ANY, (Step(kb.predicates[number - bodies.constants_from]),), ANY)
-    steps, _ = bodies.decode(np.array([number]), bodies.moves + 1)
-    return Statement(X, tuple(kb.step(int(code)) for code in steps[0] if code != NO_STEP), ANY)
+def _lines(kb: KnowledgeBase, numbering: Numbering, numbers: Longs) -> Lines:
+    """The bodies that the numbers stand for: paths, classes of the graph, neighbours by class and attribute."""
+    in_graph = numbers >= numbering.constants_from
+    described = numbers >= numbering.constants_from + numbering.ends
+    width = numbering.moves + 1
+    steps: np.ndarray = np.full((len(numbers), max(width, 3)), NO_STEP, step_dtype(kb.num_codes))
+    steps[~in_graph, :width], _ = numbering.decode(numbers[~in_graph], width)
+    steps[in_graph, 0] = 2 * (numbers[in_graph] - numbering.constants_from)
+    rest, other = np.divmod(numbers[described] - numbering.constants_from - numbering.ends, numbering.ends)
+    code, own_class = np.divmod(rest, numbering.ends)
+    steps[described, :3] = np.stack((code, 2 * own_class, 2 * other), axis=1)
+    lines = Lines.of(steps, np.where(in_graph & ~described, ANY_NODE, X_NODE))
+    return lines._replace(distinct=lines.moves(unary_mask(kb.predicates)))

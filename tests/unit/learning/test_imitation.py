@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import nlil
 from nlil.data.dataset import Dataset
@@ -21,7 +22,7 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.learning.imitation import imitate, parts, scores_of
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.scene.fitting import Labelled, Model, fit, slopes
+from nlil.scene.fitting import Labelled, Model, fit, one_hot, slopes
 
 QUICK: dict[str, Any] = {"top_rules": 6, "max_length": 2, "threads": 1}
 
@@ -58,14 +59,11 @@ def soft_case() -> tuple[Labelled, Labelled]:
     """Two objects with shares, and the same as 20 objects of whole classes."""
     shares = np.array([[0.7, 0.2, 0.1], [0.0, 0.4, 0.6]])
     whole = [(i, c) for i in (0, 1) for c in range(3) for _ in range(round(10 * shares[i, c]))]
-    kept = shares > 0
-    soft = (np.concatenate(([0], np.cumsum(kept.sum(axis=1)))), np.nonzero(kept)[1].astype(np.int32), shares[kept])
-    patterns = [np.array([0], np.int32), np.array([0, 1], np.int32)]
-    column = np.concatenate([patterns[i] for i, _ in whole])
-    pointer = np.concatenate(([0], np.cumsum([len(patterns[i]) for i, _ in whole])))
+    held = sparse.csr_array(np.array([[True, False], [True, True]]))
+    owner, label = (np.array(column, np.int32) for column in zip(*whole))
     return (
-        Labelled(np.array([0, 2], np.int32), np.array([0, 1, 3]), np.concatenate(patterns), 3, soft),
-        Labelled(np.array([c for _, c in whole], np.int32), pointer, column, 3),
+        Labelled(np.array([0, 2], np.int32), held, sparse.csr_array(shares)),
+        Labelled(label, held[owner], one_hot(label, 3)),
     )
 
 
@@ -75,7 +73,7 @@ def test_shares_are_fitted_as_so_many_whole_objects_would_be() -> None:
     few, many = fit(start, soft, 0.1, 200, 1), fit(start, whole, 1.0, 200, 1)
     assert np.allclose(few.weight, many.weight, atol=1e-3)
     assert np.abs(few.weight[1:]).min() > 0.1  # the first pattern holds for all: biases say it
-    for one, ten in zip(slopes(few, soft, 2, 1), slopes(few, whole, 2, 1)):
+    for one, ten in zip(slopes(few, soft, 1), slopes(few, whole, 1)):
         assert np.allclose(10 * one, ten, atol=1e-4)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 import nlil
 from nlil.data.kb import KnowledgeBase
@@ -16,9 +17,9 @@ from nlil.scene.choosing import (
     _sampled,
     _sure,
     class_counts,
-    telling_conjunctions,
+    with_telling_conjunctions,
 )
-from nlil.scene.fitting import Labelled, Model
+from nlil.scene.fitting import Labelled, Model, one_hot
 from nlil.scene.joint import labelled_rows
 from nlil.scene.patterns import find_patterns
 
@@ -40,8 +41,8 @@ def test_of_many_sure_patterns_the_most_telling() -> None:
 def test_what_was_given_stays() -> None:
     """Two patterns that hold for the same objects: either could go, and the given one stays whatever it weighs."""
     label = np.array([0] * 30 + [1] * 30, np.int32)
-    pointer = np.concatenate((np.arange(31) * 2, np.full(30, 60)))
-    data = Labelled(label, pointer, np.tile(np.array([0, 1], np.int32), 30), 3)
+    held = np.repeat([[True, True], [False, False]], 30, axis=0)
+    data = Labelled(label, sparse.csr_array(held), one_hot(label, 3))
     model = Model.of(np.array([0, 1]), np.array([0, 0]), np.array([0.1, 2.0]), np.zeros(3))
     choice = Choice(pairs=1, threads=1)
     assert _pruned(model, data, 1, choice, set()).pattern.tolist() == [1]
@@ -94,16 +95,17 @@ def test_a_pair_holds_where_both_hold() -> None:
     patterns = find_patterns(kb, np.arange(kb.num_entities, dtype=np.int32), 2, 2, 2**30)
     targets = np.array(sorted(kb.classes), np.int32)
     rows, label = labelled_rows(kb, patterns.entities, targets)
-    data = Labelled(label, *patterns.rows(rows), len(targets) + 1)
-    found = telling_conjunctions(patterns, data, class_counts(data, len(patterns)), 2)
-    assert found.pairs
-    pointer, row = patterns.members()
-    for (i, j), mine in zip(found.pairs, found.rows, strict=True):
-        both = set(row[pointer[i] : pointer[i + 1]].tolist()) & set(row[pointer[j] : pointer[j + 1]].tolist())
-        assert set(mine.tolist()) == both, (str(patterns.body[i]), str(patterns.body[j]))
+    data = Labelled(label, patterns.held[rows], one_hot(label, len(targets) + 1))
+    found, clear, clear_class = with_telling_conjunctions(patterns, data, class_counts(data), 2)
+    assert len(found) > len(patterns)
+    held = found.held.toarray()
+    for number in range(len(patterns), len(found)):
+        i, j = found.bodies.lines_of(number)
+        assert held[:, number].tolist() == (held[:, i] & held[:, j]).tolist()
     # Red things are cats two times of three, wet ones too, and what is both always is.
-    clear = {
-        tuple(sorted(str(patterns.body[p].steps[0].predicate) for p in found.pairs[pair])): int(target)
-        for pair, target in zip(found.clear, found.clear_class, strict=True)
+    first_step = found.bodies.lines.steps[:, 0]
+    told = {
+        tuple(sorted(kb.predicates[first_step[line] >> 1].name for line in found.bodies.lines_of(number))): int(target)
+        for number, target in zip(clear, clear_class, strict=True)
     }
-    assert kb.predicates[targets[clear["red/1", "wet/1"]]].name == "cat"
+    assert kb.predicates[targets[told["red", "wet"]]].name == "cat"

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from nlil.scene import device_fitting, fitting
 from nlil.scene.device_fitting import device_loss, device_slopes
-from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, minimise, only, scores, slopes
+from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, minimise, one_hot, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
@@ -22,9 +23,8 @@ def labelled(num_objects: int = 50, seed: int = 3) -> Labelled:
     random = np.random.default_rng(seed)
     held = random.random((num_objects, NUM_PATTERNS)) < 0.35
     held[:3] = held[:, -1] = False
-    pointer = np.concatenate(([0], np.cumsum(held.sum(axis=1))))
     label = random.integers(0, NUM_CLASSES, num_objects).astype(np.int32)
-    return Labelled(label, pointer, np.nonzero(held)[1].astype(np.int32), NUM_CLASSES)
+    return Labelled(label, sparse.csr_array(held), one_hot(label, NUM_CLASSES))
 
 
 def some_model(seed: int = 5) -> Model:
@@ -36,11 +36,9 @@ def some_model(seed: int = 5) -> Model:
 
 def likelihood(model: Model, data: Labelled) -> float:
     """The definition, over dense tables: the sum of the logarithms of the probabilities of the given classes."""
-    held = np.zeros((len(data), NUM_PATTERNS))
-    held[np.repeat(np.arange(len(data)), np.diff(data.pointer)), data.column] = 1
     weights = np.zeros((NUM_PATTERNS, NUM_CLASSES))
     np.add.at(weights, (model.pattern, model.target), model.weight)
-    given = held @ weights + model.bias
+    given = data.held.toarray() @ weights + model.bias
     logarithm = given - np.log(np.exp(given).sum(axis=1, keepdims=True))
     return float(logarithm[np.arange(len(data)), data.label].sum())
 
@@ -95,7 +93,7 @@ def test_fitted_weights_are_a_minimum() -> None:
 
 def test_slopes_of_every_pair() -> None:
     data, model = labelled(), some_model()
-    gradient, curvature = slopes(model, data, NUM_PATTERNS, 2)
+    gradient, curvature = slopes(model, data, 2)
     middle, step = likelihood(model, data), 1e-3
     for p in range(NUM_PATTERNS):
         for c in range(NUM_CLASSES):
@@ -116,52 +114,54 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "BLOCK", 16)
     data, model = labelled(500), some_model()
     one = fit(model, data, PENALTY, 30, 1)
-    expected = slopes(one, data, NUM_PATTERNS, 1)
+    expected = slopes(one, data, 1)
     for threads in (2, 3):
         other = fit(model, data, PENALTY, 30, threads)
         assert (other.weight.tobytes(), other.bias.tobytes()) == (one.weight.tobytes(), one.bias.tobytes())
-        for a, b in zip(slopes(one, data, NUM_PATTERNS, threads), expected, strict=True):
+        for a, b in zip(slopes(one, data, threads), expected, strict=True):
             assert a.tobytes() == b.tobytes()
 
 
 def test_blocks_only_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     data, model = labelled(100), some_model()
-    whole, expected = fit(model, data, PENALTY, 10, 1), slopes(model, data, NUM_PATTERNS, 1)
+    whole, expected = fit(model, data, PENALTY, 10, 1), slopes(model, data, 1)
     monkeypatch.setattr(fitting, "BLOCK", 8)
     assert fit(model, data, PENALTY, 10, 1).weight == pytest.approx(whole.weight, rel=1e-6)
-    for a, b in zip(slopes(model, data, NUM_PATTERNS, 1), expected, strict=True):
+    for a, b in zip(slopes(model, data, 1), expected, strict=True):
         assert a == pytest.approx(b, abs=1e-4)
 
 
 def test_pairs_are_sorted_and_scores_are_sums() -> None:
     data, model = labelled(), some_model()
     assert list(zip(model.pattern.tolist(), model.target.tolist())) == [(0, 2), (1, 3), (2, 0), (4, 0), (4, 2), (6, 0)]
-    given = scores(model, data.pointer, data.column, NUM_PATTERNS)
+    given = scores(model, data.held)
     for i in range(len(data)):
-        mine = data.column[data.pointer[i] : data.pointer[i + 1]]
+        mine = data.held[[i]].indices
         expected = model.bias.copy()
         for p, c, w in zip(model.pattern, model.target, model.weight):
             expected[c] += w * (p in mine)
         assert given[i] == pytest.approx(expected)
 
 
-def test_only_some_patterns() -> None:
-    data = labelled()
-    pointer, column = only(data, np.array([1, 4], np.int32))
+def test_only_patterns_with_weights_are_read() -> None:
+    data, model = labelled(), some_model()
+    used, weights = [0, 1, 2, 4, 6], Weights.of(model, data)
     for i in range(len(data)):
-        mine = data.column[data.pointer[i] : data.pointer[i + 1]].tolist()
-        assert column[pointer[i] : pointer[i + 1]].tolist() == [[1, 4].index(p) for p in mine if p in (1, 4)]
-    pointer, column = only(data, np.zeros(0, np.int32))
-    assert (len(column), pointer.tolist()) == (0, [0] * (len(data) + 1))
+        mine = data.held[[i]].indices.tolist()
+        read = weights.column[weights.pointer[i] : weights.pointer[i + 1]].tolist()
+        assert read == [used.index(p) for p in mine if p in used]
+    nothing = Weights.of(model.take(np.zeros(0, np.int64)), data)
+    assert (len(nothing.column), nothing.pointer.tolist()) == (0, [0] * (len(data) + 1))
 
 
 @pytest.mark.parametrize("num_objects", [0, 1])
 def test_hardly_any_object(num_objects: int) -> None:
-    data = Labelled(np.zeros(num_objects, np.int32), np.zeros(num_objects + 1, np.int64), np.zeros(0, np.int32), 2)
+    label = np.zeros(num_objects, np.int32)
+    data = Labelled(label, sparse.csr_array((num_objects, 1), dtype=bool), one_hot(label, 2))
     nothing = np.zeros(0, np.int32)
     model = fit(Model.of(nothing, nothing, np.zeros(0), np.zeros(2)), data, PENALTY, 5, 1)
     assert np.isfinite(model.bias).all()
-    assert slopes(model, data, 1, 2)[0].tolist() == [[0, 0]]
+    assert slopes(model, data, 2)[0].tolist() == [[0, 0]]
 
 
 def test_what_would_be_lost_without_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,30 +178,26 @@ def test_what_would_be_lost_without_a_pair(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_part_of_the_objects() -> None:
     data = labelled()
     chosen = np.array([4, 7, 8, 49])
-    part = data.part(chosen)
+    part = data.take(chosen)
     assert part.label.tolist() == data.label[chosen].tolist()
-    for i, row in enumerate(chosen):
-        assert (
-            part.column[part.pointer[i] : part.pointer[i + 1]].tolist()
-            == data.column[data.pointer[row] : data.pointer[row + 1]].tolist()
-        )
+    for mine, whole in ((part.held, data.held), (part.shares, data.shares)):
+        assert mine.toarray().tolist() == whole.toarray()[chosen].tolist()
 
 
 def test_sparse_matrices_give_the_same_loss_and_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a GPU computes, here by torch on the CPU, in parts of a few objects; shares of classes among them."""
     monkeypatch.setattr(device_fitting, "ROWS", 16)
     data, model = labelled(), some_model()
-    pointer = np.arange(0, 2 * len(data) + 1, 2, dtype=np.int64)
-    label = np.stack((data.label, (data.label + 1) % NUM_CLASSES), axis=1).reshape(-1).astype(np.int32)
-    for given in (data, replace(data, soft=(pointer, label, np.tile([0.75, 0.25], len(data))))):
-        loss = device_loss(Weights.of(model, given), given.shares, PENALTY, "cpu")
+    other = one_hot((data.label + 1) % NUM_CLASSES, NUM_CLASSES)
+    for given in (data, replace(data, shares=0.75 * data.shares + 0.25 * other)):
+        loss = device_loss(model, given, PENALTY, "cpu")
         parameters = np.concatenate((model.weight, model.bias))
         value, gradient = loss(parameters)
         expected, slope = loss_of(model, given, monkeypatch)(parameters)
         assert value == pytest.approx(expected, rel=1e-12)
         assert np.allclose(gradient, slope, rtol=1e-10, atol=1e-13)
-        found = device_slopes(model, given, NUM_PATTERNS, "cpu")
-        for mine, theirs in zip(found, slopes(model, given, NUM_PATTERNS, 1)):
+        found = device_slopes(model, given, "cpu")
+        for mine, theirs in zip(found, slopes(model, given, 1)):
             assert np.allclose(mine, theirs, rtol=1e-5, atol=1e-6)
 
 
@@ -210,7 +206,7 @@ def test_a_gpu_fits_what_a_cpu_fits() -> None:
     data, model = labelled(2000), some_model()
     on_gpu, on_cpu = (fit(model, data, PENALTY, 100, 1, device) for device in ("cuda", "cpu"))
     assert np.allclose(on_gpu.weight, on_cpu.weight, atol=1e-4)
-    for mine, theirs in zip(slopes(on_cpu, data, NUM_PATTERNS, 1, "cuda"), slopes(on_cpu, data, NUM_PATTERNS, 1)):
+    for mine, theirs in zip(slopes(on_cpu, data, 1, "cuda"), slopes(on_cpu, data, 1)):
         assert np.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
 
 
