@@ -12,9 +12,7 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import KINDS, Aggregation
-from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.relations import Relations
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.conjunctions import Standing
 from nlil.search.conjunctions import Conjunctions
@@ -45,12 +43,9 @@ def test_a_rule_on_top_ranks_as_the_whole_set(kb: KnowledgeBase, aggregation: Ag
     seen = set(zip(kb.facts.of(p).subject.tolist(), kb.facts.of(p).object.tolist()))
     x, y = np.array([pair for pair in everyone if pair not in seen], np.int32).T
     facts = Facts(np.full(len(x), p, np.int32), x, y)
-    relations = Relations(Evaluator(kb))
-    standing = Standing.of(Ranker(rules, kb, 1), p, facts, kb.facts + facts, relations)
+    standing = Standing.of(Ranker(rules, kb, 1), p, facts, kb.facts + facts)
     assert (standing.reciprocal() == reciprocal(rules, kb, facts)).all()
-    for row in range(len(tried)):
-        firing = standing.firing(tried, row, relations)
-        assert firing is not None
+    for row, firing in enumerate(standing.firings(tried)):
         rules = RuleSet.join([rules, tried.take(np.array([row]))])
         before = standing.reciprocal()
         trial = standing.copy()

@@ -160,8 +160,7 @@ def test_written_rules_are_explained_truly(kb, scored, target, x, y, aggregation
 def test_rivals_are_judged_as_the_ranker_does(kb, scored, aggregation, exclusions, data):
     """The fact that the data has is hidden while another answer is judged."""
     of = replace(RuleSet.of(kb, scored, aggregation), exclusions=exclusions)
-    if kb.facts.weight is None:  # with soft facts every rule goes the slow way
-        of = RuleSet.join([counted(kb, aggregation, KNOWS), of])
+    of = RuleSet.join([counted(kb, aggregation, KNOWS), of])
     assert of.exclusions == exclusions
     target = kb.predicate_id(KNOWS)
     facts = kb.facts.of(target)

@@ -20,8 +20,10 @@ from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import Truth
+from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
+from property import engine_cases
 from property.test_counting import bases
 
 AGGREGATIONS = [Aggregation("noisy-or", 5), Aggregation("noisy-or", 2), Aggregation("noisy-or", 0), Aggregation("max")]
@@ -49,16 +51,28 @@ def plain_scores(
     for scored in rules.for_target(kb.predicates[target]):
         values = evaluator.values(scored.rule, x, y, hide=hide)
         for i in np.flatnonzero(values > 0):
-            fired[i].append((scored.weight, isinstance(scored.rule.body, Truth)))
+            fired[i].append((values[i] * scored.weight, isinstance(scored.rule.body, Truth)))
     return [plain_score(f, rules.aggregation) for f in fired]
 
 
-@settings(deadline=None, max_examples=20)
-@given(bases(), st.sampled_from(AGGREGATIONS), st.integers(0, 1))
+seeds = st.one_of(st.none(), st.integers(0, 100))
+
+
+def softened(kb: KnowledgeBase, seed: int | None) -> KnowledgeBase:
+    """The base with a weight for every fact, unless the seed is None."""
+    if seed is None:
+        return kb
+    weight = np.random.default_rng(seed).choice([0.0, 0.2, 0.45, 0.5, 0.9, 1.0], len(kb.facts)).astype(np.float32)
+    return replace(kb, facts=replace(kb.facts, weight=weight))
+
+
+@settings(deadline=None, max_examples=40)
+@given(bases(), st.sampled_from(AGGREGATIONS), st.integers(0, 1), seeds)
 def test_evidence_of_a_query_is_the_plain_aggregation(
-    kb: KnowledgeBase, aggregation: Aggregation, direction: int
+    kb: KnowledgeBase, aggregation: Aggregation, direction: int, seed: int | None
 ) -> None:
     rules = learn(kb, aggregation)
+    kb = softened(kb, seed)
     ranker = Ranker(rules, kb, threads=1)
     fact = kb.binary[:1]
     target, ends = int(fact.predicate[0]), (int(fact.subject[0]), int(fact.object[0]))
@@ -77,10 +91,13 @@ def _answers(kb: KnowledgeBase, target: int, direction: int, known: int) -> np.n
     return ends[1 - direction][ends[direction] == known]
 
 
-@settings(deadline=None, max_examples=20)
-@given(bases(), st.sampled_from(AGGREGATIONS))
-def test_evidence_of_members_is_the_plain_aggregation(kb: KnowledgeBase, aggregation: Aggregation) -> None:
+@settings(deadline=None, max_examples=40)
+@given(bases(), st.sampled_from(AGGREGATIONS), seeds)
+def test_evidence_of_members_is_the_plain_aggregation(
+    kb: KnowledgeBase, aggregation: Aggregation, seed: int | None
+) -> None:
     rules = learn(kb, aggregation)
+    kb = softened(kb, seed)
     everyone = np.arange(kb.num_entities, dtype=np.int32)
     for target in (i for i, p in enumerate(kb.predicates) if p.arity == 1):
         got = score(MemberScorer(rules, kb, np.array([target]), threads=1).evidence(everyone)[:, 0])
@@ -88,10 +105,22 @@ def test_evidence_of_members_is_the_plain_aggregation(kb: KnowledgeBase, aggrega
         assert got == pytest.approx(expected, abs=2e-9)
 
 
+@settings(deadline=None, max_examples=100)
+@given(engine_cases.bases(), st.lists(engine_cases.rules(st.just(Head.of(engine_cases.BIG))), min_size=1, max_size=3))
+def test_evidence_of_members_from_any_rules(kb: KnowledgeBase, bodies: list[Rule]) -> None:
+    scored = [ScoredRule(r, RuleStats(1, 2, 3), w) for r, w in zip(bodies, (0.5, 0.25, 0.8))]
+    rules = RuleSet.of(kb, scored, AGGREGATIONS[2])
+    everyone = np.arange(kb.num_entities, dtype=np.int32)
+    target = kb.predicate_id(engine_cases.BIG)
+    got = score(MemberScorer(rules, kb, np.array([target]), threads=1).evidence(everyone)[:, 0])
+    assert got == pytest.approx(plain_scores(rules, kb, target, everyone.astype(np.int64), None), abs=2e-9)
+
+
 @settings(deadline=None, max_examples=20)
-@given(bases())
-def test_ranks_are_those_of_sorting(kb: KnowledgeBase) -> None:
+@given(bases(), seeds)
+def test_ranks_are_those_of_sorting(kb: KnowledgeBase, seed: int | None) -> None:
     rules = learn(kb, AGGREGATIONS[0])
+    kb = softened(kb, seed)
     ranker = Ranker(rules, kb, threads=2)
     facts = kb.binary[:4]
     ranks = ranker.rank(facts, kb.facts, hide=True)

@@ -72,7 +72,7 @@ def kind_of(rule_set: RuleSet, row: int, kb: KnowledgeBase, direction: int) -> s
     constants = [isinstance(argument, Constant) for argument in rule.head.arguments]
     if rule.body == TRUE and any(constants):
         return "prior"
-    if kb.facts.weight is not None or not isinstance(rule.body, Statement):
+    if not isinstance(rule.body, Statement):
         return "other"
     moves = [not step.is_filter for step in rule.body.steps]
     if {rule.body.start, rule.body.end} == {X, Y} and any(moves):

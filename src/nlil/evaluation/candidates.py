@@ -22,14 +22,12 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts, Splits, fact_keys
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import ScoreSpace, score
+from ..kernel.aggregation import score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .general import general_evidence
 from .members import MemberScorer
-from .ranking import BLOCK, Answers, Ranker
-from .scoring import score_query
+from .ranking import Answers, Ranker
 
 CANDIDATES = 20
 MOST_QUERIES = 2_000
@@ -134,33 +132,20 @@ class _Sampler:
             self.progress("calibration", done, len(groups))
 
     def _answers(self, ranker: Ranker, target: int, direction: int, known_ends: Ids) -> list[Scored]:
-        layout, rest = ranker.target_plan(target, direction)
         answers, known = (Answers.of(f, target, direction, self.kb.num_entities) for f in (self.facts, self.known))
         self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in known_ends)
-        extra = general_evidence(
-            rest, self.kb, layout.code, known_ends, np.full(len(known_ends), -1, np.int32), self.memory
-        )
         graph_of = self.kb.graph_of
 
-        def run(space: ScoreSpace, task: tuple[Ids, list[np.ndarray]]) -> list[Scored]:
-            found = []
-            for a, more in zip(*task):
-                score_query(
-                    ranker.graph, layout, ranker.is_unary, a, -1, ranker.top, ranker.strongest_only, more, space
-                )
-                space.total[known.to(int(a))] = 0
-                if graph_of is not None:
-                    space.total[graph_of != graph_of[a]] = 0
-                best = best_reached(space.total)
-                ends = (best, a) if direction else (a, best)
-                found.append((space.total[best], np.isin(best, answers.to(int(a))), _facts(target, *ends)))
-            return found
+        def best(i: int, total: Longs) -> Scored:
+            a = int(known_ends[i])
+            total[known.to(a)] = 0
+            if graph_of is not None:
+                total[graph_of != graph_of[a]] = 0
+            best = best_reached(total)
+            ends = (best, a) if direction else (a, best)
+            return total[best], np.isin(best, answers.to(a)), _facts(target, *ends)
 
-        tasks = [
-            (known_ends[i : i + BLOCK], [next(extra) for _ in known_ends[i : i + BLOCK]])
-            for i in range(0, len(known_ends), BLOCK)
-        ]
-        return [scored for block in ranker.pool.map(run, tasks) for scored in block]
+        return ranker.each(target, direction, known_ends, np.full(len(known_ends), -1, np.int32), best)
 
     def classes(self) -> Iterator[Scored]:
         facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]

@@ -1,13 +1,13 @@
 """The evidence of unary targets (object classes, or any P(x)) for given entities.
 
 Rules of many targets share their bodies, and bodies share their lines. So each different line is answered once per
-entity, by the compiled walk where it can and else by the evaluator; a body is a program over these answers. Each target
+entity; a body is a program over these answers. Each target
 keeps the `top` strongest rules that hold, and the prior.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from ..kernel.aggregation import evidence, sink
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.line_answers import UNARY, LineAnswers
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
+from ..kernel.spread import spread
 from ..kernel.walk import WalkSpace, reach, walk_space
 from ..progress import Progress, silent
-
-if TYPE_CHECKING:
-    from ..kernel.evaluator import Evaluator
 
 BLOCK = 512
 """Entities of one task, at most."""
@@ -92,6 +91,33 @@ def _mark(graph, lines, is_unary, entities, hidden_group, walk, held):
 
 
 @compiled
+def _mark_degrees(graph, lines, is_unary, entities, hidden_group, walk, held):
+    """`_mark` over soft facts: to which degree line s holds."""
+    for i in range(len(entities)):
+        x = entities[i]
+        for k in range(graph.node_span[x], graph.node_span[x + 1]):
+            code = graph.span_code[k]
+            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+                held[i, lines.column[s]] = _degree(graph, lines, s, is_unary, x, hidden_group, walk)
+        for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
+            code = 2 * graph.unary_predicate[k]
+            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+                held[i, lines.column[s]] = _degree(graph, lines, s, is_unary, x, hidden_group, walk)
+
+
+@compiled
+def _degree(graph, lines, i, is_unary, x, hidden_group, walk):
+    steps, length, end = lines.steps[i], lines.length[i], max(lines.end[i], -1)
+    found = spread(
+        graph, walk, steps, length, is_unary, x, lines.distinct[i], -1, -1, -1, hidden_group, x, end, False, -1
+    )
+    total = 0.0
+    for k in range(found):
+        total += walk.value[walk.ends[k]]
+    return min(total, 1.0)
+
+
+@compiled
 def _aggregate(held, rule_pointer, rule_target, power, top, total):
     """total[i, t] = summed evidence of the strongest rules of target t whose body holds for entity i.
 
@@ -117,7 +143,7 @@ class MemberScorer:
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, targets: Ids, threads: int = 0, memory: int = 2**30) -> None:
         self.kb, self.targets, self.memory = kb, np.asarray(targets, np.int32), memory
         self.aggregation, self.is_soft = rules.aggregation, kb.facts.weight is not None
-        self.graph: Graph = Graph.of(kb.crisp)
+        self.graph: Graph = Graph.of(kb)
         self.is_unary = unary_mask(kb.predicates)
         position = np.full(len(rules.predicates), -1, np.int32)
         position[self.targets] = np.arange(len(self.targets), dtype=np.int32)
@@ -133,23 +159,13 @@ class MemberScorer:
         self.rule_pointer = offsets(rules.body[order], len(rules.bodies))
         self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
         lines = rules.bodies.lines
-        walked = walkable(lines) & (not self.is_soft)
+        walked = walkable(lines) & (not self.graph.crosses())
         in_graph = unanchored_sets(lines, self.is_unary) & (not self.is_soft)
         self.sets = np.flatnonzero(in_graph)
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         self.others = np.flatnonzero(~(walked | in_graph | is_true))
         self.walked = WalkedLines.of(lines, np.flatnonzero(walked), self.graph.num_codes)
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, lines.width), threads)
-        self._evaluator: Evaluator | None = None
-
-    @property
-    def evaluator(self) -> Evaluator:
-        """For lines that the compiled walk does not know. It imports torch, which most rule sets do not need."""
-        if self._evaluator is None:
-            from ..kernel.evaluator import Evaluator
-
-            self._evaluator = Evaluator(self.kb, memory=self.memory)
-        return self._evaluator
 
     def hidden_group(self) -> np.ndarray:
         """What a query hides at x: all classes if the targets are classes, else the targets themselves."""
@@ -166,14 +182,14 @@ class MemberScorer:
         top = 1 if strongest_only else self.aggregation.top
         bytes_per_entity = max(self.bodies.lines.num_lines + len(self.bodies), 1) * (16 if self.is_soft else 1)
         block = max(1, min(BLOCK, BLOCK_BYTES // bytes_per_entity))
-        if len(self.others):  # the evaluator likes many entities at once
+        if len(self.others):  # those are answered one after the other, for many entities at once
             block = max(block, min(len(entities), self.memory // (16 * bytes_per_entity)))
         always = evidence(self.weights)[None]
 
         def run(walk: WalkSpace, begin: int) -> Longs:
             some = entities[begin : begin + block]
             total = np.zeros((len(some), len(self.targets)), np.int64)
-            value = self.bodies.values(self._line_values(some, walk), self.is_soft)
+            value = self.bodies.values(self._line_values(some, walk), not self.is_soft)
             power = always if value.dtype == bool else self._power(value)
             _aggregate(value > 0, self.rule_pointer, self.rule_target, power, top, total)
             return total
@@ -187,16 +203,18 @@ class MemberScorer:
         lines, hidden = self.bodies.lines, self.hidden_group()
         held: np.ndarray = np.zeros((len(entities), lines.num_lines), np.float64 if self.is_soft else np.bool_)
         held[:, (lines.lengths == 0) & (lines.start == ANY_NODE)] = 1
-        if not self.is_soft:
-            _mark(self.graph, self.walked, self.is_unary, entities, hidden, walk, held)
+        mark = _mark_degrees if self.is_soft else _mark
+        mark(self.graph, self.walked, self.is_unary, entities, hidden, walk, held)
         for line in self.sets.tolist():
             held[:, line] = self._in_graph(entities, int(lines.steps[line, 0]) >> 1, hidden)
         if len(self.others):
-            from ..kernel.hidden import Hidden
-
-            group = Hidden(None, frozenset(np.flatnonzero(hidden).tolist()))
+            nothing = np.full(len(entities), -1, np.int32)
+            budget = self.memory // 16
+            answers = LineAnswers(
+                self.graph, self.is_unary, self.bodies, UNARY, entities, nothing, hidden, walk, budget
+            )
             for line in self.others.tolist():
-                held[:, line] = self.evaluator.line_values(lines, line, entities.astype(np.int64), None, group)
+                held[:, line] = answers.line(line)[:, 0]
         return held
 
     def _in_graph(self, entities: Ids, predicate: int, hidden_group: np.ndarray) -> Mask:
@@ -208,7 +226,7 @@ class MemberScorer:
 
     def rule_values(self, entities: Ids) -> Doubles:
         """(entities, rules): how far the body of each rule holds, in the order of the rules that were given."""
-        bodies = self.bodies.values(self._line_values(entities, self.pool.scratch()), self.is_soft)
+        bodies = self.bodies.values(self._line_values(entities, self.pool.scratch()), not self.is_soft)
         values = np.ones((len(entities), self.num_rules))
         values[:, self.row] = np.repeat(bodies, np.diff(self.rule_pointer), axis=1)
         return values

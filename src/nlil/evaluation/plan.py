@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask, offsets
+from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..kernel.aggregation import KINDS, evidence, kind_weights, weighed
-from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines
+from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, Lines, reversed_steps
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.ruleset import FIRST, SECOND, RuleSet
@@ -64,6 +64,11 @@ class Plan(NamedTuple):
     weight: np.ndarray
     prior_weight: int
     weighed_prior: Longs
+    # weights of the rules, where facts are soft; else empty
+    chain_weight: Doubles
+    item_weight: Doubles
+    half_weight: Doubles
+    back_weight: Doubles
 
 
 CHAIN, ITEM, STEP, PRIOR, OTHER = range(5)
@@ -111,27 +116,11 @@ class Parts(NamedTuple):
     rest: Longs
 
     @classmethod
-    def of(cls, rules: RuleSet, shapes: Shapes, is_soft: bool = False) -> Parts:
-        """A prior or a single step counts only where the head has a constant.
-
-        Over soft facts a rule fires to a degree, which only the tensor driver computes; priors always hold.
-        """
+    def of(cls, rules: RuleSet, shapes: Shapes) -> Parts:
+        """A prior or a single step counts only where the head has a constant."""
         shape = shapes.shape[rules.body] if len(rules) else rules.fixed
         shape = np.where((rules.fixed > 0) | (shape == CHAIN), shape, OTHER)
-        shape = np.where(is_soft & (shape != PRIOR), OTHER, shape)
         return cls(*(np.flatnonzero(shape == wanted) for wanted in (CHAIN, ITEM, STEP, PRIOR, OTHER)))
-
-
-def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) -> np.ndarray:
-    """Each row walked backwards: order reversed, moves inverted, filters as they are."""
-    result = np.full_like(steps, NO_STEP)
-    rows = np.arange(len(steps))
-    for place in range(steps.shape[1]):
-        source = length - 1 - place
-        valid = source >= 0
-        code = steps[rows[valid], source[valid]]
-        result[valid, place] = np.where(is_unary[code >> 1], code, code ^ 1)
-    return result
 
 
 class StepSets(NamedTuple):
@@ -215,6 +204,7 @@ def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direct
         np.zeros(graph.num_codes, bool),
         sets.pointer, sets.member,
         *weights, weighed(prior, weights[2]),
+        *(np.zeros(0) if graph.is_crisp else rules.weights[rows] for rows in (chain, ahead, half, back)),
     )  # fmt: skip
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 
-from ..data.arrays import Longs, Mask, offsets
+from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, count_ranks, score_space, tie_bounds
@@ -21,14 +20,13 @@ from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .general import general_evidence
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
+from .programs import general_evidence
 from .queries import Answers, Group, QueryBatch, Task, queries_done
-from .scoring import score_query
+from .scoring import score_queries
 from .settling import SHORT, score_until_settled
 
-if TYPE_CHECKING:
-    from ..kernel.relations import Relations
+Result = TypeVar("Result")
 
 BLOCK = 32
 """Queries of one task."""
@@ -47,7 +45,9 @@ class Ranker:
         self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
         if device != "auto":
             resolve_device(device)  # who asks for one that is not there learns it now
-        self.graph: Graph = Graph.of(kb.crisp)
+        self.graph: Graph = Graph.of(kb)
+        self._crisp: Graph = Graph.of(kb.crisp)  # the facts that count, for exclusions
+        self._crosses = self.graph.crosses()
         self._sets = step_sets(self.graph)
         self.is_unary = unary_mask(kb.predicates)
         self._shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
@@ -59,16 +59,6 @@ class Ranker:
         width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width, kinds), threads)
-
-    @cached_property
-    def relations(self) -> Relations | None:
-        """For rules that only the general engine can evaluate: their statements, answered once for all queries."""
-        if not self.rules.is_program.any():
-            return None
-        from ..kernel.evaluator import Evaluator  # imports torch
-        from ..kernel.relations import Relations
-
-        return Relations(Evaluator(self.kb, memory=self.memory))
 
     def rows_of(self, target: int) -> Longs:
         """Rows of the whole set whose head is the predicate id `target`."""
@@ -83,7 +73,10 @@ class Ranker:
 
     def _target_rules(self, target: int) -> TargetRules:
         mine = self.rules_of(target)
-        parts = Parts.of(mine, self._shapes, self.kb.facts.weight is not None)
+        parts = Parts.of(mine, self._shapes)
+        if self._crosses:  # the loops do not look where a node lies
+            none, rest = parts.prior[:0], np.setdiff1d(np.arange(len(mine)), parts.prior)
+            parts = Parts(none, none, none, parts.prior, rest)
         return TargetRules.of(mine, self._shapes, parts)
 
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
@@ -93,12 +86,45 @@ class Ranker:
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""
-        layout, rest = self.target_plan(target, direction)
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
-        extra = next(general_evidence(rest, self.kb, layout.code, query, end, self.memory))
-        space = self.pool.scratch()
-        score_query(self.graph, layout, self.is_unary, known, hidden_end, self.top, self.strongest_only, extra, space)
-        return space.total.copy()
+        return self.each(target, direction, query, end, lambda _, total: total.copy())[0]
+
+    def each(
+        self, target: int, direction: int, query: Ids, hidden: Ids, use: Callable[[int, Longs], Result]
+    ) -> list[Result]:
+        """use(i, total) of each query i in order; total[b] is the evidence of candidate b, and may be written to.
+
+        Args:
+            query: the entity that each query knows.
+            hidden: the other end of its own fact, which it does not see; -1 where it has none.
+        """
+        layout, rest = self.target_plan(target, direction)
+        extra = general_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
+        step = self._block_size()
+
+        def run(space: ScoreSpace, task: tuple[int, list[np.ndarray]]) -> list[Result]:
+            begin, more = task
+            some = slice(begin, begin + len(more))
+            totals = self._totals(space, layout, query[some], hidden[some], more)
+            return [use(begin + i, total) for i, total in enumerate(totals)]
+
+        tasks = ((i, [next(extra) for _ in query[i : i + step]]) for i in range(0, len(query), step))
+        return [found for block in self.pool.map(run, list(tasks)) for found in block]
+
+    def _block_size(self) -> int:
+        return max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
+
+    def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
+        """(queries, entities): the evidence of every candidate."""
+        totals = np.empty((len(query), self.kb.num_entities), np.int64)
+        common = layout, self.is_unary, query, hidden, self.top, self.strongest_only, *_flat(extra), space, totals
+        if self.graph.is_crisp:
+            score_queries(self.graph, *common)
+        else:
+            from .soft_scoring import score_soft
+
+            score_soft(self.graph, self._crisp, *common)
+        return totals
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
         """Ranks for both directions of every binary fact; answers in `known` are filtered."""
@@ -125,7 +151,7 @@ class Ranker:
 
     def _uses_device(self, facts: Facts) -> bool:
         """Where the CPU must walk for most facts, it has ranked all of them before a GPU, or torch, has started."""
-        if self.device == "cpu" or not self.top:
+        if self.device == "cpu" or not self.top or not self.graph.is_crisp:
             return False
         rules, queried = self.rules, facts.predicate[~facts.is_unary]
         is_long = (self._shapes.length > SHORT)[rules.body] if len(rules) else np.zeros(0, bool)
@@ -184,42 +210,46 @@ class Ranker:
             yield from ([batch] for batch in found if len(batch.rest))
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
-        extra = general_evidence(
-            batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory, self.relations
-        )
-        step = max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
+        extra = general_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
+        step = self._block_size()
         for low in range(0, len(batch.query), step):
             high = min(low + step, len(batch.query))
             yield Task(batch, low, high, [next(extra) for _ in range(low, high)])
 
     def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
         batch, some = task.batch, slice(task.low, task.high)
-        totals = np.empty((task.high - task.low, self.kb.num_entities), np.int64)
-        extra_pointer = np.cumsum([0] + [len(rows) for rows in task.extra])
-        pointer = batch.pointer[task.low : task.high + 1]
-        known = batch.answers
-        walked = score_block(
-            self.graph,
-            batch.plan,
-            self.is_unary,
-            batch.query[some],
-            batch.hidden[some],
-            self.top,
-            self.strongest_only,
-            np.concatenate(task.extra),
-            extra_pointer,
-            batch.answer,
-            pointer,
-            known.answer,
-            known.pointer,
-            space,
-            totals,
-        )
-        query = np.repeat(np.arange(task.high - task.low), np.diff(pointer))
+        pointer, known = batch.pointer[task.low : task.high + 1], batch.answers
+        query, hidden = batch.query[some], batch.hidden[some]
+        if self.graph.is_crisp:
+            totals = np.empty((len(query), self.kb.num_entities), np.int64)
+            walked = score_block(
+                self.graph,
+                batch.plan,
+                self.is_unary,
+                query,
+                hidden,
+                self.top,
+                self.strongest_only,
+                *_flat(task.extra),
+                batch.answer,
+                pointer,
+                known.answer,
+                known.pointer,
+                space,
+                totals,
+            )
+        else:
+            totals, walked = self._totals(space, batch.plan, query, hidden, task.extra), np.ones(len(query), np.int64)
+        row = np.repeat(np.arange(len(query)), np.diff(pointer))
         answer = batch.answer[pointer[0] : pointer[-1]]
-        low, high = tie_bounds(totals[query, answer])
-        counted = count_block(totals, query, answer, batch.query[some], known.pointer, known.answer, low, high)
-        return np.concatenate((counted, walked[None, query]))
+        low, high = tie_bounds(totals[row, answer])
+        counted = count_block(totals, row, answer, query, known.pointer, known.answer, low, high)
+        return np.concatenate((counted, walked[None, row]))
+
+
+def _flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
+    """The rows of all queries, and where those of each query begin."""
+    return np.concatenate(extra), np.cumsum([0] + [len(rows) for rows in extra])
 
 
 @compiled

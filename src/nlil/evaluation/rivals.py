@@ -6,15 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import ScoreSpace
 from ..progress import Progress, silent
-from .general import general_evidence
 from .members import MemberScorer
-from .ranking import BLOCK, Answers, Ranker
-from .scoring import score_query
+from .ranking import Answers, Ranker
 
 NOBODY = -1
 
@@ -31,31 +28,21 @@ class Rivals:
 
 def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
     """For facts of one binary target: rivals for the object (direction 0) or the subject (1); no known answers."""
-    layout, rest = ranker.target_plan(target, direction)
     answers = Answers.of(known, target, direction, ranker.kb.num_entities)
     ends = (facts.subject, facts.object)
     query, answer = ends[direction], ends[1 - direction]
-    extra = general_evidence(rest, ranker.kb, layout.code, query, answer, ranker.memory)
     graph_of = ranker.kb.graph_of
 
-    def run(space: ScoreSpace, task: tuple[Ids, Ids, list[np.ndarray]]) -> np.ndarray:
-        result = np.empty((3, len(task[0])), np.int64)
-        for i, (a, own, more) in enumerate(zip(*task)):
-            score_query(ranker.graph, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space)
-            total = space.total
-            mine = total[own]
-            total[answers.to(int(a))] = NOBODY
-            if graph_of is not None:
-                total[graph_of != graph_of[a]] = NOBODY
-            best = int(total.argmax())
-            result[:, i] = mine, best if total[best] >= 0 else NOBODY, max(total[best], 0)
-        return result
+    def best(i: int, total: Longs) -> tuple[int, int, int]:
+        a, mine = int(query[i]), int(total[answer[i]])
+        total[answers.to(a)] = NOBODY
+        if graph_of is not None:
+            total[graph_of != graph_of[a]] = NOBODY
+        rival = int(total.argmax())
+        return mine, rival if total[rival] >= 0 else NOBODY, max(int(total[rival]), 0)
 
-    tasks = [
-        (query[i : i + BLOCK], answer[i : i + BLOCK], [next(extra) for _ in query[i : i + BLOCK]])
-        for i in range(0, len(query), BLOCK)
-    ]
-    return Rivals(*np.concatenate([np.zeros((3, 0), np.int64), *ranker.pool.map(run, tasks)], axis=1))
+    found = ranker.each(target, direction, query, answer, best)
+    return Rivals(*np.array(found, np.int64).reshape(-1, 3).T)
 
 
 def rival_classes(

@@ -37,7 +37,7 @@ def leaves(graph, node, code, distinct, hidden_end):
 
 
 @compiled
-def _lower_bound(values, wanted):
+def lower_bound(values, wanted):
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
@@ -118,13 +118,13 @@ def _forward(graph, plan, known, hidden_end, top, space, num_touched):
             if graph.neighbour[e] == hidden:
                 continue
             item = graph.back_span[e]
-            i = _lower_bound(plan.item, item)
+            i = lower_bound(plan.item, item)
             while i < len(plan.item) and plan.item[i] == item:
                 b, evidence = plan.item_candidate[i], plan.item_evidence[i]
                 if evidence > space.floor[item_kind, b]:
                     num_touched = add(space, num_touched, b, evidence, top, item_kind)
                 i += 1
-        i = _lower_bound(plan.half_code, code)
+        i = lower_bound(plan.half_code, code)
         while i < len(plan.half_code) and plan.half_code[i] == code:
             b, evidence = plan.half_candidate[i], plan.half_evidence[i]
             if evidence > space.floor[half_kind, b] and (leaves_itself if plan.half_distinct[i] else leaves_at_all):
@@ -179,15 +179,20 @@ def _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, 
 
 
 @compiled
-def score_query(graph, plan, is_unary, known, hidden_end, top, strongest_only, extra, space):
-    """space.total[b] = the evidence of candidate b for the query at `known`; hidden_end: its own fact, or -1.
+def score_queries(graph, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, space, totals):
+    """totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
 
     `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
     A candidate that an exclusion rules out has none, priors included.
     """
-    touched = collect(graph, plan, is_unary, known, hidden_end, 1 if strongest_only else top, NO_LIMIT, extra, space)
-    sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
-    clear(space, touched)
+    most = 1 if strongest_only else top
+    for i in range(len(query)):
+        more = extra[extra_pointer[i] : extra_pointer[i + 1]]
+        touched = collect(graph, plan, is_unary, query[i], hidden[i], most, NO_LIMIT, more, space)
+        sum_up(graph, plan, query[i], hidden[i], strongest_only, space, touched)
+        for b in range(len(space.total)):  # assigning a row takes seconds to compile
+            totals[i, b] = space.total[b]
+        clear(space, touched)
 
 
 @compiled

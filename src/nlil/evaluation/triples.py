@@ -13,12 +13,10 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import ScoreSpace, score
+from ..kernel.aggregation import score
 from ..kernel.ruleset import RuleSet
-from .general import general_evidence
 from .members import MemberScorer
-from .ranking import BLOCK, Ranker
-from .scoring import score_query
+from .ranking import Ranker
 
 
 @dataclass(frozen=True)
@@ -114,23 +112,8 @@ def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 
             scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
             evidence[rows] = scorer.evidence(subject)[:, 0]
             continue
-        layout, rest = ranker.target_plan(int(p), 0)
-        extra = general_evidence(rest, kb, layout.code, subject, object_, memory)
-        tasks = [
-            (subject[i : i + BLOCK], object_[i : i + BLOCK], [next(extra) for _ in subject[i : i + BLOCK]])
-            for i in range(0, len(rows), BLOCK)
-        ]
-
-        def run(space: ScoreSpace, task: tuple[Ids, Ids, list[np.ndarray]], layout: object = layout) -> list[int]:
-            found = []
-            for a, own, more in zip(*task):
-                score_query(
-                    ranker.graph, layout, ranker.is_unary, a, own, ranker.top, ranker.strongest_only, more, space
-                )
-                found.append(int(space.total[own]))
-            return found
-
-        evidence[rows] = [value for block in ranker.pool.map(run, tasks) for value in block]
+        totals = ranker.each(int(p), 0, subject, object_, lambda _, total: total.copy())
+        evidence[rows] = [total[end] for total, end in zip(totals, object_)]
     return score(evidence)
 
 

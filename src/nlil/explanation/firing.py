@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,13 +23,11 @@ from ..kernel.compiled import compiled
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
 from ..kernel.hidden import Hidden, hides_edge
+from ..kernel.line_answers import LineAnswers
 from ..kernel.ruleset import NO_ENTITY, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
 from ..kernel.witnesses import LineQuery
 from .changes import changed
-
-if TYPE_CHECKING:
-    from ..kernel.evaluator import Evaluator
 
 Pair = tuple[int, int]
 Values = tuple[tuple[object, ...], Doubles]
@@ -164,7 +161,7 @@ class Firing:
         kind = None
         if mine.aggregation.weighing:
             shapes = Shapes.of(mine.bodies, self.graph, self.is_unary)
-            kind = kinds(TargetRules.of(mine, shapes, Parts.of(mine, shapes, self.is_soft)), direction)[value > 0]
+            kind = kinds(TargetRules.of(mine, shapes, Parts.of(mine, shapes)), direction)[value > 0]
         return self._fired(value, rows[fits], self._exclusion(target, x, y, hide), kind)
 
     def member(self, target: int, x: int) -> Fired:
@@ -226,25 +223,25 @@ class Firing:
                 walked = (lines.start == anchor) & moves & ends
                 value[walked] = self._walked(lines.take(walked), start, end, code, end if hide else -1)
                 left &= ~walked
+        soft = self._soft_answers(mine, target, x, y if hide else -1) if self.is_soft else None
         for line in np.flatnonzero(left).tolist():
-            value[line] = self._line_value(lines, line, x, y, Hidden(target, frozenset()) if hide else None)
-        return mine.bodies.values(value[None], self.is_soft)[0, mine.body] if len(mine) else np.zeros(0)
+            if soft is None:
+                value[line] = self._holds(lines, line, x, y, Hidden(target, frozenset()) if hide else None)
+            else:
+                value[line] = np.broadcast_to(soft.line(line), (1, self.kb.num_entities))[0, y]
+        return mine.bodies.values(value[None], not self.is_soft)[0, mine.body] if len(mine) else np.zeros(0)
 
-    def _line_value(self, lines: Lines, line: int, x: int, y: int, hidden: Hidden | None) -> float:
-        """The value of one line that the compiled walk does not know."""
-        if self.is_soft:
-            return float(self._evaluator.line_values(lines, line, np.array([x]), np.array([y]), hidden)[0])
+    def _soft_answers(self, mine: RuleSet, target: int, x: int, hidden_end: int) -> LineAnswers:
+        query, end = np.array([x], np.int32), np.array([hidden_end], np.int32)
+        group, graph = np.zeros_like(self.is_unary), Graph.of(self.kb)
+        return LineAnswers(graph, self.is_unary, mine.bodies, 2 * target, query, end, group, self._walk, self.memory)
+
+    def _holds(self, lines: Lines, line: int, x: int, y: int, hidden: Hidden | None) -> float:
+        """Whether a line holds that the compiled walk does not know."""
         laid_out = lines.line(line, self.is_unary)
         # Without `distinct` first: it is cheap at a hub, and what fails without fails with it.
         queries = (LineQuery(self.kb, laid_out, d, x, y, hidden) for d in {False, bool(lines.distinct[line])})
         return float(all(next(query.witnesses(), None) is not None for query in queries))
-
-    @cached_property
-    def _evaluator(self) -> Evaluator:
-        """For soft facts. It imports torch, which most bases do not need."""
-        from ..kernel.evaluator import Evaluator
-
-        return Evaluator(self.kb, memory=self.memory)
 
     @cached_property
     def _walk(self) -> WalkSpace:

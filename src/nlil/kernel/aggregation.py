@@ -100,6 +100,12 @@ def evidence(weight: Doubles) -> Longs:
     return np.rint(-np.log1p(-np.clip(weight, 0.0, SURE)) * SCALE).astype(np.int64)
 
 
+@compiled
+def degree_evidence(weight: float) -> int:
+    """`evidence` of one weight, inside compiled loops."""
+    return int(np.rint(-np.log1p(-min(max(weight, 0.0), SURE)) * SCALE))
+
+
 def score(evidence: Longs) -> Doubles:
     """The score that evidence makes, rounded to 1e-9."""
     return np.asarray(np.round(-np.expm1(-np.asarray(evidence, np.float64) / SCALE), 9), np.float64)

@@ -247,16 +247,17 @@ class Bodies:
                 stack.append((conjunction if op == AND else disjunction)(left, right))
         return stack[0]
 
-    def values(self, of_line: np.ndarray, is_soft: bool) -> np.ndarray:
-        """(queries, bodies) from (queries, lines): truth values, or degrees of truth where facts are soft."""
+    def degree(self, body: int, leaf: Callable[[int], np.ndarray], is_crisp: bool) -> np.ndarray:
+        """`value` over arrays that broadcast: truth values, or degrees of truth where facts are soft."""
+        if is_crisp:
+            return self.value(body, leaf, np.logical_and, np.logical_or, np.logical_not)
+        return self.value(body, leaf, np.multiply, lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a)
+
+    def values(self, of_line: np.ndarray, is_crisp: bool) -> np.ndarray:
+        """(queries, bodies) from (queries, lines)."""
         values = of_line[:, np.maximum(self.line, 0)] if len(self) else of_line[:, :0]
-        leaf = of_line.T.__getitem__
         for body in np.flatnonzero(self.line < 0).tolist():
-            if is_soft:
-                soft_or, soft_not = lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a
-                values[:, body] = self.value(body, leaf, np.multiply, soft_or, soft_not)
-            else:
-                values[:, body] = self.value(body, leaf, np.logical_and, np.logical_or, np.logical_not)
+            values[:, body] = self.degree(body, of_line.T.__getitem__, is_crisp)
         return values
 
     def distinct(self, body: int) -> bool:
@@ -488,6 +489,18 @@ def check_arity(rule: Rule, has_object: bool) -> None:
         raise RuleError(f"{rule.target}: a query of this head is {wanted}, got {got}")
 
 
+def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) -> np.ndarray:
+    """Each row walked backwards: order reversed, moves inverted, filters as they are."""
+    result = np.full_like(steps, NO_STEP)
+    rows = np.arange(len(steps))
+    for place in range(steps.shape[1]):
+        source = length - 1 - place
+        valid = source >= 0
+        code = steps[rows[valid], source[valid]]
+        result[valid, place] = np.where(is_unary[code >> 1], code, code ^ 1)
+    return result
+
+
 def unary_mask(predicates: Sequence[Predicate]) -> Mask:
     """Which predicate ids are unary; one place more, so that NO_STEP >> 1 is none."""
     return np.array([p.arity == 1 for p in predicates] + [False], bool)
@@ -508,6 +521,7 @@ __all__ = [
     "Lines",
     "anchor_id",
     "check_arity",
+    "reversed_steps",
     "step_dtype",
     "unary_mask",
 ]

@@ -51,9 +51,7 @@ class Evaluator:
     @cached_property
     def crosses(self) -> bool:
         """Whether some edge leads from one graph to another: then it matters where a line came from."""
-        graph = Graph.of(self.kb)
-        number = graph.graph_numbers(graph.node)
-        return number is not None and bool((number != graph.graph_of[graph.neighbour]).any())
+        return Graph.of(self.kb).crosses()
 
     # for given queries ---------------------------------------------------------------------------
 

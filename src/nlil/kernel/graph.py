@@ -224,6 +224,12 @@ class Graph(NamedTuple):
         """The graph of each entity; None where there is one graph."""
         return _long(self.graph_of[entity]) if len(self.graph_of) else None
 
+    def crosses(self) -> bool:
+        """Whether some edge leads from one graph to another: then it matters which graph a query is in."""
+        if not len(self.graph_of):
+            return False
+        return bool((self.graph_of[self.node] != self.graph_of[self.neighbour]).any())
+
     def with_loops(self) -> Graph:
         """Every unary fact p(x) as an edge x --2p--> x among the others; only edges can be read of it, no spans."""
         own = np.repeat(np.arange(self.num_entities, dtype=np.int32), np.diff(self.unary_pointer))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask
+from ..data.arrays import Doubles, Ids, Longs, Mask
 from .compiled import compiled
 from .graph import Graph, has_unary, span_edges
 
@@ -39,6 +39,11 @@ class WalkSpace(NamedTuple):
     ends: Longs
     clock: Longs
     few: int
+    # for `spread`: along the path so far, at the ends, and at the entities of this step and the next
+    product: Doubles
+    value: Doubles
+    layer: np.ndarray
+    amount: np.ndarray
 
 
 def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
@@ -55,6 +60,10 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
         np.zeros(max(num_entities, 1), np.int64),
         np.zeros(1, np.int64),
         few,
+        np.zeros(depth),
+        np.zeros(num_entities),
+        np.zeros((2, max(num_entities, 1)), np.int64),
+        np.zeros((2, max(num_entities, 1))),
     )
 
 

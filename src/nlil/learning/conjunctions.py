@@ -11,18 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.general import general_evidence
+from ..evaluation.programs import Fires, general_evidence, rule_firings
 from ..evaluation.ranking import Answers, Ranker, count_block
 from ..evaluation.scoring import collect, sum_up
-from ..kernel.aggregation import ScoreSpace, clear, evidence, realistic_rank, sink, tie_bounds, weigh
-from ..kernel.bodies import X_NODE, Y_NODE
+from ..kernel.aggregation import ScoreSpace, clear, realistic_rank, sink, tie_bounds, weigh
 from ..kernel.compiled import compiled
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT
@@ -30,9 +28,6 @@ from ..progress import Progress, silent
 from ..search.conjunctions import MOST_ENTITIES, Conjunctions
 from ..search.options import CountOptions
 from .gates import CONJUNCTIONS
-
-if TYPE_CHECKING:
-    from ..kernel.relations import Relations
 
 LATEST_START = 1 / 3
 """Share of a time limit after which no conjunctions are looked for: the weighing that comes next brings more."""
@@ -81,12 +76,8 @@ def with_conjunctions(
     if stop is not None and stop.used > LATEST_START * (stop.used + stop.left):
         stop.cut = True
         return rules, (NO_TIME,)
-    from ..kernel.evaluator import Evaluator  # imports torch
-    from ..kernel.relations import Relations
-
     search = Conjunctions(kb, body, options)
     ranker = Ranker(rules, kb, options.threads, options.memory)
-    relations = Relations(Evaluator(kb, memory=options.memory))
     known, parts, gains = kb.facts + valid, [rules], [np.zeros(0)]
     began = time.monotonic()
     for done, target in enumerate(judged):
@@ -100,19 +91,11 @@ def with_conjunctions(
         if len(tried):
             random = np.random.default_rng((options.seed, 7, target))
             facts = CONJUNCTIONS.drawn(valid.of(target), random)
-            rows, gain = helpful_rules(Standing.of(ranker, target, facts, known, relations), tried, relations, random)
+            rows, gain = helpful_rules(Standing.of(ranker, target, facts, known), tried, random)
             parts.append(replace(tried.take(rows), weight=None))  # the smoothed confidence, unrounded
             gains.append(gain)
         progress("conjunctions", done + 1, len(judged))
     return RuleSet.join(parts) if CONJUNCTIONS.passes(np.concatenate(gains)) else rules, ()
-
-
-class Firing(NamedTuple):
-    """Where a rule fires: positions of queries, ascending, and candidates."""
-
-    query: Longs
-    candidate: Longs
-    evidence: int
 
 
 @dataclass(eq=False)
@@ -122,6 +105,9 @@ class Standing:
     With n facts, query i asks for the object of fact i, query n + i for its subject.
     """
 
+    kb: KnowledgeBase
+    target: int
+    memory: int
     known: tuple[Ids, Ids]  # the entity that a query knows, by direction; its answer is that of the other direction
     filters: list[Answers]  # by direction: known answers, which do not compete
     total: np.ndarray  # (queries, entities): evidence
@@ -130,25 +116,25 @@ class Standing:
     weight: Longs  # (top,): what the strongest count
 
     @classmethod
-    def of(
-        cls, ranker: Ranker, target: int, facts: Facts, known: Facts, relations: Relations | None = None
-    ) -> Standing:
+    def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts) -> Standing:
         """Of `facts` that are not in the base; the answers in `known` do not compete."""
         shape = 2 * len(facts), ranker.kb.num_entities
         filters = [Answers.of(known, target, direction, shape[1]) for direction in (0, 1)]
         strongest = np.zeros((*shape, ranker.top), np.int64)
         ends = facts.subject, facts.object
-        standing = cls(ends, filters, np.zeros(shape, np.int64), strongest, np.ones(shape, bool), np.zeros(0, np.int64))
+        total, allowed = np.zeros(shape, np.int64), np.ones(shape, bool)
+        base = ranker.kb, target, ranker.memory
+        standing = cls(*base, ends, filters, total, strongest, allowed, np.zeros(0, np.int64))
         for direction in (0, 1):
-            standing._fill(ranker, target, direction, relations)
+            standing._fill(ranker, direction)
         return standing
 
-    def _fill(self, ranker: Ranker, target: int, direction: int, relations: Relations | None) -> None:
-        plan, rest = ranker.target_plan(target, direction)
+    def _fill(self, ranker: Ranker, direction: int) -> None:
+        plan, rest = ranker.target_plan(self.target, direction)
         kind, graph, query = int(plan.kind[6]), ranker.graph, self.known[direction]
         self.weight = plan.weight[kind]
         hidden = np.full(len(query), -1, np.int32)
-        extra = list(general_evidence(rest, ranker.kb, plan.code, query, hidden, ranker.memory, relations))
+        extra = list(general_evidence(rest, ranker.kb, plan.code, query, hidden, ranker.memory))
 
         def one(space: ScoreSpace, i: int) -> None:
             a, q = int(query[i]), direction * len(query) + i
@@ -161,22 +147,22 @@ class Standing:
 
         ranker.pool.map(one, range(len(query)))
 
-    def firing(self, rules: RuleSet, row: int, relations: Relations) -> Firing | None:
-        """Where a rule fires; None where it does not fit the memory budget."""
-        rule = rules.rule(row)
-        query, candidate = [], []
-        for direction, given in enumerate((X_NODE, Y_NODE)):
-            found = relations.answers(rule, self.known[direction].astype(np.int64), given)
-            if found is None:
-                return None
-            query.append(found[0] + direction * len(self.known[0]))
-            candidate.append(found[1])
-        at, there = np.concatenate(query), np.concatenate(candidate)
-        mine = self.allowed[at, there]
-        return Firing(at[mine], there[mine], int(evidence(rules.weights[row])))
+    def firings(self, rules: RuleSet) -> list[Fires]:
+        """Where each of some rules of the target fires, for candidates that no exclusion rules out."""
+        found = (
+            rule_firings(rules, self.kb, 2 * self.target + direction, self.known[direction], self.memory)
+            for direction in (0, 1)
+        )
+        return [self._allowed(ahead, back) for ahead, back in zip(*found)]
 
-    def add(self, firing: Firing) -> None:
-        _add(self.total, self.strongest, self.weight, *firing)
+    def _allowed(self, ahead: Fires, back: Fires) -> Fires:
+        query = np.concatenate((ahead.query, back.query + len(self.known[0])))
+        candidate, power = (np.concatenate(pair) for pair in zip(ahead[1:], back[1:]))
+        mine = self.allowed[query, candidate]
+        return Fires(query[mine], candidate[mine], power[mine])
+
+    def add(self, fires: Fires) -> None:
+        _add(self.total, self.strongest, self.weight, *fires)
 
     def copy(self) -> Standing:
         return replace(self, total=self.total.copy(), strongest=self.strongest.copy())
@@ -193,18 +179,15 @@ class Standing:
         return np.concatenate(parts)
 
 
-def helpful_rules(
-    standing: Standing, tried: RuleSet, relations: Relations, random: np.random.Generator
-) -> tuple[Longs, Doubles]:
+def helpful_rules(standing: Standing, tried: RuleSet, random: np.random.Generator) -> tuple[Longs, Doubles]:
     """Rows of the tried rules that help, and for each fact what rules that other facts chose add to its 1 / rank.
 
     Args:
         standing: validation queries with the evidence of the rules at hand; the rules that help are added to it.
         tried: further rules, best first.
-        relations: where the tried rules are evaluated.
         random: cuts the facts in halves.
     """
-    firings = [standing.firing(tried, row, relations) for row in range(len(tried))]
+    firings = standing.firings(tried)
     before, size = standing.reciprocal(), len(standing.known[0])
     gains, half = np.zeros(size), random.permutation(size) % 2 == 0
     for judges in (half, ~half):
@@ -215,19 +198,19 @@ def helpful_rules(
     return add_helpful(standing, firings, np.ones(2 * size, bool)), gains
 
 
-def add_helpful(standing: Standing, firings: Sequence[Firing | None], judges: Mask) -> Longs:
+def add_helpful(standing: Standing, firings: Sequence[Fires], judges: Mask) -> Longs:
     """Add the groups of firings that raise the mean 1 / rank of the queries that judge; their rows."""
     rows: list[int] = []
     now = standing.reciprocal()
     for begin in range(0, len(firings), GROUP_SIZE):
-        group = {row: f for row, f in enumerate(firings[begin : begin + GROUP_SIZE], begin) if f is not None}
+        group = firings[begin : begin + GROUP_SIZE]
         trial = standing.copy()
-        for firing in group.values():
-            trial.add(firing)
+        for fires in group:
+            trial.add(fires)
         then = trial.reciprocal()
         if (then - now)[judges].mean() > CONJUNCTIONS.least_gain:
             standing.total, standing.strongest, now = trial.total, trial.strongest, then
-            rows += group
+            rows += range(begin, begin + len(group))
     return np.array(rows, np.int64)
 
 
@@ -240,7 +223,7 @@ def _add(total, strongest, weight, query, candidate, evidence):
         before, after = 0, 0
         for j in range(top):
             before += weigh(slots[j], weight[j])
-        sink(slots, evidence, top)
+        sink(slots, evidence[i], top)
         for j in range(top):
             after += weigh(slots[j], weight[j])
         total[query[i], candidate[i]] += after - before

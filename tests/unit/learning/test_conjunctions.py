@@ -12,9 +12,7 @@ from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.evaluation.ranking import Ranker
-from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.relations import Relations
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import conjunctions as stage
 from nlil.learning.config import LearnerConfig
@@ -120,12 +118,10 @@ def test_an_excluded_candidate_gains_nothing(planted: tuple[KnowledgeBase, Split
     target, far = kb.predicate_id(kb.predicate("t")), kb.step(2 * kb.predicate_id(kb.predicate("far")))
     rules = learned(kb, splits, conjunctions=0).rules
     tried = RuleSet.of(kb, [ScoredRule(parse_rule(JOINED), RuleStats(9, 10, 10, 10), 0.9)])
-    relations = Relations(Evaluator(kb))
     fired = []
     for exclusions in ((), (Exclusion(kb.predicates[target], far, 1.0),)):
         ranker = Ranker(replace(rules, exclusions=exclusions), kb, 1)
-        firing = Standing.of(ranker, target, splits.valid, kb.facts).firing(tried, 0, relations)
-        assert firing is not None
+        (firing,) = Standing.of(ranker, target, splits.valid, kb.facts).firings(tried)
         fired.append(len(firing.query))
     assert fired[0] > 0
     assert fired[1] < fired[0], "far(X, Y) rules t(X, Y) out"

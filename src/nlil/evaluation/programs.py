@@ -1,0 +1,108 @@
+"""Where rules fire that the loops of `scoring` do not know: programs, and lines of uncommon shape.
+
+For a batch of queries each different line is answered once, as (queries, candidates) or what broadcasts to it; a body
+is its program over these answers, and a rule that holds to degree v counts with v times its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs, offsets
+from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import evidence
+from ..kernel.bodies import X_NODE, Y_NODE, unary_mask
+from ..kernel.graph import Graph
+from ..kernel.line_answers import LineAnswers
+from ..kernel.ruleset import SECOND, RuleSet
+from ..kernel.walk import walk_space
+
+
+class Fires(NamedTuple):
+    """Where a rule fires: positions of queries, ascending, candidates, and the evidence there."""
+
+    query: Longs
+    candidate: Longs
+    evidence: Longs
+
+
+def general_evidence(
+    rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids, memory: int
+) -> Iterator[np.ndarray]:
+    """For each query in order its rows (candidate, evidence), rule by rule.
+
+    Args:
+        rules: of one binary target.
+        code: the step code of the target in the direction of the queries.
+        known: the entity that each query knows.
+        hidden: the other end of its own fact, which it does not see; -1 where it has none.
+        memory: bytes that the answers of lines may take.
+    """
+    for begin, end, found in _blocks(rules, kb, code, known, hidden, memory):
+        query, candidate, power = (np.concatenate(column) for column in zip(*found))
+        order = np.argsort(query, kind="stable")
+        rows = np.stack((candidate, power), axis=1)[order]
+        for low, high in pairwise(offsets(query[order], end - begin)):
+            yield rows[low:high]
+
+
+def rule_firings(rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, memory: int) -> list[Fires]:
+    """Where each rule fires; nothing is hidden. Arguments as of `general_evidence`."""
+    parts: list[list[Fires]] = []
+    for begin, _, found in _blocks(rules, kb, code, known, np.full(len(known), -1, np.int32), memory):
+        parts.append([fires._replace(query=fires.query + begin) for fires in found])
+    return [Fires(*(np.concatenate(column) for column in zip(*of_rule))) for of_rule in zip(*parts)]
+
+
+def _blocks(
+    rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids, memory: int
+) -> Iterator[tuple[int, int, list[Fires]]]:
+    """(begin, end, where each rule fires among the queries begin .. end - 1); one empty rule where there are none."""
+    if not len(rules):
+        none = np.zeros(0, np.int64)
+        yield 0, len(known), [Fires(none, none, none)]
+        return
+    rules = rules.compact()
+    graph = Graph.of(kb)
+    joins = rules.bodies.lines.uses(X_NODE) & rules.bodies.lines.uses(Y_NODE)
+    bytes_per_query = kb.num_entities * (1 if graph.is_crisp else 8) * (4 + int(np.count_nonzero(joins)))
+    size = max(1, memory // (4 * max(bytes_per_query, 1)))
+    space = walk_space(kb.num_entities, rules.bodies.lines.width)
+    is_unary = unary_mask(kb.predicates)
+    for begin in range(0, len(known), size):
+        some = slice(begin, begin + size)
+        group = np.zeros_like(is_unary)
+        batch = LineAnswers(graph, is_unary, rules.bodies, code, known[some], hidden[some], group, space, memory // 2)
+        yield begin, begin + len(batch.known), _firings(rules, batch)
+
+
+def _firings(rules: RuleSet, batch: LineAnswers) -> list[Fires]:
+    """Where each rule fires."""
+    same_graph = None
+    if len(batch.graph.graph_of):
+        same_graph = batch.number[:, None] == batch.graph.graph_of[None, :]
+    found, last, value = [], -1, np.zeros((1, 1))
+    order = np.argsort(rules.body, kind="stable")  # rules that share a body in a row
+    for row in order.tolist():
+        if rules.body[row] != last:
+            last = int(rules.body[row])
+            value = batch.body(last) if same_graph is None else batch.body(last) * same_graph
+        found.append(_fires(batch, value, int(rules.fixed[row]), int(rules.head_entity[row]), rules.weights[row]))
+    return [found[place] for place in np.argsort(order).tolist()]
+
+
+def _fires(batch: LineAnswers, value: np.ndarray, fixed: int, entity: int, weight: float) -> Fires:
+    """Where a body of this value fires for a head with this constant (fixed = 0: none)."""
+    value = np.broadcast_to(value, (len(batch.known), batch.graph.num_entities))
+    if fixed and (fixed == SECOND) == (batch.known_node == X_NODE):  # the constant is the answer
+        query = np.flatnonzero(value[:, entity])
+        candidate = np.full(len(query), entity)
+    else:
+        rows = np.flatnonzero(batch.known == entity) if fixed else np.arange(len(batch.known))
+        place, candidate = np.nonzero(value[rows])
+        query = rows[place]
+    return Fires(query, candidate, evidence(value[query, candidate].astype(np.float64) * weight))

@@ -1,0 +1,139 @@
+"""The evidence of every candidate for a query where facts are soft: the loops of `scoring`, with degrees.
+
+A rule whose body holds to degree v counts with v times its weight, so the evidence of its weight is a bound: where
+that does not exceed the floor of a candidate, its degree need not be computed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernel.aggregation import add, clear, degree_evidence
+from ..kernel.compiled import compiled
+from ..kernel.graph import span_edges
+from ..kernel.hidden import hides_edge
+from ..kernel.spread import edge_weight, spread
+from .scoring import lower_bound, sum_up
+
+
+@compiled
+def _offer(space, num_touched, candidate, bound, weight, degree, top, kind):
+    """Give the candidate a rule of this weight that holds to this degree, if it counts."""
+    if bound > space.floor[kind, candidate]:
+        evidence = degree_evidence(weight * degree)
+        if evidence > space.floor[kind, candidate]:
+            return add(space, num_touched, candidate, evidence, top, kind)
+    return num_touched
+
+
+@compiled
+def _degree_of_step(graph, plan, known, hidden_end, x, code, distinct):
+    """The degree of code(x, Z) for any Z, another entity than x where distinct."""
+    total = 0.0
+    low, high = span_edges(graph, x, code)
+    for e in range(low, high):
+        there = graph.neighbour[e]
+        if not (distinct and there == x) and not _is_hidden(plan, known, hidden_end, code, x, there):
+            total += edge_weight(graph, e)
+    return min(total, 1.0)
+
+
+@compiled
+def _is_hidden(plan, known, hidden_end, code, here, there):
+    return hidden_end >= 0 and hides_edge(plan.code, known, hidden_end, code, here, there)
+
+
+@compiled
+def _chains(graph, plan, is_unary, known, hidden_end, top, space, num_touched):
+    no_group = np.zeros(len(is_unary), np.bool_)
+    walk = space.walk
+    for i in range(len(plan.chain_length)):
+        kind = plan.kind[0 if plan.chain_length[i] == 1 else 1]
+        found = spread(
+            graph, walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known, plan.chain_distinct[i],
+            plan.code, known, hidden_end, no_group, -1, -1, False, -1,
+        )  # fmt: skip
+        bound, weight = plan.chain_evidence[i], plan.chain_weight[i]
+        for k in range(found):
+            b = walk.ends[k]
+            num_touched = _offer(space, num_touched, b, bound, weight, walk.value[b], top, kind)
+    return num_touched
+
+
+@compiled
+def _back(graph, plan, known, hidden_end, top, space, num_touched):
+    num_items = len(graph.span_node)
+    for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
+        body, bound, weight = plan.back_body[i], plan.back_evidence[i], plan.back_weight[i]
+        if body < num_items:
+            # The span lists the x with code(x, d) as the edges d --code ^ 1--> x.
+            node, code, kind = graph.span_node[body], graph.span_code[body], plan.kind[4]
+            for e in range(graph.span_pointer[body], graph.span_pointer[body + 1]):
+                x = graph.neighbour[e]
+                if not _is_hidden(plan, known, hidden_end, code, node, x):
+                    num_touched = _offer(space, num_touched, x, bound, weight, edge_weight(graph, e), top, kind)
+            continue
+        code, distinct, kind = (body - num_items) >> 1, (body - num_items) & 1 == 1, plan.kind[5]
+        for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
+            x = plan.body_member[m]
+            if bound > space.floor[kind, x]:
+                degree = _degree_of_step(graph, plan, known, hidden_end, x, code, distinct)
+                if degree > 0.0:
+                    num_touched = _offer(space, num_touched, x, bound, weight, degree, top, kind)
+    return num_touched
+
+
+@compiled
+def _forward(graph, plan, known, hidden_end, top, space, num_touched):
+    for e in range(graph.pointer[known], graph.pointer[known + 1]):
+        if _is_hidden(plan, known, hidden_end, graph.code[e], known, graph.neighbour[e]):
+            continue
+        item = graph.back_span[e]
+        i = lower_bound(plan.item, item)
+        while i < len(plan.item) and plan.item[i] == item:
+            num_touched = _offer(
+                space, num_touched, plan.item_candidate[i], plan.item_evidence[i], plan.item_weight[i],
+                edge_weight(graph, e), top, plan.kind[2],
+            )  # fmt: skip
+            i += 1
+    for span in range(graph.node_span[known], graph.node_span[known + 1]):
+        code = graph.span_code[span]
+        i = lower_bound(plan.half_code, code)
+        if i == len(plan.half_code) or plan.half_code[i] != code:
+            continue
+        to_any = _degree_of_step(graph, plan, known, hidden_end, known, code, False)
+        to_others = _degree_of_step(graph, plan, known, hidden_end, known, code, True)
+        while i < len(plan.half_code) and plan.half_code[i] == code:
+            degree = to_others if plan.half_distinct[i] else to_any
+            if degree > 0.0:
+                num_touched = _offer(
+                    space, num_touched, plan.half_candidate[i], plan.half_evidence[i], plan.half_weight[i], degree,
+                    top, plan.kind[3],
+                )  # fmt: skip
+            i += 1
+    return num_touched
+
+
+@compiled
+def collect_soft(graph, plan, is_unary, known, hidden_end, top, extra, space):
+    """`scoring.collect` over soft facts."""
+    touched = _chains(graph, plan, is_unary, known, hidden_end, top, space, 0)
+    touched = _back(graph, plan, known, hidden_end, top, space, touched)
+    touched = _forward(graph, plan, known, hidden_end, top, space, touched)
+    kind = plan.kind[6]
+    for i in range(len(extra)):
+        if extra[i, 1] > space.floor[kind, extra[i, 0]]:
+            touched = add(space, touched, extra[i, 0], extra[i, 1], top, kind)
+    return touched
+
+
+@compiled
+def score_soft(graph, crisp, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, space, totals):
+    """totals[i, b]: the evidence of candidate b for query i. `crisp` has the facts that count, for exclusions."""
+    for i in range(len(query)):
+        more = extra[extra_pointer[i] : extra_pointer[i + 1]]
+        touched = collect_soft(graph, plan, is_unary, query[i], hidden[i], 1 if strongest_only else top, more, space)
+        sum_up(crisp, plan, query[i], hidden[i], strongest_only, space, touched)
+        for b in range(len(space.total)):
+            totals[i, b] = space.total[b]
+        clear(space, touched)

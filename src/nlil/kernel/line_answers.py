@@ -1,0 +1,197 @@
+"""LineAnswers: to which degree lines hold for a batch of queries. The compiled driver, for crisp and soft facts.
+
+A query knows one variable of the head and may leave the other open: X of p(a, ?) and of u(a), Y of p(?, a). A line may
+stand on both, on the known one (one value for each query), on the open one (one for each candidate), or on neither. An
+answer is an array (queries, candidates), or what broadcasts to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from cachetools import LRUCache
+
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from .bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, reversed_steps
+from .compiled import compiled
+from .graph import Graph
+from .spread import spread
+from .walk import WalkSpace
+
+ANYWHERE = -1
+"""In place of the end of a line, or of the number of a graph."""
+UNARY = -1
+"""In place of the code of a binary target."""
+
+
+class LineAnswers:
+    """Some queries of one target in one direction, and the lines of some bodies.
+
+    Args:
+        graph: the facts; truth values are made of it where it is crisp, degrees of truth where it is soft.
+        is_unary: which predicates are unary.
+        bodies: those that will be evaluated.
+        code: the step code of the target in the direction of the queries, or UNARY.
+        known: the entity that each query knows.
+        hidden: the other end of its own fact, which it does not see; -1 where it has none.
+        group: unary predicates that a query does not see at its entity.
+        space: scratch of the calling thread.
+        memory: bytes that answers may take until the least recently used are forgotten.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        is_unary: Mask,
+        bodies: Bodies,
+        code: int,
+        known: Ids,
+        hidden: Ids,
+        group: Mask,
+        space: WalkSpace,
+        memory: int,
+    ) -> None:
+        self.graph, self.is_unary, self.bodies, self.code = graph, is_unary, bodies, code
+        self.known, self.hidden, self.group, self.space = known, hidden, group, space
+        lines = bodies.lines
+        backward = code != UNARY and code & 1
+        self.known_node, self.open_node = (Y_NODE, X_NODE) if backward else (X_NODE, Y_NODE)
+        self.may_hide = lines.names([*np.flatnonzero(group), *([] if code == UNARY else [code >> 1])])
+        self.hides = hidden >= 0 if code != UNARY else np.full(len(known), bool(group.any()))
+        self.steps, self.length = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
+        self.back = reversed_steps(self.steps, self.length, is_unary)
+        self.moves = lines.moves(is_unary)
+        of_query = graph.graph_numbers(known)
+        self.number = np.full(len(known), ANYWHERE) if of_query is None else of_query
+        self._nothing = np.full(len(known), -1, np.int32)
+        self._cache: LRUCache[int, np.ndarray] = LRUCache(memory, getsizeof=lambda array: array.nbytes)
+
+    def body(self, number: int) -> np.ndarray:
+        """The value of a body: its program over the answers of its lines."""
+        return self.bodies.degree(number, self.line, self.graph.is_crisp)
+
+    def line(self, number: int) -> np.ndarray:
+        """The value of a line."""
+        found = self._cache.get(number)
+        if found is None:
+            lines = self.bodies.lines
+            value = self._line(number, int(lines.start[number]), int(lines.end[number]), bool(lines.distinct[number]))
+            found = value > 0 if self.graph.is_crisp else value
+            if found.nbytes <= self._cache.maxsize:
+                self._cache[number] = found
+        return found
+
+    def _line(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
+        """(queries, candidates), (queries, 1), (1, candidates) or (1, 1)."""
+        if start == end == ANY_NODE and not self.length[line]:
+            return np.ones((1, 1))
+        if distinct and not self.moves[line] and {start, end} == {X_NODE, Y_NODE}:
+            return np.zeros((1, 1))  # different variables never take the same entity
+        if self.known_node in (start, end):
+            return self._on_known(line, start, end, distinct)
+        answer = self._on_open if self.open_node in (start, end) else self._on_neither
+        whole = answer(line, start, end, distinct, -1)
+        own = np.flatnonzero(self.hides) if self.may_hide[line] else self.known[:0]
+        if not len(own):
+            return whole
+        whole = np.broadcast_to(whole, (len(self.known), whole.shape[1])).copy()
+        for query in own.tolist():
+            some = answer(line, start, end, distinct, query)
+            whole[query] = some[query if len(some) > 1 else 0]
+        return whole
+
+    def _on_known(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
+        """A line from the known variable: one value for each query, or, to the open one, for each candidate too."""
+        forward = start == self.known_node
+        other = end if forward else start
+        ends = self.known if other == self.known_node else np.full(len(self.known), max(other, ANYWHERE))
+        own = (self.known, self.hidden) if self.may_hide[line] else (self._nothing, self._nothing)
+        return self._walk(line, forward, distinct, False, self.known, ends, self.number, own, other == self.open_node)
+
+    def _on_open(self, line: int, start: int, end: int, distinct: bool, query: int) -> Doubles:
+        """A line on the candidate: one value for each, with the own fact of a query hidden (-1: of none)."""
+        own, graph_of = self._own(query), self.graph.graph_of
+        forward = start == self.open_node
+        other = end if forward else start
+        if other >= 0 and not len(graph_of):
+            start_there, anywhere = np.array([other]), np.array([ANYWHERE])
+            return self._walk(line, not forward, distinct, True, start_there, anywhere, anywhere, own, True)
+        everyone = np.arange(self.graph.num_entities)
+        ends = everyone if other == self.open_node else np.full(len(everyone), max(other, ANYWHERE))
+        number = graph_of.astype(np.int64) if len(graph_of) else np.full(len(everyone), ANYWHERE)
+        return self._walk(line, forward, distinct, False, everyone, ends, number, own, False).T
+
+    def _on_neither(self, line: int, start: int, end: int, distinct: bool, query: int) -> Doubles:
+        """A line between constants or any entities of the query's graph: one value for each graph."""
+        value = np.zeros((len(self.known), 1))
+        for number in np.unique(self.number if query < 0 else self.number[query]):
+            forward = start >= 0
+            begin, other = (start, end) if forward else (end, start)
+            starts = np.array([begin])
+            if begin < 0:
+                graph = max(int(number), 0)
+                starts = np.arange(*self.graph.graph_pointer[graph : graph + 2])
+                starts = self.graph.graph_entity[starts] if number >= 0 else starts
+            ends, numbers = np.full(len(starts), max(other, ANYWHERE)), np.full(len(starts), number)
+            found = self._walk(line, forward, distinct, begin >= 0, starts, ends, numbers, self._own(query), False)
+            value[self.number == number] = min(1.0, float(found.sum()))
+        return value if len(self.graph.graph_of) else value[:1]
+
+    def _own(self, query: int) -> tuple[Ids, Ids]:
+        """The two ends of the fact that a query hides; -1 where there is none."""
+        return (self._nothing[:1],) * 2 if query < 0 else (self.known[[query]], self.hidden[[query]])
+
+    def _walk(
+        self,
+        line: int,
+        forward: bool,
+        distinct: bool,
+        from_constant: bool,
+        start: np.ndarray,
+        end: np.ndarray,
+        number: np.ndarray,
+        own: tuple[Ids, Ids],
+        to_all: bool,
+    ) -> Doubles:
+        """From each start the degree at its end (starts, 1), or at every entity (starts, entities)."""
+        total = np.zeros((len(start), 1))
+        dense = np.zeros((len(start) if to_all else 0, self.graph.num_entities))
+        steps = self.steps[line] if forward else self.back[line]
+        hidden = (np.broadcast_to(column, len(start)).astype(np.int64) for column in own)
+        _degrees(
+            self.graph, self.space, steps, self.length[line], self.is_unary, distinct, from_constant,
+            start.astype(np.int64), end.astype(np.int64), number.astype(np.int64), self.code, *hidden, self.group,
+            total, dense,
+        )  # fmt: skip
+        return dense if to_all else total
+
+
+@compiled
+def _degrees(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    num_steps: int,
+    is_unary: Mask,
+    distinct: bool,
+    from_constant: bool,
+    start: Longs,
+    end: Longs,
+    number: Longs,
+    code: int,
+    own_start: Longs,
+    own_end: Longs,
+    group: Mask,
+    total: Doubles,
+    dense: Doubles,
+) -> None:
+    """For each start the degrees of the line at its ends into `dense`, where that has rows, and their sum."""
+    for i in range(len(start)):
+        found = spread(
+            graph, space, steps, num_steps, is_unary, start[i], distinct, code, own_start[i], own_end[i], group,
+            own_start[i], end[i], from_constant, number[i],
+        )  # fmt: skip
+        for k in range(found):
+            b = space.ends[k]
+            total[i, 0] = min(1.0, total[i, 0] + space.value[b])
+            if len(dense):
+                dense[i, b] = space.value[b]

@@ -1,0 +1,213 @@
+"""spread: to which degree a line holds at each of its ends, from one start. Compiled loops for soft facts.
+
+    value(end) = min(1, sum over the paths to the end of the product of the weights of their facts)
+
+`walk.reach` asks only whether there is a path, and may prune; here every path counts. Distinct variables are exact: a
+path never revisits an entity. Without them the paths that meet at an entity are added up there, step by step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.arrays import Longs, Mask
+from .compiled import compiled
+from .graph import Graph, span_edges
+from .hidden import hides_edge
+from .walk import WalkSpace
+
+
+@compiled
+def spread(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    num_steps: int,
+    is_unary: Mask,
+    start: int,
+    distinct: bool,
+    hidden_code: int,
+    hidden_start: int,
+    hidden_end: int,
+    hidden_group: Mask,
+    hidden_node: int,
+    end: int,
+    is_constant: bool,
+    number: int,
+) -> int:
+    """Ends of the line from `start` into space.ends, each once, and their degrees into space.value; returns how many.
+
+    Hidden: the edge `hidden_code` from hidden_start to hidden_end, also walked backwards (hidden_end = -1: none), and
+    at hidden_node the unary predicates marked in `hidden_group`. Where the line ends at a given entity (`end` >= 0),
+    that is its only end; it is no variable of its own, so it may be met on the way too. So may a start that
+    `is_constant`. Entities that are not given lie in the graph `number` (-1: anywhere).
+    """
+    first_move, last_move = num_steps, -1
+    for i in range(num_steps):
+        if not is_unary[steps[i] >> 1]:
+            first_move, last_move = min(first_move, i), i
+    if end >= 0 and last_move < 0 and start != end:
+        return 0
+    space.layer[0, 0], space.amount[0, start] = start, 1.0
+    if distinct:
+        found = _distinct_paths(
+            graph, space, steps, num_steps, is_unary, start, hidden_code, hidden_start, hidden_end, hidden_group,
+            hidden_node, end, last_move, first_move + 1 if is_constant else 0, number,
+        )  # fmt: skip
+    else:
+        found = _layers(
+            graph, space, steps, num_steps, is_unary, hidden_code, hidden_start, hidden_end, hidden_group,
+            hidden_node, end, last_move, number,
+        )  # fmt: skip
+    for k in range(found):
+        b = space.ends[k]
+        space.value[b] = min(1.0, space.value[b])
+    return found
+
+
+@compiled
+def membership(graph: Graph, node: int, predicate: int) -> float:
+    """The weight of the fact predicate(node); 0 where there is none."""
+    low, top = graph.member_pointer[predicate], graph.member_pointer[predicate + 1]
+    high = top
+    while low < high:
+        middle = (low + high) // 2
+        if graph.member[middle] < node:
+            low = middle + 1
+        else:
+            high = middle
+    if low == top or graph.member[low] != node:
+        return 0.0
+    return np.float64(graph.member_weight[low]) if len(graph.member_weight) else 1.0
+
+
+@compiled
+def edge_weight(graph: Graph, edge: int) -> float:
+    return np.float64(graph.weight[edge]) if len(graph.weight) else 1.0
+
+
+@compiled
+def _arrive(space: WalkSpace, epoch: int, found: int, there: int, value: float) -> int:
+    if space.seen[there] != epoch:
+        space.seen[there] = epoch
+        space.ends[found] = there
+        space.value[there] = 0.0
+        found += 1
+    space.value[there] += value
+    return found
+
+
+@compiled
+def _distinct_paths(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    num_steps: int,
+    is_unary: Mask,
+    start: int,
+    hidden_code: int,
+    hidden_start: int,
+    hidden_end: int,
+    hidden_group: Mask,
+    hidden_node: int,
+    end: int,
+    last_move: int,
+    first_variable: int,
+    number: int,
+) -> int:
+    """Depth-first search over all paths whose entities are different, from the node `first_variable` on."""
+    space.clock[0] += 1
+    epoch, found, depth = space.clock[0], 0, 0
+    space.node[0], space.product[0] = start, 1.0
+    entering = True
+    while depth >= 0:
+        here, value = space.node[depth], space.product[depth]
+        if depth == num_steps:
+            found = _arrive(space, epoch, found, here, value)
+            depth, entering = depth - 1, False
+            continue
+        code = steps[depth]
+        if is_unary[code >> 1]:
+            weight = 0.0
+            if entering and not (hidden_group[code >> 1] and here == hidden_node):
+                weight = membership(graph, here, code >> 1)
+            if weight > 0.0:
+                space.node[depth + 1], space.product[depth + 1] = here, value * weight
+                depth += 1
+            else:
+                depth, entering = depth - 1, False
+            continue
+        if entering:
+            space.position[depth], space.stop[depth] = span_edges(graph, here, code)
+        entering = False
+        while space.position[depth] < space.stop[depth] and not entering:
+            e = space.position[depth]
+            space.position[depth] += 1
+            there = graph.neighbour[e]
+            if hidden_end >= 0 and hides_edge(hidden_code, hidden_start, hidden_end, code, here, there):
+                continue
+            if end >= 0 and depth == last_move:
+                entering = there == end
+            else:
+                entering = number < 0 or graph.graph_of[there] == number
+                for i in range(first_variable, depth + 1):
+                    if space.node[i] == there:
+                        entering = False
+            if entering:
+                space.node[depth + 1], space.product[depth + 1] = there, value * edge_weight(graph, e)
+        depth += 1 if entering else -1
+    return found
+
+
+@compiled
+def _layers(
+    graph: Graph,
+    space: WalkSpace,
+    steps: Longs,
+    num_steps: int,
+    is_unary: Mask,
+    hidden_code: int,
+    hidden_start: int,
+    hidden_end: int,
+    hidden_group: Mask,
+    hidden_node: int,
+    end: int,
+    last_move: int,
+    number: int,
+) -> int:
+    """Step by step: what has arrived at an entity goes on as one."""
+    size = 1
+    for depth in range(num_steps):
+        space.clock[0] += 1
+        epoch, now, code, reached = space.clock[0], depth & 1, steps[depth], 0
+        for k in range(size):
+            here = space.layer[now, k]
+            value = space.amount[now, here]
+            if is_unary[code >> 1]:
+                hidden = hidden_group[code >> 1] and here == hidden_node
+                weight = 0.0 if hidden else membership(graph, here, code >> 1)
+                if weight > 0.0:
+                    space.layer[1 - now, reached], space.amount[1 - now, here] = here, value * weight
+                    reached += 1
+                continue
+            low, high = span_edges(graph, here, code)
+            for e in range(low, high):
+                there = graph.neighbour[e]
+                if end >= 0 and depth == last_move:
+                    if there != end:
+                        continue
+                elif number >= 0 and graph.graph_of[there] != number:
+                    continue
+                if hidden_end >= 0 and hides_edge(hidden_code, hidden_start, hidden_end, code, here, there):
+                    continue
+                if space.seen[there] != epoch:
+                    space.seen[there] = epoch
+                    space.layer[1 - now, reached], space.amount[1 - now, there] = there, 0.0
+                    reached += 1
+                space.amount[1 - now, there] += value * edge_weight(graph, e)
+        size = reached
+    space.clock[0] += 1
+    for k in range(size):
+        b = space.layer[num_steps & 1, k]
+        space.ends[k], space.value[b], space.seen[b] = b, space.amount[num_steps & 1, b], space.clock[0]
+    return size
