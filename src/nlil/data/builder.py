@@ -235,16 +235,11 @@ def _first_rows(codes: Ids, num_names: int) -> Longs:
 
 
 def _join(parts: list[Facts], order: Ids) -> Facts:
-    weight: Floats | None = None
-    if any(part.weight is not None for part in parts):
-        columns = [np.ones(len(p), np.float32) if p.weight is None else p.weight for p in parts]
-        weight = np.concatenate(columns)
-        if bool((weight < 0).any() or (weight > 1).any() or np.isnan(weight).any()):
+    """The facts of all parts, each once; order[p] is the final id of the predicate p."""
+    facts = Facts.join(parts)
+    weight = facts.weight
+    if weight is not None:
+        if not ((weight >= 0) & (weight <= 1)).all():
             raise DataError("a weight must lie in [0, 1]")
-        weight = None if bool((weight == 1.0).all()) else weight
-    return Facts(
-        order[np.concatenate([part.predicate for part in parts])],
-        np.concatenate([part.subject for part in parts]),
-        np.concatenate([part.object for part in parts]),
-        weight,
-    ).unique()
+        weight = None if (weight == 1.0).all() else weight
+    return Facts(order[facts.predicate], facts.subject, facts.object, weight).unique()

@@ -33,7 +33,6 @@ class RemoteFile:
 
     url: str
     sha256: str | None
-    num_bytes: int | None = None
     members: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
@@ -55,12 +54,8 @@ class CatalogEntry:
 
     def to_dict(self) -> dict[str, Any]:
         where = find(self.name)
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "description": self.description,
-            "licence": self.licence,
-            "source": self.source,
+        texts = {key: getattr(self, key) for key in ("name", "kind", "description", "licence", "source")}
+        return texts | {
             "urls": [file.url for file in self.files],
             "downloadable": self.no_download is None,
             "path": None if where is None else str(where),
@@ -74,7 +69,7 @@ def list_catalog() -> tuple[CatalogEntry, ...]:
 
 
 def _entry(name: str, item: Mapping[str, Any]) -> CatalogEntry:
-    remote = tuple(RemoteFile(f["url"], f["sha256"], f.get("bytes"), f.get("members", {})) for f in item["files"])
+    remote = tuple(RemoteFile(f["url"], f["sha256"], f.get("members", {})) for f in item["files"])
     texts = {key: item[key] for key in ("kind", "description", "licence", "source")}
     return CatalogEntry(name, **texts, files=remote, no_download=item.get("no_download"))
 
@@ -205,7 +200,10 @@ def _extract(file: RemoteFile, archive: Path, url: str) -> None:
         for name, stream in _members(archive):
             if name in wanted:
                 expected = wanted.pop(name)
-                digest = _copy(stream, archive.parent / name)
+                with (archive.parent / name).open("w+b") as out:
+                    shutil.copyfileobj(stream, out)
+                    out.seek(0)
+                    digest = hashlib.file_digest(out, "sha256").hexdigest()
                 if expected is not None and digest != expected:
                     raise DataError(f"member {name}: expected SHA-256 {expected}, got {digest}", url)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
@@ -227,12 +225,3 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             inner = tar.extractfile(member) if member.isfile() else None
             if inner is not None:
                 yield member.name.rsplit("/", 1)[-1], inner
-
-
-def _copy(stream: IO[bytes], path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("wb") as out:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-            out.write(block)
-    return digest.hexdigest()

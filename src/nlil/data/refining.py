@@ -11,7 +11,7 @@ of one of these names holds merges of that kind, any other file holds merges of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,20 +58,30 @@ def refined(dataset: Dataset, options: DataOptions) -> Dataset:
 def _merged(dataset: Dataset, merges: Merges, notes: list[str]) -> Dataset:
     """An attribute that would take the name of a class is left out, as a reader does: it would tell the class."""
     kb = dataset.kb
-    new = [merged(p, merges) for p in kb.predicates]
+    new: list[Predicate | None] = [merged(p, merges) for p in kb.predicates]
     class_names = {new[i] for i in kb.classes}
-    clashing = {i for i, p in enumerate(new) if i not in kb.classes and p in class_names}
+    clashing = [i for i, p in enumerate(new) if i not in kb.classes and p in class_names]
+    num_merged = len(new) - len(set(new))
     if clashing:
-        count = int(kb.predicate_counts[list(clashing)].sum())
+        count = int(kb.predicate_counts[clashing].sum())
         names = ", ".join(sorted(kb.predicates[i].name for i in clashing))
         notes.append(f"{count} attribute fact(s) left out because a merged class has their name: {names:.120}")
-    predicates = tuple(sorted(set(new)))
-    ids = {predicate: i for i, predicate in enumerate(predicates)}
-    id_of = np.asarray([LEFT_OUT if i in clashing else ids[p] for i, p in enumerate(new)], np.int32)
-    notes.append(f"{kb.num_predicates - len(predicates)} of {kb.num_predicates} predicates were merged into others")
-    targets = tuple(dict.fromkeys(p for p in (merged(t, merges) for t in dataset.targets) if p in ids))
+        new = [None if i in clashing else p for i, p in enumerate(new)]
+    notes.append(f"{num_merged} of {len(new)} predicates were merged into others")
     # A rule that was planted under other names is no longer said by the data.
-    return replace(dataset.over(predicates, id_of), targets=targets, planted=() if merges else dataset.planted)
+    planted = () if merges else dataset.planted
+    targets = tuple(merged(t, merges) for t in dataset.targets)
+    return _renamed(replace(dataset, targets=targets, planted=planted), new)
+
+
+def _renamed(dataset: Dataset, new: Sequence[Predicate | None]) -> Dataset:
+    """Over the new predicates in place of the old ones, None without their facts, and without rules about these."""
+    predicates = tuple(sorted({p for p in new if p is not None}))
+    ids: dict[Predicate | None, int] = {None: LEFT_OUT} | {predicate: i for i, predicate in enumerate(predicates)}
+    id_of = np.asarray([ids[p] for p in new], np.int32)
+    targets = tuple(dict.fromkeys(target for target in dataset.targets if target in ids))
+    planted = tuple(rule for rule in dataset.planted if {rule.target, *rule.predicates} <= ids.keys())
+    return replace(dataset.over(predicates, id_of), targets=targets, planted=planted)
 
 
 def _named_relations(kb: KnowledgeBase, names: tuple[str, ...]) -> set[int]:
@@ -84,15 +94,7 @@ def _named_relations(kb: KnowledgeBase, names: tuple[str, ...]) -> set[int]:
 
 def _without(dataset: Dataset, left_out: set[int]) -> Dataset:
     """Without the facts of some predicates, and without the rules planted about them."""
-    kb = dataset.kb
-    kept = [i for i in range(kb.num_predicates) if i not in left_out]
-    id_of = np.full(kb.num_predicates, LEFT_OUT, np.int32)
-    id_of[kept] = np.arange(len(kept), dtype=np.int32)
-    predicates = tuple(kb.predicates[i] for i in kept)
-    known = set(predicates)
-    targets = tuple(target for target in dataset.targets if target in known)
-    planted = tuple(rule for rule in dataset.planted if {rule.target, *rule.predicates} <= known)
-    return replace(dataset.over(predicates, id_of), targets=targets, planted=planted)
+    return _renamed(dataset, [None if i in left_out else p for i, p in enumerate(dataset.kb.predicates)])
 
 
 def _rare_note(kb: KnowledgeBase, rare: set[int], least: int) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,16 +30,6 @@ ROWS_PER_BLOCK = 1 << 18
 IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 BLANK = re.compile(r"_:[A-Za-z0-9_]+")
 FORMATS = (".tsv", ".csv", ".nt", ".pl", ".parquet")
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Names of a block of facts; `object` is null for a unary fact."""
-
-    subject: pa.Array
-    predicate: pa.Array
-    object: pa.Array
-    confidence: Floats | Doubles | None
 
 
 def write_facts(kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: Floats | Doubles | None = None) -> Path:
@@ -63,39 +53,37 @@ def write_facts(kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: 
     return path
 
 
-def _blocks(kb: KnowledgeBase, facts: Facts, confidence: Floats | Doubles | None) -> Iterator[_Columns]:
+def _blocks(kb: KnowledgeBase, facts: Facts, confidence: Floats | Doubles | None) -> Iterator[pa.RecordBatch]:
+    """Names of some facts at a time: subject, predicate, object (null for a unary fact), weight where there is one."""
     predicates = pa.array([p.name for p in kb.predicates], pa.large_string())
     for start in range(0, max(len(facts), 1), ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
         part = facts[rows]
-        object = pa.array(part.object, mask=part.object == NO_OBJECT)
-        yield _Columns(
-            kb.entities.array.take(pa.array(part.subject)),
-            predicates.take(pa.array(part.predicate)),
-            kb.entities.array.take(object),
-            None if confidence is None else confidence[rows],
-        )
+        columns = {
+            "subject": kb.entities.array.take(pa.array(part.subject)),
+            "predicate": predicates.take(pa.array(part.predicate)),
+            "object": kb.entities.array.take(pa.array(part.object, mask=part.object == NO_OBJECT)),
+        }
+        if confidence is not None:
+            columns["weight"] = pa.array(confidence[rows].astype(np.float64))
+        yield pa.record_batch(columns)
 
 
-def _write_parquet(path: Path, blocks: Iterator[_Columns]) -> None:
+def _write_parquet(path: Path, blocks: Iterator[pa.RecordBatch]) -> None:
     import pyarrow.parquet as pq
 
-    writer: Any = None
-    try:
-        for block in blocks:
-            columns = {"subject": block.subject, "predicate": block.predicate, "object": block.object}
-            if block.confidence is not None:
-                columns["weight"] = pa.array(block.confidence.astype(np.float64))
-            table = pa.table(columns)
-            writer = writer or pq.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+    first = next(blocks)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        for block in chain([first], blocks):
+            writer.write_batch(block)
 
 
-def _write_text(temporary: Path, blocks: Iterator[_Columns], path: Path) -> None:
-    formats: dict[str, Callable[[_Columns], list[str]]] = {
+def _weights(block: pa.RecordBatch) -> Doubles | None:
+    return block["weight"].to_numpy() if "weight" in block.schema.names else None
+
+
+def _write_text(temporary: Path, blocks: Iterator[pa.RecordBatch], path: Path) -> None:
+    formats: dict[str, Callable[[pa.RecordBatch], list[str]]] = {
         ".tsv": partial(_delimited, separator="\t"),
         ".csv": partial(_delimited, separator=","),
         ".nt": _ntriples,
@@ -107,8 +95,7 @@ def _write_text(temporary: Path, blocks: Iterator[_Columns], path: Path) -> None
         zipped = path.name.lower().endswith(".gz")
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) if zipped else raw as stream:
             for block in blocks:
-                lines = lines_of(block)
-                stream.write("".join(f"{line}\n" for line in lines).encode())
+                stream.write("".join(f"{line}\n" for line in lines_of(block)).encode())
 
 
 def _joined(*columns: Any, by: str = "") -> pa.Array:
@@ -117,36 +104,36 @@ def _joined(*columns: Any, by: str = "") -> pa.Array:
     return pc.binary_join_element_wise(*as_scalars)
 
 
-def _delimited(block: _Columns, separator: str) -> list[str]:
+def _delimited(block: pa.RecordBatch, separator: str) -> list[str]:
     """a p | a p b | a p b w | a p '' w, as `delimited.py` reads them."""
     protect = _csv_field if separator == "," else _tsv_field
-    subject, predicate, object = map(protect, (block.subject, block.predicate, block.object))
+    subject, predicate, object = map(protect, (block["subject"], block["predicate"], block["object"]))
     pair = _joined(subject, predicate, by=separator)
-    if block.confidence is None:
+    weights = _weights(block)
+    if weights is None:
         lines = pc.if_else(pc.is_null(object), pair, _joined(pair, object, by=separator))
     else:
-        shortest = block.confidence.astype(np.float32).astype(str)  # reads back as the same 32-bit weight
+        shortest = weights.astype(np.float32).astype(str)  # reads back as the same 32-bit weight
         weight = pa.array(shortest.tolist(), pa.large_string())
         lines = _joined(pair, pc.fill_null(object, ""), weight, by=separator)
     return list(lines.to_pylist())
 
 
 def _tsv_field(column: pa.Array) -> pa.Array:
-    bad = pc.index(pc.match_substring_regex(column, r"[\t\r\n]"), True).as_py()
-    if bad >= 0:
-        raise DataError(
-            f"expected names without tabs and line ends, got {column[bad].as_py()!r}; write .parquet or .pl instead"
-        )
-    return column
+    return _refuse(column, r"[\t\r\n]", "tabs and line ends", ".parquet or .pl")
 
 
 def _csv_field(column: pa.Array) -> pa.Array:
-    bad = pc.index(pc.match_substring_regex(column, r"[\r\n]"), True).as_py()
-    if bad >= 0:
-        raise DataError(f"expected names without line ends, got {column[bad].as_py()!r}; write .parquet instead")
-    doubled = pc.replace_substring(column, '"', '""')
-    quoted = _joined('"', doubled, '"')
+    quoted = _joined('"', pc.replace_substring(_refuse(column, r"[\r\n]", "line ends", ".parquet"), '"', '""'), '"')
     return pc.if_else(pc.match_substring_regex(column, r'[",]'), quoted, column)
+
+
+def _refuse(column: pa.Array, pattern: str, what: str, instead: str) -> pa.Array:
+    """The column, if no name matches the pattern."""
+    bad = pc.index(pc.match_substring_regex(column, pattern), True).as_py()
+    if bad >= 0:
+        raise DataError(f"expected names without {what}, got {column[bad].as_py()!r}; write {instead} instead")
+    return column
 
 
 def _spelled(column: pa.Array, spell: Callable[[str], str]) -> list[str]:
@@ -156,22 +143,19 @@ def _spelled(column: pa.Array, spell: Callable[[str], str]) -> list[str]:
     return ["" if code is None else names[code] for code in codes.indices.to_pylist()]
 
 
-def _comments(block: _Columns, mark: str) -> list[str]:
-    if block.confidence is None:
-        return [""] * len(block.subject)
-    return [f"  {mark} {value:.6g}" for value in block.confidence.tolist()]
+def _comments(block: pa.RecordBatch, mark: str) -> list[str]:
+    weights = _weights(block)
+    return [""] * len(block) if weights is None else [f"  {mark} {value:.6g}" for value in weights.tolist()]
 
 
-def _prolog(block: _Columns) -> list[str]:
-    columns = [_spelled(column, atom_text) for column in (block.subject, block.predicate, block.object)]
+def _prolog(block: pa.RecordBatch) -> list[str]:
+    columns = [_spelled(column, atom_text) for column in (block["subject"], block["predicate"], block["object"])]
     rows = zip(*columns, _comments(block, "%"), strict=True)
     return [f"{p}({s}, {o}).{note}" if o else f"{p}({s}).{note}" for s, p, o, note in rows]
 
 
 def _term(name: str) -> str:
-    if BLANK.fullmatch(name):
-        return name
-    return f"<{iri(name)}>"
+    return name if BLANK.fullmatch(name) else f"<{iri(name)}>"
 
 
 def iri(name: str) -> str:
@@ -179,8 +163,8 @@ def iri(name: str) -> str:
     return name if IRI.fullmatch(name) and not name.startswith(OWN_SCHEME) else OWN_SCHEME + quote(name, safe="")
 
 
-def _ntriples(block: _Columns) -> list[str]:
-    subject, object = _spelled(block.subject, _term), _spelled(block.object, _term)
-    predicate = _spelled(block.predicate, lambda name: f"<{iri(name)}>")
+def _ntriples(block: pa.RecordBatch) -> list[str]:
+    subject, object = _spelled(block["subject"], _term), _spelled(block["object"], _term)
+    predicate = _spelled(block["predicate"], lambda name: f"<{iri(name)}>")
     rows = zip(subject, predicate, object, _comments(block, "#"), strict=True)
     return [f"{s} {p} {o} .{note}" if o else f"{s} <{RDF_TYPE}> {p} .{note}" for s, p, o, note in rows]

@@ -11,9 +11,10 @@ existence of an edge says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -29,108 +30,32 @@ from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
 
 
-class Layout(Enum):
-    """How the edges of a relation lie."""
-
-    RANDOM = auto()  # to anyone else
-    FOREST = auto()  # from parent to child; many trees
-    HUBS = auto()  # to one of the named entities
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A binary predicate; `degree` is the mean out-degree (a forest has its own)."""
-
-    degree: float = 1.5
-    layout: Layout = Layout.RANDOM
-
-
 @dataclass(frozen=True)
 class Construct:
-    """`classes` gives the share of the entities that each unary predicate holds for.
-
-    `steps`, `heads` and `levels` are the smallest T and H, and roomy widths C, with which the rule can be said.
-    """
+    """One kind of rule, and the facts that it needs; planted.toml has all of them and says what the fields mean."""
 
     rule: str
-    relations: Mapping[str, Relation]
+    relations: Mapping[str, float] = field(default_factory=dict)
+    hub_relations: Mapping[str, float] = field(default_factory=dict)
+    forests: Sequence[str] = ()
     classes: Mapping[str, float] = field(default_factory=dict)
-    hubs: tuple[str, ...] = ()
+    hubs: Sequence[str] = ()
     steps: int = 1
     heads: int = 1
-    levels: tuple[int, ...] = ()
+    levels: Sequence[int] = ()
 
 
-CONSTRUCTS_BY_NAME: Mapping[str, Construct] = {
-    "chain": Construct(
-        "works_in(X, Y) :- employed_by(X, Z1), located_in(Z1, Y).",
-        {"employed_by": Relation(1.3), "located_in": Relation(1.3)},
-    ),
-    "inverse": Construct("owned_by(X, Y) :- owns(Y, X).", {"owns": Relation()}),
-    "tree": Construct(
-        "facial(X) :- eye(Z1), part_of(Z1, Z2), part_of(X, Z2).",
-        {"part_of": Relation(1.3)},
-        {"eye": 0.2},
-    ),
-    "unary-start": Construct(
-        "polluted(X) :- factory(Z1), drains_into(Z1, Z2), feeds(Z2, X).",
-        {"drains_into": Relation(), "feeds": Relation()},
-        {"factory": 0.3},
-    ),
-    "conjunction": Construct(
-        "commuter(X) :- lives_in(X, Z1), suburb(Z1), works_at(X, Z2), office(Z2).",
-        {"lives_in": Relation(), "works_at": Relation()},
-        {"suburb": 0.5, "office": 0.5},
-        levels=(4,),
-    ),
-    "disjunction": Construct(
-        "alarmed(X) :- hears(X, Z1), siren(Z1) ; sees(X, Z2), fire(Z2).",
-        {"hears": Relation(), "sees": Relation()},
-        {"siren": 0.22, "fire": 0.22},
-        levels=(4,),
-    ),
-    "negation": Construct(
-        "safe(X) :- \\+ (eats(X, Z1), poisonous(Z1)).",
-        {"eats": Relation()},
-        {"poisonous": 0.38},
-    ),
-    "negated-conjunction": Construct(
-        "unbiased(X) :- \\+ (funded_by(X, Z1), company(Z1), reviews(X, Z2), product(Z2)).",
-        {"funded_by": Relation(), "reviews": Relation()},
-        {"company": 0.58, "product": 0.58},
-        levels=(4,),
-    ),
-    "constant": Construct(
-        "parisian(X) :- born_in(X, Z1), district_of(Z1, paris).",
-        {"born_in": Relation(), "district_of": Relation(1.2, Layout.HUBS)},
-        hubs=("paris", "rome", "oslo", "lima", "cairo"),
-    ),
-    "recursion": Construct(
-        "wet(X) :- spring(X) ; wet(Z1), flows_to(Z1, X).",
-        {"flows_to": Relation(layout=Layout.FOREST)},
-        {"spring": 0.11},
-        levels=(4,),
-    ),
-    "two-levels": Construct(
-        "admitted(X) :- (studies(X, Z1), science(Z1) ; plays(X, Z2), violin(Z2)), "
-        "(citizen(X) ; sponsored_by(X, Z3), company(Z3)).",
-        {"studies": Relation(), "plays": Relation(), "sponsored_by": Relation()},
-        {"science": 0.34, "violin": 0.34, "citizen": 0.45, "company": 0.34},
-        levels=(4, 2),
-    ),
-    "long": Construct(
-        "esteemed(X) :- knows(X, Z1), teaches(Z1, Z2), scholar(Z2), works_with(X, Z3), lives_near(Z3, Z4), artist(Z4), "
-        "teaches(X, Z5), trusts(Z5, Z6), doctor(Z6), trusts(X, Z7), works_with(Z7, Z8), judge(Z8).",
-        dict.fromkeys(("knows", "teaches", "works_with", "lives_near", "trusts"), Relation(2.0)),
-        dict.fromkeys(("scholar", "artist", "doctor", "judge"), 0.33),
-        heads=4,
-        levels=(4, 2),
-    ),
+CONSTRUCTS_BY_NAME = {
+    name: Construct(**about)
+    for name, about in tomllib.loads(files(__package__).joinpath("planted.toml").read_text(encoding="utf-8")).items()
 }
 
 SPARE_RELATIONS = ("near", "likes", "follows")
 SPARE_CLASSES = ("red", "old", "small")
 """Distractors: predicates that occur in no planted rule."""
+
+MEAN_DEGREE, SPARE_SHARE = 1.5, 0.35
+"""Of a distractor: edges of each entity, or the share of the entities that it holds for."""
 
 CONSTRUCTS = tuple(CONSTRUCTS_BY_NAME)
 MIN_SIZE = 30
@@ -182,7 +107,12 @@ def planted(
     noisy[rule.target] = _replaced(clean, rule.target.arity, label_noise, size, label_random)
     predicates = tuple(sorted(noisy))
     kb = KnowledgeBase(Vocabulary(names), predicates, _facts(predicates, noisy))
-    settings = {"steps": plan.steps, "heads": plan.heads, "levels": plan.levels, "constants": bool(rule.constants)}
+    settings = {
+        "steps": plan.steps,
+        "heads": plan.heads,
+        "levels": tuple(plan.levels),
+        "constants": bool(rule.constants),
+    }
     return Planted(construct, kb, rule.target, rule, _facts(predicates, {rule.target: clean}), settings)
 
 
@@ -206,26 +136,24 @@ def _check(seed: int, size: int, **shares: float) -> None:
 
 def _world(plan: Construct, size: int, random: np.random.Generator) -> World:
     """Random facts of the rule's predicates and of distractors beside them; densities differ a little by seed."""
-    world: World = {}
-    for name, relation in {**plan.relations, **_spare(plan.relations, SPARE_RELATIONS, Relation())}.items():
-        match relation.layout:
-            case Layout.FOREST:
-                edges = _forest(size, random)
-            case Layout.HUBS:
-                edges = _edges(relation.degree, size, len(plan.hubs), random)
-            case _:
-                edges = _edges(relation.degree, size, size, random)
-        world[Predicate(name, 2)] = edges
-    for name, share in {**plan.classes, **_spare(plan.classes, SPARE_CLASSES, 0.35)}.items():
+    used = [*plan.relations, *plan.hub_relations, *plan.forests]
+    everyone, hubs = plan.relations.items(), plan.hub_relations.items()
+    spare = ((name, MEAN_DEGREE) for name in _spare(used, SPARE_RELATIONS))
+    edges = {name: _edges(degree, size, size, random) for name, degree in everyone}
+    edges |= {name: _edges(degree, size, len(plan.hubs), random) for name, degree in hubs}
+    edges |= {name: _forest(size, random) for name in plan.forests}
+    edges |= {name: _edges(degree, size, size, random) for name, degree in spare}
+    world: World = {Predicate(name, 2): rows for name, rows in edges.items()}
+    for name, share in {**plan.classes, **dict.fromkeys(_spare(plan.classes, SPARE_CLASSES), SPARE_SHARE)}.items():
         count = round(share * random.uniform(0.95, 1.05) * size)
         world[Predicate(name, 1)] = {(x,) for x in random.choice(size, count, replace=False).tolist()}
     return world
 
 
-def _spare(used: Mapping[str, Any], names: tuple[str, ...], like: Any) -> dict[str, Any]:
+def _spare(used: Collection[str], names: tuple[str, ...]) -> tuple[str, ...]:
     """Two distractors, more or fewer where that keeps the number of predicates in bounds."""
     fewest, most = PREDICATES_OF_AN_ARITY
-    return dict.fromkeys(names[: min(max(2, fewest - len(used)), most - len(used))], like)
+    return names[: min(max(2, fewest - len(used)), most - len(used))]
 
 
 def _edges(degree: float, size: int, num_objects: int, random: np.random.Generator) -> set[Row]:

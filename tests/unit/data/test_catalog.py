@@ -105,7 +105,7 @@ def test_members_of_archives_by_bare_name(site, tmp_path):
     data = tar_gz(train="a\tp\tb\n", test="b\tp\ta\n", other="x")
     write(folder / "tar" / "set.tar", data)
     (folder / "tar" / "set.tar").rename(folder / "tar" / "set.tar.gz")
-    file = RemoteFile("https://example.org/set.tar.gz", sha(data), None, {"train.txt": None, "test.txt": None})
+    file = RemoteFile("https://example.org/set.tar.gz", sha(data), {"train.txt": None, "test.txt": None})
     got = download("tar", address, catalog=entry("tar", file), cache=tmp_path / "cache")
     assert sorted(p.name for p in got.iterdir()) == ["test.txt", "train.txt"]
 
@@ -113,13 +113,13 @@ def test_members_of_archives_by_bare_name(site, tmp_path):
     with zipfile.ZipFile(buffer, "w") as zipped:
         zipped.writestr("in/train.txt", "a\tp\tb\n")
     write(folder / "zip" / "set.zip", buffer.getvalue())
-    good = RemoteFile("https://example.org/set.zip", None, None, {"train.txt": sha(b"a\tp\tb\n")})
+    good = RemoteFile("https://example.org/set.zip", None, {"train.txt": sha(b"a\tp\tb\n")})
     assert (download("zip", address, catalog=entry("zip", good), cache=tmp_path / "cache") / "train.txt").is_file()
     for members, said in (
         ({"train.txt": "0" * 64}, "member train.txt: expected SHA-256 000"),
         ({"train.txt": None, "no.txt": None}, "missing no.txt"),
     ):
-        bad = RemoteFile("https://example.org/set.zip", None, None, members)
+        bad = RemoteFile("https://example.org/set.zip", None, members)
         with pytest.raises(DataError, match=said):
             download("zip", address, catalog=entry("zip", bad), cache=tmp_path / "other")
         assert list((tmp_path / "other").iterdir()) == []
