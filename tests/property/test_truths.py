@@ -6,12 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlil.kernel.batch import BatchStatistics
+from nlil.kernel.batch import BatchStatistics, TruthTable
 from nlil.kernel.bodies import IdHead, IdLine
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.pairs import line_members
 from nlil.kernel.statistics import rule_stats
-from nlil.kernel.truths import TruthTable
 from nlil.logic.formula import statements
 from nlil.logic.rule import Rule
 from property.engine_cases import bases, heads, rules

@@ -19,10 +19,9 @@ from ..data.arrays import Longs, Mask
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
-from ..kernel.answers import sparse_answers
 from ..kernel.binding import bind
 from ..kernel.bodies import X_NODE, IdHead
-from ..kernel.evaluator import Evaluator
+from ..kernel.evaluator import Evaluator, sparse_answers
 from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet

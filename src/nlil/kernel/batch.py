@@ -17,16 +17,17 @@ from ..data.facts import Facts
 from ..errors import LimitError
 from ..logic.formula import Statement
 from ..logic.rule import Head, Rule, RuleStats
-from .answers import is_guarded
-from .bits import ALL, pack, row_counts
+from .array_cache import ArrayCache, Outgrown
 from .bodies import IdHead, IdLine
-from .evaluator import Evaluator
+from .evaluator import Evaluator, is_guarded
 from .frontier import Queries
 from .hidden import Hidden
-from .kept import Kept, Outgrown
-from .pairs import Pairs, among, combined, line_members, truth_of
+from .pairs import ALL, Pairs, among, combined, line_members, pack, row_counts, truth_of
 from .statistics import fact_keys, matching, rule_stats, target_facts
 from .threads import one_torch_thread
+
+MOST_TUPLES = 100_000
+"""Of a head p(X, Y): with more pairs of entities there is no table."""
 
 
 class BatchStatistics:
@@ -75,7 +76,7 @@ class HeadTable(ABC):
         self.has_fact[target_facts(kb, rule, kb.facts).subject] = True
         self.hidden = Hidden.of(kb, rule)
         self.asked = self.queries(self.x, self.y if rule.target.arity == 2 else None)
-        self.kept = Kept(evaluator.memory // 8)
+        self.cache = ArrayCache(evaluator.memory // 8)
 
     def queries(self, x: Longs, y: Longs | None) -> Queries:
         device = self.evaluator.device
@@ -98,7 +99,7 @@ class HeadTable(ABC):
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.hidden.touches(line):
             return self.unhidden(rule, statement)
-        return self.kept.get(
+        return self.cache.get(
             (statement, rule.distinct), lambda: truth_of(self.evaluator, rule, line, self.asked, self.hidden)
         )
 
@@ -160,7 +161,7 @@ class EntityHead(HeadTable):
             self.unknown &= evaluator.kb.domain
         self.unknown[self.place[: self.num_facts]] = False
         self.is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes
-        self.answers = Kept(evaluator.memory // 8)
+        self.answers = ArrayCache(evaluator.memory // 8)
 
     def answers_of(self, rule: Rule, statement: Statement) -> Mask:
         """The truth of a statement for every entity on the open side, nothing hidden."""
@@ -180,10 +181,80 @@ class EntityHead(HeadTable):
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.is_class or not self.hidden.touches(line):
             return self.answers_of(rule, statement)
-        return self.kept.get(
+        return self.cache.get(
             (statement, rule.distinct, "all"), lambda: truth_of(self.evaluator, rule, line, self.tuples, self.hidden)
         )
 
     def others(self, rule: Rule) -> tuple[int, int]:
         holds = self.unknown & combined(rule.body, lambda s: self.asked_of_all(rule, s), True)
         return int(holds.sum()), int(self.has_fact[self.subject[holds]].sum())
+
+
+class TruthTable:
+    """`label` says which tuples are facts of the target; `of` where a statement holds, each fact hidden for itself.
+
+    With given negatives the tuples are the facts and those; otherwise all that the head can name.
+    """
+
+    def __init__(self, counts: BatchStatistics, rule: Rule) -> None:
+        self.rule = Rule(rule.head, rule.body)  # entities need not be distinct
+        self.table = table = counts.table(rule)
+        self.listed = table.against_negatives
+        self.num_entities = counts.evaluator.kb.num_entities
+        self.label = np.zeros(0, bool)
+        if not self.exists:
+            return
+        if self.listed:
+            self.label = np.arange(len(table.x)) < table.num_facts
+        elif isinstance(table, EntityHead):
+            self.asked = table.place[: table.num_facts]
+            self.usable = table.unknown.copy()
+            self.usable[self.asked] = True
+            self.label = self._with_facts(np.zeros(self.num_entities, bool), np.ones(len(self.asked), bool))
+        else:
+            self.asked = table.x * self.num_entities + table.y
+            self.usable = np.ones(self.num_entities**2, bool)
+            self.label = self._with_facts(np.zeros(len(self.usable), bool), np.ones(len(self.asked), bool))
+
+    @property
+    def exists(self) -> bool:
+        """Whether the tuples are few enough."""
+        if self.listed or isinstance(self.table, EntityHead):
+            return True
+        return (
+            isinstance(self.table, OpenHead)
+            and self.table.pairs.as_bits
+            and self.num_entities**2 <= MOST_TUPLES
+            and self.table.evaluator.kb.graph_of is None
+        )
+
+    def of(self, statement: Statement) -> Mask | None:
+        """None where the answers of the statement outgrow the memory budget."""
+        try:
+            return self._of(statement)
+        except (Outgrown, LimitError):
+            return None
+
+    def _of(self, statement: Statement) -> Mask:
+        table, rule = self.table, self.rule
+        if self.listed:
+            return np.broadcast_to(table.holds(rule, statement), table.x.shape)
+        if isinstance(table, EntityHead):
+            truth = table.answers_of(rule, statement)
+        else:
+            assert isinstance(table, OpenHead)
+            truth = self._unpacked(table.pairs.words(rule, statement))
+        if table.hidden.touches(IdLine.of(table.evaluator.kb, statement)):
+            return self._with_facts(truth, table.holds(rule, statement)[: table.num_facts])
+        return truth[self.usable]
+
+    def _unpacked(self, words: np.ndarray) -> Mask:
+        n = self.num_entities
+        bits = np.unpackbits(np.ascontiguousarray(words).astype("<u8").view(np.uint8), axis=-1, bitorder="little")
+        whole = bits[:, :1] if words.shape[1] == 1 and n > 64 else bits[:, :n]
+        return np.broadcast_to(whole.astype(bool), (n, n)).ravel()
+
+    def _with_facts(self, truth: Mask, of_facts: Mask) -> Mask:
+        truth = truth.copy()
+        truth[self.asked] = of_facts
+        return truth[self.usable]

@@ -8,9 +8,9 @@ answer is an array (queries, candidates), or what broadcasts to it.
 from __future__ import annotations
 
 import numpy as np
-from cachetools import LRUCache
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
+from .array_cache import ArrayCache
 from .bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, reversed_steps
 from .compiled import compiled
 from .graph import Graph
@@ -63,7 +63,7 @@ class LineAnswers:
         of_query = graph.graph_numbers(known)
         self.number = np.full(len(known), ANYWHERE) if of_query is None else of_query
         self._nothing = np.full(len(known), -1, np.int32)
-        self._cache: LRUCache[int, np.ndarray] = LRUCache(memory, getsizeof=lambda array: array.nbytes)
+        self._cache = ArrayCache(memory)
 
     def body(self, number: int) -> np.ndarray:
         """The value of a body: its program over the answers of its lines."""
@@ -71,14 +71,12 @@ class LineAnswers:
 
     def line(self, number: int) -> np.ndarray:
         """The value of a line."""
-        found = self._cache.get(number)
-        if found is None:
-            lines = self.bodies.lines
-            value = self._line(number, int(lines.start[number]), int(lines.end[number]), bool(lines.distinct[number]))
-            found = value > 0 if self.graph.is_crisp else value
-            if found.nbytes <= self._cache.maxsize:
-                self._cache[number] = found
-        return found
+        return self._cache.get(number, lambda: self._value(number))
+
+    def _value(self, number: int) -> np.ndarray:
+        lines = self.bodies.lines
+        value = self._line(number, int(lines.start[number]), int(lines.end[number]), bool(lines.distinct[number]))
+        return value > 0 if self.graph.is_crisp else value
 
     def _line(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
         """(queries, candidates), (queries, 1), (1, candidates) or (1, 1)."""

@@ -1,4 +1,4 @@
-"""Answers of statements, kept: arrays of truth values, and the pairs of entities as bits or as sorted keys."""
+"""Pairs: for which pairs of entities each statement holds, as bits or as sorted keys, cached within a budget."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ..data.arrays import Longs, Mask
 from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
-from .answers import given_queries, is_guarded, walk_open
-from .bits import Words, look_up, pack, whole_rows
+from .array_cache import ArrayCache, Outgrown
 from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
-from .evaluator import Evaluator
+from .compiled import compiled
+from .evaluator import Evaluator, given_queries, is_guarded, walk_open
 from .frontier import Queries, Rows
 from .graph import Graph
 from .hidden import Hidden
-from .kept import Kept, Outgrown
 
 MOST_PAIRS = 2**26
 """Pairs of entities that are kept as bits; beyond, and and or of the few that hold cost less."""
@@ -50,7 +50,7 @@ class Pairs:
         self.evaluator = evaluator
         self.n = evaluator.kb.num_entities
         self.as_bits = self.n**2 <= min(MOST_PAIRS, 8 * evaluator.memory // STATEMENTS)
-        self.kept = Kept(evaluator.memory // 4)
+        self.cache = ArrayCache(evaluator.memory // 4)
         self.everything = torch.arange(self.n, device=evaluator.device)
 
     def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
@@ -77,7 +77,7 @@ class Pairs:
                 parts.append(pack(truth))
             return np.concatenate(parts)
 
-        return self.kept.get((statement, rule.distinct), make)
+        return self.cache.get((statement, rule.distinct), make)
 
     def keys(self, rule: Rule, statement: Statement) -> Longs:
         """x * n + y of the pairs for which a statement over both holds, ascending."""
@@ -91,7 +91,7 @@ class Pairs:
                 parts.append(((rows.query + block.start) * self.n + rows.node).cpu().numpy())
             return np.unique(np.concatenate(parts))
 
-        return self.kept.get((statement, rule.distinct), make)
+        return self.cache.get((statement, rule.distinct), make)
 
     def reached(self, rule: Rule, formula: Formula) -> Longs:
         """Keys of pairs among which all answers of a guarded formula lie."""
@@ -116,7 +116,7 @@ class Pairs:
             queries = given_queries(self.evaluator, self.everything, Y_NODE if line.uses_y else X_NODE)
             return truth_of(self.evaluator, rule, line, queries, None)
 
-        return self.kept.get((statement, rule.distinct), make)
+        return self.cache.get((statement, rule.distinct), make)
 
     def _walk(self, rule: Rule, statement: Statement) -> Iterator[tuple[slice, Rows]]:
         def run(low: int, high: int) -> Rows:
@@ -177,3 +177,46 @@ def among(wanted: Longs, keys: Longs) -> Mask:
         return np.zeros(len(wanted), bool)
     place = np.searchsorted(keys, wanted)
     return keys[np.minimum(place, len(keys) - 1)] == wanted
+
+
+# bits: one row for each subject, 64 objects in a word; and, or, not take a word at a time -----------------
+
+Words = NDArray[np.uint64]
+ALL = np.uint64(2**64 - 1)
+NONE = np.uint64(0)
+
+
+def pack(mask: Mask) -> Words:
+    """(..., n) truth values as (..., ceil(n / 64)) words; the bits beyond n are 0."""
+    n = mask.shape[-1]
+    num_words = -(-n // 64)
+    packed = np.zeros((*mask.shape[:-1], 8 * num_words), np.uint8)
+    packed[..., : -(-n // 8)] = np.packbits(mask, axis=-1, bitorder="little")
+    return packed.view("<u8").astype(np.uint64, copy=False)
+
+
+def whole_rows(mask: Mask) -> Words:
+    """(n, 1): a row is all ones or all zeros, whatever the object is."""
+    return np.where(mask, ALL, NONE)[:, None]
+
+
+def look_up(words: Words, row: Longs, column: Longs) -> Mask:
+    """The bits at (row, column)."""
+    return (words[row, column >> 6] >> (column & 63).astype(np.uint64)) & np.uint64(1) != 0
+
+
+@compiled
+def row_counts(words: np.ndarray) -> np.ndarray:
+    """The number of ones in each row."""
+    counts = np.zeros(words.shape[0], np.int64)
+    for i in range(words.shape[0]):
+        total = np.int64(0)
+        for j in range(words.shape[1]):
+            # The sum of the bits by halves: pairs, then fours, then bytes, which the product adds up.
+            word = words[i, j]
+            word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+            word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+            word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+            total += np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        counts[i] = total
+    return counts

@@ -8,9 +8,8 @@ from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule, RuleStats
-from .answers import sparse_answers
 from .bodies import X_NODE, IdHead
-from .evaluator import Evaluator
+from .evaluator import Evaluator, sparse_answers
 
 
 def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None) -> RuleStats:

@@ -114,7 +114,7 @@ class Parts:
 
 
 class Table(Protocol):
-    """Truth values over the tuples of a head; `kernel.truths.TruthTable` is one."""
+    """Truth values over the tuples of a head; `kernel.batch.TruthTable` is one."""
 
     label: Mask
 

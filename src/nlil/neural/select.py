@@ -13,13 +13,12 @@ from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError, RuleError
-from ..kernel.batch import BatchStatistics
+from ..kernel.batch import BatchStatistics, TruthTable
 from ..kernel.evaluator import Evaluator
 from ..kernel.fixpoint import fixpoint_stats, is_recursive
 from ..kernel.graph import Graph, target_facts
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
-from ..kernel.truths import TruthTable
 from ..logic.formula import And, Not, Or, Statement, X
 from ..logic.predicate import Step
 from ..logic.rule import Rule, RuleStats, ScoredRule

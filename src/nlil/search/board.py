@@ -14,9 +14,9 @@ from scipy.sparse import csr_matrix
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.kb import KnowledgeBase
+from ..kernel.array_cache import ArrayCache
 from ..kernel.bodies import ANY_NODE, NO_STEP
 from ..kernel.graph import Graph
-from ..kernel.kept import Kept
 from ..logic.formula import Statement, X, Y
 from ..logic.rule import SMOOTHING
 from .filters import Filters
@@ -30,12 +30,12 @@ class Relations:
 
     def __init__(self, graph: Graph, memory: int) -> None:
         self.n, self.graph = graph.num_entities, graph
-        self.kept = Kept(memory // 8)
+        self.cache = ArrayCache(memory // 8)
         self.steps: dict[int, csr_matrix] = {}
 
     def keys(self, steps: tuple[int, ...]) -> Longs:
         """Ascending."""
-        return self.kept.get(steps, lambda: self._keys(steps))
+        return self.cache.get(steps, lambda: self._keys(steps))
 
     def _keys(self, steps: tuple[int, ...]) -> Longs:
         reached = self._step(steps[0])

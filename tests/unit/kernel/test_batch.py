@@ -10,8 +10,8 @@ from nlil.errors import LimitError
 from nlil.kernel import batch as batch_module
 from nlil.kernel import pairs
 from nlil.kernel.batch import BatchStatistics
-from nlil.kernel.bits import look_up, pack, row_counts, whole_rows
 from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.pairs import look_up, pack, row_counts, whole_rows
 from nlil.kernel.statistics import rule_stats
 from nlil.logic.parse import parse_rule
 

@@ -12,8 +12,8 @@ from refine_cases import HEAD, NO_PARTS, Rows, atom, body, every_case, meaning, 
 
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
+from nlil.kernel.batch import TruthTable
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.truths import TruthTable
 from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned

@@ -1,0 +1,41 @@
+"""ArrayCache: arrays that were computed once and may be needed again, within a number of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar, cast
+
+import numpy as np
+from cachetools import LRUCache
+
+from ..errors import LimitError
+
+Array = TypeVar("Array", bound=np.ndarray)
+
+
+class Outgrown(Exception):
+    """The answers of a statement, or the pairs that a rule ranges over, are too many to be kept."""
+
+
+class ArrayCache:
+    """Beyond `budget` bytes the least recently used arrays are forgotten."""
+
+    def __init__(self, budget: int) -> None:
+        self._arrays: LRUCache[Hashable, np.ndarray | None] = LRUCache(
+            budget, getsizeof=lambda array: 0 if array is None else array.nbytes
+        )
+
+    def get(self, name: Hashable, make: Callable[[], Array]) -> Array:
+        """What `make` gives for this name. An Outgrown is remembered too: it took long to find out."""
+        if name not in self._arrays:
+            try:
+                made: Array | None = make()
+            except (Outgrown, LimitError):
+                made = None
+            if made is not None and made.nbytes > self._arrays.maxsize:
+                return made
+            self._arrays[name] = made
+        found = self._arrays[name]
+        if found is None:
+            raise Outgrown
+        return cast(Array, found)
