@@ -41,16 +41,6 @@ def test_a_file_of_rules(many: list[Rule]) -> None:
     assert parse_program(text) == ([(rule, 2 + 2 * i) for i, rule in enumerate(many)], [])
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.lists(rules(max_leaves=3), max_size=4))
-def test_rules_read_line_by_line_are_those_of_the_whole_text(many: list[Rule]) -> None:
-    """Every rule twice, so that heads and bodies repeat; a comment that holds a rule keeps the text from that way."""
-    text = "".join(f"{rule}\n" for rule in many * 2)
-    found, denials = parse_program(text)
-    whole, _ = parse_program("/* p(X) :- q(X). */" + text)
-    assert (found, denials) == (whole, [])
-
-
 @quick
 @given(rules())
 def test_text_is_one_printable_line(rule: Rule) -> None:

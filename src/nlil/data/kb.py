@@ -129,6 +129,10 @@ class KnowledgeBase:
             names = [p.name for p in self.predicates if p.name != predicate.name]
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
+    def entity_id(self, name: str) -> int:
+        """The id of an entity; a name that the base does not have raises UnknownName."""
+        return self.entities.id(name)
+
     def predicate(self, text: str) -> Predicate:
         """`name`, or `name/arity` where both arities exist."""
         exact = [p for p in self.predicates if p.name == text]

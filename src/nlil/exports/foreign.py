@@ -4,7 +4,7 @@
     ?a  brother  ?e  ?e  parent  ?b   => ?a  uncle  ?b	0.5	...   AMIE: rule, then columns of figures
 
 The figures are not kept, as nlil counts for itself. What is no rule of the other system is refused; a sound rule that
-is none of ours comes as Unsayable. A new system is a reader here and its entry in FORMATS.
+is none of ours is left out, with the reason. A new system is an entry of FORMATS with its functions here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from ..logic.syntax import Atom, Clause, Term, TrueMark, head_of
 from ..logic.tokens import Fault
+from .rule_columns import Pattern, RuleColumns, slot_name
 
 REASONS = {
     "joined by three": "with a variable that three binary atoms share",
@@ -30,7 +31,8 @@ REASONS = {
 }
 """What the parser says of one rule -> what is said of many."""
 OTHER = "with another shape than nlil's rules"
-ANYBURL_LINE = re.compile(r"\d+\t\d+\t[0-9.eE+-]+\t.*<=.*")
+_ANYBURL_FIGURES = re.compile(r"\d+\t\d+\t[0-9.eE+-]+\t")
+ANYBURL_LINE = re.compile(rf"{_ANYBURL_FIGURES.pattern}.*<=.*")
 ANYBURL_VARIABLE = re.compile("[A-Z]")
 _ITSELF = "me_myself_i"
 """AnyBURL's word for the other argument of the same atom: p(X,me_myself_i) is p(X,X)."""
@@ -50,44 +52,143 @@ class Unsayable:
     reason: str
 
 
-Found = Iterator[tuple[Rule | Unsayable, int]]
-"""Rules, each with its line."""
+@dataclass(frozen=True)
+class System:
+    """How another system writes rules.
+
+    Attributes:
+        line: What a line looks like that only this system writes.
+        clauses: (head, body, number of the line) of each rule of a text; the last argument is named in messages.
+        head: The atom of a head, with the path and the line for messages.
+        body: The atoms of a body.
+        distinct: Different variables take different entities.
+    """
+
+    line: re.Pattern[str]
+    clauses: Callable[[str, object], Iterator[tuple[str, str, int]]]
+    head: Callable[[str, object, int], ForeignAtom]
+    body: Callable[[str, object, int], list[ForeignAtom]]
+    distinct: bool
+
+    def read(self, text: str, path: object) -> tuple[RuleColumns, list[tuple[str, int]]]:
+        """The rules of a text; and of those that are none of ours why, with their lines."""
+        columns, left_out = RuleColumns(), []
+        heads: dict[str, tuple[int, Variables] | Unsayable] = {}
+        bodies: dict[tuple[Variables, str], int | Unsayable] = {}
+        reader = _BodyReader(columns, self.distinct)
+        atoms: dict[str, list[ForeignAtom]] = {}
+        for head_text, body_text, line in self.clauses(text, path):
+            if head_text not in heads:
+                heads[head_text] = _head(columns, self.head(head_text, path, line))
+            if body_text not in atoms:
+                atoms[body_text] = self.body(body_text, path, line)
+            head = heads[head_text]
+            if isinstance(head, Unsayable):
+                left_out.append((head.reason, line))
+                continue
+            number, variables = head
+            body = bodies.get((variables, body_text))
+            if body is None:
+                body = bodies[variables, body_text] = reader.body(variables, atoms[body_text])
+            if isinstance(body, Unsayable):
+                left_out.append((body.reason, line))
+            else:
+                columns.rows.append((number, body, line))
+        return columns, left_out
 
 
-def _rule(head: ForeignAtom, body: Sequence[ForeignAtom], distinct: bool) -> Rule | Unsayable:
-    """The rule that these atoms say, or why it cannot be one of ours."""
-    # Offsets only tell occurrences apart here: the text is not ours.
-    anchors: Mapping[str, Anchor] = {}
+Variables = tuple[str, ...]
+"""The variables of a head as they are written, "" where it has a constant."""
 
-    def atom(i: int, name: str, terms: Sequence[tuple[str, bool]]) -> Atom:
-        found = (Term(t, anchors.get(t, ANY) if v else Constant(t), 3 * i + j) for j, (t, v) in enumerate(terms, 1))
-        return Atom(Predicate(name, 2), tuple(found), 3 * i)
 
+def _head(columns: RuleColumns, atom: ForeignAtom) -> tuple[int, Variables] | Unsayable:
+    """The number of a head, and its variables."""
+    name, terms = atom
     try:
-        own, anchors = head_of(atom(0, *head))
-        atoms = tuple(atom(i, *foreign) for i, foreign in enumerate(body, start=1))
-        rule = clause_rule(Clause(own, (atoms or (TrueMark(0),),), 0))
-        return Rule(rule.head, rule.body, distinct)
-    except (Fault, RuleError) as fault:
-        return Unsayable(next((many for one, many in REASONS.items() if one in str(fault)), OTHER))
+        head, _ = head_of(_atom(0, name, terms, {}))
+    except Fault as fault:
+        return _unsayable(fault)
+    return columns.head(head), tuple(term if is_variable else "" for term, is_variable in terms)
 
 
-def read_anyburl(text: str, path: object) -> Found:
-    """Every rule of a file of AnyBURL's; `path` is named in messages."""
+class _BodyReader:
+    """Bodies of atoms into columns; a pattern of variables and constants is parsed once."""
+
+    def __init__(self, columns: RuleColumns, distinct: bool) -> None:
+        self.columns, self.distinct = columns, distinct
+        self.patterns: dict[tuple[Variables, ...], Pattern | Unsayable | None] = {}
+
+    def body(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> int | Unsayable:
+        """The number of the body of these atoms under a head with these variables."""
+        key = (variables, *(tuple(t if is_variable else "" for t, is_variable in terms) for _, terms in atoms))
+        if key not in self.patterns:
+            self.patterns[key] = self._pattern(variables, key[1:])
+        match self.patterns[key]:
+            case Unsayable() as unsayable:
+                return unsayable
+            case None:
+                rule = self._rule(variables, atoms)
+                return rule if isinstance(rule, Unsayable) else self.columns.builder.add(rule)
+            case pattern:
+                constants = (term for _, terms in atoms for term, is_variable in terms if not is_variable)
+                return self.columns.body(pattern, [*(name for name, _ in atoms), *constants])
+
+    def _pattern(self, variables: Variables, body: Sequence[Variables]) -> Pattern | Unsayable | None:
+        """The names of the atoms are the first slots, constants are those that follow."""
+        size = len(body)
+        atoms: list[ForeignAtom] = []
+        for number, texts in enumerate(body):
+            terms = []
+            for text in texts:
+                terms.append((text or slot_name(size), bool(text)))
+                size += not text
+            atoms.append((slot_name(number), terms))
+        if size > len(body) + 1:
+            return None  # two constants may be one
+        rule = self._rule(variables, atoms)
+        return rule if isinstance(rule, Unsayable) else Pattern.of(rule, size)
+
+    def _rule(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> Rule | Unsayable:
+        """A rule with this body and a head with these variables, or why there is none."""
+        try:
+            head, anchors = head_of(_atom(0, "p", [(name or "c", name != "") for name in variables], {}))
+            body = tuple(_atom(i, *atom, anchors) for i, atom in enumerate(atoms, start=1))
+            rule = clause_rule(Clause(head, (body or (TrueMark(0),),), 0))
+            return Rule(rule.head, rule.body, self.distinct)
+        except (Fault, RuleError) as fault:
+            return _unsayable(fault)
+
+
+def _atom(number: int, name: str, terms: Sequence[tuple[str, bool]], anchors: Mapping[str, Anchor]) -> Atom:
+    """An atom of the syntax tree; offsets only tell occurrences apart, as the text is not ours."""
+    found = (
+        Term(text, anchors.get(text, ANY) if is_variable else Constant(text), 3 * number + j)
+        for j, (text, is_variable) in enumerate(terms, start=1)
+    )
+    return Atom(Predicate(name, 2), tuple(found), 3 * number)
+
+
+def _unsayable(fault: Fault | RuleError) -> Unsayable:
+    return Unsayable(next((many for one, many in REASONS.items() if one in str(fault)), OTHER))
+
+
+def _anyburl_clauses(text: str, path: object) -> Iterator[tuple[str, str, int]]:
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        if ANYBURL_LINE.fullmatch(line) is None:
+        figures = _ANYBURL_FIGURES.match(line)
+        head, arrow, body = line[figures.end() if figures else 0 :].partition("<=")
+        if figures and arrow:
+            yield head, body, number
+        elif line.strip():
             raise DataError(
                 f"expected predicted, correct, confidence and head <= body with tabs between, got {line!r}",
                 path,
                 number,
             )
-        head, _, body = line.split("\t", 3)[3].partition("<=")
-        bodies = [atom for atom in re.split(r"(?<=\)), +", body.strip()) if atom]
-        atoms = [_anyburl_atom(atom, path, number) for atom in (head, *bodies)]
-        # AnyBURL grounds different variables with different entities.
-        yield _rule(atoms[0], atoms[1:], True), number
+
+
+def _anyburl_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
+    atoms = [atom for atom in re.split(r"(?<=\)), +", text.strip()) if atom]
+    return [_anyburl_atom(atom, path, line) for atom in atoms]
 
 
 def _anyburl_atom(text: str, path: object, line: int) -> ForeignAtom:
@@ -101,12 +202,8 @@ def _anyburl_atom(text: str, path: object, line: int) -> ForeignAtom:
     return name, [(term, ANYBURL_VARIABLE.fullmatch(term) is not None) for term in (first, second)]
 
 
-def read_amie(text: str, path: object) -> Found:
-    """Every rule of AMIE's output; `path` is named in messages.
-
-    Two spaces part the words of a rule. What AMIE says before and after its rules has no tabs and does not begin with a
-    variable.
-    """
+def _amie_clauses(text: str, path: object) -> Iterator[tuple[str, str, int]]:
+    """What AMIE says before and after its rules has no tabs and does not begin with a variable."""
     for number, line in enumerate(text.split("\n"), start=1):
         rule = line.split("\t")[0].strip()
         if "=>" not in rule:
@@ -114,14 +211,18 @@ def read_amie(text: str, path: object) -> Found:
                 raise DataError(f"expected a rule such as ?a  p  ?b   => ?a  q  ?b, got {line.strip()!r}", path, number)
             continue
         body, _, head = rule.partition("=>")
-        heads = _amie_atoms(head, path, number)
-        if len(heads) != 1:
-            raise DataError(f"expected one atom such as ?a  p  ?b after =>, got {head.strip()!r}", path, number)
-        # AMIE lets different variables take the same entity.
-        yield _rule(heads[0], _amie_atoms(body, path, number), False), number
+        yield head, body, number
+
+
+def _amie_head(text: str, path: object, line: int) -> ForeignAtom:
+    atoms = _amie_atoms(text, path, line)
+    if len(atoms) != 1:
+        raise DataError(f"expected one atom such as ?a  p  ?b after =>, got {text.strip()!r}", path, line)
+    return atoms[0]
 
 
 def _amie_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
+    """Two spaces part the words of a rule."""
     words = [word for word in re.split(r"\s{2,}", text.strip()) if word]
     if len(words) % 3:
         raise DataError(
@@ -133,8 +234,8 @@ def _amie_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
     return [(plain[i + 1], (terms[i], terms[i + 2])) for i in range(0, len(words), 3)]
 
 
-FORMATS: dict[str, tuple[re.Pattern[str], Callable[[str, object], Found]]] = {
-    "anyburl": (ANYBURL_LINE, read_anyburl),
-    "amie": (AMIE_LINE, read_amie),
+FORMATS = {
+    # AnyBURL grounds different variables with different entities, AMIE lets them take the same one.
+    "anyburl": System(ANYBURL_LINE, _anyburl_clauses, _anyburl_atom, _anyburl_atoms, distinct=True),
+    "amie": System(AMIE_LINE, _amie_clauses, _amie_head, _amie_atoms, distinct=False),
 }
-"""By name: what a line looks like that only this system writes, and the reader of the whole text."""

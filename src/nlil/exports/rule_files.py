@@ -11,17 +11,22 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import DataError, NlilError, RuleSyntaxError
 from ..logic.parse import parse_program, parse_rule
 from ..logic.predicate import Predicate, Step
-from ..logic.rule import Rule, RuleStats, ScoredRule
+from ..logic.rule import Rule
 from ..progress import Progress, silent
-from .foreign import FORMATS, Found
+from .foreign import FORMATS, System
+from .rule_columns import RuleColumns, RuleTexts
 
 if TYPE_CHECKING:
+    from ..data.arrays import Longs
     from ..data.dataset import Dataset
     from ..kernel.aggregation import Aggregation
     from ..kernel.exclusion import Exclusion
@@ -47,24 +52,29 @@ def read_rules(
     return RuleFile.read(path).known_to(dataset).counted(dataset, aggregation, memory, progress)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RuleFile:
-    """What a file says; each rule and exclusion with the place where it stands, for messages.
+    """What a file says.
 
-    rules: the rules.
-    denials: what never holds with what.
-    is_foreign: another system wrote it.
-    left_out: rules of another system that are not taken: why, and where each stands.
+    Attributes:
+        path: The file.
+        rules: Its rules, in the numbers of their own names.
+        numbers: The line of each rule, or its number where the file is JSON.
+        denials: What never holds with what, each with its place.
+        is_foreign: Another system wrote it.
+        left_out: Rules of another system that are not taken: why, and the line of each.
     """
 
     path: Path
-    rules: list[tuple[Rule, str]]
+    rules: RuleSet
+    numbers: Longs
     denials: list[tuple[tuple[Predicate, Step], str]]
     is_foreign: bool = False
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def read(cls, path: str | Path) -> RuleFile:
+        """The rules and exclusions of a file; what is wrong with it is a DataError."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -74,11 +84,16 @@ class RuleFile:
 
     def _checked(self) -> RuleFile:
         """With at least one rule."""
-        if not self.rules and self.left_out:
+        if not len(self.rules) and self.left_out:
             raise DataError(f"expected rules that nlil can apply, got none: {self.left_out_sentence()}", self.path)
-        if not self.rules:
+        if not len(self.rules):
             raise DataError("no rules, expected lines such as p(X, Y) :- q(X, Z1), r(Z1, Y).", self.path)
         return self
+
+    def place(self, row: int) -> str:
+        """Where the rule of a row stands, for messages."""
+        number = int(self.numbers[row])
+        return f"{self.path}: rule {number}" if _is_json(self.path) else f"{self.path}:{number}"
 
     @property
     def num_left_out(self) -> dict[str, int]:
@@ -88,25 +103,25 @@ class RuleFile:
     def left_out_sentence(self) -> str:
         """12 of 3,400 rules are left out: 10 with no variable in the head (first at rules.txt:17); 2 with ..."""
         first = dict(reversed(self.left_out))
-        parts = [f"{count:,} {reason} (first at {first[reason]})" for reason, count in self.num_left_out.items()]
+        counts = self.num_left_out.items()
+        parts = [f"{count:,} {reason} (first at {self.path}:{first[reason]})" for reason, count in counts]
         verb = "is" if len(self.left_out) == 1 else "are"
         total = len(self.rules) + len(self.left_out)
         return f"{len(self.left_out):,} of {total:,} rules {verb} left out: {'; '.join(parts)}"
 
     def known_to(self, dataset: Dataset) -> RuleFile:
         """Without rules of another system about names that the data does not have; what people write is kept."""
+        from ..kernel.binding import bind
+
         if not self.is_foreign:
             return self
-        predicates, entities, name = set(dataset.kb.predicates), dataset.kb.entities, dataset.name
-        rules, left_out = [], list(self.left_out)
-        for rule, place in self.rules:
-            if not predicates.issuperset({rule.target, *rule.predicates}):
-                left_out.append((f"with a predicate that {name} does not have", place))
-            elif not all(constant in entities for constant in rule.constants):
-                left_out.append((f"with an entity that {name} does not have", place))
-            else:
-                rules.append((rule, place))
-        return replace(self, rules=rules, left_out=tuple(left_out))._checked()
+        bound, name = bind(self.rules, dataset.kb), dataset.name
+        lost = [
+            *((f"with a predicate that {name} does not have", line) for line in self.numbers[bound.unknown_predicates]),
+            *((f"with an entity that {name} does not have", line) for line in self.numbers[bound.unknown_constants]),
+        ]
+        numbers = np.delete(self.numbers, np.concatenate((bound.unknown_predicates, bound.unknown_constants)))
+        return replace(self, rules=bound.rules, numbers=numbers, left_out=(*self.left_out, *lost))._checked()
 
     def counted(
         self,
@@ -117,18 +132,24 @@ class RuleFile:
         threads: int = 0,
     ) -> RuleSet:
         """The rules and exclusions with statistics of the training facts; each once. Arguments as in `read_rules`."""
+        from ..kernel.aggregation import DEFAULT
+        from ..kernel.binding import bind
         from ..kernel.counting import count_statistics
-        from ..kernel.ruleset import RuleSet
 
-        if not self.is_foreign:  # rules of other systems were chosen by their names
-            for rule, place in self.rules:
-                _check_names(rule, place, dataset)
-        nothing = RuleStats(0, 0, 0)
-        each_once = [ScoredRule(rule, nothing, 0.0) for rule in dict.fromkeys(rule for rule, _ in self.rules)]
-        rules, negatives = RuleSet.of(dataset.kb, each_once, aggregation), dataset.splits.negatives.get("train")
-        rules = count_statistics(rules, dataset.kb, negatives, threads, memory, progress)
-        # Weights: the smoothed confidence, unrounded, as in a run.
-        return replace(rules, weight=None, exclusions=self._exclusions(dataset))
+        kb, negatives = dataset.kb, dataset.splits.negatives.get("train")
+        bound = bind(self.rules, kb)
+        unknown = np.concatenate((bound.unknown_predicates, bound.unknown_constants))
+        if len(unknown):
+            row = int(unknown.min())
+            _refuse_unknown(self.rules.rule(row), self.place(row), dataset)
+        each_once = replace(
+            bound.rules.unique(),
+            aggregation=aggregation or DEFAULT,
+            exclusions=self._exclusions(dataset),
+            entity_labels=kb.entity_labels,
+            predicate_labels=kb.predicate_labels,
+        )
+        return count_statistics(each_once, kb, negatives, threads, memory, progress)
 
     def _exclusions(self, dataset: Dataset) -> tuple[Exclusion, ...]:
         from ..search.exclusions import count_exclusions
@@ -142,47 +163,81 @@ class RuleFile:
         return count_exclusions(dataset.kb, [denial for denial, _ in self.denials])
 
 
-def _check_names(rule: Rule, place: str, dataset: Dataset) -> None:
-    """Refuse a rule that names what the data does not have."""
+def _refuse_unknown(rule: Rule, place: str, dataset: Dataset) -> None:
+    """Say which name of the rule the data does not have."""
     try:
-        for predicate in (rule.target, *rule.predicates):
+        for predicate in (rule.target, *sorted(rule.predicates)):
             dataset.kb.predicate_id(predicate)
-        for constant in rule.constants:
-            dataset.kb.entities.id(constant)
+        for constant in sorted(rule.constants):
+            dataset.kb.entity_id(constant)
     except NlilError as error:
         raise NlilError(f"{place}: {error}") from error
 
 
+def _is_json(path: Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
 def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:
     """JSON by the name; another system by a line that only it writes; else Prolog."""
-    if path.suffix.lower() == ".json":
+    if _is_json(path):
         return _from_json
     for line in text.split("\n"):
-        for pattern, read in FORMATS.values():
-            if pattern.fullmatch(line):
-                return lambda text, path: _from_another_system(read(text, path), path)
+        for system in FORMATS.values():
+            if system.line.fullmatch(line):
+                return partial(_from_another_system, system)
         if ":-" in line:
             break
     return _from_prolog
 
 
-def _from_another_system(found: Found, path: Path) -> RuleFile:
-    rules, left_out = [], []
-    for rule, line in found:
-        if isinstance(rule, Rule):
-            rules.append((rule, f"{path}:{line}"))
-        else:
-            left_out.append((rule.reason, f"{path}:{line}"))
-    return RuleFile(path, rules, [], True, tuple(left_out))
+def _rule_file(columns: RuleColumns, path: Path, denials: list[tuple[tuple[Predicate, Step], str]]) -> RuleFile:
+    try:
+        rules = columns.rules()
+    except UnicodeEncodeError as error:  # an escape such as '\\ud800' names half a character
+        raise DataError(f"expected names of whole characters, got {error.object!r}", path) from error
+    return RuleFile(path, rules, np.array([number for *_, number in columns.rows], np.int64), denials)
+
+
+def _from_another_system(system: System, text: str, path: Path) -> RuleFile:
+    columns, left_out = system.read(text, path)
+    return replace(_rule_file(columns, path, []), is_foreign=True, left_out=tuple(left_out))
 
 
 def _from_prolog(text: str, path: Path) -> RuleFile:
+    """Line by line where every line is a whole, else as a program: that says what is wrong."""
+    return _from_lines(text, path) or _from_program(text, path)
+
+
+def _from_lines(text: str, path: Path) -> RuleFile | None:
+    if "/*" in text:  # what looks like a rule may stand in a comment
+        return None
+    columns, denials = RuleColumns(), []
+    rules = RuleTexts(columns)
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.startswith("%") or rules.add(line, number):
+            continue
+        if "%" in line or not line.rstrip().endswith("."):  # it may go on in the next line
+            return None
+        try:
+            parsed, found = parse_program(line)
+        except RuleSyntaxError:
+            return None
+        for rule, _ in parsed:
+            columns.add(rule, number)
+        denials += [(denial, f"{path}:{number}") for denial, _ in found]
+    return _rule_file(columns, path, denials)
+
+
+def _from_program(text: str, path: Path) -> RuleFile:
     try:
         rules, denials = parse_program(text)
     except RuleSyntaxError as error:
         raise DataError(str(error), path) from error
-    placed = [(rule, f"{path}:{line}") for rule, line in rules]
-    return RuleFile(path, placed, [(denial, f"{path}:{line}") for denial, line in denials])
+    columns = RuleColumns()
+    for rule, line in rules:
+        columns.add(rule, line)
+    return _rule_file(columns, path, [(denial, f"{path}:{line}") for denial, line in denials])
 
 
 def _from_json(text: str, path: Path) -> RuleFile:
@@ -194,10 +249,12 @@ def _from_json(text: str, path: Path) -> RuleFile:
         exclusions = _texts(document.get("exclusions", []) if is_object else [], "exclusion")
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"expected a JSON list of rules, or an object with a list `rules` ({error})", path) from error
-    found = RuleFile(path, [], [])
+    columns, denied = RuleColumns(), []
+    texts = RuleTexts(columns)
     for number, item in enumerate(rules, start=1):
         try:
-            found.rules.append((parse_rule(item), f"{path}: rule {number}"))
+            if "\n" in item or "/*" in item or not texts.add(item, number):
+                columns.add(parse_rule(item), number)
         except RuleSyntaxError as error:
             raise DataError(f"rule {number}: {error}", path) from error
     for number, item in enumerate(exclusions, start=1):
@@ -207,8 +264,8 @@ def _from_json(text: str, path: Path) -> RuleFile:
             raise DataError(f"exclusion {number}: {error}", path) from error
         if more or len(denials) != 1:
             raise DataError(f"exclusion {number}: expected one denial such as :- p(X, Y), q(X, Y). got {item!r}", path)
-        found.denials.append((denials[0][0], f"{path}: exclusion {number}"))
-    return found
+        denied.append((denials[0][0], f"{path}: exclusion {number}"))
+    return _rule_file(columns, path, denied)
 
 
 def _texts(items: Any, what: str) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..data.arrays import Longs
 from ..data.kb import KnowledgeBase
 from .bodies import ANY_NODE, NO_STEP, Bodies, Lines, step_dtype
 from .ruleset import RuleSet
@@ -14,20 +15,33 @@ UNKNOWN_ENTITY = ANY_NODE - 1
 """What an entity becomes that the other vocabulary does not have; no anchor has this number."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bound:
-    """`rules` in the ids of a knowledge base, and how many rules and exclusions could not be said there."""
+    """`rules` in the ids of a knowledge base, and the rows of those that could not be said there.
+
+    A rule with an unknown predicate is not also among those with an unknown constant.
+    """
 
     rules: RuleSet
-    unknown_constant: int
-    unknown_predicate: int
+    unknown_constants: Longs
+    unknown_predicates: Longs
     unknown_exclusion: int = 0
+
+    @property
+    def unknown_constant(self) -> int:
+        """How many rules have a constant that is unknown."""
+        return len(self.unknown_constants)
+
+    @property
+    def unknown_predicate(self) -> int:
+        """How many rules have a predicate that is unknown."""
+        return len(self.unknown_predicates)
 
 
 def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
     """The same rules in the ids of `kb`; rules with a name unknown there are left out and counted."""
     if rules.predicates == kb.predicates and (rules.entities is kb.entities or rules.entities == kb.entities):
-        return Bound(rules, 0, 0)
+        return Bound(rules, np.zeros(0, np.int64), np.zeros(0, np.int64))
     known = frozenset(kb.predicates)
     exclusions = tuple(e for e in rules.exclusions if e.is_about(known))
     index = {p: i for i, p in enumerate(kb.predicates)}
@@ -59,4 +73,4 @@ def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
     )
     # Bodies that no rule has any more may hold ids that mean nothing here.
     kept = bound.take(~(lost | foreign)).compact()
-    return Bound(kept, int(foreign.sum()), int(lost.sum()), len(rules.exclusions) - len(exclusions))
+    return Bound(kept, np.flatnonzero(foreign), np.flatnonzero(lost), len(rules.exclusions) - len(exclusions))

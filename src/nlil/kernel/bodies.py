@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -43,15 +43,15 @@ def step_dtype(num_codes: int) -> type:
     return np.int16 if num_codes < 2**15 else np.int32
 
 
-def anchor_id(kb: KnowledgeBase, anchor: Anchor) -> int:
-    """The number of an anchor in the ids of `kb`."""
+def anchor_id(names: Names, anchor: Anchor) -> int:
+    """The number of an anchor in the ids of `names`, a knowledge base or the like."""
     match anchor:
         case Variable("X"):
             return X_NODE
         case Variable():
             return Y_NODE
         case Constant(name):
-            return kb.entities.id(name)
+            return names.entity_id(name)
         case _:
             return ANY_NODE
 
@@ -349,25 +349,46 @@ def _anchor(number: int, name: Callable[[int], str]) -> Anchor:
             return Constant(name(number))
 
 
+class Names(Protocol):
+    """Numbers of names: what a `BodyBuilder` needs of a knowledge base."""
+
+    def code(self, step: Step) -> int:
+        """The code of a step."""
+
+    def entity_id(self, name: str) -> int:
+        """The number of an entity."""
+
+    @property
+    def num_codes(self) -> int:
+        """Codes are below this number."""
+
+
 class BodyBuilder:
     """Turns bodies of rules into columns, each once."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
+    def __init__(self, names: Names) -> None:
+        self.names = names
         self.lines: dict[tuple[int, int, bool, tuple[int, ...]], int] = {}
         self.programs: dict[tuple[int, ...], int] = {}
 
     def add(self, rule: Rule) -> int:
         """The number of the rule's body. Names unknown to the base raise UnknownName."""
-        program = tuple(self._program(rule.body, rule.distinct))
-        return self.programs.setdefault(program, len(self.programs))
+        return self.program(tuple(self._program(rule.body, rule.distinct)))
+
+    def program(self, ops: tuple[int, ...]) -> int:
+        """The number of the body with this postfix program."""
+        return self.programs.setdefault(ops, len(self.programs))
+
+    def line(self, start: int, end: int, distinct: bool, steps: tuple[int, ...]) -> int:
+        """The number of a line."""
+        return self.lines.setdefault((start, end, distinct, steps), len(self.lines))
 
     def _program(self, formula: Formula, distinct: bool) -> list[int]:
         match formula:
             case Statement(start, steps, end):
-                ends = (anchor_id(self.kb, start), anchor_id(self.kb, end))
-                codes = tuple(self.kb.code(step) for step in steps)
-                return [self._line(*ends, distinct and formula.line.num_variables > 1, codes)]
+                ends = (anchor_id(self.names, start), anchor_id(self.names, end))
+                codes = tuple(self.names.code(step) for step in steps)
+                return [self.line(*ends, distinct and formula.line.num_variables > 1, codes)]
             case Not(argument):
                 return [*self._program(argument, distinct), NOT]
             case And(arguments) | Or(arguments):
@@ -377,15 +398,12 @@ class BodyBuilder:
                     program += [*self._program(argument, distinct), operator]
                 return program
             case _:
-                return [self._line(ANY_NODE, ANY_NODE, False, ())]
-
-    def _line(self, start: int, end: int, distinct: bool, steps: tuple[int, ...]) -> int:
-        return self.lines.setdefault((start, end, distinct, steps), len(self.lines))
+                return [self.line(ANY_NODE, ANY_NODE, False, ())]
 
     def bodies(self) -> Bodies:
         """What was added so far."""
         width = max((len(steps) for *_, steps in self.lines), default=1) or 1
-        table: np.ndarray = np.full((len(self.lines), width), NO_STEP, step_dtype(self.kb.num_codes))
+        table: np.ndarray = np.full((len(self.lines), width), NO_STEP, step_dtype(self.names.num_codes))
         for row, (*_, steps) in enumerate(self.lines):
             table[row, : len(steps)] = steps
         anchors = np.array([key[:3] for key in self.lines], np.int64).reshape(-1, 3)

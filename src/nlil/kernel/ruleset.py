@@ -260,6 +260,13 @@ class RuleSet:
         bodies, number = self.bodies.take(used)
         return replace(self, bodies=bodies, body=number[self.body].astype(np.int32)) if len(used) else self
 
+    def unique(self) -> RuleSet:
+        """Each rule once, where it stands first; bodies must be distinct, as those of `join` and of files are."""
+        head = (self.head.astype(np.int64) * 3 + self.fixed) * (len(self.entities) + 1) + self.head_entity + 1
+        _, head = np.unique(head, return_inverse=True)
+        _, first = np.unique(head * (int(self.body.max(initial=0)) + 1) + self.body, return_index=True)
+        return self if len(first) == len(self) else self.take(np.sort(first))
+
     def for_target(self, target: str | Predicate) -> RuleSet:
         """The rules and exclusions of `target` (a name, name/arity, or a Predicate)."""
         found = [i for i, p in enumerate(self.predicates) if target in (p, p.name, str(p))]

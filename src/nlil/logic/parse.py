@@ -8,15 +8,14 @@ draws one line, and mere brackets otherwise. The content of `\\+` and each branc
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from ..errors import RuleError, RuleSyntaxError
+from ..errors import RuleSyntaxError
 from .formula import ANY, TRUE, And, Formula, Not, Or, Statement
 from .predicate import Predicate, Step
-from .rule import Head, Rule
+from .rule import Rule
 from .syntax import (
     Atom,
     Clause,
@@ -60,8 +59,6 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
 
     Each ends with a dot, `%` begins a comment.
     """
-    if (plain := _one_clause_a_line(text)) is not None:
-        return plain
     begins = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
     rules, denials = [], []
     try:
@@ -76,46 +73,6 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
         begin = begins[number - 1]
         line_text = text[begin:].partition("\n")[0]
         raise RuleSyntaxError(f"{fault.message} (line {number})", line_text, fault.offset - begin + 1) from None
-    return rules, denials
-
-
-RULE_LINE = re.compile(r"((?:[^%'\":]|'[^'\\\n]*')*\)) :- ((?:[^%'\":]|'[^'\\\n]*')*)\.\s*")
-"""A rule alone on its line, without comments or escapes, as programs write it."""
-
-
-def _one_clause_a_line(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[Predicate, Step], int]]] | None:
-    """`parse_program` of the common case: files of many rules repeat their heads and bodies, and each is read once.
-
-    None where some line is anything else, or wrong: then the whole text is read, and errors are told, as a program.
-    """
-    heads: dict[str, tuple[Head, tuple[str, ...]]] = {}
-    bodies: dict[tuple[tuple[str, ...], str], Rule] = {}
-    rules, denials = [], []
-    if "/*" in text:  # what looks like a rule may stand in a comment
-        return None
-    for number, line in enumerate(text.split("\n"), start=1):
-        match = RULE_LINE.fullmatch(line)
-        head_text, body_text = match.groups() if match else ("", "")
-        head, names = heads.get(head_text, (None, ()))
-        known = bodies.get((names, body_text))
-        if head is not None and known is not None:
-            rules.append((Rule(head, known.body, known.distinct), number))
-            continue
-        if not line.strip() or line.startswith("%"):
-            continue
-        if match is None and not (line.startswith(":- ") and line.rstrip().endswith(".")):
-            return None
-        try:
-            (clause,) = read_program(line)
-            if isinstance(clause, Denial):
-                denials.append((_denied(clause), number))
-                continue
-            rule = clause_rule(clause)
-        except (Fault, RuleError, ValueError):
-            return None
-        names = clause.names
-        heads[head_text], bodies[names, body_text] = (rule.head, names), rule
-        rules.append((rule, number))
     return rules, denials
 
 

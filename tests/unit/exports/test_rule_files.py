@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nlil.datasets import load_dataset
-from nlil.errors import DataError
+from nlil.errors import DataError, NlilError
 from nlil.exports.rule_files import RuleFile, read_rules
 from nlil.logic.text import denial_text
 
@@ -18,7 +18,8 @@ RULE = "uncle(X, Y) :- brother(X, Z1), parent(Z1, Y)."
 def test_prolog_with_comments(tmp_path: Path) -> None:
     path = tmp_path / "rules.pl"
     path.write_text(f"% by hand\n{RULE}\n\naunt(A, B) :- sister(A, P), parent(P, B).\n")
-    assert [(str(rule), place) for rule, place in RuleFile.read(path).rules] == [
+    given = RuleFile.read(path)
+    assert [(str(given.rules.rule(row)), given.place(row)) for row in range(len(given.rules))] == [
         (RULE, f"{path}:2"),
         ("aunt(X, Y) :- sister(X, Z1), parent(Z1, Y).", f"{path}:4"),
     ]
@@ -29,7 +30,7 @@ def test_json(document: object, tmp_path: Path) -> None:
     path = tmp_path / "rules.json"
     path.write_text(json.dumps(document))
     given = RuleFile.read(path)
-    assert [str(rule) for rule, _ in given.rules] == [RULE]
+    assert [str(scored.rule) for scored in given.rules] == [RULE]
     assert given.denials == []
 
 
@@ -48,7 +49,7 @@ def test_exclusions(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text)
     given = RuleFile.read(path)
-    assert [str(rule) for rule, _ in given.rules] == [RULE]
+    assert [str(scored.rule) for scored in given.rules] == [RULE]
     assert [denial_text(*denial) for denial, _ in given.denials] == [DENIAL]
 
 
@@ -62,6 +63,8 @@ def test_exclusions(name: str, text: str, tmp_path: Path) -> None:
         ("a.json", '["p(X :- q"]', "rule 1: column"),
         ("a.json", '{"rules": "p(X) :- q(X)."}', "expected a JSON list"),
         ("a.json", '{"rules": [{"rule": 5}]}', "rule 1 is no text: 5"),
+        ("a.json", "[\"p(X) :- q(X, '\\\\ud800').\"]", "names of whole characters"),
+        ("a.pl", "p(X) :- q(X, '\\ud800').", "names of whole characters"),
         ("a.pl", ":- p(X, Y), q(X, Y).", "no rules"),
         ("a.pl", "p(X) :- q(X).\n:- p(X, Y).", "a denial names two binary predicates"),
         ("a.json", '{"rules": ["p(X) :- q(X)."], "exclusions": ["p(X) :- q(X)."]}', "exclusion 1: expected one denial"),
@@ -96,7 +99,7 @@ def test_rules_of_another_system_that_cannot_be_taken_are_counted(tmp_path: Path
         f"1 with a variable that three binary atoms share (first at {path}:3)"
     )
     left = given.known_to(load_dataset("kin"))
-    assert [place for _, place in left.rules] == [f"{path}:1"]
+    assert [left.place(row) for row in range(len(left.rules))] == [f"{path}:1"]
     assert left.num_left_out == {
         "with a predicate that kin:160 does not have": 2,
         "with one variable twice in the head": 1,
@@ -137,7 +140,10 @@ def test_what_people_write_is_taken_whole(tmp_path: Path) -> None:
     path = tmp_path / "rules.pl"
     path.write_text("uncle(X, Y) :- friend(X, Y).\n")
     dataset = load_dataset("kin")
-    assert RuleFile.read(path).known_to(dataset).rules, "it is refused when it is counted, with its place"
+    given = RuleFile.read(path).known_to(dataset)
+    assert len(given.rules) == 1
+    with pytest.raises(NlilError, match=f"^{path}:1: .*friend"):
+        given.counted(dataset)
 
 
 def test_amie_is_known_by_its_columns(tmp_path: Path) -> None:
@@ -146,7 +152,7 @@ def test_amie_is_known_by_its_columns(tmp_path: Path) -> None:
     path.write_text(
         "Rule\tHead Coverage\tStd Confidence\tPCA Confidence\n<london>  <home_of>  ?a   => ?a  <p>  <c>\t1\t1\t1\n"
     )
-    assert [str(rule) for rule, _ in RuleFile.read(path).rules] == ["p(X, c) :- home_of(london, X)."]
+    assert [str(scored.rule) for scored in RuleFile.read(path).rules] == ["p(X, c) :- home_of(london, X)."]
 
 
 def test_rules_of_a_file_are_counted(tmp_path: Path) -> None:
