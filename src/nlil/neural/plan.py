@@ -23,7 +23,7 @@ from torch import Tensor
 from ..data.kb import KnowledgeBase
 from ..kernel.calculus import ranges, segment_sum
 from ..kernel.graph import Graph, TensorGraph
-from .products import Products, Projections
+from .products import Products
 from .sampling import NO_ENTITY, Queries
 from .space import PADDING, Kind, Shape, Space
 
@@ -50,9 +50,11 @@ class Plan:
     real: Tensor  # bool (G, B)
     start: Tensor  # float32 (rows,): the value of slot 0
     moves: tuple[Products, ...]  # left: row, right: target * O + operator
-    left: Projections  # entry 0 of the projected values is the constant 1, pairs follow
-    right: Projections
-    meets: Products  # segment: (target * B + query) * K + predicate
+    left: (
+        Products  # of pairs (row, predicate), a dot product over the slots; right: (target * K + predicate) * N + start
+    )
+    right: Products
+    meets: Products  # segment: (target * B + query) * K + predicate; left 0 is the constant 1, the left pairs follow
 
     @property
     def size(self) -> int:
@@ -449,11 +451,12 @@ class _Block:
             choice = target[first] * shape.operators + operator[keep]
             moves.append(Products.of(second, first, choice, weight, len(owner), len(owner), count * shape.operators))
 
-        def project(row: Tensor, predicate: Tensor) -> tuple[Projections, Tensor]:
+        def project(row: Tensor, predicate: Tensor) -> tuple[Products, Tensor]:
             unique, inverse = torch.unique(row * k + predicate, return_inverse=True)
             row, predicate = unique // k, unique % k
             choice = (target[row] * k + predicate) * shape.starts + start[row]
-            return Projections(row.int(), choice.int(), len(owner), count * k * shape.starts), inverse
+            pair = torch.arange(len(row), device=row.device)
+            return Products.of(pair, row, choice, None, len(row), len(owner), count * k * shape.starts), inverse
 
         binary = entries.left >= 0
         left, left_pair = project(number[entries.left[binary]], entries.predicate[binary])

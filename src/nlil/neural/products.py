@@ -1,27 +1,35 @@
-"""The two sparse products of soft evaluation, with gradients: compiled loops on a CPU, Triton kernels on a GPU.
+"""The sparse product of soft evaluation, with gradients: a compiled loop on a CPU, a Triton kernel on a GPU.
 
-Both add in the fixed order of the plan's lists, so the same inputs give the same bits on one type of device.
+    out[segment] = sum over entries of weight * a[left] * b[right]
+
+Each gradient is the same sum with two of the three columns exchanged, so one loop serves all three. Rows of a and b are
+vectors (columns), or matrices (slots, columns), whose products are then added up over the slots. Sums run in the fixed
+order of the entries: the same inputs give the same bits on one type of device.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..kernel.calculus import ranges
+from ..kernel.compiled import compiled
 
 PIECE_ENTRIES = 128
 """Most entries that are summed one after the other on a GPU; the sums of pieces are summed in turn."""
+FACTORS = {"segment": ("left", "right"), "left": ("segment", "right"), "right": ("segment", "left")}
+"""Sums by a column: the columns that index the two factors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """out[segment] = sum of weight * a[left] * b[right] over its entries; entries are sorted by segment."""
+    """Entries, sorted by segment, of products that are added up."""
 
-    segment: Tensor  # int32 (E,)
+    segment: Tensor  # int32 (E,), rows of the sums
     left: Tensor  # int32 (E,), rows of a
     right: Tensor  # int32 (E,), rows of b
     weight: Tensor | None  # float32 (E,)
@@ -49,30 +57,91 @@ class Products:
     def __len__(self) -> int:
         return len(self.segment)
 
-
-@dataclass(frozen=True, eq=False)
-class Projections:
-    """Pairs (row, argument choice): out[pair] = the row's values in all slots . the argument's attention over them."""
-
-    row: Tensor  # int32 (pairs,)
-    choice: Tensor  # int32 (pairs,): (target * K + predicate) * N + start
-    num_rows: int
-    num_choices: int
-
-    def __len__(self) -> int:
-        return len(self.row)
+    def num_rows(self, column: str) -> int:
+        """Rows of what the column indexes."""
+        return {"segment": self.num_segments, "left": self.num_left, "right": self.num_right}[column]
 
 
-@dataclass(frozen=True, eq=False)
-class Round:
+def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
+    """The sums: (segments, columns) of a and b that are both (rows, columns) or both (rows, slots, columns)."""
+    one, two = (factor if factor.dim() == 3 else factor[:, None] for factor in (a, b))
+    return _MultiplyAdd.apply(one.contiguous(), two.contiguous(), entries)[:, 0]
+
+
+class _MultiplyAdd(torch.autograd.Function):
+    """Of tensors (rows, slots, columns)."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, entries: Products) -> Tensor:
+        ctx.save_for_backward(a, b)
+        ctx.entries = entries
+        return sums(entries, "segment", a, b, 1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        a, b = ctx.saved_tensors
+        want_a, want_b, _ = ctx.needs_input_grad
+        gradient, slots = gradient.contiguous(), a.shape[1]
+        return (
+            sums(ctx.entries, "left", gradient, b, slots) if want_a else None,
+            sums(ctx.entries, "right", gradient, a, slots) if want_b else None,
+            None,
+        )
+
+
+def sums(entries: Products, by: str, one: Tensor, two: Tensor, slots: int) -> Tensor:
+    """(rows of `by`, slots, columns): the sum of weight * one * two over the entries of each row.
+
+    Args:
+        entries: the entries.
+        by: the column that says where an entry goes; the other two index the factors (FACTORS).
+        one: the first factor; one that has a single slot has it for all.
+        two: the second factor.
+        slots: of the sums; 1 adds up over the slots of the factors.
+    """
+    if one.is_cuda:
+        from .gpu_kernels import sums as sums_on_gpu
+
+        return sums_on_gpu(entries, by, one, two, slots)
+    out = torch.zeros(entries.num_rows(by), slots, one.shape[2], dtype=one.dtype)
+    weight = torch.zeros(0) if entries.weight is None else entries.weight  # an empty array stands for 1 everywhere
+    columns = (getattr(entries, name).numpy() for name in (by, *FACTORS[by]))
+    _multiply_add(one.numpy(), two.numpy(), *columns, weight.to(one.dtype).numpy(), out.numpy())
+    return out
+
+
+@compiled
+def _multiply_add(
+    one: np.ndarray,
+    two: np.ndarray,
+    row: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    weight: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """No array as long as the list of entries is ever made."""
+    weighted = len(weight) > 0
+    unit = one.dtype.type(1)  # not 1.0: that would lift the product to double precision
+    for e in range(len(row)):
+        w = weight[e] if weighted else unit  # multiplying by one changes no bit, and costs nothing measurable
+        for slot in range(max(one.shape[1], two.shape[1])):
+            x = one[left[e], min(slot, one.shape[1] - 1)]
+            y = two[right[e], min(slot, two.shape[1] - 1)]
+            to = out[row[e], min(slot, out.shape[1] - 1)]
+            for c in range(len(to)):
+                to[c] += w * x[c] * y[c]
+
+
+# sums on a GPU ------------------------------------------------------------------------------------------
+
+
+class Round(NamedTuple):
     """out[row] = sum of begin .. end - 1: of entries in the first round, of rows of `out` itself in the later ones."""
 
     begin: Tensor  # int32 (pieces,)
     end: Tensor
     row: Tensor
-
-    def __len__(self) -> int:
-        return len(self.row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,53 +178,3 @@ class Rounds:
             low = high - parts
             rows += int(parts.sum())
         return cls(tuple(rounds), segments, rows)
-
-
-def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
-    """(segments, columns): out[segment] = sum of weight * a[left] * b[right]."""
-    return _MultiplyAdd.apply(a, b, entries)
-
-
-def project(value: Tensor, table: Tensor, pairs: Projections) -> Tensor:
-    """(pairs, R, I): out[pair] = sum over slots of value[row] (R, P) * table[choice] (R, I, P)."""
-    return _Project.apply(value, table, pairs)
-
-
-class _MultiplyAdd(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor, entries: Products) -> Tensor:
-        ctx.save_for_backward(a, b)
-        ctx.entries = entries
-        return _kernels(a).multiply_add(a, b, entries)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        a, b = ctx.saved_tensors
-        want_a, want_b, _ = ctx.needs_input_grad
-        grad_a, grad_b = _kernels(a).multiply_add_gradients(a, b, gradient.contiguous(), ctx.entries, want_a, want_b)
-        return grad_a, grad_b, None
-
-
-class _Project(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, table: Tensor, pairs: Projections) -> Tensor:
-        value, table = value.contiguous(), table.contiguous()
-        ctx.save_for_backward(value, table)
-        ctx.pairs = pairs
-        return _kernels(value).project(value, table, pairs)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        value, table = ctx.saved_tensors
-        return *_kernels(value).project_gradients(value, table, gradient.contiguous(), ctx.pairs), None
-
-
-def _kernels(tensor: Tensor) -> Any:
-    """The module with the four functions of the tensor's device."""
-    if tensor.is_cuda:
-        from . import gpu_kernels
-
-        return gpu_kernels
-    from . import cpu_kernels
-
-    return cpu_kernels

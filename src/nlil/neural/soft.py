@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..kernel.calculus import soft_and, soft_not
 from .plan import Plan
-from .products import multiply_add, project
+from .products import Products, multiply_add
 from .space import Attentions
 
 Squash = Callable[[Tensor], Tensor]
@@ -50,20 +50,20 @@ class Lifted:
 
 
 def paths(plan: Plan, attentions: Attentions) -> Tensor:
-    """(rows, R, P): the value of every row in every slot."""
+    """(rows, P, R): the value of every row in every slot."""
     shape = plan.shape
     restarts = attentions.members // plan.targets
     heads = shape.heads
-    # (G * O, R * H) for each step: the attention of operator o for all restarts and heads
+    # (G * O, H * R) for each step: the attention of operator o for all heads and restarts
     table = attentions.operators.reshape(plan.targets, restarts, heads, shape.steps, shape.operators)
-    table = table.permute(3, 0, 4, 1, 2).reshape(shape.steps, plan.targets * shape.operators, restarts * heads)
+    table = table.permute(3, 0, 4, 2, 1).reshape(shape.steps, plan.targets * shape.operators, heads * restarts)
     start = plan.start.to(table.dtype)
-    value = start[:, None].expand(-1, restarts * heads).contiguous()
-    slots = [start[:, None, None].expand(-1, restarts, 1)]
+    value = start[:, None].expand(-1, heads * restarts)
+    slots = [start[:, None, None].expand(-1, 1, restarts)]
     for t, move in enumerate(plan.moves):
-        value = multiply_add(value, table[t].contiguous(), move)
-        slots.append(value.reshape(-1, restarts, heads))
-    return torch.cat(slots, 2)
+        value = multiply_add(value, table[t], move)
+        slots.append(value.reshape(-1, heads, restarts))
+    return torch.cat(slots, 1)
 
 
 def statements(plan: Plan, attentions: Attentions, squash: Squash) -> Tensor:
@@ -76,19 +76,20 @@ def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
     shape = plan.shape
     restarts = attentions.members // plan.targets
     value = paths(plan, attentions)
+    if shape.instances > 1:
+        value = value.repeat(1, 1, shape.instances)
 
-    def table(argument: Tensor) -> Tensor:
-        """(G * K * N, R, I, P)"""
-        split = argument.reshape(plan.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
-        return split.permute(0, 3, 4, 1, 2, 5).reshape(-1, restarts, shape.instances, shape.slots).contiguous()
+    def argument(attention: Tensor, pairs: Products) -> Tensor:
+        """(pairs, I * R): the value of each pair's row, its slots as the attention of its start weighs them."""
+        split = attention.reshape(plan.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
+        table = split.permute(0, 3, 4, 5, 2, 1).reshape(-1, shape.slots, shape.instances * restarts)
+        return multiply_add(value, table, pairs)
 
-    columns = restarts * shape.instances
-    left = project(value, table(attentions.left), plan.left).reshape(-1, columns)
-    right = project(value, table(attentions.right), plan.right).reshape(-1, columns)
-    left = torch.cat([torch.ones(1, columns, dtype=left.dtype, device=left.device), left])
+    left, right = argument(attentions.left, plan.left), argument(attentions.right, plan.right)
+    left = torch.cat([left.new_ones(1, left.shape[1]), left])
     count = multiply_add(left, right, plan.meets)
-    count = count.reshape(plan.targets, plan.queries, shape.predicates, restarts, shape.instances)
-    return count.permute(0, 1, 3, 4, 2).reshape(plan.targets, plan.queries, restarts, shape.statements)
+    count = count.reshape(plan.targets, plan.queries, shape.predicates, shape.instances, restarts)
+    return count.permute(0, 1, 4, 3, 2).reshape(plan.targets, plan.queries, restarts, shape.statements)
 
 
 def formulas(psi: Tensor, attentions: Attentions) -> Tensor:

@@ -14,9 +14,8 @@ from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.logic.predicate import Predicate
-from nlil.neural import cpu_kernels
 from nlil.neural.plan import Plan, attention_graph, build_plan
-from nlil.neural.products import Products, Projections, Rounds
+from nlil.neural.products import Products, Rounds, multiply_add
 from nlil.neural.sampling import Queries
 from nlil.neural.soft import scores
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
@@ -36,16 +35,6 @@ PRODUCTS = {
     "two rounds of pieces": (40000, 1, 300, 2, 3),
     "three rounds of pieces": (2**14 + 2000, 2, 1, 40, 1),
     "many columns": (4000, 100, 60, 300, 150),
-}
-# pairs, rows, choices, restarts, instances, slots
-PROJECTIONS = {
-    "nothing": (0, 0, 0, 2, 1, 3),
-    "no pairs": (0, 4, 3, 2, 1, 3),
-    "small": (40, 9, 5, 2, 1, 3),
-    "instances": (300, 50, 7, 3, 2, 5),
-    "one choice": (3000, 500, 1, 4, 1, 20),
-    "one row": (700, 1, 30, 1, 4, 1),
-    "many columns": (500, 40, 20, 8, 3, 9),
 }
 
 
@@ -85,12 +74,6 @@ def assert_close(device: Tensor, host: Tensor) -> None:
     torch.testing.assert_close(device.cpu(), host.to(device.dtype), rtol=exact, atol=exact * scale)
 
 
-def kernels():
-    from nlil.neural import gpu_kernels
-
-    return gpu_kernels
-
-
 @pytest.mark.parametrize("piece", [2, 3, 128])
 @pytest.mark.parametrize("lengths", [[], [0], [1, 0, 0, 5], [2, 127, 128, 129, 0, 257], [40000, 1, 0, 700]])
 def test_rounds_add_every_entry_once(lengths: list[int], piece: int) -> None:
@@ -110,62 +93,58 @@ def test_rounds_add_every_entry_once(lengths: list[int], piece: int) -> None:
     assert -1 not in out
 
 
+def with_gradients(a: Tensor, b: Tensor, gradient: Tensor, entries: Products) -> list[Tensor]:
+    """The products and both gradients."""
+    a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+    out = multiply_add(a, b, entries)
+    return [out.detach(), *torch.autograd.grad(out, (a, b), gradient)]
+
+
 @needs_gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("slots", [None, 1, 5, 20])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_and_gradients(name: str, weighted: bool, dtype: torch.dtype) -> None:
+def test_products_and_gradients(name: str, slots: int | None, weighted: bool, dtype: torch.dtype) -> None:
     *sizes, columns = PRODUCTS[name]
     entries = products(*sizes, weighted)
-    a, b, gradient = (
-        draw(rows, columns, dtype=dtype) for rows in (entries.num_left, entries.num_right, entries.num_segments)
-    )
+    row = (columns,) if slots is None else (slots, columns)
+    a, b = (draw(rows, *row, dtype=dtype) for rows in (entries.num_left, entries.num_right))
+    gradient = draw(entries.num_segments, columns, dtype=dtype)
     there = moved(entries)
-    on_device = [t.to(DEVICE) for t in (a, b, gradient)]
-    a, b, gradient = a.double(), b.double(), gradient.double()
-    assert_close(kernels().multiply_add(*on_device[:2], there), cpu_kernels.multiply_add(a, b, entries))
-    host = cpu_kernels.multiply_add_gradients(a, b, gradient, entries, True, True)
-    device = kernels().multiply_add_gradients(*on_device, there, True, True)
-    for one, other in zip(device, host):
+    device = with_gradients(*(t.to(DEVICE) for t in (a, b, gradient)), there)
+    for one, other in zip(device, with_gradients(a.double(), b.double(), gradient.double(), entries)):
         assert_close(one, other)
         assert one.dtype == dtype
-    alone = kernels().multiply_add_gradients(*on_device, there, False, True)
-    assert alone[0] is None
-    assert torch.equal(alone[1], device[1])
-
-
-@needs_gpu
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", PROJECTIONS)
-def test_projections_and_gradients(name: str, dtype: torch.dtype) -> None:
-    size, rows, choices, restarts, instances, slots = PROJECTIONS[name]
-    random = np.random.default_rng(size)
-    pairs = Projections(indices(random, size, rows), indices(random, size, choices), rows, choices)
-    value, table = draw(rows, restarts, slots, dtype=dtype), draw(choices, restarts, instances, slots, dtype=dtype)
-    gradient = draw(size, restarts, instances, dtype=dtype)
-    there = moved(pairs)
-    on_device = [t.to(DEVICE) for t in (value, table, gradient)]
-    value, table, gradient = value.double(), table.double(), gradient.double()
-    assert_close(kernels().project(*on_device[:2], there), cpu_kernels.project(value, table, pairs))
-    host = cpu_kernels.project_gradients(value, table, gradient, pairs)
-    for one, other in zip(kernels().project_gradients(*on_device, there), host):
-        assert_close(one, other)
 
 
 @needs_gpu
 def test_runs_repeat_to_the_bit() -> None:
     """A second plan with the same lists, so that nothing kept from the first can help."""
     entries = products(400_000, 3000, 20_000, 50, True)
-    a, b, gradient = (draw(rows, 8, dtype=torch.float32).to(DEVICE) for rows in (20_000, 50, 3000))
-
-    def run() -> list[Tensor]:
-        lists = moved(entries)
-        out = kernels().multiply_add(a, b, lists)
-        return [out, *kernels().multiply_add_gradients(a, b, gradient, lists, True, True)]
-
-    first = run()
+    given = [draw(rows, 8, dtype=torch.float32).to(DEVICE) for rows in (20_000, 50, 3000)]
+    first = with_gradients(*given, moved(entries))
     for _ in range(3):
-        assert all(torch.equal(one, other) for one, other in zip(first, run()))
+        assert all(torch.equal(one, other) for one, other in zip(first, with_gradients(*given, moved(entries))))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("slots", [None, 1, 5])
+@pytest.mark.parametrize("name", ["nothing", "no entries", "one", "small", "long"])
+def test_the_loop_adds_up_what_plain_torch_does(name: str, slots: int | None, weighted: bool) -> None:
+    *sizes, columns = PRODUCTS[name]
+    entries = products(*sizes, weighted)
+    row = (columns,) if slots is None else (slots, columns)
+    a, b = (draw(rows, *row, dtype=torch.float64) for rows in (entries.num_left, entries.num_right))
+    gradient = draw(entries.num_segments, columns, dtype=torch.float64)
+    a, b = a.requires_grad_(), b.requires_grad_()
+    both = (a[entries.left.long()] * b[entries.right.long()]).view(len(entries), slots or 1, columns).sum(1)
+    weight = torch.ones(len(entries)) if entries.weight is None else entries.weight
+    out = torch.zeros(entries.num_segments, columns, dtype=torch.float64)
+    out = out.index_add(0, entries.segment.long(), both * weight[:, None])
+    wanted = [out.detach(), *torch.autograd.grad(out, (a, b), gradient)]
+    for one, other in zip(with_gradients(a, b, gradient, entries), wanted):
+        torch.testing.assert_close(one, other)
 
 
 def base(weighted: bool, graphs: bool) -> KnowledgeBase:
