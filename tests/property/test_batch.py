@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import oracle
 from nlil.kernel import pairs
+from nlil.kernel.array_cache import ArrayCache
 from nlil.kernel.batch import BatchStatistics
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
@@ -55,7 +56,7 @@ def test_objects_are_asked_for_their_class_with_their_classes_hidden(kb, family)
 @settings(deadline=None, max_examples=15)
 def test_the_memory_budget_changes_nothing(kb, family):
     batch, large = BatchStatistics(Evaluator(kb, memory=TINY)), Evaluator(kb)
-    batch.pairs.kept.budget = 30  # answers are forgotten all the time
+    batch.pairs.cache = ArrayCache(30)  # answers are forgotten all the time
     expected = [rule_stats(large, rule) for rule in family]
     assert [batch.stats(rule) for rule in family] == expected, [str(rule) for rule in family]
     assert [batch.stats(rule) for rule in reversed(family)] == expected[::-1]
