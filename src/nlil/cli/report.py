@@ -42,8 +42,8 @@ def report(
     document = {
         "out": str(out),
         "bytes": out.stat().st_size,
-        "num_rules": made.num_rules,
-        "num_targets": made.num_targets,
+        "num_rules": len(made.learned.rules),
+        "num_targets": len(made.learned.targets),
         "num_targets_shown": len(made.targets),
         "num_rules_shown": sum(len(target.rules) for target in made.targets),
         "num_surprises": len(made.surprises) + len(made.class_surprises),
@@ -52,7 +52,7 @@ def report(
     }
     session.show(
         document,
-        f"{document['num_rules_shown']:,} of {many(made.num_rules, 'rule')} for "
+        f"{document['num_rules_shown']:,} of {many(len(made.learned.rules), 'rule')} for "
         f"{many(len(made.targets), 'predicate')} on one page, written to {out}",
     )
 

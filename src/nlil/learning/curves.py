@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ from ..errors import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Points = list[tuple[float, float]]
 
@@ -22,7 +24,8 @@ class Curve(NamedTuple):
     colour: str
 
 
-PANELS: tuple[tuple[str, tuple[Curve, ...]], ...] = (
+Panel = tuple[str, tuple[Curve, ...]]
+PANELS: tuple[Panel, ...] = (
     ("loss", (Curve("loss", "training", "tab:blue"), Curve("valid_loss", "validation", "tab:orange"))),
     ("validation F1", (Curve("valid_f1", "validation F1", "tab:green"),)),
     ("attention entropy", (Curve("entropy", "entropy", "tab:purple"),)),
@@ -36,20 +39,38 @@ def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path
     """A PNG of loss, validation F1 and attention entropy against the epoch: each target faint, their mean bold."""
     from ..data.files import replacing
 
+    path = Path(path)
+    figure = _figure(history, PANELS, width=13)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)
+    return path
+
+
+def history_svg(history: Sequence[Mapping[str, Any]]) -> str | None:
+    """The same as SVG, a picture for each panel that has something to show; None where nothing was trained."""
+    drawn = [_panel_svg(history, panel) for panel in PANELS if any(points(history, curve.key) for curve in panel[1])]
+    return "".join(drawn) or None
+
+
+def _panel_svg(history: Sequence[Mapping[str, Any]], panel: Panel) -> str:
+    figure, text = _figure(history, (panel,), width=4.5), StringIO()
+    from matplotlib import rc_context
+
+    title = f"{panel[0]} by epoch, mean of {max(len(points(history, curve.key)) for curve in panel[1])} targets"
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):  # text stays text; the same bytes every time
+        figure.savefig(text, format="svg", metadata={"Title": title, "Date": None, "Creator": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]  # what stands before it is for files
+
+
+def _figure(history: Sequence[Mapping[str, Any]], panels: Sequence[Panel], width: float) -> Figure:
     require("matplotlib", "report", "the picture of the learning curves")
     # Not pyplot: it would look for a display and keep the figure in a global list.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    path = Path(path)
-    figure = Figure(figsize=(13, 4), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    for position, (title, curves) in enumerate(PANELS, start=1):
-        axes = figure.add_subplot(1, len(PANELS), position)
-        _draw(axes, history, title, curves)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png")
-    return path
+    figure = Figure(figsize=(width, 4), layout="constrained")
+    for position, (title, curves) in enumerate(panels, start=1):
+        _draw(figure.add_subplot(1, len(panels), position), history, title, curves)
+    return figure
 
 
 def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: Iterable[Curve]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,15 @@ from ..data.dataset import Dataset
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..datasets.summary import Summary, summarise
-from ..evaluation.fidelity import Fidelity
 from ..explanation.changes import place
 from ..explanation.disputes import Dispute, check
-from ..explanation.outline import short_rule
 from ..explanation.rule_card import RuleCard, RuleCards
 from ..explanation.why import Explainer, Explanation
-from ..exports.english import rule_sentence
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
 from ..learning.config import LearnerConfig
+from ..learning.curves import history_svg
 from ..learning.run import Learned
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
@@ -30,15 +28,17 @@ from ..logic.rule import ScoredRule
 from ..logic.text import step_text
 from ..progress import Progress, silent
 from ..scene.canvas import as_svg
-from ..scene.object_classes import ClassSurprise, class_surprises, convincing_object, object_classes
+from ..scene.object_classes import (
+    ClassSurprise,
+    ObjectClasses,
+    class_surprises,
+    convincing_object,
+    object_classes,
+)
 from ..scene.picture import draw
-from .factor_graph import factor_graph
-from .svg import curves
 
 TOP_PREDICATES = 12
 """Predicates named in the summary of the data."""
-MAX_EXCLUSIONS = 6
-"""Exclusions named beside a target."""
 MACHINE_SETTINGS = ("device", "threads", "memory")
 """They belong to the machine, not to the rules."""
 SURPRISE_RULES = 240
@@ -61,89 +61,71 @@ class Limits:
     surprises: int = 10
     disputes: int = 15
     pictures: int = 2
+    exclusions: int = 6  # of each target
     figures: int = 200  # predicates in the table of figures
     disagreements: int = 8  # of rules and the classifier that they imitate
 
 
 @dataclass(frozen=True)
-class RuleEntry:
-    """A rule as it is shown: for people, in English, drawn, and what it rests on."""
-
-    text: str
-    exact: str
-    sentence: str
-    drawing: str
-    card: RuleCard
-
-
-@dataclass(frozen=True)
 class TargetEntry:
-    """The best rules of a predicate, of `num_rules` that it has; `figures` as measured, where that was done."""
+    """The best rules of a predicate, of `num_rules` that it has, each with what it rests on.
+
+    figures: As measured, where that was done.
+    exclusions: What never holds together with the predicate, as text.
+    """
 
     predicate: Predicate
-    label: str
-    anchor: str
     num_facts: int
     num_rules: int
-    rules: tuple[RuleEntry, ...]
+    rules: tuple[RuleCard, ...]
     figures: Mapping[str, float]
-    exclusions: tuple[str, ...] = ()
-    num_exclusions: int = 0
-
-    @property
-    def most_support(self) -> int:
-        """What the bars of support are drawn against."""
-        return max((entry.card.stats.support for entry in self.rules), default=0)
+    exclusions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Surprise:
     """A prediction that no split has; `num_answers` are the other answers that the data has for its subject."""
 
-    fact: Fact
-    score: float
     num_answers: int
     explanation: Explanation
 
 
 @dataclass(frozen=True)
 class ObjectPicture:
-    """An object of a scene with its most probable class explained; `true` are its classes in the data."""
+    """An object of a scene with its most probable class explained."""
 
-    name: str
+    classes: ObjectClasses
     image: str | None
-    best: str
-    score: float
-    true: tuple[str, ...]
-    drawing: str
     explanation: Explanation
+    drawing: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """`figures` by split as `nlil evaluate` kept them; `settings` differ from the defaults; `classes` say what the
-    objects of a scene are that examples name; `fidelity` is that of rules that imitate a classifier."""
+    """What the page shows.
 
+    learned: The rules of this data set, and how they were found.
+    figures: By split, as `nlil evaluate` kept them.
+    settings: Those that differ from the defaults.
+    curves: How training went, as SVG; None where nothing was trained.
+    classes: What the objects of a scene are that examples name.
+    """
+
+    learned: Learned
     summary: Summary
-    num_rules: int
-    seconds: float
-    partial: bool
     versions: Mapping[str, str]
     settings: Mapping[str, Any]
     figures: Mapping[str, Mapping[str, Any]]
     targets: tuple[TargetEntry, ...]
-    num_targets: int
-    missing: Mapping[str, str]
     curves: str | None
     surprises: tuple[Surprise, ...]
     class_surprises: tuple[ClassSurprise, ...]
     disputes: tuple[Dispute, ...]
     pictures: tuple[ObjectPicture, ...]
     is_scene: bool
-    classes: Mapping[str, str] = field(default_factory=dict)
-    fidelity: Fidelity | None = None
-    limits: Limits = field(default_factory=Limits)
-    labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+    classes: Mapping[str, str]
+    limits: Limits
+    labels: Labels
 
 
 @one_torch_thread()  # thousands of small sums: more threads cost more than they bring
@@ -179,24 +161,19 @@ def make_report(
     measured = main_figures(figures).get("per_predicate", {})
     targets = tuple(target_entries(rules, kb, cards, learned.targets, measured, limits, progress))
     return Report(
+        learned=replace(learned, rules=rules),
         summary=summarise(dataset, TOP_PREDICATES),
-        num_rules=len(rules),
-        seconds=learned.seconds,
-        partial=learned.partial,
         versions=dict(versions or {}),
         settings=changed_settings(learned.config),
         figures=figures,
         targets=targets,
-        num_targets=len(learned.targets),
-        missing=dict(sorted(learned.missing.items())),
-        curves=curves(learned.history),
+        curves=history_svg(learned.history),
         surprises=surprises(explainer, cards, learned.targets, limits.surprises, progress),
         class_surprises=class_surprises(explainer, dataset, limits.surprises, threads, memory),
         disputes=disputes,
-        pictures=object_pictures(rules, explainer, dataset, disputes, limits.pictures, memory),
+        pictures=object_pictures(explainer, dataset, disputes, limits.pictures, memory),
         is_scene=dataset.is_scene,
         classes=object_names(base, targets) if dataset.is_scene else {},
-        fidelity=learned.fidelity,
         limits=limits,
         labels=Labels.of(kb),
     )
@@ -237,42 +214,24 @@ def target_entries(
     named = sorted((p for p in counts if kb.predicate_id(p) in with_rules), key=lambda p: (-counts[p], p))
     for number, target in enumerate(named[: limits.targets], start=1):
         mine = rules.for_target(target)
-        entries = tuple(rule_entry(scored, cards, limits) for scored in chosen_rules(mine, limits))
-        label = cards.labels.predicates.get(target.name, target.name)
-        names = tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions[:MAX_EXCLUSIONS])
-        yield TargetEntry(
-            target,
-            label,
-            f"target-{number}",
-            counts[target],
-            len(mine),
-            entries,
-            measured.get(str(target), {}),
-            names,
-            len(mine.exclusions),
-        )
+        shown = tuple(cards.card(scored, examples=limits.instances) for scored in chosen_rules(mine, limits))
+        exclusions = tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions)
+        yield TargetEntry(target, counts[target], len(mine), shown, measured.get(str(target), {}), exclusions)
         progress("rules", number, min(len(named), limits.targets))
 
 
 def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
     """The best rules that name no entity, then the best that do: these are many, and would hide the others."""
     order = rules.order()
-    is_special = rules.has_constant
-    rows = [*order[~is_special[order]][: limits.general_rules], *order[is_special[order]][: limits.special_rules]]
+    is_special = rules.has_constant[order]
+    rows = [*order[~is_special][: limits.general_rules], *order[is_special][: limits.special_rules]]
     return [rules[int(row)] for row in rows]
-
-
-def rule_entry(scored: ScoredRule, cards: RuleCards, limits: Limits) -> RuleEntry:
-    rule, labels = scored.rule, cards.labels
-    card = cards.card(scored, examples=limits.instances)
-    return RuleEntry(short_rule(rule, labels), str(rule), rule_sentence(rule, labels), factor_graph(rule, labels), card)
 
 
 def object_names(kb: KnowledgeBase, targets: Sequence[TargetEntry]) -> dict[str, str]:
     """The classes of the objects that examples and counterexamples name."""
-    instances = [
-        i for target in targets for entry in target.rules for i in (*entry.card.examples, *entry.card.counterexamples)
-    ]
+    cards = [card for target in targets for card in target.rules]
+    instances = [instance for card in cards for instance in (*card.examples, *card.counterexamples)]
     named = {name for i in instances for name in i.fact.arguments}
     named |= {name for i in instances if i.grounding is not None for _, name in i.grounding.bindings}
     ids = np.asarray(sorted(kb.entities.id(name) for name in named), np.int64)
@@ -300,20 +259,20 @@ def surprises(
     kb = explainer.kb
     targets = [p for p in targets if p in kb.predicates and kb.predicate_id(p) not in kb.classes]
     rules_per_target = max(1, min(SURPRISE_RULES_PER_TARGET, SURPRISE_RULES // max(len(targets), 1)))
-    found: list[tuple[float, Fact, float, int]] = []
+    found: list[tuple[float, Fact, int]] = []
     for done, target in enumerate(targets, start=1):
         found += sorted(_candidates(explainer, cards, target, rules_per_target))[:SURPRISES_PER_TARGET]
         progress("predictions", done, len(targets))
     return tuple(
-        Surprise(fact, score, num_answers, explainer.explain(fact, top=3, groundings=1, misses=0))
-        for _, fact, score, num_answers in sorted(found)[:count]
+        Surprise(num_answers, explainer.explain(fact, top=3, groundings=1, misses=0))
+        for _, fact, num_answers in sorted(found)[:count]
     )
 
 
 def _candidates(
     explainer: Explainer, cards: RuleCards, target: Predicate, num_rules: int
-) -> Iterator[tuple[float, Fact, float, int]]:
-    """(-surprise, fact, score, answers) of what the strongest rules of a target predict that is not in the data."""
+) -> Iterator[tuple[float, Fact, int]]:
+    """(-surprise, fact, answers) of what the strongest rules of a target predict that is not in the data."""
     kb, id = explainer.kb, explainer.kb.predicate_id(target)
     rows, mine = explainer.firing.of_target(id)
     order = mine.order()
@@ -328,34 +287,25 @@ def _candidates(
         score = round(explainer.score(fact), 9)
         if score >= MIN_SURPRISE_SCORE:
             num_answers = int(((facts.subject == x) & (facts.object != NO_OBJECT)).sum())
-            yield -score / (1 + num_answers), fact, score, num_answers
+            yield -score / (1 + num_answers), fact, num_answers
 
 
 # pictures of objects ------------------------------------------------------------------------------------
 
 
 def object_pictures(
-    rules: RuleSet, explainer: Explainer, dataset: Dataset, disputes: Sequence[Dispute], count: int, memory: int
+    explainer: Explainer, dataset: Dataset, disputes: Sequence[Dispute], count: int, memory: int
 ) -> tuple[ObjectPicture, ...]:
-    """At most `count`; none where the data has no scenes, or the rules no classes."""
-    kb = explainer.kb
+    """At most `count` objects: a convincing one, then disputed ones; none where the data has no scenes, or the rules no
+    classes."""
+    kb, rules = explainer.kb, explainer.rules
     if not dataset.is_scene or not kb.classes.intersection(np.unique(rules.head).tolist()):
         return ()
     best = convincing_object(rules, kb, dataset, memory)
     names = dict.fromkeys([*([] if best is None else [best]), *(d.fact.arguments[0] for d in disputes)])
-    return tuple(_picture(rules, explainer, name, memory) for name in list(names)[:count])
-
-
-def _picture(rules: RuleSet, explainer: Explainer, name: str, memory: int) -> ObjectPicture:
-    classes = object_classes(rules, explainer.kb, name, memory)
-    explanation = explainer.explain(classes.fact, top=4, groundings=2, misses=1)
-    best, value = classes.ranked[0]
-    return ObjectPicture(
-        name,
-        explainer.kb.image_of(explainer.kb.entities.id(name)),
-        best.name,
-        value,
-        tuple(p.name for p in classes.true),
-        as_svg(draw(explanation, explainer.kb)),
-        explanation,
-    )
+    pictures = []
+    for name in list(names)[:count]:
+        classes = object_classes(rules, kb, name, memory)
+        why = explainer.explain(classes.fact, top=4, groundings=2, misses=1)
+        pictures.append(ObjectPicture(classes, kb.image_of(kb.entities.id(name)), why, as_svg(draw(why, kb))))
+    return tuple(pictures)

@@ -7,74 +7,68 @@ one lane from X to Y, a conjunction several. A negation or a branch of a disjunc
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from ..scene.canvas import shortened, text_width
-from .svg import element, path, picture, text, titled
+from ..scene.canvas import Point, Stroke, arrow, direction, element, escaped, picture, shortened, text_width, titled
 
 SIZE = 11.0
 """Of the text."""
 RADIUS, SQUARE, GAP = 12.0, 12.0, 16.0
 LANE, HANGING, PADDING = 44.0, 24.0, 8.0
 """Heights of a lane, of a filter above a node, of the room inside a box."""
-LONGEST = 22
-"""Characters of a name in a drawing; the whole name is its title."""
+MAX_CHARACTERS = 22
+"""Of a name in a drawing; the whole name is its title."""
 ARROW = 6.0
 INSET = 6.0
 """How much narrower a box inside a box is."""
 OUTER = 3.0
 
-Point = tuple[float, float]
 Ends = Literal["both", "left", "right", "none"]
 
 
 @dataclass(frozen=True)
-class Node:
-    """A variable of the body, a constant, or a head variable met a second time."""
+class Part:
+    """A variable of the body or a constant (a node), or a predicate between two nodes (a factor).
 
+    forward: Of a factor, whether its object is to the right; None: it has no direction.
+    filters: Of a node, the unary predicates that hang above it: what is written, and the whole name.
+    """
+
+    kind: Literal["variable", "constant", "factor"]
     text: str
     title: str
-    is_constant: bool = False
+    forward: bool | None = None
     filters: tuple[tuple[str, str], ...] = ()
 
     @property
     def own_width(self) -> float:
-        """Of the circle or box alone."""
-        return text_width(self.text, SIZE) + 14 if self.is_constant else 2 * RADIUS
+        """Of the circle, box or square alone."""
+        if self.kind == "constant":
+            return text_width(self.text, SIZE) + 14
+        return SQUARE if self.kind == "factor" else 2 * RADIUS
 
     @property
     def width(self) -> float:
-        # What hangs above is written to the right of its square, which stands over the middle of the node.
-        above = max((text_width(text, SIZE) for text, _ in self.filters), default=0.0)
-        return max(self.own_width, 2 * (above + SQUARE)) if above else self.own_width
-
-
-@dataclass(frozen=True)
-class Factor:
-    """A predicate between two nodes; `forward` says that its object is to the right, None that it has no direction."""
-
-    text: str
-    title: str
-    forward: bool | None = None
-
-    @property
-    def width(self) -> float:
-        return max(SQUARE, text_width(self.text, SIZE) + 4)
+        """With what is written below a factor, or to the right of the filters above the middle of a node."""
+        if self.kind == "factor":
+            return max(SQUARE, text_width(self.text, SIZE) + 4)
+        above = max((2 * (text_width(text, SIZE) + SQUARE) for text, _ in self.filters), default=0.0)
+        return max(self.own_width, above)
 
 
 @dataclass(frozen=True)
 class Lane:
     """Nodes and factors from left to right; `ends` says on which sides it leads to a head variable."""
 
-    parts: tuple[Node | Factor, ...]
+    parts: tuple[Part, ...]
     ends: Ends
     y: float = 0.0
 
@@ -85,9 +79,8 @@ class Lane:
 
 @dataclass(frozen=True)
 class Frame:
-    """A box around lanes: what is negated, or one branch of a disjunction."""
+    """A box around lanes: what is negated (the word is `not`), or one branch of a disjunction."""
 
-    kind: Literal["not", "or"]
     word: str
     top: float
     bottom: float
@@ -107,38 +100,37 @@ class Layout:
         self.frames: list[Frame] = []
         self.height = PADDING
         self.num_variables = 0
-        self.add(rule.body, 0)
+        self._add(rule.body, 0)
         self.height = max(self.height + PADDING, 2 * RADIUS + 2 * PADDING)
         self.depth = max((frame.depth for frame in self.frames), default=-1) + 1
 
-    def add(self, formula: Formula, depth: int) -> None:
+    def _add(self, formula: Formula, depth: int) -> None:
         match formula:
             case Statement():
                 for lane in self._lanes(formula.line):
                     self._place(lane)
             case Truth():
-                self._place(Lane((Factor("always", "true"),), "none"))
+                self._place(Lane((Part("factor", "always", "true"),), "none"))
             case Not(argument):
-                self._framed("not", "not", argument, depth)
+                self._framed("not", argument, depth)
             case And(arguments):
                 for argument in arguments:
-                    self.add(argument, depth)
+                    self._add(argument, depth)
             case Or(arguments):
                 for place, argument in enumerate(arguments):
-                    self._framed("or", "or" if place else "either", argument, depth)
+                    self._framed("or" if place else "either", argument, depth)
 
-    def _framed(self, kind: Literal["not", "or"], word: str, formula: Formula, depth: int) -> None:
+    def _framed(self, word: str, formula: Formula, depth: int) -> None:
         top = self.height
         self.height += PADDING + SIZE
-        self.add(formula, depth + 1)
-        self.frames.append(Frame(kind, word, top, self.height, depth))
+        self._add(formula, depth + 1)
+        self.frames.append(Frame(word, top, self.height, depth))
         self.height += PADDING
 
     def _place(self, lane: Lane) -> None:
-        hanging = max((len(part.filters) for part in lane.parts if isinstance(part, Node)), default=0)
-        top = self.height
-        self.lanes.append(replace(lane, y=top + HANGING * hanging + LANE / 2))
-        self.height = top + HANGING * hanging + LANE
+        hanging = HANGING * max(len(part.filters) for part in lane.parts)
+        self.lanes.append(replace(lane, y=self.height + hanging + LANE / 2))
+        self.height += hanging + LANE
 
     # one statement ----------------------------------------------------------------------------------
 
@@ -148,7 +140,7 @@ class Layout:
         for node in sorted({0, last}):
             side = self._side(line.anchors[node])
             if side is not None:
-                yield from (Lane((Factor(*self._names(predicate)),), side) for predicate in line.filters[node])
+                yield from (Lane((self._factor(predicate),), side) for predicate in line.filters[node])
         if line.equal is not None:
             yield self._equation(line, line.equal)
         elif line.moves or self._side(line.anchors[0]) is None:
@@ -159,68 +151,59 @@ class Layout:
         start, end = self._side(line.anchors[0]), self._side(line.anchors[last])
         # A line begins at a head variable if it has one; where it returns to the same one, that is drawn again.
         arrives = end not in (None, start)
-        parts: list[Node | Factor] = []
+        parts: list[Part] = []
         for node in range(last + 1):
             if (node > 0 or start is None) and (node < last or not arrives):
                 parts.append(self._node(line, node))
             if node < last:
                 move = line.moves[node]
-                parts.append(Factor(*self._names(move.predicate), not move.inverse))
+                # A lane of Y alone is read from the right.
+                parts.append(self._factor(move.predicate, move.inverse == (start == "right")))
         if start == "right":
-            return Lane(tuple(_turned(part) for part in reversed(parts)), "right")  # read from Y, at the right
+            return Lane(tuple(reversed(parts)), "right")
         return Lane(tuple(parts), "both" if arrives else start or "none")
 
     def _equation(self, line: Line, two: Anchor) -> Lane:
         """Anchors stand in order, so a head variable is the first of the two, X before Y."""
-        factor, side = Factor("=", "the same entity"), self._side(line.anchors[0])
+        factor, side = Part("factor", "=", "the same entity"), self._side(line.anchors[0])
         if side is None:
             return Lane((self._node(line, 0), factor, self._anchor(two)), "none")
         if self._side(two) is not None:
             return Lane((factor,), "both")
-        if side == "right":
-            return Lane((self._anchor(two), factor), "right")
-        return Lane((factor, self._anchor(two)), "left")
+        other = self._anchor(two)
+        return Lane((other, factor) if side == "right" else (factor, other), side)
 
     def _side(self, anchor: Anchor) -> Ends | None:
-        match anchor:
-            case Variable(name) if name == self.left:
-                return "left"
-            case Variable(name) if name == self.right:
-                return "right"
-        return None
+        if not isinstance(anchor, Variable):
+            return None
+        return "left" if anchor.name == self.left else "right" if anchor.name == self.right else None
 
-    def _node(self, line: Line, node: int) -> Node:
-        anchor = line.anchors[node]
-        own = self._anchor(anchor)
-        if self._side(anchor) is not None:
+    def _node(self, line: Line, node: int) -> Part:
+        own = self._anchor(line.anchors[node])
+        if self._side(line.anchors[node]) is not None:
             return own  # its filters have lanes of their own
-        filters = tuple(self._names(predicate) for predicate in line.filters[node])
-        return replace(own, filters=filters)
+        return replace(own, filters=tuple(self._names(predicate) for predicate in line.filters[node]))
 
-    def _anchor(self, anchor: Anchor) -> Node:
+    def _anchor(self, anchor: Anchor) -> Part:
         match anchor:
             case Constant(name):
                 label = self.labels.entity(name)
-                return Node(shortened(label, LONGEST), label, is_constant=True)
+                return Part("constant", shortened(label, MAX_CHARACTERS), label)
             case Anything():
                 self.num_variables += 1
-                name = f"Z{self.num_variables}"
-                return Node(name, name)
+                return Part("variable", f"Z{self.num_variables}", "")
             case Variable(name):
-                return Node(name, name)
+                return Part("variable", name, "")
+
+    def _factor(self, predicate: Predicate, forward: bool | None = None) -> Part:
+        return Part("factor", *self._names(predicate), forward)
 
     def _names(self, predicate: Predicate) -> tuple[str, str]:
         label = self.labels.predicates.get(predicate.name, predicate.name)
         return short(label), label
 
 
-def _turned(part: Node | Factor) -> Node | Factor:
-    if isinstance(part, Factor) and part.forward is not None:
-        return replace(part, forward=not part.forward)
-    return part
-
-
-def short(name: str, limit: int = LONGEST) -> str:
+def short(name: str, limit: int = MAX_CHARACTERS) -> str:
     """The telling part of a long name: its end, whole words where that is possible.
 
     >>> short("wearing"), short("/award/award_category/nominees./award/award_nomination/nominated_for")
@@ -237,7 +220,12 @@ def short(name: str, limit: int = LONGEST) -> str:
 
 
 def factor_graph(rule: Rule, labels: Labels) -> str:
-    """SVG: circles are variables, squares predicates with an arrow to their object, dashes a negation."""
+    """The rule as SVG: circles are variables, squares predicates with an arrow to their object, dashes a negation.
+
+    Args:
+        rule: Whose body is drawn.
+        labels: What entities and predicates are called.
+    """
     return _Drawing(Layout(rule, labels)).svg(labels.rule(rule))
 
 
@@ -249,10 +237,8 @@ class _Drawing:
         self.end = self.begin + max((lane.width for lane in plan.lanes), default=0.0)
         self.margin = margin
         self.width = self.end + margin + (GAP + 2 * RADIUS if plan.right else 0) + OUTER
-        self.sides = {
-            "left": (OUTER + RADIUS, self._height("left")),
-            "right": (self.width - OUTER - RADIUS, self._height("right")),
-        }
+        self.left = OUTER + RADIUS, self._height("left")
+        self.right = self.width - OUTER - RADIUS, self._height("right")
 
     def _height(self, side: str) -> float:
         """A head variable stands in the middle of the lanes that lead to it."""
@@ -260,37 +246,31 @@ class _Drawing:
         return (min(own) + max(own)) / 2 if own else self.plan.height / 2
 
     def svg(self, title: str) -> str:
-        frames = "".join(map(self._frame, self.plan.frames))
-        negated = [(f.top, f.bottom) for f in self.plan.frames if f.kind == "not"]
-        lanes = ""
+        drawn = titled(title) + "".join(map(self._frame, self.plan.frames))
+        negated = [(f.top, f.bottom) for f in self.plan.frames if f.word == "not"]
         for lane in self.plan.lanes:
             inside = sum(top < lane.y < bottom for top, bottom in negated)
-            lanes += element("g", self._lane(lane), class_="denied") if inside % 2 else self._lane(lane)
-        heads = "".join(
-            self._circle(self.sides[side], name, "head")
-            for side, name in (("left", self.plan.left), ("right", self.plan.right))
-            if name
-        )
-        return picture(self.width, self.plan.height, title, frames + lanes + heads, "factors")
+            drawn += element("g", self._lane(lane), class_="denied") if inside % 2 else self._lane(lane)
+        for at, name in ((self.left, self.plan.left), (self.right, self.plan.right)):
+            drawn += _named_box(at, 2 * RADIUS, "head", name) if name else ""
+        return picture(self.width, self.plan.height, drawn, class_="factors")
 
     def _frame(self, frame: Frame) -> str:
         inset = self.margin - frame.depth * INSET
-        x, width = self.begin - inset, self.end - self.begin + 2 * inset
-        box = element(
-            "rect", x=x, y=frame.top, width=width, height=frame.bottom - frame.top, rx=6.0, class_=f"frame {frame.kind}"
-        )
-        return box + text(x + 6, frame.top + SIZE + 1, frame.word, class_="word")
+        width, height = self.end - self.begin + 2 * inset, frame.bottom - frame.top
+        middle = (self.begin + self.end) / 2, (frame.top + frame.bottom) / 2
+        box = _box(middle, width, height, 6.0, f"frame {frame.word}")
+        return box + _text((self.begin - inset + 6, frame.top + SIZE + 1), frame.word, "start", "word")
 
     def _lane(self, lane: Lane) -> str:
-        places = self._places(lane)
-        drawn = ""
-        for (x, part), (next_x, following) in zip(zip(places, lane.parts), zip(places[1:], lane.parts[1:])):
-            drawn += self._edge((x, lane.y), part, (next_x, lane.y), following)
+        places = [(x, lane.y) for x in self._places(lane)]
+        stops: list[tuple[Point, Part | None]] = [*zip(places, lane.parts)]
         if lane.ends in ("left", "both"):
-            drawn += self._edge(self.sides["left"], None, (places[0], lane.y), lane.parts[0])
+            stops.insert(0, (self.left, None))
         if lane.ends in ("right", "both"):
-            drawn += self._edge((places[-1], lane.y), lane.parts[-1], self.sides["right"], None)
-        return drawn + "".join(self._part((x, lane.y), part) for x, part in zip(places, lane.parts))
+            stops.append((self.right, None))
+        edges = "".join(_edge(*one, *two) for one, two in pairwise(stops))
+        return edges + "".join(map(_part, places, lane.parts))
 
     def _places(self, lane: Lane) -> list[float]:
         """The middle of each part: from the left, from the right, or over the whole width."""
@@ -307,66 +287,52 @@ class _Drawing:
             x += part.width + gap
         return places
 
-    # pieces -----------------------------------------------------------------------------------------
 
-    def _edge(self, start: Point, left: Node | Factor | None, end: Point, right: Node | Factor | None) -> str:
-        """A line between a node (None: a head variable) and a factor, with an arrow at the object of the factor."""
-        factor = left if isinstance(left, Factor) else right
-        assert isinstance(factor, Factor)
-        to_right = factor is left
-        length = max(math.dist(start, end), 1.0)
-        along = (end[0] - start[0]) / length, (end[1] - start[1]) / length
-        one = _moved(start, along, _reach(left))
-        two = _moved(end, along, -_reach(right))
-        line = element("line", x1=one[0], y1=one[1], x2=two[0], y2=two[1], class_="edge")
-        if factor.forward is None or factor.forward != to_right:
-            return line
-        tip, back = (two, along) if to_right else (one, (-along[0], -along[1]))
-        base = _moved(tip, back, -ARROW)
-        across = -back[1], back[0]
-        corners = [tip, _moved(base, across, ARROW / 2), _moved(base, across, -ARROW / 2)]
-        return line + element("polygon", points=path(corners), class_="arrow")
-
-    def _part(self, at: Point, part: Node | Factor) -> str:
-        if isinstance(part, Factor):
-            below = text(at[0], at[1] + SQUARE / 2 + SIZE + 1, part.text, text_anchor="middle")
-            return titled(part.title, self._square(at) + below)
-        body = self._pill(at, part) if part.is_constant else self._circle(at, part.text, "variable")
-        for position, (name, whole) in enumerate(part.filters, start=1):
-            over = (at[0], at[1] - HANGING * position - 2)
-            stem = element(
-                "line",
-                x1=at[0],
-                y1=over[1] + SQUARE / 2,
-                x2=at[0],
-                y2=at[1] - RADIUS if position == 1 else over[1] + HANGING - SQUARE / 2,
-                class_="edge",
-            )
-            beside = text(at[0] + SQUARE / 2 + 4, over[1] + 4, name)
-            body += titled(whole, stem + self._square(over) + beside)
-        return body
-
-    def _square(self, at: Point) -> str:
-        return element("rect", x=at[0] - SQUARE / 2, y=at[1] - SQUARE / 2, width=SQUARE, height=SQUARE, class_="factor")
-
-    def _circle(self, at: Point, name: str, kind: str) -> str:
-        return element("circle", cx=at[0], cy=at[1], r=RADIUS, class_=kind) + text(
-            at[0], at[1] + 4, name, text_anchor="middle", class_=f"{kind}-name"
-        )
-
-    def _pill(self, at: Point, node: Node) -> str:
-        width = node.own_width
-        shape = element(
-            "rect", x=at[0] - width / 2, y=at[1] - RADIUS, width=width, height=2 * RADIUS, rx=RADIUS, class_="constant"
-        )
-        return titled(node.title, shape + text(at[0], at[1] + 4, node.text, text_anchor="middle"))
+def _edge(start: Point, left: Part | None, end: Point, right: Part | None) -> str:
+    """A line between a node (None: a head variable) and a factor, with an arrow at the object of the factor."""
+    to_right = left is not None and left.kind == "factor"
+    factor = left if to_right else right
+    assert factor is not None
+    along = direction(start, end)
+    reach = [RADIUS if part is None else part.own_width / 2 for part in (left, right)]
+    ends = [_moved(start, along, reach[0]), _moved(end, along, -reach[1])]
+    head = ARROW if factor.forward == to_right else 0.0
+    tail, tip = ends if to_right else reversed(ends)
+    return element("g", arrow(Stroke(tail, tip, "", 0.0, head=head)), class_="edge")
 
 
-def _reach(part: Node | Factor | None) -> float:
-    """From the middle of a part to where an edge begins."""
-    if part is None:
-        return RADIUS
-    return SQUARE / 2 if isinstance(part, Factor) else part.own_width / 2
+def _part(at: Point, part: Part) -> str:
+    if part.kind == "factor":
+        below = _text((at[0], at[1] + SQUARE / 2 + SIZE + 1), part.text)
+        return element("g", titled(part.title) + _square(at) + below)
+    drawn = element("g", titled(part.title) + _named_box(at, part.own_width, part.kind, part.text))
+    low = at[1] - RADIUS
+    for position, (name, whole) in enumerate(part.filters, start=1):
+        over = at[0], at[1] - HANGING * position - 2
+        stem = element("line", x1=at[0], y1=over[1] + SQUARE / 2, x2=at[0], y2=low, class_="edge")
+        beside = _text((at[0] + SQUARE / 2 + 4, over[1] + 4), name, "start")
+        drawn += element("g", titled(whole) + stem + _square(over) + beside)
+        low = over[1] - SQUARE / 2
+    return drawn
+
+
+def _square(at: Point) -> str:
+    return _box(at, SQUARE, SQUARE, 0.0, "factor")
+
+
+def _named_box(at: Point, width: float, kind: str, name: str) -> str:
+    """A circle, or wider, with round ends."""
+    return _box(at, width, 2 * RADIUS, RADIUS, kind) + _text((at[0], at[1] + 4), name, kind=f"{kind}-name")
+
+
+def _box(at: Point, width: float, height: float, radius: float, kind: str) -> str:
+    """A box around its middle."""
+    left, top = at[0] - width / 2, at[1] - height / 2
+    return element("rect", x=left, y=top, width=width, height=height, rx=radius, class_=kind)
+
+
+def _text(at: Point, text: str, anchor: str = "middle", kind: str | None = None) -> str:
+    return element("text", escaped(text), x=at[0], y=at[1], text_anchor=anchor, class_=kind)
 
 
 def _moved(point: Point, along: Point, distance: float) -> Point:

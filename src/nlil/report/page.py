@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.files import replacing
 from ..errors import require
-from ..explanation.outline import number
+from ..explanation.outline import number, short_rule
 from ..explanation.rule_card import Instance
+from ..exports.english import rule_sentence
 from ..logic.predicate import Fact
 from ..scene.canvas import FORBIDDEN
 from .contents import Report, main_figures
-from .factor_graph import short
-from .svg import bar
+from .factor_graph import factor_graph, short
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,7 +39,8 @@ def render(report: Report) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = templates(FOLDER)
     page.filters |= {"figure": figure, "short": short}
-    page.globals |= {"bar": bar, "because": because, "class_text": class_text, "tuple_text": tuple_text}
+    page.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
+    page.globals |= {"factor_graph": factor_graph, "rule_sentence": rule_sentence, "short_rule": short_rule}
     text = page.get_template("page.html").render(
         report=report,
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),
@@ -96,8 +97,8 @@ def tuple_text(fact: Fact, report: Report) -> str:
     return " → ".join(entity_text(name, report) for name in fact.arguments)
 
 
-def class_text(name: str | None, report: Report) -> str:
-    """A class by its label; nothing where none is known."""
+def label(name: str | None, report: Report) -> str:
+    """What people call a predicate; nothing for None."""
     return "" if name is None else report.labels.predicates.get(name, name)
 
 
@@ -121,9 +122,8 @@ def because(instance: Instance, report: Report) -> str:
 def top_predicates(report: Report) -> list[tuple[str, int]]:
     """The most frequent predicates by label; the arity is said where a name has two."""
     names = [shown.rpartition("/")[0] for shown, _ in report.summary.top_predicates]
-    labels = report.labels.predicates
     return [
-        (shown if names.count(name) > 1 else labels.get(name, name), count)
+        (shown if names.count(name) > 1 else label(name, report), count)
         for name, (shown, count) in zip(names, report.summary.top_predicates)
     ]
 
@@ -145,5 +145,4 @@ def _rows(report: Report) -> list[tuple[str, dict[str, Any]]]:
     """Predicates with the most queries first."""
     rows = main_figures(report.figures).get("per_predicate", {})
     order = sorted(rows, key=lambda name: (-rows[name]["num_queries"], name))
-    labels = report.labels.predicates
-    return [(labels.get(name.rpartition("/")[0], name.rpartition("/")[0]), rows[name]) for name in order]
+    return [(label(name.rpartition("/")[0], report), rows[name]) for name in order]

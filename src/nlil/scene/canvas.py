@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -219,71 +219,104 @@ def _around(centre: Point, size: tuple[float, float]) -> Box:
 # SVG --------------------------------------------------------------------------------------------------
 
 
-def as_svg(canvas: Canvas) -> str:
-    size = f'width="{canvas.width}" height="{canvas.height}" viewBox="0 0 {canvas.width} {canvas.height}"'
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
-        f"<title>{_text(canvas.title)}</title>",
-        '<rect width="100%" height="100%" fill="#ffffff"/>',
-        *map(_shape, canvas.shapes),
-        "</svg>",
+def as_svg(canvas: Canvas, link: Callable[[str], tuple[str, str] | None] = lambda name: None) -> str:
+    """The drawing as text.
+
+    Args:
+        canvas: The drawing.
+        link: Of the name of a shape the address of its page and its label, or None where it leads nowhere.
+    """
+    body = [
+        element("title", escaped(canvas.title)),
+        element("rect", width="100%", height="100%", fill="#ffffff"),
+        *(_linked(shape, link(shape.name)) if isinstance(shape, Rect) else _shape(shape) for shape in canvas.shapes),
     ]
-    return "\n".join(lines) + "\n"
+    width, height = float(canvas.width), float(canvas.height)
+    return picture(width, height, "\n" + "\n".join(body) + "\n", font_family=FONT) + "\n"
+
+
+def picture(width: float, height: float, body: str, **attributes: str | float | None) -> str:
+    """An SVG picture of this size."""
+    box = f"0 0 {_number(width)} {_number(height)}"
+    size: dict[str, str | float | None] = {"width": width, "height": height, "viewBox": box, "role": "img"}
+    return element("svg", body, xmlns="http://www.w3.org/2000/svg", **size, **attributes)
+
+
+def element(name: str, body: str = "", /, **attributes: str | float | None) -> str:
+    """An element with its body, which is markup. Attributes are escaped, numbers are written to two digits, and None
+    leaves an attribute out; `class_` and `stroke_width` become class and stroke-width.
+
+    >>> element("rect", class_="a", stroke_width=0.123, fill=None)
+    '<rect class="a" stroke-width="0.12"/>'
+    """
+    words = [name]
+    for key, value in attributes.items():
+        if value is not None:
+            shown = escaped(value) if isinstance(value, str) else _number(value)
+            words.append(f'{key.rstrip("_").replace("_", "-")}="{shown}"')
+    return f"<{' '.join(words)}>{body}</{name}>" if body else f"<{' '.join(words)}/>"
+
+
+def _linked(rect: Rect, page: tuple[str, str] | None) -> str:
+    if page is None or not rect.name:
+        return _shape(rect)
+    address, label = page
+    return element("a", _shape(rect), href=address, class_="node", aria_label=label)
 
 
 def _shape(shape: Shape) -> str:
     match shape:
         case Rect():
-            return _rect(shape)
-        case Stroke():
-            return _stroke(shape)
+            return element(
+                "rect",
+                titled(shape.title),
+                class_=shape.kind,
+                data_name=shape.name or None,
+                **_place(shape.box),
+                fill=shape.fill,
+                stroke=shape.stroke,
+                stroke_width=shape.width,
+                opacity=shape.opacity,
+            )
+        case Stroke(colour=colour):
+            style = {"stroke": colour, "fill": colour, "class_": shape.kind}
+            return element("g", arrow(shape), **style, stroke_width=shape.width, opacity=shape.opacity)
         case Tag():
-            return _tag(shape)
+            return element("g", _tag(shape), class_=shape.kind, opacity=shape.opacity)
         case Photo(box, content, media_type):
-            data = base64.b64encode(content).decode("ascii")
-            return f'<image {_place(box)} preserveAspectRatio="none" href="data:{media_type};base64,{data}"/>'
+            data = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+            return element("image", **_place(box), preserveAspectRatio="none", href=data)
 
 
-def _rect(rect: Rect) -> str:
-    name = f' data-name="{_text(rect.name)}"' if rect.name else ""
-    body = f"><title>{_text(rect.title)}</title></rect>" if rect.title else "/>"
-    return (
-        f'<rect class="{rect.kind}"{name} {_place(rect.box)} fill="{rect.fill}" stroke="{rect.stroke}" '
-        f'stroke-width="{_number(rect.width)}" opacity="{_number(rect.opacity)}"{body}'
-    )
-
-
-def _stroke(stroke: Stroke) -> str:
+def arrow(stroke: Stroke) -> str:
+    """A line, and its head where it has one; the element around it gives the colours."""
     (x1, y1), (x2, y2) = stroke.start, shaft_end(stroke)
-    dashes = ' stroke-dasharray="7 5"' if stroke.dashed else ""
-    line = (
-        f'<line x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}" '
-        f'stroke="{stroke.colour}" stroke-width="{_number(stroke.width)}"{dashes}/>'
-    )
-    head = ""
-    if stroke.head:
-        points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow_head(stroke))
-        head = f'<polygon points="{points}" fill="{stroke.colour}"/>'
-    return f'<g class="{stroke.kind}" opacity="{_number(stroke.opacity)}">{line}{head}</g>'
+    line = element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke_dasharray="7 5" if stroke.dashed else None)
+    points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow_head(stroke))
+    return line + element("polygon", points=points, class_="arrow", stroke="none") if stroke.head else line
 
 
 def _tag(tag: Tag) -> str:
     x, y, width, height = tag.box
-    back = f'<rect {_place(tag.box)} rx="3" fill="{tag.fill}"/>' if tag.fill != "none" else ""
-    middle, anchor = (x, "start") if tag.at_left else (x + width / 2, "middle")
-    weight = ' font-weight="bold"' if tag.bold else ""
-    title = f"<title>{_text(tag.title)}</title>" if tag.title else ""
-    return (
-        f'<g class="{tag.kind}" opacity="{_number(tag.opacity)}">{title}{back}'
-        f'<text x="{_number(middle)}" y="{_number(y + height / 2 + tag.size * 0.36)}" text-anchor="{anchor}" '
-        f'font-size="{_number(tag.size)}"{weight} fill="{tag.colour}" xml:space="preserve">{_text(tag.text)}'
-        "</text></g>"
-    )
+    back = element("rect", **_place(tag.box), rx=3.0, fill=tag.fill) if tag.fill != "none" else ""
+    style: dict[str, str | float | None] = {
+        "text_anchor": "start" if tag.at_left else "middle",
+        "font_size": tag.size,
+        "font_weight": "bold" if tag.bold else None,
+        "fill": tag.colour,
+        "xml:space": "preserve",
+    }
+    left, baseline = x if tag.at_left else x + width / 2, y + height / 2 + tag.size * 0.36
+    return titled(tag.title) + back + element("text", escaped(tag.text), x=left, y=baseline, **style)
 
 
-def _place(box: Box) -> str:
-    x, y, width, height = map(_number, box)
-    return f'x="{x}" y="{y}" width="{width}" height="{height}"'
+def titled(title: str) -> str:
+    """What is shown where a pointer rests on the element around it; nothing for no title."""
+    return element("title", escaped(title)) if title else ""
+
+
+def _place(box: Box) -> dict[str, float]:
+    return dict(zip(("x", "y", "width", "height"), box))
 
 
 def _number(value: float) -> str:
@@ -292,7 +325,8 @@ def _number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text from data, safe in XML."""
     return escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text), quote=True)
 
 

@@ -6,10 +6,8 @@ A page is made from the data of the run, the parameters of its address, and the 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape, unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -481,7 +479,7 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
 
 def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
     query = parse_query(parameters.text("q"))
-    return closed(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]  # type: ignore[arg-type]
+    return closed(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
 
 
 def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -513,25 +511,16 @@ def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
     return Page("explain.html", data.labels.fact(fact), document, {"picture": linked_picture(data, explanation)})
 
 
-# What `as_svg` writes for an object; its name and title are escaped, so neither holds a quote or a bracket.
-_NODE = re.compile(r'<rect class="[^"]*" data-name="(?P<name>[^"]*)"[^>]*?(?:/>|><title>[^<]*</title></rect>)')
-
-
 def linked_picture(data: PageData, explanation: Explanation) -> str:
     """A proof as a graph, or a scene with its boxes, as SVG; every entity leads to its page."""
 
-    def link(node: re.Match[str]) -> str:
-        id = data.kb.entities.find(unescape(node["name"]))
-        if id is None:
-            return node.group()
-        label = escape(data.entities.labels[id], quote=True)
-        return f'<a href="/entity/{id}" class="node" aria-label="{label}">{node.group()}</a>'
+    def page(name: str) -> tuple[str, str] | None:
+        id = data.kb.entities.find(name)
+        return None if id is None else (f"/entity/{id}", data.entities.labels[id])
 
     drawn = draw(explanation, data.kb)
-    text = as_svg(drawn)
-    if drawn.width > WIDE_PICTURE:
-        text = text.replace("<svg ", '<svg class="wide" ', 1)
-    return _NODE.sub(link, text)
+    text = as_svg(drawn, page)
+    return text.replace("<svg ", '<svg class="wide" ', 1) if drawn.width > WIDE_PICTURE else text
 
 
 def why_not_page(data: PageData, parameters: Parameters, number: int) -> Page:

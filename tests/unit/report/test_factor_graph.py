@@ -15,12 +15,13 @@ from nlil.logic.formula import TRUE, Formula, Not
 from nlil.logic.labels import Labels
 from nlil.logic.rule import Rule
 from nlil.report.factor_graph import Layout, _Drawing, factor_graph
-from nlil.scene.canvas import FORBIDDEN
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(rule: Rule | str) -> ElementTree.Element:
     rule = parse_rule(rule) if isinstance(rule, str) else rule
-    return ElementTree.fromstring(FORBIDDEN.sub("?", factor_graph(rule, Labels())))
+    return ElementTree.fromstring(factor_graph(rule, Labels()))
 
 
 def of_kind(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
@@ -92,7 +93,7 @@ def test_a_lane_about_y_is_read_from_the_right() -> None:
     assert tip < base
     heads = {name.text: float(name.get("x", "")) for name in of_kind(root, "head-name")}
     (variable,) = of_kind(root, "variable")
-    assert heads["X"] < float(variable.get("cx", "")) < heads["Y"]
+    assert heads["X"] < float(variable.get("x", "")) < heads["Y"]
 
 
 def test_negation_is_dashed_and_a_double_one_is_not() -> None:
@@ -100,7 +101,7 @@ def test_negation_is_dashed_and_a_double_one_is_not() -> None:
     assert texts(once, "word") == ["not"]
     assert [len(of_kind(group, "factor")) for group in of_kind(once, "denied")] == [2]
     assert sorted(texts(twice, "word")) == ["not", "not"]
-    denied = [text.text for group in of_kind(twice, "denied") for text in group.iter("text")]
+    denied = [text.text for group in of_kind(twice, "denied") for text in group.iter(f"{SVG}text")]
     assert denied == ["b"]
 
 

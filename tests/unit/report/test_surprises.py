@@ -31,11 +31,11 @@ def base(*more: tuple[str, str, str]) -> KnowledgeBase:
 def test_few_answers_come_first_and_the_score_is_that_of_explain() -> None:
     kb = base()
     shown = found(kb)
-    assert [fact_text(s.fact) for s in shown] == ["speaks(p9, french)", "speaks(p8, french)"]
+    assert [fact_text(s.explanation.fact) for s in shown] == ["speaks(p9, french)", "speaks(p8, french)"]
     assert [s.num_answers for s in shown] == [0, 2]
     for surprise in shown:
-        why = explain(learned(kb, (RULE,)).rules, kb, surprise.fact)
-        assert abs(why.score - surprise.score) < 1e-8
+        why = explain(learned(kb, (RULE,)).rules, kb, surprise.explanation.fact)
+        assert abs(why.score - surprise.explanation.score) < 1e-8
         assert not surprise.explanation.known
 
 
@@ -45,8 +45,8 @@ def test_what_another_split_has_is_no_surprise() -> None:
     kb = data.kb
     last = (kb.facts.subject == kb.entities.id("p9")) & (kb.facts.predicate == kb.predicate_id(kb.predicate("speaks")))
     kb = kb.with_facts(kb.facts[~last])
-    assert [fact_text(s.fact) for s in found(kb)] == ["speaks(p9, french)", "speaks(p8, french)"]
-    assert [fact_text(s.fact) for s in found(kb, whole)] == ["speaks(p8, french)"]
+    assert [fact_text(s.explanation.fact) for s in found(kb)] == ["speaks(p9, french)", "speaks(p8, french)"]
+    assert [fact_text(s.explanation.fact) for s in found(kb, whole)] == ["speaks(p8, french)"]
 
 
 def test_the_list_is_bounded() -> None:
