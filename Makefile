@@ -1,17 +1,18 @@
-# make demo | test | bench | clean.  The environment is .venv; it is made once and again only when
+# make demo | quick | test | test-all | bench | clean.  The environment is .venv; it is made once and again only when
 # pyproject.toml or constraints.txt change.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo quick test lint types unit bench constraints clean
+.PHONY: help demo quick test test-all lint types unit bench constraints clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         learn, evaluate and explain on a built-in data set"
 	@echo "make quick        ruff, mypy, and the tests of single modules that need no learning"
 	@echo "make test         ruff, mypy, pytest"
+	@echo "make test-all     make test, and the slow tests"
 	@echo "make bench        the paper's tables with our figures beside them; writes benchmarks/results"
 	@echo "make clean        remove the environment and every cache"
 
@@ -23,9 +24,12 @@ quick: lint types
 
 test: lint types unit
 
+test-all: lint types
+	$(BIN)/pytest -n 2 -rs -m "slow or not slow"
+
 lint: $(READY)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check --quiet src tests
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check --quiet src tests benchmarks
 
 types: $(READY)
 	$(BIN)/mypy

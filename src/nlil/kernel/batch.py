@@ -1,6 +1,6 @@
 """Statistics of many rules over the same statements: a statement is answered once, a rule is and, or, not of answers.
 
-Answers are truth values: of the asked facts, each with itself hidden, and of all other head tuples as they are. For a
+Answers are truth values: of the facts, each with itself hidden, and of all other head tuples as they are. For a
 head p(X, Y) the others are the pairs of entities: bits where those are few, else the sorted keys x * n + y that some
 statement of the rule reaches. What fits neither is left to `rule_stats`, which counts the same integers.
 """
@@ -66,16 +66,16 @@ class HeadTable(ABC):
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
         kb = evaluator.kb
         facts = matching(kb, rule, kb.facts)
-        self.evaluator, self.num_facts, asked = evaluator, len(facts), facts
+        self.evaluator, self.num_facts, listed = evaluator, len(facts), facts
         self.against_negatives = negatives is not None and len(negatives.of(kb.predicate_id(rule.target))) > 0
         if negatives is not None and self.against_negatives:
             false = matching(kb, rule, negatives.crisp().unique())
-            asked = facts + false[~np.isin(fact_keys(kb, false), fact_keys(kb, facts))]
-        self.x, self.y = asked.subject.astype(np.int64), asked.object.astype(np.int64)
+            listed = facts + false[~np.isin(fact_keys(kb, false), fact_keys(kb, facts))]
+        self.x, self.y = listed.subject.astype(np.int64), listed.object.astype(np.int64)
         self.has_fact = np.zeros(kb.num_entities, bool)
         self.has_fact[target_facts(kb, rule, kb.facts).subject] = True
         self.hidden = Hidden.of(kb, rule)
-        self.asked = self.queries(self.x, self.y if rule.target.arity == 2 else None)
+        self.listed_queries = self.queries(self.x, self.y if rule.target.arity == 2 else None)
         self.cache = ArrayCache(evaluator.memory // 8)
 
     def queries(self, x: Longs, y: Longs | None) -> Queries:
@@ -95,17 +95,17 @@ class HeadTable(ABC):
         return RuleStats(support, support + others, self.num_facts, pca_body)
 
     def holds(self, rule: Rule, statement: Statement) -> Mask:
-        """The truth of a statement for each asked tuple, hidden from itself."""
+        """The truth of a statement for each listed tuple, its own fact hidden."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.hidden.touches(line):
             return self.unhidden(rule, statement)
         return self.cache.get(
-            (statement, rule.distinct), lambda: truth_of(self.evaluator, rule, line, self.asked, self.hidden)
+            (statement, rule.distinct), lambda: truth_of(self.evaluator, rule, line, self.listed_queries, self.hidden)
         )
 
     @abstractmethod
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
-        """The truth for each asked tuple of a statement that no hidden fact can change."""
+        """The truth for each listed tuple of a statement that no hidden fact can change."""
 
     @abstractmethod
     def others(self, rule: Rule) -> tuple[int, int]:
@@ -118,7 +118,7 @@ class OpenHead(HeadTable):
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None, pairs: Pairs) -> None:
         super().__init__(evaluator, rule, negatives)
         self.pairs = pairs
-        self.fact_keys = np.sort(self.x * pairs.n + self.y)  # without given negatives the asked are the facts
+        self.fact_keys = np.sort(self.x * pairs.n + self.y)  # without given negatives the listed are the facts
         if pairs.as_bits and not self.against_negatives:
             graph_of = evaluator.kb.graph_of
             unknown = np.ones((pairs.n, pairs.n), bool) if graph_of is None else graph_of[:, None] == graph_of[None, :]
@@ -176,8 +176,8 @@ class EntityHead(HeadTable):
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
         return self.answers_of(rule, statement)[self.place]
 
-    def asked_of_all(self, rule: Rule, statement: Statement) -> Mask:
-        """The same as it counts: where an object is asked for its class, all its classes hidden."""
+    def hidden_answers_of(self, rule: Rule, statement: Statement) -> Mask:
+        """The same as it counts: an object queried for its class hides all its classes."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.is_class or not self.hidden.touches(line):
             return self.answers_of(rule, statement)
@@ -186,7 +186,7 @@ class EntityHead(HeadTable):
         )
 
     def others(self, rule: Rule) -> tuple[int, int]:
-        holds = self.unknown & combined(rule.body, lambda s: self.asked_of_all(rule, s), True)
+        holds = self.unknown & combined(rule.body, lambda s: self.hidden_answers_of(rule, s), True)
         return int(holds.sum()), int(self.has_fact[self.subject[holds]].sum())
 
 
@@ -207,14 +207,14 @@ class TruthTable:
         if self.listed:
             self.label = np.arange(len(table.x)) < table.num_facts
         elif isinstance(table, EntityHead):
-            self.asked = table.place[: table.num_facts]
+            self.fact_positions = table.place[: table.num_facts]
             self.usable = table.unknown.copy()
-            self.usable[self.asked] = True
-            self.label = self._with_facts(np.zeros(self.num_entities, bool), np.ones(len(self.asked), bool))
+            self.usable[self.fact_positions] = True
+            self.label = self._with_facts(np.zeros(self.num_entities, bool), np.ones(len(self.fact_positions), bool))
         else:
-            self.asked = table.x * self.num_entities + table.y
+            self.fact_positions = table.x * self.num_entities + table.y
             self.usable = np.ones(self.num_entities**2, bool)
-            self.label = self._with_facts(np.zeros(len(self.usable), bool), np.ones(len(self.asked), bool))
+            self.label = self._with_facts(np.zeros(len(self.usable), bool), np.ones(len(self.fact_positions), bool))
 
     @property
     def exists(self) -> bool:
@@ -256,5 +256,5 @@ class TruthTable:
 
     def _with_facts(self, truth: Mask, of_facts: Mask) -> Mask:
         truth = truth.copy()
-        truth[self.asked] = of_facts
+        truth[self.fact_positions] = of_facts
         return truth[self.usable]

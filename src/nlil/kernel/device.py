@@ -15,12 +15,12 @@ def resolve_device(name: str) -> str:
         raise ConfigError(f"device: expected auto, cpu or cuda, got {name!r}", "device")
     found = name != "cpu" and _has_gpu()
     if name == "cuda" and not found:
-        raise ConfigError("device: cuda was asked for, but torch finds no GPU here; use --device cpu or auto", "device")
+        raise ConfigError("device: cuda was requested, but torch finds no GPU here; use --device cpu or auto", "device")
     return "cuda" if found else "cpu"
 
 
 def _has_gpu() -> bool:
-    """To import torch takes seconds; a build that knows no GPU need not be asked."""
+    """To import torch takes seconds; a build without GPU support need not try."""
     with suppress(PackageNotFoundError):  # torch may be a folder of sources
         if "torch" not in sys.modules and version("torch").endswith("+cpu"):
             return False

@@ -52,30 +52,30 @@ def groundings(
     kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, limit: int = 10, hide: bool = False
 ) -> list[Grounding]:
     """Up to `limit` ways in which the body is true for the query; none if its value is 0."""
-    asked = _Asked.of(kb, rule, x, y, hide)
-    if not asked.fits:
+    query = _RuleQuery.of(kb, rule, x, y, hide)
+    if not query.fits:
         return []
-    start = Grounding(asked.head_bindings)
-    return [_tidy(start, part) for part in islice(asked.solutions(asked.leaves), limit)]
+    start = Grounding(query.head_bindings)
+    return [_tidy(start, part) for part in islice(query.solutions(query.leaves), limit)]
 
 
 def count_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> int:
     """How many groundings there are; without `distinct` they are counted, not listed."""
-    asked = _Asked.of(kb, rule, x, y, hide)
-    return asked.count(asked.leaves) if asked.fits else 0
+    query = _RuleQuery.of(kb, rule, x, y, hide)
+    return query.count(query.leaves) if query.fits else 0
 
 
 def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> Miss | None:
     """The first part of the body that does not hold; None if the body holds. No head tuple: the whole body, 0."""
-    asked = _Asked.of(kb, rule, x, y, hide)
-    return asked.miss(asked.leaves) if asked.fits else Miss(rule, rule.body, 0, ())
+    query = _RuleQuery.of(kb, rule, x, y, hide)
+    return query.miss(query.leaves) if query.fits else Miss(rule, rule.body, 0, ())
 
 
-# one rule asked for one query ---------------------------------------------------------------------------
+# one rule, one query ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _RuleQuery:
     """The rule, the query, and the body with its negations at the leaves."""
 
     kb: KnowledgeBase
@@ -86,7 +86,7 @@ class _Asked:
     leaves: Tree
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, rule: Rule, x: int, y: int | None, hide: bool) -> _Asked:
+    def of(cls, kb: KnowledgeBase, rule: Rule, x: int, y: int | None, hide: bool) -> _RuleQuery:
         check_arity(rule, y is not None)
         hidden = Hidden.of(kb, rule) if hide else None
         return cls(kb, rule, int(x), None if y is None else int(y), hidden, normal_form(rule.body))

@@ -15,8 +15,8 @@ from .evaluator import Evaluator, sparse_answers
 def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None) -> RuleStats:
     """support / body size / head size / PCA body, over the facts that count (weight >= .5).
 
-    body size = head tuples whose body holds: facts with themselves hidden, all others as they are; objects asked for
-    their class with all their classes hidden. A unary target is asked of `kb.domain`.
+    body size = head tuples whose body holds: facts with themselves hidden, all others as they are; an object
+    queried for its class hides all its classes. A unary target ranges over `kb.domain`.
     With given negatives of its target the other tuples are unknown: body size = positives + negatives covered.
     """
     evaluator = evaluator.crisp

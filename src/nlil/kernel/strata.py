@@ -1,4 +1,4 @@
-"""Strata: an order of the target predicates in which every negated one is complete before it is asked."""
+"""Strata: an order of the target predicates in which every negated one is complete before it is used."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ NO_LIMIT = 2**62
 BLOCKING = 8
 """Numbers kept for an entity and depth by `is_needless`."""
 FEW = 8
-"""Edges that are walked again rather than asked whether they can lead to new ends."""
+"""With no more edges, walking them again is cheaper than testing whether they can lead to new ends."""
 
 
 class WalkSpace(NamedTuple):

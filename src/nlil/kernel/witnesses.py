@@ -29,7 +29,7 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class LineQuery:
-    """One line asked for one query (x, y)."""
+    """One line of one query (x, y)."""
 
     kb: KnowledgeBase
     line: IdLine

@@ -33,7 +33,7 @@ def test_what_is_asked_for_and_there(asked: str, is_there: bool, found: str, mon
 
 def test_what_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_has_gpu", lambda: False)
-    with pytest.raises(ConfigError, match="cuda was asked for"):
+    with pytest.raises(ConfigError, match="cuda was requested"):
         resolve_device("cuda")
     with pytest.raises(ConfigError, match="expected auto, cpu or cuda, got 'tpu'"):
         resolve_device("tpu")
