@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from .session import Run, Session
+from .session import Bounds, Run, Session
 
 
-def check(
-    session: Session,
-    run: Run,
-    top: Annotated[int, typer.Option(min=1, help="So many facts, worst first.")] = 20,
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="Check these facts.")] = None,
-) -> None:
-    """Find facts that the rules dispute, worst first."""
+def check(session: Session, run: Run, *, top: Annotated[int, Bounds(1)] = 20, data: str | None = None) -> None:
+    """Find facts that the rules dispute, worst first.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        top: So many facts, worst first.
+        data (DATA): Check these facts.
+    """
     from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
-    from .render import cells, plain_table, short_text
+    from .render import table
 
     opened = session.open_run(run, data)
     with session.progress() as progress:
@@ -27,15 +27,13 @@ def check(
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return
-    table = plain_table("fact", "own score", "the rules prefer", "score", "because", right=("own score", "score"))
+    columns = ("fact", "own score", "the rules prefer", "score", "because")
+    rows = []
     for d in disputes:
-        because = ""
-        if d.reasons:
-            ways = d.evidence[0] if d.evidence else ()
-            facts = [grounding_line(way, d.reasons[0].rule.distinct, d.labels) for way in ways[:1]]
-            lines = [short_text(d.reasons[0].rule, d.labels.rule), *(f"  {line}" for line in facts if line)]
-            because = "\n".join(lines)
-        table.add_row(
-            *cells(d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score, because)
-        )
-    session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, table)
+        because = [d.labels.short_rule(scored.rule) for scored in d.reasons[:1]]
+        ways = [(scored.rule, ways[0]) for scored, ways in zip(d.reasons[:1], d.evidence) if ways]
+        facts = [grounding_line(way, rule.distinct, d.labels) for rule, way in ways]
+        text = "\n".join(because + [f"  {line}" for line in facts if line])
+        rows.append((d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score, text))
+    shown = table(columns, rows, right=("own score", "score"))
+    session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, shown)

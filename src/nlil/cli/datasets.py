@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from ..errors import ConfigError
 from .session import Session
 
 
-def datasets(
-    session: Session,
-    action: Annotated[str, typer.Argument(metavar="[list|get]", help="What to do.")] = "list",
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The set to get.")] = None,
-) -> None:
-    """List the data sets that are known by name, or fetch one into the cache."""
+def datasets(session: Session, action: str = "list", name: str | None = None) -> None:
+    """List the data sets that are known by name, or fetch one into the cache.
+
+    Args:
+        session: The common options.
+        action ([list|get]): What to do.
+        name ([NAME]): The set to get.
+    """
     match action, name:
         case "list", None:
             show_list(session)
@@ -30,17 +28,16 @@ def datasets(
 def show_list(session: Session) -> None:
     from ..data.catalog import list_catalog
     from ..datasets import builtin_names
-    from .render import cells, plain_table
+    from .render import table
 
     builtin = builtin_names()
     known = [entry.to_dict() for entry in list_catalog()]
-    table = plain_table("name", "what", "where", "licence")
-    for name, description in builtin.items():
-        table.add_row(*cells(name, description, "built in", "generated"))
+    rows = [(name, description, "built in", "generated") for name, description in builtin.items()]
     for entry in known:
         where = entry["path"] or (f"nlil datasets get {entry['name']}" if entry["downloadable"] else "not available")
-        table.add_row(*cells(entry["name"], entry["description"], where, entry["licence"]))
-    session.show({"builtin": [{"name": n, "description": d} for n, d in builtin.items()], "catalog": known}, table)
+        rows.append((entry["name"], entry["description"], where, entry["licence"]))
+    shown = table(("name", "what", "where", "licence"), rows)
+    session.show({"builtin": [{"name": n, "description": d} for n, d in builtin.items()], "catalog": known}, shown)
 
 
 def get(session: Session, name: str) -> None:

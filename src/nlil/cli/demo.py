@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from .session import Session
 
@@ -18,14 +16,14 @@ SHOWN = ("aunt", "grandmother", "husband", "sister")
 TARGET = "aunt"
 
 
-def demo(
-    session: Session,
-    data: Annotated[str, typer.Argument(metavar="[DATA]", help="What to learn from.")] = "kin",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Where the report goes. Default: a new temporary folder.")
-    ] = None,
-) -> None:
-    """Learn, evaluate, explain and report on a built-in data set."""
+def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> None:
+    """Learn, evaluate, explain and report on a built-in data set.
+
+    Args:
+        session: The common options.
+        data ([DATA]): What to learn from.
+        out (FILE.html): Where the report goes. Default: a new temporary folder.
+    """
     from ..datasets import summarise
     from ..explanation.why import explain
     from ..learning.config import LearnerConfig
@@ -124,11 +122,12 @@ def chosen_target(dataset: Dataset) -> Any:
 
 
 def best_rules(learned: Learned) -> Any:
-    from .render import reader, rule_table
+    from ..logic.labels import Labels
+    from .render import rule_table
 
     wanted = [p for p in learned.rules.targets if p.name in SHOWN] or list(learned.rules.targets[:4])
     best = [scored for p in wanted for scored in learned.rules.for_target(p).top(2)]
-    return rule_table(best, reader(learned.rules))
+    return rule_table(best, Labels.of(learned.rules))
 
 
 def example(learned: Learned, dataset: Dataset) -> str:

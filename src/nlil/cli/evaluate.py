@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError
 from .session import OtherData, Session
@@ -35,21 +33,23 @@ PER_PREDICATE = (
 
 def evaluate(
     session: Session,
-    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder.")] = None,
-    split: Annotated[str, typer.Option(metavar="NAME", help="train, valid or test.")] = "test",
-    rules: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Rules written by hand or by another system: Prolog text, JSON, or what AnyBURL or AMIE wrote.",
-        ),
-    ] = None,
+    run: Path | None = None,
+    *,
+    split: str = "test",
+    rules: Path | None = None,
     data: OtherData = None,
-    calibration: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw how well scores mean probabilities.")
-    ] = None,
+    calibration: Path | None = None,
 ) -> None:
-    """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities."""
+    """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities.
+
+    Args:
+        session: The common options.
+        run ([RUN]): A run folder.
+        split (NAME): train, valid or test.
+        rules (FILE): Rules written by hand or by another system: Prolog text, JSON, or what AnyBURL or AMIE wrote.
+        data: Other facts.
+        calibration (FILE.png): Draw how well scores mean probabilities.
+    """
     if (run is None) == (rules is None):
         raise ConfigError("evaluate needs a run folder, or --rules FILE together with --data DATA")
     opened = None if run is None else session.open_run(run, data)
@@ -144,7 +144,7 @@ def calibrated(session: Session, applied: Applied, split: str, picture: Path | N
 
 def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
     """The figures overall, with `more` beside them, and those of each predicate."""
-    from .render import cells, pairs_table, plain_table
+    from .render import pairs_table, table
 
     document = metrics.to_dict() | dict(more or {})
     overall = {key: value for key, value in document.items() if key not in ("per_predicate", "notes", "left_out")}
@@ -154,12 +154,13 @@ def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any
     rows: dict[str, dict[str, Any]] = document.get("per_predicate") or {}
     if len(rows) > 1:
         columns = [key for key in PER_PREDICATE if any(key in row for row in rows.values())]
-        table = plain_table("predicate", *columns, right=columns)
         order = sorted(rows, key=lambda name: (-rows[name]["num_queries"], name))
-        for name in order[:SHOWN_PREDICATES]:
-            label = dataset.kb.predicate_labels.get(name.rpartition("/")[0], name)
-            table.add_row(*cells(label, *[rows[name].get(key) for key in columns]))
-        tables.append(table)
+        labels = dataset.kb.predicate_labels
+        lines = [
+            (labels.get(name.rpartition("/")[0], name), *(rows[name].get(key) for key in columns))
+            for name in order[:SHOWN_PREDICATES]
+        ]
+        tables.append(table(("predicate", *columns), lines, right=columns))
         if len(order) > SHOWN_PREDICATES:
             tables.append(f"{SHOWN_PREDICATES} of {len(order):,} predicates, those with most queries; --json has all")
     return tables

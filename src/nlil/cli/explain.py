@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import ConfigError, UnknownName
-from .session import OtherData, Run, Session
+from .session import Bounds, OtherData, Run, Session
 
 if TYPE_CHECKING:
     from ..explanation.what_if import NecessaryFacts, WhatIf
@@ -25,47 +23,35 @@ CANDIDATES = 5
 def explain(
     session: Session,
     run: Run,
-    query: Annotated[
-        str,
-        typer.Argument(
-            metavar="FACT",
-            help="uncle(alice, bob) or person(obj17); an object of a "
-            "scene alone, obj17, explains its most probable class.",
-        ),
-    ],
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Rules shown, strongest first. Default: all that count, up to 20.")
-    ] = None,
-    side: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b)."
-        ),
-    ] = "object",
+    query: str,
+    *,
+    top: Annotated[int | None, Bounds(1)] = None,
+    side: str = "object",
     data: OtherData = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw it, for a scene with the boxes at their places: FILE.svg, FILE.png or FILE.html."
-        ),
-    ] = None,
-    image: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it over this image (PNG or JPEG); with --out.")
-    ] = None,
-    why_not: Annotated[
-        bool, typer.Option("--why-not", help="Which single fact would make the strongest rules fire that do not.")
-    ] = False,
-    necessary: Annotated[
-        bool, typer.Option("--necessary", help="The facts behind it, by how much the score falls without each.")
-    ] = False,
-    without: Annotated[
-        list[str] | None, typer.Option(metavar="FACT", help="The score without this fact; may be repeated.")
-    ] = None,
-    add: Annotated[
-        list[str] | None, typer.Option(metavar="FACT", help="The score with this fact added; may be repeated.")
-    ] = None,
+    out: Path | None = None,
+    image: Path | None = None,
+    why_not: bool = False,
+    necessary: bool = False,
+    without: list[str] | None = None,
+    add: list[str] | None = None,
 ) -> None:
-    """Say why: the rules that fire, the facts that make them fire, and where the others fail."""
+    """Say why: the rules that fire, the facts that make them fire, and where the others fail.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        query (FACT): uncle(alice, bob) or person(obj17); an object of a scene alone, obj17, explains its most probable
+            class.
+        top: Rules shown, strongest first. Default: all that count, up to 20.
+        side (NAME): Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b).
+        data: Other facts.
+        out (FILE): Draw it, for a scene with the boxes at their places: FILE.svg, FILE.png or FILE.html.
+        image (FILE): Draw it over this image (PNG or JPEG); with --out.
+        why_not: Which single fact would make the strongest rules fire that do not.
+        necessary: The facts behind it, by how much the score falls without each.
+        without (FACT): The score without this fact; may be repeated.
+        add (FACT): The score with this fact added; may be repeated.
+    """
     from ..explanation.what_if import explain_what_if, find_necessary_facts
     from ..explanation.why import SIDES, Explainer
     from ..explanation.why_not import explain_why_not

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from .session import Session, Source
 
@@ -14,19 +12,14 @@ if TYPE_CHECKING:
     from ..scene.counts import SceneCounts
 
 
-def inspect(
-    session: Session,
-    data: Source,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="One setting of the data: geometry, drop, merge, min_count, num_classes, cuts.",
-        ),
-    ] = None,
-) -> None:
-    """Count what is in a data set: facts, entities, predicates, splits, degrees."""
+def inspect(session: Session, data: Source, *, settings: list[str] | None = None) -> None:
+    """Count what is in a data set: facts, entities, predicates, splits, degrees.
+
+    Args:
+        session: The common options.
+        data: What to count.
+        settings (--set KEY=VALUE): One setting of the data: geometry, drop, merge, min_count, num_classes, cuts.
+    """
     from ..datasets import summarise
 
     dataset = session.read_data(data, session.seed or 0, chosen(settings or []))
@@ -57,7 +50,7 @@ def chosen(settings: list[str]) -> DataOptions:
 
 
 def views(summary: Summary, dataset: Dataset) -> list[Any]:
-    from .render import cells, pairs_table, plain_table
+    from .render import pairs_table, table
 
     s = summary
     counts = {
@@ -78,12 +71,10 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
     counts["checksum"] = s.checksum[:16]
     labels = dataset.kb.predicate_labels
     columns = ("predicate", "label", "facts") if labels else ("predicate", "facts")
-    table = plain_table(*columns, right=("facts",))
-    for name, count in s.top_predicates:
-        label = [labels.get(name.rpartition("/")[0], "")] if labels else []
-        table.add_row(*cells(name, *label, count))
+    rows = [(name, labels.get(name.rpartition("/")[0], ""), count) for name, count in s.top_predicates]
+    shown = table(columns, rows if labels else [(name, count) for name, _, count in rows], right=("facts",))
     left = s.num_predicates - len(s.top_predicates)
-    return [pairs_table(counts, s.name), table, *([f"... and {left:,} more predicates"] if left > 0 else [])]
+    return [pairs_table(counts, s.name), shown, *([f"... and {left:,} more predicates"] if left > 0 else [])]
 
 
 def scene_rows(scene: SceneCounts) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -33,27 +33,30 @@ SHOWN_DISAGREEMENTS = 8
 def learn(
     session: Session,
     data: Source,
-    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="P", help="Learn rules for this predicate; repeat it for more. Default: every predicate with facts."
-        ),
-    ] = None,
-    target_scores: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Imitate a classifier: a table of entity, class, score (TSV, CSV, Parquet)."),
-    ] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings as TOML.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example max_length=2; wins over --config."),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue RUN if it was cut short.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace RUN.")] = False,
-    time_limit: Annotated[str | None, typer.Option(metavar="TIME", help="Stop the search after e.g. 60s.")] = None,
+    *,
+    out: Path,
+    target: list[str] | None = None,
+    target_scores: Path | None = None,
+    config: Path | None = None,
+    settings: list[str] | None = None,
+    resume: bool = False,
+    force: bool = False,
+    time_limit: str | None = None,
 ) -> None:
-    """Learn rules from facts and write them to a run folder."""
+    """Learn rules from facts and write them to a run folder.
+
+    Args:
+        session: The common options.
+        data: What to learn from.
+        out (RUN): The run folder to write.
+        target (P): Learn rules for this predicate; repeat it for more. Default: every predicate with facts.
+        target_scores (FILE): Imitate a classifier: a table of entity, class, score (TSV, CSV, Parquet).
+        config (FILE): Settings as TOML.
+        settings (--set KEY=VALUE): One setting, for example max_length=2; wins over --config.
+        resume: Continue RUN if it was cut short.
+        force: Replace RUN.
+        time_limit (TIME): Stop the search after e.g. 60s.
+    """
     from ..data.target_scores import read_target_scores
     from ..datasets.load import lasting_source
     from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
@@ -259,7 +262,8 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     """The summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
     from rich.text import Text
 
-    from .render import kinds, listing, number, reader, rule_table
+    from ..logic.labels import Labels
+    from .render import kinds, listing, number, rule_table
 
     rules = learned.rules
     lines: list[Any] = [
@@ -272,7 +276,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     if best:
         best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))
         title = f"best rule of {len(best)} of {number(len(learned.targets) - len(learned.missing))} targets"
-        lines.append(rule_table(best, reader(rules), title))
+        lines.append(rule_table(best, Labels.of(rules), title))
     if learned.missing:
         shown = list(learned.missing.items())[:SHOWN_MISSING]
         lines.append(Text(f"no rule for {len(learned.missing):,} targets:"))
@@ -300,7 +304,7 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
     """Figures, what the two say where they disagree, and the objects where they disagree most."""
     from rich.text import Text
 
-    from .render import cells, number, pairs_table, plain_table
+    from .render import number, pairs_table, table
 
     label = rules.predicate_labels
     figures: dict[str, Any] = {
@@ -316,34 +320,18 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
     if not fidelity.pairs:
         return [*views, Text("rules and classifier agree on every object")]
 
-    def name(of_class: str | None) -> str:
-        return "" if of_class is None else label.get(of_class, of_class)
+    def names(row: Mapping[str, Any], *keys: str) -> list[str]:
+        return ["" if row[key] is None else label.get(row[key], row[key]) for key in keys]
 
-    pairs = plain_table("classifier", "rules", "truth", "objects", title="where they disagree", right=("objects",))
-    for pair in fidelity.pairs[:SHOWN_DISAGREEMENTS]:
-        pairs.add_row(*cells(name(pair["classifier"]), name(pair["rules"]), name(pair["truth"]), pair["count"]))
-    objects = plain_table(
-        "object",
-        "classifier",
-        "its score",
-        "rules",
-        "their score",
-        "truth",
-        "distance",
-        title="objects where they disagree most",
-        right=("its score", "their score", "distance"),
-    )
+    pairs = [(*names(pair, "classifier", "rules", "truth"), pair["count"]) for pair in fidelity.pairs]
+    objects = []
     for row in fidelity.objects[:SHOWN_DISAGREEMENTS]:
+        classifier, said, truth = names(row, "classifier", "rules", "truth")
         shown = rules.entity_labels.get(row["object"], row["object"])
-        objects.add_row(
-            *cells(
-                shown,
-                name(row["classifier"]),
-                row["classifier_score"],
-                name(row["rules"]),
-                row["rules_score"],
-                name(row["truth"]),
-                row["distance"],
-            )
-        )
-    return [*views, pairs, objects]
+        scores = row["classifier_score"], row["rules_score"]
+        objects.append((shown, classifier, scores[0], said, scores[1], truth, row["distance"]))
+    columns = ("object", "classifier", "its score", "rules", "their score", "truth", "distance")
+    numbers = ("its score", "their score", "distance")
+    classes = ("classifier", "rules", "truth", "objects")
+    views.append(table(classes, pairs[:SHOWN_DISAGREEMENTS], "where they disagree", ("objects",)))
+    return [*views, table(columns, objects, "objects where they disagree most", numbers)]

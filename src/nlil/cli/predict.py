@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import ConfigError, NlilError
-from .session import OtherData, Run, Session
+from .session import Bounds, OtherData, Run, Session
 
 if TYPE_CHECKING:
     from ..data.kb import KnowledgeBase
@@ -18,13 +16,24 @@ if TYPE_CHECKING:
 def predict(
     session: Session,
     run: Run,
-    query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="uncle(alice, ?) or uncle(?, bob)")] = None,
-    top: Annotated[int, typer.Option(min=1, help="Answers for each query.")] = 10,
-    queries: Annotated[Path | None, typer.Option(metavar="FILE", help="Many queries, one a line.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.tsv", help="Where the answers to --queries go.")] = None,
+    query: str | None = None,
+    *,
+    top: Annotated[int, Bounds(1)] = 10,
+    queries: Path | None = None,
+    out: Path | None = None,
     data: OtherData = None,
 ) -> None:
-    """Rank the answers to a query; facts that are known already are marked."""
+    """Rank the answers to a query; facts that are known already are marked.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        query ([QUERY]): uncle(alice, ?) or uncle(?, bob)
+        top: Answers for each query.
+        queries (FILE): Many queries, one a line.
+        out (FILE.tsv): Where the answers to --queries go.
+        data: Other facts.
+    """
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError('predict needs a query such as "uncle(alice, ?)", or --queries FILE with --out FILE.tsv')
     predictor = session.open_run(run, data).predictor()
@@ -75,16 +84,15 @@ def labelled(query: str, kb: KnowledgeBase) -> str:
 
 
 def view(query: str, answers: list[Answer]) -> Any:
-    from .render import cells, plain_table
+    from .render import table
 
     if not answers:
         return f"{query}: no rule gives an answer"
     # Without a calibration no column stands empty.
     has_probability = any(a.probability is not None for a in answers)
     extra = ("probability",) if has_probability else ()
-    table = plain_table("", "answer", "score", *extra, "known", title=query, right=("", "score", *extra))
+    rows = []
     for rank, a in enumerate(answers, start=1):
         shown = a.entity if a.label == a.entity else f"{a.label} ({a.entity})"
-        meaning = (a.probability,) if has_probability else ()
-        table.add_row(*cells(rank, shown, a.score, *meaning, "yes" if a.known else ""))
-    return table
+        rows.append((rank, shown, a.score, *((a.probability,) if extra else ()), "yes" if a.known else ""))
+    return table(("", "answer", "score", *extra, "known"), rows, query, ("", "score", *extra))

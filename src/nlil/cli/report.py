@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ..errors import ConfigError, require
 from .session import OtherData, Run, Session
@@ -14,13 +11,15 @@ from .session import OtherData, Run, Session
 ENDINGS = (".html", ".htm")
 
 
-def report(
-    session: Session,
-    run: Run,
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where the page goes.")] = Path("report.html"),
-    data: OtherData = None,
-) -> None:
-    """Write one page that needs nothing else: data, figures, rules, surprising predictions, disputed facts."""
+def report(session: Session, run: Run, *, out: Path = Path("report.html"), data: OtherData = None) -> None:
+    """Write one page that needs nothing else: data, figures, rules, surprising predictions, disputed facts.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        out (FILE.html): Where the page goes.
+        data: Other facts.
+    """
     from ..explanation.outline import many
     from ..report import make_report, write_report
 

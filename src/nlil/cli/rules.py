@@ -13,7 +13,7 @@ import typer
 
 from ..errors import ConfigError, ExportError
 from ..exports import EXECUTABLE, LANGUAGES
-from .session import Run, Session
+from .session import Bounds, Run, Session
 
 if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
@@ -28,33 +28,30 @@ SHOWN = 20
 def rules(
     session: Session,
     run: Run,
-    target: Annotated[str | None, typer.Option(metavar="P", help="Only rules for this predicate.")] = None,
-    top: Annotated[
-        int | None, typer.Option(min=0, help=f"So many, best first; 0: all. Default: {SHOWN} as text, else all.")
-    ] = None,
+    *,
+    target: str | None = None,
+    top: Annotated[int | None, Bounds(0)] = None,
     format: Annotated[
         str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is exact.")
     ] = "text",
-    facts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write what the program runs on: the facts in the language of --format."
-        ),
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="The facts, where they are not those of the run.")
-    ] = None,
-    examples: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Under each rule so many examples, counterexamples and predictions that are not in the data.",
-        ),
-    ] = 0,
-    leave_out: Annotated[bool, typer.Option("--leave-out", help="Leave out what the language cannot say.")] = False,
+    facts: Path | None = None,
+    data: str | None = None,
+    examples: Annotated[int, Bounds(0)] = 0,
+    leave_out: bool = False,
 ) -> None:
-    """List the rules of a run, best first, and what never holds together with their targets."""
+    """List the rules of a run, best first, and what never holds together with their targets.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        target (P): Only rules for this predicate.
+        top: So many, best first; 0: all. Default: 20 as text, else all.
+        format: One of FORMATS.
+        facts (FILE): Also write what the program runs on: the facts in the language of --format.
+        data (DATA): The facts, where they are not those of the run.
+        examples (N): Under each rule so many examples, counterexamples and predictions that are not in the data.
+        leave_out: Leave out what the language cannot say.
+    """
     from ..learning.feedback import load_feedback, rejected_note, without_rejected
     from ..learning.run import load_run
 
@@ -105,11 +102,12 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
 def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:
     from rich.text import Text
 
-    from .render import DISTINCT, exclusion_lines, reader, rule_table
+    from ..logic.labels import Labels
+    from .render import DISTINCT, exclusion_lines, rule_table
 
     shown = rules.top(count)
     targets = dict.fromkeys(scored.rule.target for scored in shown)
-    views: list[Any] = [rule_table(shown, reader(rules), verdicts=feedback)]
+    views: list[Any] = [rule_table(shown, Labels.of(rules), verdicts=feedback)]
     views += map(Text, exclusion_lines(rules, targets))
     if count < len(rules):
         size = f"{count:,} of {len(rules):,} rules; --top 0 shows all."
@@ -131,16 +129,27 @@ def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
 def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
     """One document, written rule by rule: there may be millions. Rules that were judged say so (`verdict`)."""
     from ..exports.tree import rule_tree
-    from .render import reader, rule_document
+    from ..logic.labels import Labels
 
-    read = reader(rules)
+    labels = Labels.of(rules)
     sys.stdout.write(f'{{"num_rules": {len(rules)}, "rules": [')
     separator = "\n"
     for row in rules.order()[:count]:
         scored = rules[int(row)]
-        document = rule_document(scored, read) | {"tree": rule_tree(scored.rule)}
-        if document["rule"] in feedback:
-            document["verdict"] = feedback[document["rule"]].to_dict()
+        rule, text = scored.rule, str(scored.rule)
+        document: dict[str, Any] = {
+            "rule": text,
+            "label": labels.rule(rule),
+            "target": rule.target.name,
+            "arity": rule.target.arity,
+            "length": rule.length,
+            "distinct": rule.distinct,
+            "weight": scored.weight,
+            **scored.stats.to_dict(),
+            "tree": rule_tree(rule),
+        }
+        if text in feedback:
+            document["verdict"] = feedback[text].to_dict()
         sys.stdout.write(separator + json.dumps(document, ensure_ascii=False))
         separator = ",\n"
     exclusions = ",\n".join(json.dumps(e.to_dict(), ensure_ascii=False) for e in rules.exclusions)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from ..errors import ConfigError, require
-from .session import OtherData, Run, Session
+from .session import Bounds, OtherData, Run, Session
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -16,18 +14,21 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 def serve(
     session: Session,
     run: Run,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the viewer listens; 0: any free port.")] = 8000,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Who can reach it: by default only this machine; 0.0.0.0 "
-            "lets everyone on the network read the data and judge rules.",
-        ),
-    ] = "127.0.0.1",
+    *,
+    port: Annotated[int, Bounds(0, 65535)] = 8000,
+    host: str = "127.0.0.1",
     data: OtherData = None,
 ) -> None:
-    """Look at a run in the browser: rules, answers, explanations, and what people say of the rules."""
+    """Look at a run in the browser: rules, answers, explanations, and what people say of the rules.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        port: Where the viewer listens; 0: any free port.
+        host (NAME): Who can reach it: by default only this machine; 0.0.0.0 lets everyone on the network read the data
+            and judge rules.
+        data: Other facts.
+    """
     for package in ("fastapi", "uvicorn", "jinja2"):
         require(package, "viewer", "the viewer")
     from ..viewer.application import Guard, application, listen, serve_until_stopped

@@ -11,12 +11,13 @@ import functools
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -144,10 +145,22 @@ COMMON: dict[str, tuple[Any, Any]] = {
 """The fields of Session: type with option, and default."""
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """In the annotation of a number: the least and the largest that is taken."""
+
+    min: int | None = None
+    max: int | None = None
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """function(session, ...) as typer sees it: the same parameters, with the common options after them."""
+    """function(session, ...) as typer sees it: the same parameters, with the common options after them.
+
+    Parameters that may be given by place are arguments, the others options; the docstring has the help of each.
+    """
     signature = inspect.signature(function, eval_str=True)
-    own = list(signature.parameters.values())[1:]
+    about, _, described = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
+    own = [_parameter(parameter, described) for parameter in list(signature.parameters.values())[1:]]
     keyword = inspect.Parameter.KEYWORD_ONLY
     shared = [inspect.Parameter(n, keyword, default=d, annotation=a) for n, (a, d) in COMMON.items()]
 
@@ -158,10 +171,27 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         if code:
             raise typer.Exit(code)
 
-    run.__signature__ = inspect.Signature([p.replace(kind=keyword) for p in own] + shared)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
+    run.__doc__ = about
     del run.__wrapped__  # typer would look through it and miss the common options
     return run
+
+
+def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
+    """The parameter as its line `name (--flag METAVAR): help` of the docstring says, unless its annotation does."""
+    annotation = parameter.annotation
+    kind, *about = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
+    is_option = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    if not about or isinstance(about[0], Bounds):
+        line = re.search(rf"^    {parameter.name}(?: \((.+?)\))?: (.+(?:\n {{8}}.+)*)", described, re.M)
+        mark, text = line.groups(default="") if line else ("", "")
+        flag, _, metavar = mark.rpartition(" ")
+        flags = [flag] if flag else [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
+        bounds = vars(about[0]) if about else {}
+        make = typer.Option if is_option else typer.Argument
+        about = [make(*flags, metavar=metavar or None, help=" ".join(text.split()), **bounds)]
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, about[0]])
 
 
 def guarded(session: Session, work: Callable[[], None]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -133,7 +133,7 @@ def rule_item(found: HasRule, labels: Labels, below: Sequence[Item] = (), share:
     """The rule, before it its share of a score, beside it what was counted for it."""
     before = "" if share is None else f"+{number(share)}  "
     note = statistics_note(found.rule, found.stats, found.weight)
-    return Item(before + short_rule(found.rule, labels), note, tuple(below))
+    return Item(before + labels.short_rule(found.rule), note, tuple(below))
 
 
 def rule_document(found: HasRule, labels: Labels) -> dict[str, Any]:
@@ -145,11 +145,6 @@ def rule_document(found: HasRule, labels: Labels) -> dict[str, Any]:
 def fact_document(fact: Fact, labels: Labels, **more: Any) -> dict[str, Any]:
     """For JSON: names of the data, and beside them `label`, the same for people."""
     return {"fact": fact_text(fact), "label": labels.fact(fact), **more}
-
-
-def short_rule(rule: Rule, labels: Labels) -> str:
-    """The rule without its inequalities: the note beside it says that they are there."""
-    return labels.rule(replace(rule, distinct=False))
 
 
 def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:

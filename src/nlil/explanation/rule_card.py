@@ -33,7 +33,7 @@ from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from .changes import place
 from .disputes import is_functional
-from .outline import Item, Shown, fact_document, grounding_document, grounding_line, many, number, short_rule
+from .outline import Item, Shown, fact_document, grounding_document, grounding_line, many, number
 from .scenes import Scenes
 from .why import specific_groundings
 
@@ -142,7 +142,7 @@ class RuleCard(Shown):
         else:
             parts += [("counterexamples: predictions, not in the data", self.counterexamples)]
         below = tuple(Item(name, "" if found else "none", tuple(map(self._line, found))) for name, found in parts)
-        return Item(short_rule(self.rule, self.labels), note, below)
+        return Item(self.labels.short_rule(self.rule), note, below)
 
     def _line(self, instance: Instance) -> Item:
         notes = []

@@ -15,7 +15,7 @@ from ..logic.query import Query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .changes import as_facts
-from .outline import Item, Shown, fact_document, many, number, number_pair, short_rule
+from .outline import Item, Shown, fact_document, many, number, number_pair
 from .why import Explainer, Explanation, Side, closed
 
 MAX_WAYS = 50
@@ -60,7 +60,7 @@ class WhatIf(Shown):
         changes = [f"without {labels.fact(f)}" for f in self.removed] + [f"with {labels.fact(f)}" for f in self.added]
         below = [Item(change) for change in changes]
         for name, found in (("no longer counts", self.lost), ("counts now", self.gained)):
-            below += [Item(short_rule(rule, labels), name) for rule in found]
+            below += [Item(labels.short_rule(rule), name) for rule in found]
         before, after = number_pair(self.before.score, self.after.score)
         return Item(f"{labels.fact(self.before.fact)}  score {before} -> {after}", "", tuple(below))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from .formula import Formula
@@ -50,6 +50,10 @@ class Labels:
 
     def rule(self, rule: Rule) -> str:
         return readable_text(rule, self.entity, self.predicate)
+
+    def short_rule(self, rule: Rule) -> str:
+        """The rule without its inequalities; whoever shows it says that the variables are distinct."""
+        return self.rule(replace(rule, distinct=False))
 
     def formula(self, formula: Formula, distinct: bool) -> str:
         return formula_text(formula, distinct, self.entity, self.predicate)

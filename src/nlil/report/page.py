@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.files import replacing
 from ..errors import require
-from ..explanation.outline import number, short_rule
+from ..explanation.outline import number
 from ..explanation.rule_card import Instance
 from ..exports.english import rule_sentence
 from ..logic.predicate import Fact
@@ -40,7 +40,7 @@ def render(report: Report) -> str:
     page = templates(FOLDER)
     page.filters |= {"figure": figure, "short": short}
     page.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
-    page.globals |= {"factor_graph": factor_graph, "rule_sentence": rule_sentence, "short_rule": short_rule}
+    page.globals |= {"factor_graph": factor_graph, "rule_sentence": rule_sentence}
     text = page.get_template("page.html").render(
         report=report,
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),

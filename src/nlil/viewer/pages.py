@@ -16,7 +16,6 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
 from ..evaluation.prediction import Answer
-from ..explanation.outline import short_rule
 from ..explanation.rule_card import wilson_interval
 from ..explanation.why import SIDES, Explainer, Explanation, Side, closed
 from ..explanation.why_not import explain_why_not
@@ -174,7 +173,7 @@ def rule_document(data: PageData, row: int) -> Document:
         "address": f"/rule/{row}",
         "rule": str(rule),
         "label": data.labels.rule(rule),
-        "short": short_rule(rule, data.labels),
+        "short": data.labels.short_rule(rule),
         "target": predicate_document(data, int(data.rules.head[row])),
         "length": rule.length,
         "distinct": rule.distinct,
@@ -467,7 +466,7 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
                 "row": row,
                 "address": f"/rule/{row}",
                 "rule": str(support.rule),
-                "short": short_rule(support.rule, data.labels),
+                "short": data.labels.short_rule(support.rule),
                 "share": support.share,
                 "begin": begin,
             }
