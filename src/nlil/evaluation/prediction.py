@@ -124,7 +124,7 @@ class Predictor:
 
     def resolve(self, query: Query) -> Predicate:
         """The predicate of the query, by name and number of arguments."""
-        predicate = Predicate(query.predicate, 1 if len(query.arguments) == 1 else 2)
+        predicate = query.target
         self.kb.predicate_id(predicate)
         return predicate
 

@@ -25,6 +25,11 @@ class Query:
     predicate: str
     arguments: tuple[str | None, ...]
 
+    @property
+    def target(self) -> Predicate:
+        """The predicate with its arity."""
+        return Predicate(self.predicate, 1 if len(self.arguments) == 1 else 2)
+
     def __str__(self) -> str:
         inner = ", ".join("?" if a is None else atom_text(a) for a in self.arguments)
         return f"{atom_text(self.predicate)}({inner})"
@@ -49,7 +54,7 @@ def parse_fact(text: str) -> Fact:
         raise RuleSyntaxError(
             "expected a fact without '?', as in uncle(alice, bob) or person(obj17)", text, text.rindex("?") + 1
         )
-    return Fact(Predicate(query.predicate, 1 if len(known) == 1 else 2), known)
+    return Fact(query.target, known)
 
 
 def _query(text: str) -> Query:

@@ -8,8 +8,8 @@ when they come.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future
 
 import numpy as np
 
@@ -29,66 +29,51 @@ class ClassTable:
     def __init__(self, scorer: MemberScorer) -> None:
         self.scorer = scorer
         self.position = {int(target): place for place, target in enumerate(scorer.targets)}
-        self._table: Longs | None = None
-        self._newer: dict[int, Longs | None] = {}
-        """Columns of classes whose rules were judged since; None while they are computed."""
-        self._verdicts: Counter[int] = Counter()
         self.fits = scorer.kb.num_entities * len(self.position) <= MAX_CELLS
+        self._table: Future[Longs] = Future()
+        self._newer: dict[int, Future[Longs]] = {}
+        """Tables of one class each, whose rules were judged since."""
 
-    def start(self) -> threading.Thread | None:
-        """Compute it in the background, where it is not too large to keep."""
-        return _in_background(self._fill) if self.fits else None
+    def start(self) -> Future[Longs]:
+        """Compute the table in the background; one that is too large to keep stays empty."""
+        return self._fill(self._table, lambda: self.scorer)
 
-    def judged(self, target: int, scorer: Callable[[], MemberScorer]) -> threading.Thread | None:
-        """The rules of the class are other ones from now on; `scorer` makes one for them."""
-        self._newer[target] = None
-        self._verdicts[target] += 1
-        number = self._verdicts[target]
-        return _in_background(lambda: self._replace(target, scorer(), number)) if self.fits else None
+    def judged(self, target: int, scorer: Callable[[], MemberScorer]) -> None:
+        """The rules of the class `target` are other ones from now on; `scorer` makes one for them."""
+        self._newer[target] = self._fill(Future(), scorer)
+
+    def _fill(self, table: Future[Longs], scorer: Callable[[], MemberScorer]) -> Future[Longs]:
+        if self.fits:  # daemon: it must not keep a viewer alive that was stopped
+            threading.Thread(target=lambda: table.set_result(_evidence(scorer())), daemon=True).start()
+        return table
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is being computed any more."""
-        is_waiting = any(column is None for column in list(self._newer.values()))
-        return not self.fits or (self._table is not None and not is_waiting)
+        return not self.fits or all(table.done() for table in (self._table, *list(self._newer.values())))
 
     def column(self, target: int) -> Longs | None:
-        """The evidence of the class for every entity; None where nobody has computed it yet."""
+        """The evidence of the class for every entity; None where it is not computed yet."""
         if target in self._newer:
-            return self._newer[target]
-        table, place = self._table, self.position.get(target)
-        return None if table is None or place is None else table[:, place]
+            return self._newer[target].result()[:, 0] if self._newer[target].done() else None
+        is_known = self._table.done() and target in self.position
+        return self._table.result()[:, self.position[target]] if is_known else None
 
     def row(self, entity: int) -> Longs | None:
-        """The evidence of every class for the entity."""
-        table = self._table
-        if table is None:
+        """The evidence of every class for the entity; None where it is not computed yet."""
+        if not (self.fits and self.is_complete):
             return None
-        found = table[entity].copy()
-        for target, column in list(self._newer.items()):
-            if column is None:
-                return None
-            found[self.position[target]] = column[entity]
+        found = self._table.result()[entity].copy()
+        for target, table in list(self._newer.items()):
+            found[self.position[target]] = table.result()[entity, 0]
         return found
 
-    def _fill(self) -> None:
-        number = self.scorer.kb.num_entities
-        table = np.zeros((number, len(self.position)), np.int64)
-        for begin in range(0, number, BLOCK):
-            some = np.arange(begin, min(begin + BLOCK, number), dtype=np.int32)
-            table[some] = self.scorer.evidence(some)
-        self._table = table
 
-    def _replace(self, target: int, scorer: MemberScorer, number: int) -> None:
-        column = scorer.evidence(np.arange(scorer.kb.num_entities, dtype=np.int32))[:, 0]
-        if self._verdicts[target] == number:  # else somebody judged again meanwhile
-            self._newer[target] = column
-
-
-def _in_background(work: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)  # it must not keep a viewer alive that was stopped
-    thread.start()
-    return thread
+def _evidence(scorer: MemberScorer) -> Longs:
+    """(entities, targets)."""
+    everyone = np.arange(scorer.kb.num_entities, dtype=np.int32)
+    blocks = [scorer.evidence(everyone[begin : begin + BLOCK]) for begin in range(0, len(everyone), BLOCK)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, len(scorer.targets)), np.int64)
 
 
 class TablePredictor(Predictor):
@@ -97,5 +82,6 @@ class TablePredictor(Predictor):
     table: ClassTable | None = None
 
     def member_evidence(self, target: int, entities: Ids) -> Longs:
+        """The evidence of the class `target` for the entities."""
         column = None if self.table is None else self.table.column(target)
         return super().member_evidence(target, entities) if column is None else column[entities]

@@ -48,8 +48,8 @@ class SceneCollector:
         if image in self.images:
             raise DataError(f"image {image!r}: expected each image once, got it again")
         objects = graph.get("objects") if isinstance(graph, Mapping) else None
-        if not isinstance(objects, Mapping):
-            raise DataError(f"image {image!r}: expected {{'objects': {{id: object}}}}, got {graph!r:.80}")
+        check(isinstance(objects, Mapping), f"image {image!r}", "{'objects': {id: object}}", graph)
+        assert isinstance(objects, Mapping)
         start = len(self.objects)
         number = {id: start + i for i, id in enumerate(objects)}
         for id, thing in objects.items():
@@ -60,8 +60,7 @@ class SceneCollector:
                 self._row(ATTRIBUTE, text({"attribute": attribute}, "attribute", where), number[id])
             for relation in items(thing, "relations", where):
                 other = text(relation, "object", where)
-                if other not in number:
-                    raise DataError(f"{where}: expected a relation to an object of the same image, got {other!r}")
+                check(other in number, where, "a relation to an object of the same image", other)
                 self._row(RELATION, text(relation, "name", where), number[id], number[other])
         self.objects += map(str, objects)
         self.graph_of.extend([len(self.images)] * len(objects))
@@ -104,14 +103,11 @@ class SceneCollector:
         wanted = {
             key: Predicate(key[1], 2 if key[0] == RELATION else 1)
             for key in self.names
-            if not (key[0] == ATTRIBUTE and (CLASS, key[1]) in self.names)
+            if key[0] != ATTRIBUTE or (CLASS, key[1]) not in self.names
         }
         predicates = tuple(sorted(wanted.values()))
         ids = {predicate: i for i, predicate in enumerate(predicates)}
-        table = np.full(len(self.names), -1, np.int32)
-        for key, number in self.names.items():
-            if key in wanted:
-                table[number] = ids[wanted[key]]
+        table = np.array([ids[wanted[key]] if key in wanted else -1 for key in self.names], np.int32)
         classes = frozenset(ids[predicate] for key, predicate in wanted.items() if key[0] == CLASS)
         return predicates, table, classes, clashing
 
@@ -147,20 +143,23 @@ def _table(numbers: array[float], width: int) -> Floats | None:
 # values inside the JSON of an image: each of the expected kind, or a clear sentence; `where` names image or object
 
 
+def check(holds: bool, where: str, expected: str, got: Any) -> None:
+    """Refuse what the data has at a place, unless it `holds` that it is what was expected."""
+    if not holds:
+        raise DataError(f"{where}: expected {expected}, got {got!r:.80}")
+
+
 def text(thing: Any, key: str, where: str) -> str:
-    value = thing.get(key) if isinstance(thing, Mapping) else None
-    if not isinstance(value, str) or not value:
-        raise DataError(f"{where}: expected text under {key!r}, got {value if isinstance(thing, Mapping) else thing!r}")
+    """The text under a key; it may not be empty."""
+    value: Any = thing.get(key) if isinstance(thing, Mapping) else thing
+    check(isinstance(thing, Mapping) and isinstance(value, str) and value != "", where, f"text under {key!r}", value)
     return value
 
 
 def items(thing: Any, key: str, where: str) -> list[Any]:
-    """A list; absent is empty."""
-    value = thing.get(key, []) if isinstance(thing, Mapping) else None
-    if not isinstance(value, list):
-        raise DataError(
-            f"{where}: expected a list under {key!r}, got {value if isinstance(thing, Mapping) else thing!r:.80}"
-        )
+    """The list under a key; absent is empty."""
+    value = thing.get(key, []) if isinstance(thing, Mapping) else thing
+    check(isinstance(thing, Mapping) and isinstance(value, list), where, f"a list under {key!r}", value)
     return value
 
 
@@ -170,6 +169,7 @@ def numbers(thing: Mapping[str, Any], keys: tuple[str, ...], where: str) -> list
 
 
 def as_number(value: Any, key: str, where: str) -> float:
-    if type(value) not in (int, float) or not -MAX_PIXELS < value < MAX_PIXELS:  # true is an int too
-        raise DataError(f"{where}: expected a number under {key!r}, got {value!r:.80}")
+    """A number that a pixel may have; true is no number, though Python says so."""
+    is_number = type(value) in (int, float) and -MAX_PIXELS < value < MAX_PIXELS
+    check(is_number, where, f"a number under {key!r}", value)
     return float(value)

@@ -19,7 +19,7 @@ from ..data.facts import Splits
 from ..data.files import beside, lines, readable, stem, stem_of_gzip
 from ..data.kb import KnowledgeBase
 from ..errors import DataError, require
-from .collector import BOX, SIZE, SceneCollector, as_number, items
+from .collector import BOX, SIZE, SceneCollector, as_number, check, items
 
 FILE_MARK = "_sceneGraphs.json"
 SPLITS = {"train": "train", "val": "valid", "valid": "valid", "test": "test"}
@@ -162,16 +162,15 @@ def _elements(path: Path, place: str, expected: str) -> Iterator[Any]:
 
 def _box(value: Any, key: str, where: str) -> Box:
     """Four numbers."""
-    if not isinstance(value, list) or len(value) != 4:
-        raise DataError(f"{where}: expected four numbers under {key!r}, got {value!r:.80}")
+    check(isinstance(value, list) and len(value) == 4, where, f"four numbers under {key!r}", value)
     a, b, c, d = (as_number(v, key, where) for v in value)
     return a, b, c, d
 
 
 def _name_at(names: list[Name], index: Any, key: str, where: str) -> Name:
     """The name that an index stands for."""
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(names):
-        raise DataError(f"{where}: expected a number from 0 to {len(names) - 1} under {key!r}, got {index!r:.80}")
+    is_number = type(index) is int and 0 <= index < len(names)  # true is an int too
+    check(is_number, where, f"a number from 0 to {len(names) - 1} under {key!r}", index)
     return names[index]
 
 
@@ -182,6 +181,10 @@ class _Image:
         self.reading, self.where = reading, f"image {name!r}"
         self.objects: dict[str, dict[str, Any]] = {}
         self._related: set[tuple[str, str, str]] = set()
+
+    def graph(self, size: Mapping[str, Any]) -> dict[str, Any]:
+        """The image in GQA's structure; `size` may have its width and height."""
+        return {**{key: size.get(key) for key in SIZE}, "objects": self.objects}
 
     def skip(self, what: str) -> None:
         self.reading.skipped[what] += 1
@@ -228,8 +231,7 @@ def visual_genome_images(path: Path, reading: Reading) -> Images:
     """
     expected = "[{'image_id', 'relationships', 'objects'?}]"
     for place, given in enumerate(_elements(path, "item", expected), start=1):
-        if not isinstance(given, Mapping):
-            raise DataError(f"image {place} of the list: expected {{'image_id', 'relationships'}}, got {given!r:.80}")
+        check(isinstance(given, Mapping), f"image {place} of the list", "{'image_id', 'relationships'}", given)
         id = given.get("image_id")
         name = f"image_{place}" if id is None else str(id)
         image = _VisualGenomeImage(reading, name)
@@ -239,7 +241,7 @@ def visual_genome_images(path: Path, reading: Reading) -> Images:
             image.object(thing)
         for relation in items(given, "relationships", image.where):
             image.relation(relation)
-        yield name, {**{key: given.get(key) for key in SIZE}, "objects": image.objects}
+        yield name, image.graph(given)
 
 
 class _VisualGenomeImage(_Image):
@@ -251,16 +253,13 @@ class _VisualGenomeImage(_Image):
 
     def object(self, thing: Any) -> str | None:
         """The id of an object, known from now on; None where it has no name."""
-        if not isinstance(thing, Mapping) or thing.get("object_id") is None:
-            raise DataError(f"{self.where}: expected an object with 'object_id', got {thing!r:.80}")
+        has_id = isinstance(thing, Mapping) and thing.get("object_id") is not None
+        check(has_id, self.where, "an object with 'object_id'", thing)
         id = str(thing["object_id"])
         if id not in self.objects:
             names = thing["names"] if "names" in thing else [thing.get("name")]
-            if not isinstance(names, list) or not all(isinstance(name, str | None) for name in names):
-                raise DataError(
-                    f"{self.where}, object {id!r}: expected text under 'name' or a list under 'names', "
-                    f"got {names!r:.80}"
-                )
+            are_names = isinstance(names, list) and all(isinstance(name, str | None) for name in names)
+            check(are_names, f"{self.where}, object {id!r}", "text under 'name' or a list under 'names'", names)
             name = self._plain(names[0] or "") if names else ""
             if not name:
                 if id not in self._nameless:
@@ -272,16 +271,15 @@ class _VisualGenomeImage(_Image):
             self.objects[id] = {"name": name, **{key: thing.get(key) for key in BOX}, "attributes": [], "relations": []}
         known = self.objects[id]["attributes"]
         for attribute in items({"attributes": thing.get("attributes") or []}, "attributes", self.where):
-            if not isinstance(attribute, str):
-                raise DataError(f"{self.where}: expected text as an attribute, got {attribute!r:.80}")
+            check(isinstance(attribute, str), self.where, "text as an attribute", attribute)
             plain = self._plain(attribute)
             if plain and plain not in known:
                 known.append(plain)
         return id
 
     def relation(self, relation: Any) -> None:
-        if not isinstance(relation, Mapping) or not isinstance(relation.get("predicate"), str):
-            raise DataError(f"{self.where}: expected a relation with text under 'predicate', got {relation!r:.80}")
+        is_named = isinstance(relation, Mapping) and isinstance(relation.get("predicate"), str)
+        check(is_named, self.where, "a relation with text under 'predicate'", relation)
         name = self._plain(relation["predicate"])
         subject, object = self._end(relation, "subject"), self._end(relation, "object")
         if not name:
@@ -325,16 +323,14 @@ def vrd_images(path: Path, reading: Reading) -> Images:
     for name, relations in _members(path, "{file name: [{'predicate', 'subject', 'object'}]}"):
         image = _VrdImage(reading, name, classes)
         for relation in items({"relations": relations}, "relations", image.where):
-            if not isinstance(relation, Mapping):
-                raise DataError(f"{image.where}: expected {{'predicate', 'subject', 'object'}}, got {relation!r:.80}")
+            check(isinstance(relation, Mapping), image.where, "{'predicate', 'subject', 'object'}", relation)
             predicate = _name_at(predicates, relation.get("predicate"), "predicate", image.where)
             subject, object = image.end(relation, "subject"), image.end(relation, "object")
             if subject == object:
                 image.skip("relation(s) of an object to itself passed over")
             elif not image.relate(subject, predicate, object):
                 image.skip("repeated relation(s) passed over")
-        size = sizes.get(name, {})
-        yield name, {**{key: size.get(key) for key in SIZE}, "objects": image.objects}
+        yield name, image.graph(sizes.get(name, {}))
 
 
 class _VrdImage(_Image):
@@ -347,8 +343,8 @@ class _VrdImage(_Image):
 
     def end(self, relation: Mapping[str, Any], role: str) -> str:
         thing = relation.get(role)
-        if not isinstance(thing, Mapping):
-            raise DataError(f"{self.where}: expected {{'category', 'bbox'}} under {role!r}, got {thing!r:.80}")
+        check(isinstance(thing, Mapping), self.where, f"{{'category', 'bbox'}} under {role!r}", thing)
+        assert isinstance(thing, Mapping)
         name = _name_at(self._classes, thing.get("category"), "category", self.where)
         box = _box(thing.get("bbox"), "bbox", self.where)
         if (name, box) not in self._id_of:
@@ -358,13 +354,19 @@ class _VrdImage(_Image):
 
 
 def _vrd_names(path: Path, name: str) -> list[str]:
-    file = beside(path, name)
-    if file is None:
-        raise DataError(f"expected {name} beside it, which names what its numbers stand for, got none", path)
+    file = _beside(path, name, "each number")
     names = next(_elements(file, "", "list of names"))
     if not isinstance(names, list) or not all(isinstance(n, str) and n for n in names):
         raise DataError(f"expected a list of names, got {names!r:.80}", file)
     return names
+
+
+def _beside(path: Path, name: str, numbers: str) -> Path:
+    """A file beside another one; it says what the `numbers` of the other mean."""
+    file = beside(path, name)
+    if file is None:
+        raise DataError(f"expected {name} beside it, which says what {numbers} means, got none", path)
+    return file
 
 
 def _vrd_sizes(path: Path) -> Mapping[str, Mapping[str, Any]]:
@@ -409,12 +411,11 @@ def hico_images(path: Path, reading: Reading) -> Images:
         image = _HicoImage(reading, name)
         labels = items(entry, "labels", image.where)
         for label in labels:
-            hoi = label.get("hoi_id") if isinstance(label, Mapping) else None
-            if not isinstance(hoi, int) or hoi not in interactions:
-                raise DataError(f"{image.where}: expected a label with a hoi_id of {HOI_LIST}, got {label!r:.80}")
+            hoi: Any = label.get("hoi_id") if isinstance(label, Mapping) else None
+            is_listed = isinstance(hoi, int) and hoi in interactions
+            check(is_listed, image.where, f"a label with a hoi_id of {HOI_LIST}", label)
             image.pair(interactions[hoi], *(_box(label.get(k), k, image.where) for k in ("human_bbox", "object_bbox")))
-        size = labels[0] if labels else {}
-        yield name, {**{key: size.get(key) for key in SIZE}, "objects": image.objects}
+        yield name, image.graph(labels[0] if labels else {})
 
 
 def parallel_hico_images(path: Path, reading: Reading) -> Images:
@@ -440,9 +441,8 @@ def parallel_hico_images(path: Path, reading: Reading) -> Images:
             interaction = _name_at(interactions, hoi, "hoi", image.where)
             image.pair(interaction, _box(person, "boxes_h", image.where), _box(other, "boxes_o", image.where))
         size = sizes[number - 1]
-        if not isinstance(size, list) or len(size) != len(SIZE):
-            raise DataError(f"{image.where}: expected [width, height] under 'size', got {size!r:.80}")
-        yield str(images[number - 1]), {**dict(zip(SIZE, size)), "objects": image.objects}
+        check(isinstance(size, list) and len(size) == len(SIZE), image.where, "[width, height] under 'size'", size)
+        yield str(images[number - 1]), image.graph(dict(zip(SIZE, size)))
     if not number == len(images) == len(sizes):
         raise DataError(
             f"expected as many annotations as filenames and sizes, got {number}, {len(images)} and {len(sizes)}", path
@@ -505,8 +505,7 @@ def iou(one: Box, two: Box) -> float:
 
 
 def _named(triple: Any, objects: list[str], verbs: list[str]) -> Interaction:
-    if not isinstance(triple, list) or len(triple) != 3:
-        raise DataError(f"correspondence: expected [hoi, object, verb], got {triple!r:.80}")
+    check(isinstance(triple, list) and len(triple) == 3, "correspondence", "[hoi, object, verb]", triple)
     return Interaction(
         _name_at(objects, triple[1], "correspondence", "object"), _name_at(verbs, triple[2], "correspondence", "verb")
     )
@@ -514,9 +513,7 @@ def _named(triple: Any, objects: list[str], verbs: list[str]) -> Interaction:
 
 def _listed(path: Path) -> dict[int, Interaction]:
     """hico_hoi_list.txt: number, object, verb in columns of spaces."""
-    file = beside(path, HOI_LIST)
-    if file is None:
-        raise DataError(f"expected {HOI_LIST} beside it, which names what hoi_id stands for, got none", path)
+    file = _beside(path, HOI_LIST, "hoi_id")
     found: dict[int, Interaction] = {}
     for number, line in lines(file):
         words = line.split()

@@ -2,5 +2,5 @@
 
 address ──routes──▶ pages ──▶ a document (plain data) ──▶ HTML by a template, or the same as JSON
                       │
-                    Desk: the run, its base, and what was computed once for many questions
+                    PageData: the run, its base, and what was computed once for many queries
 """

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+import pyarrow
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..errors import NlilError, UnknownName
@@ -42,7 +43,7 @@ class PageData:
     """Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock."""
 
     def __init__(self, run: OpenedRun) -> None:
-        release_unused_memory()
+        pyarrow.default_memory_pool().release_unused()  # reading millions of rules leaves as much behind
         self.run, self.rules, self.kb = run, run.all_rules, run.base
         self.labels = Labels.of(run.base)
         self.lock = threading.RLock()
@@ -69,7 +70,7 @@ class PageData:
             self.class_table.start()
         query = self.example_query
         if query is not None:
-            predicate = predicate_of(query)
+            predicate = query.target
             explainer, _ = self.explainer(predicate, query.arguments)
             for answer in self.answers(query, 1):
                 names = tuple(answer.entity if name is None else name for name in query.arguments)
@@ -120,10 +121,10 @@ class PageData:
     def resolved(self, query: Query) -> Query:
         """The query with names of the data in place of labels; every name exists then."""
         names = tuple(None if n is None else self.kb.entities.name(self.entity_id(n)) for n in query.arguments)
-        predicate = predicate_of(query)
-        arity = predicate.arity
+        predicate = query.target
         if predicate not in self.kb.predicates:
-            called = [i for i in self.predicates.called(query.predicate) if self.kb.predicates[i].arity == arity]
+            same = self.predicates.called(query.predicate)
+            called = [i for i in same if self.kb.predicates[i].arity == predicate.arity]
             if len(called) != 1:
                 self.kb.predicate_id(replace(predicate, name=shortened(query.predicate)))
             predicate = self.kb.predicates[called[0]]
@@ -244,17 +245,6 @@ class PageData:
     def classes_of(self, entity: int) -> list[int]:
         """What an object is in the data."""
         return [p for p in self.unary_of(entity) if p in self.kb.classes]
-
-
-def release_unused_memory() -> None:
-    """Reading millions of rules leaves as much behind that nobody uses any more."""
-    import pyarrow
-
-    pyarrow.default_memory_pool().release_unused()
-
-
-def predicate_of(query: Query) -> Predicate:
-    return Predicate(query.predicate, 1 if len(query.arguments) == 1 else 2)
 
 
 def query_of(predicate: Predicate, name: str, place: int) -> Query:

@@ -27,8 +27,8 @@ from ..logic.query import Query, parse_query
 from ..logic.text import fact_text
 from ..scene.canvas import as_svg
 from ..scene.picture import draw
-from .page_data import PageData, predicate_of, query_of
-from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, Filter, construct_names, constructs
+from .page_data import PageData, query_of
+from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, construct_names, constructs
 
 MAX_CHARACTERS = 2000
 """Of one parameter; a name or a fact is much shorter."""
@@ -297,18 +297,18 @@ def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
 def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
     """The rules of a predicate."""
     check_number(number, data.kb.num_predicates, "predicate")
-    table = data.store(number).table
+    table = data.store(number)
     sort = parameters.choice("sort", SORTS, "weight")
     order = parameters.choice("order", ("rising", "falling"), "rising" if sort == "length" else "falling")
-    chosen = Filter(
-        parameters.whole("min_support", 0),
-        parameters.share("min_confidence"),
-        parameters.whole("min_length", 0),
-        parameters.whole("max_length", NO_MAX_LENGTH, 0, NO_MAX_LENGTH),
-        parameters.choice("construct", table.present),
-        parameters.choice("verdict", BY_VERDICT),
+    positions = table.matching(
+        data.verdicts[table.rows],
+        min_support=parameters.whole("min_support", 0),
+        min_confidence=parameters.share("min_confidence"),
+        min_length=parameters.whole("min_length", 0),
+        max_length=parameters.whole("max_length", NO_MAX_LENGTH, 0, NO_MAX_LENGTH),
+        construct=parameters.choice("construct", table.present),
+        verdict=parameters.choice("verdict", BY_VERDICT),
     )
-    positions = table.matching(chosen, data.verdicts[table.rows])
     part = parameters.part(len(positions), RULES_PER_PAGE, "rules")
     begin = first_of(part)
     rows = table.rows[table.part(positions, sort, order == "rising", begin, begin + RULES_PER_PAGE)]
@@ -391,7 +391,7 @@ def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
     begin = first_of(part)
     shown = found[begin : begin + ANSWERS_PER_PAGE]
     side = SIDES[1 if open_place == 0 and len(query.arguments) == 2 else 0]
-    predicate = predicate_of(query)
+    predicate = query.target
     facts = [Fact(predicate, tuple(a.entity if name is None else name for name in query.arguments)) for a in shown]
     names = [*query.arguments, *(answer.entity for answer in shown)]
     explainer, rows = data.explainer(predicate, names, only_firing=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -58,9 +57,82 @@ class RuleStore:
         self.active_rows = rows[~rejected]
         self.answers = lru_cache(CACHED_ANSWERS)(self._answers)
 
+    # the table ------------------------------------------------------------------------------------
+
     @cached_property
-    def table(self) -> RuleTable:
-        return RuleTable(self.rules, self.rows)
+    def constructs(self) -> np.ndarray:
+        """For each rule the bits of what it is made of."""
+        return constructs(self.rules)
+
+    @property
+    def present(self) -> list[str]:
+        """The constructs that some rule has: a choice of others would show nothing."""
+        return construct_names(int(np.bitwise_or.reduce(self.constructs, initial=0)))
+
+    @cached_property
+    def weights(self) -> Doubles:
+        """The weight of each rule."""
+        return self.rules.weights
+
+    def matching(
+        self,
+        verdicts: np.ndarray,
+        *,
+        min_support: int = 0,
+        min_confidence: float = 0.0,
+        min_length: int = 0,
+        max_length: int = NO_MAX_LENGTH,
+        construct: str = "",
+        verdict: str = "",
+    ) -> Longs:
+        """Positions of the rules to show, ascending; empty text stands for anything.
+
+        Args:
+            verdicts: By position: 0 nothing, 1 accepted, 2 rejected.
+            min_support: The smallest support of a rule to show.
+            min_confidence: The smallest confidence.
+            min_length: The fewest atoms of a body.
+            max_length: The most atoms of a body.
+            construct: One of CONSTRUCTS that the rule must have.
+            verdict: One of BY_VERDICT.
+        """
+        keep = np.ones(len(self.rows), bool)
+        if min_support > 0:
+            keep &= self.rules.support >= min_support
+        if min_confidence > 0:
+            keep &= self.rules.confidence >= min_confidence
+        if min_length > 0:
+            keep &= self.rules.lengths >= min_length
+        if max_length < NO_MAX_LENGTH:
+            keep &= self.rules.lengths <= max_length
+        if construct:
+            keep &= (self.constructs & bit(construct)) > 0
+        if verdict:
+            keep &= verdicts == (BY_VERDICT.index(verdict) + 1) % len(BY_VERDICT)
+        return np.flatnonzero(keep)
+
+    def part(self, positions: Longs, sort: str, is_rising: bool, begin: int, end: int) -> Longs:
+        """Of these positions, in order, those from begin to end - 1."""
+        begin, end = min(begin, len(positions)), min(end, len(positions))
+        # Best first: large numbers, or short rules; equals by weight, support, length, row.
+        keys = [partial(self._key, name) for name in dict.fromkeys((sort, "weight", "support", "length"))]
+        if is_rising == (sort == "length"):
+            return ranked_part(keys, positions, begin, end)
+        return ranked_part(keys, positions, len(positions) - end, len(positions) - begin)[::-1]
+
+    def _key(self, name: str, rows: Longs) -> np.ndarray:
+        rules = self.rules
+        match name:
+            case "weight":
+                return -self.weights[rows]
+            case "confidence":
+                return -(rules.support[rows] / np.maximum(rules.body_size[rows], 1))
+            case "support":
+                return -rules.support[rows]
+            case _:
+                return self.rules.lengths[rows]
+
+    # answers --------------------------------------------------------------------------------------
 
     def _answers(self, query: Query, top: int, base: Predictor) -> list[Answer]:
         """The best answers; `base` has the indexes."""
@@ -137,81 +209,7 @@ def entity_ids(kb: KnowledgeBase, names: Sequence[str | None]) -> list[int]:
     return [kb.entities.id(name) for name in names if name is not None]
 
 
-# the table ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Filter:
-    """What a rule must be to be shown; empty text: anything."""
-
-    min_support: int = 0
-    min_confidence: float = 0.0
-    min_length: int = 0
-    max_length: int = NO_MAX_LENGTH
-    construct: str = ""
-    verdict: str = ""
-
-
-class RuleTable:
-    """Rules as a person sorts, filters and turns the pages of them. `rows` are their rows in the run."""
-
-    def __init__(self, rules: RuleSet, rows: Longs) -> None:
-        self.rules, self.rows = rules, rows
-
-    @cached_property
-    def constructs(self) -> np.ndarray:
-        return constructs(self.rules)
-
-    @property
-    def present(self) -> list[str]:
-        """The constructs that some rule has: a choice of others would show nothing."""
-        return construct_names(int(np.bitwise_or.reduce(self.constructs, initial=0)))
-
-    @cached_property
-    def weights(self) -> Doubles:
-        return self.rules.weights
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        return self.rules.lengths.astype(np.int16)
-
-    def matching(self, wanted: Filter, verdicts: np.ndarray) -> Longs:
-        """Positions of the rules to show, ascending. verdicts[i]: 0 nothing, 1 accepted, 2 rejected, by position."""
-        tests: list[Mask] = []
-        if wanted.min_support > 0:
-            tests.append(self.rules.support >= wanted.min_support)
-        if wanted.min_confidence > 0:
-            tests.append(self.rules.confidence >= wanted.min_confidence)
-        if wanted.min_length > 0:
-            tests.append(self.lengths >= wanted.min_length)
-        if wanted.max_length < NO_MAX_LENGTH:
-            tests.append(self.lengths <= wanted.max_length)
-        if wanted.construct:
-            tests.append((self.constructs & bit(wanted.construct)) > 0)
-        if wanted.verdict:
-            tests.append(verdicts == (BY_VERDICT.index(wanted.verdict) + 1) % len(BY_VERDICT))
-        return np.flatnonzero(np.logical_and.reduce(tests)) if tests else np.arange(len(self.rows))
-
-    def part(self, positions: Longs, sort: str, is_rising: bool, begin: int, end: int) -> Longs:
-        """Of these positions, in order, those from begin to end - 1."""
-        begin, end = min(begin, len(positions)), min(end, len(positions))
-        # Best first: large numbers, or short rules; equals by weight, support, length, row.
-        keys = [partial(self._key, name) for name in dict.fromkeys((sort, "weight", "support", "length"))]
-        if is_rising == (sort == "length"):
-            return ranked_part(keys, positions, begin, end)
-        return ranked_part(keys, positions, len(positions) - end, len(positions) - begin)[::-1]
-
-    def _key(self, name: str, rows: Longs) -> np.ndarray:
-        rules = self.rules
-        match name:
-            case "weight":
-                return -self.weights[rows]
-            case "confidence":
-                return -(rules.support[rows] / np.maximum(rules.body_size[rows], 1))
-            case "support":
-                return -rules.support[rows]
-            case _:
-                return self.lengths[rows]
+# the first rows of an order, without sorting all of them ------------------------------------------------
 
 
 def ranked_part(keys: Sequence[Key], rows: Longs, begin: int, end: int) -> Longs:

@@ -96,9 +96,7 @@ def test_evidence_computed_beforehand_is_that_of_the_scorer(scene_run: Path) -> 
     objects = [data.object_classes(entity) for entity in range(data.kb.num_entities)]
     assert table.column(next(iter(table.position))) is table.row(0) is None
     assert not data.is_warm
-    thread = table.start()
-    assert thread is not None
-    thread.join()
+    table.start().result()
     assert data.is_warm
     assert [[(a.entity, a.score) for a in data.answers(q, 1000)] for q in queries] == before
     assert any(before)
@@ -112,9 +110,7 @@ def test_a_verdict_changes_the_column_of_its_class_only(scene_run: Path, tmp_pat
     data = viewer_runs.page_data_of(tmp_path / "run")
     table = data.class_table
     assert table is not None
-    filling = table.start()
-    assert filling is not None
-    filling.join()
+    table.start().result()
     columns = {target: table.column(target) for target in table.position}
     judged = int(data.rules.head[np.argmax(data.rules.weights)])
     for row in data.rows_of(judged)[:-1].tolist():  # one after the other: only the last verdict may count
@@ -138,8 +134,9 @@ def test_a_table_that_would_be_too_large_is_not_kept(scene_run: Path, monkeypatc
     data = viewer_runs.page_data_of(scene_run)
     table = data.class_table
     assert isinstance(table, ClassTable)
-    assert table.start() is None
+    assert not table.start().done()
     assert data.is_warm
+    assert table.row(0) is None
     assert client_of(data).get("/ask.json", params={"q": "person(?)"}).json()["answers"]
 
 

@@ -9,7 +9,7 @@ import kbs
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule, RuleStats, ScoredRule
-from nlil.viewer.rule_store import CONSTRUCTS, SORTS, Filter, RuleTable, construct_names, constructs
+from nlil.viewer.rule_store import CONSTRUCTS, SORTS, RuleStore, construct_names, constructs
 
 RULES = {
     "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y), Z1 \\= X, Z1 \\= Y, X \\= Y.": {"chain"},
@@ -32,6 +32,10 @@ def rule_set() -> RuleSet:
         ScoredRule(parse_rule(text), RuleStats(i % 3 + 1, 2 * i + 4, 20), 0.1 * (i % 4)) for i, text in enumerate(RULES)
     ]
     return RuleSet.of(kbs.family(), scored)
+
+
+def store(rules: RuleSet) -> RuleStore:
+    return RuleStore(rules, np.arange(len(rules)), kbs.family(), np.zeros(len(rules), bool))
 
 
 def test_constructs_by_column_are_those_of_each_rule() -> None:
@@ -71,10 +75,9 @@ def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -
     random = np.random.default_rng(5)
     small = rule_set()
     rules = small.take(random.integers(0, len(small), 3000))
-    table = RuleTable(rules, np.arange(len(rules)) * 2)
+    table = store(rules)
     verdicts = random.integers(0, 3, len(rules)).astype(np.int8)
     listed: list[tuple[int, Rule, RuleStats, float]] = [(row, s.rule, s.stats, s.weight) for row, s in enumerate(rules)]
-    wanted = Filter(min_support=2, min_confidence=0.1, max_length=2, construct="chain", verdict="rejected")
     kept = [
         (row, rule, stats, weight)
         for row, rule, stats, weight in listed
@@ -86,11 +89,13 @@ def test_order_and_filter_of_a_large_table_are_those_of_sorting_rule_by_rule() -
     ]
     assert kept
     kept.sort(key=lambda item: (-item[2].confidence, -item[3], -item[2].support, item[1].length, item[0]))
-    some = table.matching(wanted, verdicts)
+    some = table.matching(
+        verdicts, min_support=2, min_confidence=0.1, max_length=2, construct="chain", verdict="rejected"
+    )
     found = table.part(some, "confidence", False, 0, len(some))
     assert found.tolist() == [row for row, *_ in kept]
     assert table.part(some, "confidence", True, 0, len(some)).tolist() == found.tolist()[::-1]
-    assert len(table.matching(Filter(verdict="none"), verdicts)) == (verdicts == 0).sum()
+    assert len(table.matching(verdicts, verdict="none")) == (verdicts == 0).sum()
     assert table.present == list(CONSTRUCTS)
 
 
@@ -100,7 +105,7 @@ def test_a_page_is_a_part_of_the_whole_order(sort: str, is_rising: bool) -> None
     random = np.random.default_rng(6)
     small = rule_set()
     rules = small.take(random.integers(0, len(small), 500))
-    table = RuleTable(rules, np.arange(len(rules)))
+    table = store(rules)
     value = {
         "weight": -rules.weights,
         "confidence": -rules.confidence,
@@ -109,7 +114,7 @@ def test_a_page_is_a_part_of_the_whole_order(sort: str, is_rising: bool) -> None
     }
     whole = np.lexsort((np.arange(len(rules)), value["length"], value["support"], value["weight"], value[sort]))
     whole = whole if is_rising == (sort == "length") else whole[::-1]
-    everything = table.matching(Filter(), np.zeros(len(rules), np.int8))
+    everything = table.matching(np.zeros(len(rules), np.int8))
     for begin, end in ((0, 25), (25, 50), (475, 500), (490, 520), (0, 500), (500, 525), (7, 7)):
         assert table.part(everything, sort, is_rising, begin, end).tolist() == whole[begin:end].tolist(), (begin, end)
     none = everything[:0]
