@@ -1,48 +1,28 @@
-"""The command line: `nlil COMMAND`. Each command is one file; heavy imports happen inside it."""
+"""The command line: `nlil COMMAND`. Each command is one file, imported when it is called; so is what it needs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from .. import __version__
-from ..learning.config import settings_help
-from .check import check
-from .datasets import datasets
-from .demo import demo
-from .evaluate import evaluate
-from .explain import explain
-from .inspect_data import inspect
-from .learn import learn
-from .materialize import materialize
-from .predict import predict
-from .report import report
-from .rules import rules
-from .serve import serve
 from .session import command, complain
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException: typer carries click under one name or another, this is the class it raises from."""
 
-COMMANDS: Mapping[str, Callable[..., None]] = {
-    function.__name__: function
-    for function in (
-        *(demo, datasets, inspect, learn, rules, evaluate),
-        *(predict, explain, check, materialize, serve, report),
+COMMANDS: Mapping[str, str] = {
+    name: name
+    for name in (
+        *("demo", "datasets", "inspect", "learn", "rules", "evaluate"),
+        *("predict", "explain", "check", "materialize", "serve", "report"),
     )
-}
-"""Every command by name, in the order of the help page."""
-
-app = typer.Typer(
-    name="nlil",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+} | {"inspect": "inspect_data"}
+"""The module of every command, in the order of the help page."""
 
 
 def _version(wanted: bool) -> None:
@@ -51,7 +31,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def nlil(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -63,21 +42,47 @@ def nlil(
     """
 
 
-def installed_commands() -> Iterator[tuple[str, Callable[..., None]]]:
+def installed_commands() -> dict[str, Callable[..., None]]:
     """The commands above, then those that packages add as entry points of `nlil.commands`: `nlil bench` is one."""
-    yield from COMMANDS.items()
-    for point in entry_points(group="nlil.commands"):
-        yield point.name, point.load()
+    from importlib.metadata import entry_points
+
+    own = {name: own_command(name) for name in COMMANDS}
+    return own | {point.name: point.load() for point in entry_points(group="nlil.commands")}
 
 
-for _name, _function in installed_commands():
-    app.command(_name, epilog=settings_help() if _name == "learn" else None)(command(_function))
+def own_command(name: str) -> Callable[..., None]:
+    """The function of a command of ours."""
+    found: Callable[..., None] = getattr(import_module(f".{COMMANDS[name]}", __package__), name)
+    return found
+
+
+def application(commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
+    """`nlil` with these commands."""
+    app = typer.Typer(
+        name="nlil",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(nlil)
+    for name, function in commands.items():
+        app.command(name, epilog=settings_help() if name == "learn" else None)(command(function))
+    return app
+
+
+def settings_help() -> str:
+    from ..learning import config
+
+    return config.settings_help()
 
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of one call."""
+    words = list(arguments) or ["--help"]
+    # To load the others takes longer than many a command.
+    commands = {words[0]: own_command(words[0])} if words[0] in COMMANDS else installed_commands()
     try:
-        result = app(list(arguments) or ["--help"], prog_name="nlil", standalone_mode=False)
+        result = application(commands)(words, prog_name="nlil", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except USAGE_ERROR as error:
         complain(usage_sentence(error))

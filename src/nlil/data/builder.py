@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from ..logic.predicate import Fact, Predicate
 from .arrays import Floats, Ids, Longs, Mask
+from .arrow import number_array, string_array, to_numpy
 from .facts import NO_OBJECT, Facts
 from .kb import KnowledgeBase
 from .vocabulary import Vocabulary
@@ -83,7 +84,7 @@ def encoded(column: Any) -> pa.DictionaryArray:
         column = column.combine_chunks()
     if not isinstance(column, pa.Array):
         try:
-            column = pa.array(column, pa.large_string())
+            column = string_array(column)
         except UnicodeEncodeError as error:
             raise DataError(f"expected names that UTF-8 can spell, got {error.object!r}") from error
     by_code = pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32()
@@ -99,8 +100,7 @@ def code_of_empty(column: pa.DictionaryArray) -> int:
 
 def _codes(column: pa.Array) -> Ids:
     """Numbers of the rows; -1 for null."""
-    filled = column.fill_null(-1) if column.null_count else column
-    return filled.to_numpy(zero_copy_only=False)
+    return to_numpy(column, null=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class FactCollector:
     """Collects facts split by split, as batches or one by one; `finish` gives them ids."""
 
     def __init__(self) -> None:
-        self._names = pa.array([], pa.large_string())
+        self._names = string_array([])
         self._pending: list[_Part] = []
         self._done: dict[str, list[Facts]] = {}
         self._predicate_ids: dict[Predicate, int] = {}
@@ -131,7 +131,7 @@ class FactCollector:
     def register(self, names: Sequence[str]) -> None:
         """Number entities ahead of their facts, or without any."""
         none = np.zeros(0, np.int32)
-        self._pending.append(_Part("train", pa.array(names, pa.large_string()), none, none, none, None))
+        self._pending.append(_Part("train", string_array(names), none, none, none, None))
 
     def add(self, batch: Batch, split: str = "train") -> None:
         """Take all facts of a batch into a split."""
@@ -202,7 +202,7 @@ class FactCollector:
             return
         parts, self._pending = self._pending, []
         joined = pa.concat_arrays([self._names, *(part.names for part in parts)]).dictionary_encode()
-        ids = joined.indices.to_numpy(zero_copy_only=False)
+        ids = to_numpy(joined.indices)
         start = len(self._names)
         self._names = joined.dictionary
         for part in parts:
@@ -220,9 +220,9 @@ def _numbered_within(batch: Batch) -> tuple[pa.Array, Ids, Ids]:
         objects, right = _codes(batch.object.indices), batch.object.dictionary
     first = np.concatenate((2 * _first_rows(subjects, len(left)), 2 * _first_rows(objects, len(right)) + 1))
     order = np.argsort(first, kind="stable")[: int((first < 2 * len(batch)).sum())]
-    names = pa.concat_arrays([left, right]).take(pa.array(order)).dictionary_encode()  # some stand in both columns
+    names = pa.concat_arrays([left, right]).take(number_array(order)).dictionary_encode()  # some stand in both columns
     table = np.full(len(first) + 1, NO_OBJECT, np.int32)
-    table[order] = names.indices.to_numpy(zero_copy_only=False)
+    table[order] = to_numpy(names.indices)
     return names.dictionary, table[subjects], table[np.where(objects >= 0, objects + len(left), -1)]
 
 

@@ -13,6 +13,7 @@ from ..errors import ConfigError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .arrays import Ids
+from .arrow import string_array
 from .facts import Facts, Splits
 from .kb import KnowledgeBase
 
@@ -141,7 +142,7 @@ def checksum(kb: KnowledgeBase, splits: Splits) -> str:
     """SHA-256 over names and id columns: the same for the same content, whatever the format it came in."""
     digest = hashlib.sha256()
     _add_names(digest, kb.entities.array)
-    _add_names(digest, pa.array([str(p) for p in kb.predicates], pa.large_string()))
+    _add_names(digest, string_array(map(str, kb.predicates)))
     digest.update(np.asarray(sorted(kb.classes), np.int32).tobytes())
     if kb.graph_of is not None:
         digest.update(kb.graph_of.tobytes())

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..errors import UnknownName
 from .arrays import Ids
+from .arrow import number_array, string_array, to_numpy
 
 
 class Vocabulary:
@@ -17,8 +18,8 @@ class Vocabulary:
 
     def __init__(self, names: Iterable[str] | pa.Array, kind: str = "entity") -> None:
         self.kind = kind
-        array = names if isinstance(names, pa.Array) else pa.array(list(names), pa.string())
-        self.array = array.cast(pa.large_string())
+        array = names if isinstance(names, pa.Array) else string_array(names)
+        self.array = array if array.type == pa.large_string() else array.cast(pa.large_string())
 
     def __len__(self) -> int:
         return len(self.array)
@@ -42,7 +43,7 @@ class Vocabulary:
         return str(self.array[int(id)].as_py())
 
     def names(self, ids: Ids | Sequence[int]) -> list[str]:
-        return list(self.array.take(pa.array(np.asarray(ids, dtype=np.int64))).to_pylist())
+        return list(self.array.take(number_array(np.asarray(ids, np.int64))).to_pylist())
 
     def id(self, name: str) -> int:
         try:
@@ -57,7 +58,6 @@ class Vocabulary:
         """For each name of `other` its id here, or -1: the map between two vocabularies."""
         import pyarrow.compute as pc
 
-        if other is self:
+        if other is self or self.array.equals(other.array):
             return np.arange(len(self), dtype=np.int32)
-        found = pc.index_in(other.array, value_set=self.array)
-        return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int32)
+        return to_numpy(pc.index_in(other.array, value_set=self.array), null=-1)

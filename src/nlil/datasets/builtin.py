@@ -19,10 +19,6 @@ from ..errors import DataError
 from ..logic.formula import ANY, Statement, X
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Head, Rule
-from ..scene.generator import make_scenes
-from ..scene.street import make_street
-from .kin import make_kin
-from .planted import CONSTRUCTS, make_planted
 
 EVEN, SUCC, ZERO = Predicate("even", 1), Predicate("succ", 2), Predicate("zero", 1)
 
@@ -51,6 +47,24 @@ def planted_even() -> tuple[Rule, ...]:
         Rule(Head.of(EVEN), Statement(X, (Step(ZERO),))),
         Rule(Head.of(EVEN), Statement(X, (back, back, Step(EVEN)), ANY), distinct=True),
     )
+
+
+def make_kin(size: int, seed: int = 0) -> Dataset:
+    from . import kin  # each generator is imported when its data is wanted
+
+    return kin.make_kin(size, seed)
+
+
+def make_street(size: int, seed: int = 0) -> Dataset:
+    from ..scene import street
+
+    return street.make_street(size, seed)
+
+
+def make_scenes(size: int, seed: int = 0) -> Dataset:
+    from ..scene import generator
+
+    return generator.make_scenes(size, seed)
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,8 @@ PLANTED = "planted"
 
 def builtin_names() -> dict[str, str]:
     """Name -> one line about it."""
+    from .planted import CONSTRUCTS
+
     described = {builtin.name: builtin.description for builtin in BUILTINS}
     return described | {PLANTED: f"one rule to be found again; planted:C, where C is {', '.join(CONSTRUCTS)}"}
 
@@ -91,6 +107,8 @@ def make_builtin(source: str, seed: int = 0) -> Dataset | None:
     """The built-in set `name`, `name:size` or `planted:construct`; None when no set has that name."""
     name, colon, rest = source.partition(":")
     if name == PLANTED:
+        from .planted import make_planted
+
         return make_planted(rest, seed)
     for builtin in BUILTINS:
         if builtin.name == name:

@@ -32,6 +32,7 @@ from ..data.tables import read_parquet
 from ..errors import DataError
 from ..logic.predicate import Predicate
 from ..scene.readers import FILE_MARK, common_files, original_files, read_scenes
+from .load import ORIGINAL
 
 READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
     ".tsv": read_delimited,
@@ -53,8 +54,6 @@ ROLES = {
     "test_negatives": "negatives test",
 }
 """File name -> split, in the order in which files are read (it numbers the entities)."""
-ORIGINAL = ":original"
-"""Behind the path of a folder: its original annotations, not the common form beside them."""
 NOT_FACTS = frozenset(
     {"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license", FILE_STEM}
 )

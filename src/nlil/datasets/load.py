@@ -12,11 +12,11 @@ from ..data.kb import KnowledgeBase
 from ..data.refining import refined
 from ..errors import DataError, UnknownName
 from ..logic.predicate import Predicate
-from ..scene.geometry import with_geometry
 from .builtin import builtin_names, make_builtin
-from .folder import ORIGINAL, read_path
 
 PLAIN = DataOptions()
+ORIGINAL = ":original"
+"""Behind a name or a path: the original annotations, where there is also the common form (see folder.py)."""
 
 
 def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> tuple[KnowledgeBase, Splits]:
@@ -46,16 +46,20 @@ def load_dataset(
     """
     dataset = refined(_found(source, seed, may_download, options.cuts, like), options)
     if options.geometry and dataset.kb.boxes is not None:
+        from ..scene.geometry import with_geometry
+
         return with_geometry(dataset, options, like)
     return dataset
 
 
 def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: Collection[Predicate]) -> Dataset:
-    if isinstance(source, Path):
-        return read_path(source, None, cuts, like)
-    builtin = make_builtin(source, seed)
+    builtin = None if isinstance(source, Path) else make_builtin(source, seed)
     if builtin is not None:
         return builtin
+    from .folder import read_path  # with all readers
+
+    if isinstance(source, Path):
+        return read_path(source, None, cuts, like)
     name = source.removesuffix(ORIGINAL)
     ending = source[len(name) :]
     folder = find(name)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data.arrays import Doubles, Mask
 from ..kernel.aggregation import RESOLUTION
-from .candidates import Candidates
+
+if TYPE_CHECKING:
+    from .candidates import Candidates
 
 LEAST_SLOPE = 1e-3
 """Below this a map would be flat and lose the order of scores."""

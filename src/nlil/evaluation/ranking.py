@@ -13,12 +13,13 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, count_ranks, score_space, tie_bounds
 from ..kernel.bodies import unary_mask
-from ..kernel.compiled import compiled
+from ..kernel.compiled import SmallWork, compiled
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
+from ..kernel.walk import expected_steps
 from ..progress import Progress, silent
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
 from .programs import general_evidence
@@ -58,6 +59,7 @@ class Ranker:
         self.top, self.strongest_only = top, rules.aggregation.kind == "max"
         width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
+        self._small = SmallWork()
         self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width, kinds), threads)
 
     def rows_of(self, target: int) -> Longs:
@@ -87,7 +89,13 @@ class Ranker:
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
-        return self.each(target, direction, query, end, lambda _, total: total.copy())[0]
+        layout, rest = self.target_plan(target, direction)
+        extra = list(general_evidence(rest, self.kb, layout.code, query, end, self.memory))
+        bodies = layout.back_body[slice(*layout.back_pointer[known : known + 2])]
+        steps = expected_steps(self.graph, layout.chain_steps) + self.graph.num_entities
+        steps += int((layout.body_pointer[bodies + 1] - layout.body_pointer[bodies]).sum())
+        with self._small.of(steps):
+            return self._totals(self.pool.scratch(), layout, query, end, extra)[0]
 
     def each(
         self, target: int, direction: int, query: Ids, hidden: Ids, use: Callable[[int, Longs], Result]

@@ -19,13 +19,13 @@ from ..evaluation.members import MemberScorer
 from ..evaluation.plan import Parts, Shapes, TargetRules, kinds
 from ..kernel.aggregation import Aggregation, Shares, evidence, share_out
 from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Lines, unary_mask
-from ..kernel.compiled import compiled
+from ..kernel.compiled import SmallWork, compiled
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
 from ..kernel.hidden import Hidden, hides_edge
 from ..kernel.line_answers import LineAnswers
 from ..kernel.ruleset import NO_ENTITY, RuleSet
-from ..kernel.walk import NO_LIMIT, WalkSpace, reach, walk_space
+from ..kernel.walk import NO_LIMIT, WalkSpace, expected_steps, reach, walk_space
 from ..kernel.witnesses import LineQuery
 from .changes import changed
 
@@ -115,6 +115,7 @@ class Firing:
         self.is_soft = kb.facts.weight is not None
         self._together = np.unique(np.asarray(together, np.int32))
         self._exclusions = by_code(rules.exclusions, kb)
+        self._small = SmallWork()
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
         self._scorer: tuple[RuleSet, MemberScorer] | None = None
         self._scored: tuple[Ids, Doubles]
@@ -128,6 +129,7 @@ class Firing:
         name these predicates.
         """
         other = Firing(self.rules, kb, self.memory)
+        other._small = self._small
         other._target, other._rows, other._mine = self._target, self._rows, self._mine
         other._before = None if self._last is None else (self._last, changed)
         return other
@@ -205,7 +207,9 @@ class Firing:
             self._scored = np.zeros(0, np.int32), np.zeros((0, len(mine)))
         if x not in self._scored[0]:
             entities = self._together if x in self._together else np.array([x], np.int32)
-            self._scored = entities, self._scorer[1].rule_values(entities)
+            scorer = self._scorer[1]
+            with self._small.of(len(entities) * expected_steps(self.graph, scorer.walked.steps)):
+                self._scored = entities, scorer.rule_values(entities)
         entities, values = self._scored
         return values[np.searchsorted(entities, x)]
 
@@ -260,19 +264,11 @@ class Firing:
         some = np.flatnonzero(possible)
         fires = np.zeros(len(some), bool)
         chosen, nothing = lines.take(some)._replace(steps=steps[some]), np.zeros(len(self.is_unary), bool)
-        _walk_lines(
-            self.graph,
-            self._walk,
-            chosen,
-            lengths[some],
-            self.is_unary,
-            start,
-            end,
-            hidden_code,
-            hidden_end,
-            nothing,
-            fires,
-        )
+        with self._small.of(expected_steps(self.graph, chosen.steps)):
+            _walk_lines(
+                *(self.graph, self._walk, chosen, lengths[some], self.is_unary),
+                *(start, end, hidden_code, hidden_end, nothing, fires),
+            )
         possible[some] = fires
         return possible
 

@@ -1,7 +1,7 @@
 """`@compiled`: a Python function whose loops run as machine code, made when it is first called.
 
 Neither the decorator nor the module that uses it imports numba, which alone takes half a second: what never calls a
-compiled function never pays for it. `interpreted` runs small work in plain Python for the same reason.
+compiled function never pays for it. `SmallWork` runs the first small work in plain Python for the same reason.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, update_wrapper
 from hashlib import sha256
 from types import CodeType, FunctionType, ModuleType
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 _making = threading.Lock()
+SMALL_STEPS = 50_000
+"""Steps (edges looked at, and the like) that plain Python takes in less time than numba takes to load."""
 
 
 class Compiled:
@@ -103,13 +105,25 @@ if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
 def interpreted(small: bool = True) -> Iterator[None]:
     """Where the work is `small`, compiled functions run as plain Python inside this block, in this thread.
 
-    Up to some 10^5 steps that takes less time than loading machine code. Results are the same.
+    Results are the same.
     """
     _interpreted.depth += small
     try:
         yield
     finally:
         _interpreted.depth -= small
+
+
+class SmallWork:
+    """Runs work in plain Python until it has come to SMALL_STEPS steps in all, and as machine code from there on."""
+
+    def __init__(self) -> None:
+        self.left: float = SMALL_STEPS
+
+    def of(self, steps: float) -> AbstractContextManager[None]:
+        """The block of one piece of work, which takes about so many steps."""
+        self.left -= steps
+        return interpreted(self.left >= 0)
 
 
 def _code(code: CodeType) -> list[object]:

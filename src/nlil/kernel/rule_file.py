@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..data.arrow import number_array, to_numpy
 from ..data.vocabulary import Vocabulary
 from ..errors import RunError
 from ..logic.predicate import Predicate, Step
@@ -27,9 +28,9 @@ BODIES = "bodies.parquet"
 def save_rules(rules: RuleSet, path: Path) -> None:
     """Write the rules by column to `path`, and their bodies beside it."""
     rules = RuleSet.join([rules.compact()])  # bodies in their order: lines, then programs
-    columns = {name: pa.array(getattr(rules, name)) for name in COLUMNS}
+    columns = {name: number_array(getattr(rules, name)) for name in COLUMNS}
     if rules.weight is not None:
-        columns["weight"] = pa.array(rules.weight)
+        columns["weight"] = number_array(rules.weight)
     about = {
         "predicates": [[p.name, p.arity] for p in rules.predicates],
         "aggregation": asdict(rules.aggregation),
@@ -47,7 +48,7 @@ def _body_columns(bodies: Bodies) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     steps = {f"step_{i + 1}": np.ascontiguousarray(step) for i, step in enumerate(lines.steps.T)}
     columns = {"start": lines.start, **steps, "end": lines.end, "distinct": lines.distinct, "is_body": is_body}
     programs = [bodies.program(body) for body in np.flatnonzero(bodies.line < 0).tolist()]
-    return {name: pa.array(values) for name, values in columns.items()}, {"programs": programs}
+    return {name: number_array(values) for name, values in columns.items()}, {"programs": programs}
 
 
 def _write(path: Path, columns: dict[str, pa.Array], about: dict[str, Any]) -> None:
@@ -62,12 +63,12 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
     bodies = _load_bodies(*_read(path.with_name(BODIES)))
     table, about = _read(path)
     predicates = tuple(Predicate(name, arity) for name, arity in about["predicates"])
-    values: dict[str, Any] = {name: table[name].to_numpy() for name in COLUMNS}
+    values: dict[str, Any] = {name: to_numpy(table[name]) for name in COLUMNS}
     return RuleSet(
         predicates=predicates,
         entities=entities,
         bodies=bodies,
-        weight=table["weight"].to_numpy().astype(np.float32) if "weight" in table.column_names else None,
+        weight=to_numpy(table["weight"]).astype(np.float32) if "weight" in table.column_names else None,
         aggregation=Aggregation(**about["aggregation"]),
         requested=tuple(Predicate(name, arity) for name, arity in about["requested"]),
         exclusions=tuple(_exclusion(predicates, *row) for row in about["exclusions"]),
@@ -77,8 +78,8 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
 
 def _load_bodies(table: pa.Table, about: dict[str, Any]) -> Bodies:
     num_steps = sum(name.startswith("step_") for name in table.column_names)
-    steps = np.stack([table[f"step_{i + 1}"].to_numpy() for i in range(num_steps)], axis=1)
-    start, end, distinct, is_body = (table[name].to_numpy() for name in ("start", "end", "distinct", "is_body"))
+    steps = np.stack([to_numpy(table[f"step_{i + 1}"]) for i in range(num_steps)], axis=1)
+    start, end, distinct, is_body = (to_numpy(table[name]) for name in ("start", "end", "distinct", "is_body"))
     alone, programs = np.flatnonzero(is_body), about["programs"]
     sizes = [*np.ones(len(alone), np.int64), *(len(program) for program in programs)]
     ops = np.concatenate([alone, *(np.asarray(program, np.int64) for program in programs)])

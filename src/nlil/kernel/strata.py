@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-
 from ..errors import RuleError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
@@ -21,7 +17,7 @@ def strata(rules: Iterable[Rule]) -> dict[Predicate, int]:
     rules = list(rules)
     targets = sorted({rule.target for rule in rules})
     edges = _dependencies(rules, targets)
-    _refuse_negative_cycles(targets, edges)
+    _refuse_negative_cycles(edges)
     level = dict.fromkeys(targets, 0)
     changed = True
     while changed:
@@ -43,31 +39,30 @@ def _dependencies(rules: Iterable[Rule], targets: Iterable[Predicate]) -> Edges:
     return edges
 
 
-def _refuse_negative_cycles(targets: list[Predicate], edges: Edges) -> None:
-    number = {predicate: i for i, predicate in enumerate(targets)}
-    rows = [number[head] for head, _ in edges]
-    columns = [number[used] for _, used in edges]
-    graph = csr_array((np.ones(len(edges)), (rows, columns)), shape=(len(targets), len(targets)))
-    _, component = connected_components(graph, connection="strong")
+def _refuse_negative_cycles(edges: Edges) -> None:
+    uses: dict[Predicate, list[Predicate]] = {}
+    for head, used in edges:
+        uses.setdefault(head, []).append(used)
     for (head, used), negated in edges.items():
-        if negated and component[number[head]] == component[number[used]]:
-            circle = [head, *_path(used, head, edges)]
-            chain = " -> ".join(map(str, circle))
+        if negated and (path := _path(used, head, uses)):
+            chain = " -> ".join(map(str, [head, *path]))
             raise RuleError(
                 f"the rules for {head} negate {used}, which depends on {head} again ({chain}); "
                 "negation must not lead back to its own head: leave one of these rules out"
             )
 
 
-def _path(start: Predicate, goal: Predicate, edges: Mapping[tuple[Predicate, Predicate], bool]) -> list[Predicate]:
-    """A shortest way from start to goal along the dependencies; there is one inside a component."""
+def _path(start: Predicate, goal: Predicate, uses: Mapping[Predicate, Iterable[Predicate]]) -> list[Predicate]:
+    """A shortest way from start to goal along the dependencies; empty where there is none."""
     came_from = {start: start}
     queue = [start]
     for predicate in queue:
-        for head, used in edges:
-            if head == predicate and used not in came_from:
+        for used in uses.get(predicate, ()):
+            if used not in came_from:
                 came_from[used] = predicate
                 queue.append(used)
+    if goal not in came_from:
+        return []
     path = [goal]
     while path[-1] != start:
         path.append(came_from[path[-1]])

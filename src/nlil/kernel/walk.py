@@ -67,6 +67,14 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
     )
 
 
+def expected_steps(graph: Graph, steps: np.ndarray) -> float:
+    """About how many edges are looked at when each of these lines is walked from one entity, by mean fan-outs."""
+    num_nodes = np.diff(graph.code_pointer)
+    fan_out = np.where(num_nodes > 0, graph.code_edges / np.maximum(num_nodes, 1), 1.0)  # a filter leads nowhere else
+    fan_out = np.append(fan_out, 0.0)  # NO_STEP
+    return float(np.cumprod(fan_out[steps], axis=1).sum())
+
+
 @compiled
 def _open(
     graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask, start: int

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,6 @@ from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
 from ..errors import DataError, RunError
 from ..evaluation.calibration import Calibration, calibration_figures, fit_calibration
-from ..evaluation.candidates import Candidates, scored_candidates
-from ..evaluation.metrics import Metrics
-from ..evaluation.prediction import Predictor
-from ..evaluation.protocol import evaluate
 from ..kernel.binding import Bound, bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
@@ -27,6 +23,11 @@ from .config import LearnerConfig
 from .feedback import Feedback, load_feedback, rejected_note, without_rejected
 from .folder import read_json
 from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info
+
+if TYPE_CHECKING:
+    from ..evaluation.candidates import Candidates
+    from ..evaluation.metrics import Metrics
+    from ..evaluation.prediction import Predictor
 
 BUDGETS = ("device", "threads", "memory")
 """Settings that belong to the machine that learned, not to the rules."""
@@ -74,6 +75,8 @@ class Applied:
         if not len(facts):
             raise DataError(f"{self.dataset.name} has no {split} facts; choose another split with --split")
         config = self.config
+        from ..evaluation.protocol import evaluate
+
         return evaluate(
             self.rules,
             self.dataset.kb,
@@ -88,6 +91,8 @@ class Applied:
 
     def candidates(self, split: str, seed: int, progress: Progress = silent) -> Candidates:
         """The scored candidates of the facts of a split; `seed` chooses where there are many."""
+        from ..evaluation.candidates import scored_candidates
+
         kb, splits, config = self.dataset.kb, self.dataset.splits, self.config
         budget = {"threads": config.threads, "memory": config.memory}
         return scored_candidates(self.rules, kb, splits, split, seed=seed, progress=progress, **budget)
@@ -179,6 +184,8 @@ class OpenedRun(Applied):
 
     def predictor(self) -> Predictor:
         """Known are the facts of all splits: a held-out fact that is found is no discovery."""
+        from ..evaluation.prediction import Predictor
+
         known = self.base.facts + self.dataset.splits.all()
         return Predictor(self.rules, self.base, known, self.config.threads, self.config.memory, self.calibration)
 

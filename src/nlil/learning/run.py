@@ -276,12 +276,11 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from ..data.arrow import string_array
+
     labels = rules.entity_labels
-    label = (
-        pa.array([labels.get(n) for n in rules.entities], pa.string())
-        if labels
-        else pa.nulls(len(rules.entities), pa.string())
-    )
+    size = len(rules.entities)
+    label = string_array(map(labels.get, rules.entities)) if labels else pa.nulls(size, pa.large_string())
     pq.write_table(pa.table({"name": rules.entities.array, "label": label}), path, compression="zstd")
 
 
@@ -306,13 +305,14 @@ def _load_rules(path: Path) -> RuleSet:
 
 
 def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     from ..data.vocabulary import Vocabulary
 
     with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
         table = file.read()
-    labelled = table.filter(pc.is_valid(table["label"]))
-    labels = dict(zip(labelled["name"].to_pylist(), labelled["label"].to_pylist()))
-    return Vocabulary(table["name"].combine_chunks()), labels
+    names, labels = (table[name].combine_chunks() for name in ("name", "label"))
+    if labels.null_count == len(labels):  # most data has none; to filter imports more than it reads
+        return Vocabulary(names), {}
+    has_label = labels.is_valid()
+    return Vocabulary(names), dict(zip(names.filter(has_label).to_pylist(), labels.filter(has_label).to_pylist()))

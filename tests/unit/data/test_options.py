@@ -191,8 +191,10 @@ def test_options_that_change_nothing_change_no_checksum(scenes):
 )
 def test_geometry_is_asked_for_where_there_are_boxes(tmp_path, monkeypatch, box, geometry, is_asked):
     asked = []
-    loading = import_module("nlil.datasets.load")  # as an attribute of nlil.data it is the function
-    monkeypatch.setattr(loading, "with_geometry", lambda dataset, options, like: asked.append(options) or dataset)
+    geometry_module = import_module("nlil.scene.geometry")
+    monkeypatch.setattr(
+        geometry_module, "with_geometry", lambda dataset, options, like: asked.append(options) or dataset
+    )
     place = {"x": 1, "y": 1, "w": 1, "h": 1} if box else {}
     path = write(tmp_path / "a_sceneGraphs.json", json.dumps({"im": {"objects": {"1": {"name": "cat", **place}}}}))
     load_dataset(path, options=DataOptions(geometry=geometry))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from nlil.kernel.compiled import Compiled, compiled, interpreted, shared
+from nlil.kernel.compiled import SMALL_STEPS, Compiled, SmallWork, _interpreted, compiled, interpreted, shared
 from nlil.kernel.sorting import sort_range
 
 INNER = """from nlil.kernel.compiled import compiled
@@ -247,19 +247,31 @@ def test_interpreted_code_gives_the_same() -> None:
         assert function(4) == 4
 
 
+def test_small_work_is_interpreted_up_to_a_limit() -> None:
+    small = SmallWork()
+    seen = []
+    for steps in (SMALL_STEPS // 2, SMALL_STEPS // 2, 1, 0):
+        with small.of(steps):
+            seen.append(_interpreted.depth)
+        assert _interpreted.depth == 0
+    assert seen == [1, 1, 0, 0]
+
+
 def test_numba_is_imported_by_the_first_call() -> None:
     code = """
 import sys
 import nlil.search.chains
 from nlil.kernel.compiled import interpreted
-from nlil.evaluation.plan import stable_order
+from nlil.kernel.sorting import sort_range
 import numpy as np
-with interpreted():
-    print(stable_order(np.array([1, 0]), 2), "numba" in sys.modules)
-print(stable_order(np.array([1, 0]), 2), "numba" in sys.modules)
+for small in (True, False):
+    values = np.array([1, 0])
+    with interpreted(small):
+        sort_range(values, 0, 2)
+    print(values, "numba" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[1 0] False\n[1 0] True\n"
+    assert done.stdout == "[0 1] False\n[0 1] True\n"
 
 
 def test_threads_that_come_at_once_compile_once() -> None:
