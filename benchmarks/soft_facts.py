@@ -17,7 +17,6 @@ from statistics import median
 import numpy as np
 
 from nlil.data.facts import Facts
-from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
 from nlil.evaluation.protocol import evaluate
 from nlil.learning.config import LearnerConfig
@@ -28,11 +27,10 @@ LOWEST, HIGHEST = 0.85, 0.95
 RUNS = 5
 
 
-def softened(kb: KnowledgeBase, seed: int) -> KnowledgeBase:
-    """The base with the same facts, each with a weight between LOWEST and HIGHEST."""
-    facts = kb.facts
+def softened(facts: Facts, seed: int) -> Facts:
+    """The same facts, each with a weight between LOWEST and HIGHEST."""
     weight = np.random.default_rng(seed).uniform(LOWEST, HIGHEST, len(facts)).astype(np.float32)
-    return replace(kb, facts=Facts(facts.predicate, facts.subject, facts.object, weight))
+    return Facts(facts.predicate, facts.subject, facts.object, weight)
 
 
 def main() -> None:
@@ -47,19 +45,21 @@ def main() -> None:
     dataset = load_dataset(given.data, seed=given.seed)
     config = LearnerConfig(seed=given.seed, search="count", threads=given.threads).with_settings(given.set)
     rules = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits).rules
-    bases = {"crisp": dataset.kb, "soft": softened(dataset.kb, given.seed)}
-    test = dataset.splits.test[: given.queries]
+    kb, splits = dataset.kb, dataset.splits
+    context = {split: softened(facts, given.seed) for split, facts in splits.context.items()}
+    soft = replace(kb, facts=softened(kb.facts, given.seed)), replace(splits, context=context)
+    bases = {"crisp": (kb, splits), "soft": soft}
     seconds: dict[str, list[float]] = {name: [] for name in bases}
     for run in range(given.runs + 1):
-        for name, kb in bases.items():
+        for name, (base, parts) in bases.items():
             begin = time.perf_counter()
-            found = evaluate(rules, kb, test, splits=dataset.splits, threads=given.threads)
+            found = evaluate(rules, base, parts.test[: given.queries], splits=parts, threads=given.threads)
             if run:  # the first time is for the compiler
                 seconds[name].append(time.perf_counter() - begin)
             else:
-                print(f"{name}: {found.num_queries:,} queries, {len(rules):,} rules, MRR {found['mrr']:.4f}")
-    crisp, soft = (median(seconds[name]) for name in bases)
-    print(f"crisp {crisp:.3f} s, soft {soft:.3f} s (medians of {given.runs}); soft / crisp {soft / crisp:.2f}")
+                print(f"{name}: {found}")
+    a, b = (median(seconds[name]) for name in bases)
+    print(f"crisp {a:.3f} s, soft {b:.3f} s (medians of {given.runs}); soft / crisp {b / a:.2f}")
 
 
 if __name__ == "__main__":

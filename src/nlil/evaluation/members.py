@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import evidence, sink
+from ..kernel.aggregation import degree_evidence, evidence, sink
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
@@ -118,20 +118,20 @@ def _degree(graph, lines, i, is_unary, x, hidden_group, walk):
 
 
 @compiled
-def _aggregate(held, rule_pointer, rule_target, power, top, total):
+def _aggregate(value, rule_pointer, rule_target, weight, power, top, total):
     """total[i, t] = summed evidence of the strongest rules of target t whose body holds for entity i.
 
-    The rules of body b are rule_pointer[b] .. rule_pointer[b + 1]; power[i, r] is the evidence of rule r, in one row
-    where it is the same for every entity.
+    The rules of body b are rule_pointer[b] .. rule_pointer[b + 1], of these weights; power[r] is the evidence of rule r
+    where its body is true. To degree v it counts with v times its weight.
     """
     strongest = np.zeros((total.shape[1], max(top, 1)), np.int64)
-    for i in range(len(held)):
-        row = min(i, len(power) - 1)
+    for i in range(len(value)):
         strongest[:] = 0
-        for b in range(held.shape[1]):
-            if held[i, b]:
+        for b in range(value.shape[1]):
+            v = value[i, b]
+            if v > 0:
                 for r in range(rule_pointer[b], rule_pointer[b + 1]):
-                    sink(strongest[rule_target[r]], power[row, r], top)
+                    sink(strongest[rule_target[r]], power[r] if v >= 1 else degree_evidence(v * weight[r]), top)
         for t in range(total.shape[1]):
             for k in range(strongest.shape[1]):
                 total[i, t] += strongest[t, k]
@@ -160,7 +160,7 @@ class MemberScorer:
         self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
         lines = rules.bodies.lines
         walked = walkable(lines) & (not self.graph.crosses())
-        in_graph = unanchored_sets(lines, self.is_unary) & (not self.is_soft)
+        in_graph = unanchored_sets(lines, self.is_unary)
         self.sets = np.flatnonzero(in_graph)
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         self.others = np.flatnonzero(~(walked | in_graph | is_true))
@@ -184,14 +184,13 @@ class MemberScorer:
         block = max(1, min(BLOCK, BLOCK_BYTES // bytes_per_entity))
         if len(self.others):  # those are answered one after the other, for many entities at once
             block = max(block, min(len(entities), self.memory // (16 * bytes_per_entity)))
-        always = evidence(self.weights)[None]
+        power = evidence(self.weights)
 
         def run(walk: WalkSpace, begin: int) -> Longs:
             some = entities[begin : begin + block]
             total = np.zeros((len(some), len(self.targets)), np.int64)
             value = self.bodies.values(self._line_values(some, walk), not self.is_soft)
-            power = always if value.dtype == bool else self._power(value)
-            _aggregate(value > 0, self.rule_pointer, self.rule_target, power, top, total)
+            _aggregate(value, self.rule_pointer, self.rule_target, self.weights, power, top, total)
             return total
 
         parts = self.pool.map(run, range(0, len(entities), block), "score", progress)
@@ -217,12 +216,19 @@ class MemberScorer:
                 held[:, line] = answers.line(line)[:, 0]
         return held
 
-    def _in_graph(self, entities: Ids, predicate: int, hidden_group: np.ndarray) -> Mask:
-        """Whether the entity's graph has a member of the predicate, a hidden own membership not counted."""
-        kb, members = self.kb, self.kb.members(predicate)
+    def _in_graph(self, entities: Ids, predicate: int, hidden_group: np.ndarray) -> np.ndarray:
+        """The degree to which the entity's graph has a member of the predicate; a hidden own membership is not one."""
+        kb, mine = self.kb, slice(*self.graph.member_pointer[predicate : predicate + 2])
+        weight = self.graph.member_weight[mine].astype(np.float64) if self.is_soft else np.ones(mine.stop - mine.start)
+        members, weight = self.graph.member[mine][weight > 0], weight[weight > 0]
         graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of
-        count = np.bincount(graph[members], minlength=kb.num_graphs)[graph[entities]]
-        return count - (np.isin(entities, members) if hidden_group[predicate] else 0) > 0
+        sums = (np.bincount(graph[members], weights, kb.num_graphs)[graph[entities]] for weights in (None, weight))
+        count, total = sums
+        if hidden_group[predicate] and len(members):
+            place = np.minimum(np.searchsorted(members, entities), len(members) - 1)
+            is_own = members[place] == entities
+            count, total = count - is_own, total - np.where(is_own, weight[place], 0.0)
+        return np.where(count > 0, np.minimum(total, 1.0), 0.0)
 
     def rule_values(self, entities: Ids) -> Doubles:
         """(entities, rules): how far the body of each rule holds, in the order of the rules that were given."""
@@ -230,8 +236,3 @@ class MemberScorer:
         values = np.ones((len(entities), self.num_rules))
         values[:, self.row] = np.repeat(bodies, np.diff(self.rule_pointer), axis=1)
         return values
-
-    def _power(self, value: Doubles) -> Longs:
-        """(entities, rules): a rule whose body holds to degree v counts with v times its weight."""
-        body = np.repeat(np.arange(len(self.bodies)), np.diff(self.rule_pointer))
-        return evidence(value[:, body] * self.weights)
