@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import degree_evidence, evidence, sink
+from ..kernel.aggregation import degree_evidence, evidence, place_weights, sink, weigh
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
@@ -118,11 +118,12 @@ def _degree(graph, lines, i, is_unary, x, hidden_group, walk):
 
 
 @compiled
-def _aggregate(value, rule_pointer, rule_target, weight, power, top, total):
+def _aggregate(value, rule_pointer, rule_target, weight, power, top, place_weight, total):
     """total[i, t] = summed evidence of the strongest rules of target t whose body holds for entity i.
 
     The rules of body b are rule_pointer[b] .. rule_pointer[b + 1], of these weights; power[r] is the evidence of rule r
-    where its body is true. To degree v it counts with v times its weight.
+    where its body is true. To degree v it counts with v times its weight. place_weight[k] / UNIT is what the k-th
+    strongest counts.
     """
     strongest = np.zeros((total.shape[1], max(top, 1)), np.int64)
     for i in range(len(value)):
@@ -134,7 +135,7 @@ def _aggregate(value, rule_pointer, rule_target, weight, power, top, total):
                     sink(strongest[rule_target[r]], power[r] if v >= 1 else degree_evidence(v * weight[r]), top)
         for t in range(total.shape[1]):
             for k in range(strongest.shape[1]):
-                total[i, t] += strongest[t, k]
+                total[i, t] += weigh(strongest[t, k], place_weight[k])
 
 
 class MemberScorer:
@@ -178,19 +179,18 @@ class MemberScorer:
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
         """(entities, targets): the evidence of each target for each entity, the entity's own facts hidden."""
         entities = np.asarray(entities, np.int32)
-        strongest_only = self.aggregation.kind == "max"
-        top = 1 if strongest_only else self.aggregation.top
+        strongest_only, top = self.aggregation.strongest_only, self.aggregation.places
         bytes_per_entity = max(self.bodies.lines.num_lines + len(self.bodies), 1) * (16 if self.is_soft else 1)
         block = max(1, min(BLOCK, BLOCK_BYTES // bytes_per_entity))
         if len(self.others):  # those are answered one after the other, for many entities at once
             block = max(block, min(len(entities), self.memory // (16 * bytes_per_entity)))
-        power = evidence(self.weights)
+        power, by_place = evidence(self.weights), place_weights(self.aggregation)
 
         def run(walk: WalkSpace, begin: int) -> Longs:
             some = entities[begin : begin + block]
             total = np.zeros((len(some), len(self.targets)), np.int64)
             value = self.bodies.values(self._line_values(some, walk), not self.is_soft)
-            _aggregate(value, self.rule_pointer, self.rule_target, self.weights, power, top, total)
+            _aggregate(value, self.rule_pointer, self.rule_target, self.weights, power, top, by_place, total)
             return total
 
         parts = self.pool.map(run, range(0, len(entities), block), "score", progress)

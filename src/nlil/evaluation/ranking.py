@@ -55,12 +55,11 @@ class Ranker:
         self._exclusions = by_code(rules.exclusions, kb)
         self._order = np.argsort(rules.head, kind="stable")
         self._pointer = offsets(rules.head[self._order], kb.num_predicates)
-        top = rules.aggregation.top if rules.aggregation.kind == "noisy-or" else 1
-        self.top, self.strongest_only = top, rules.aggregation.kind == "max"
+        self.top, self.strongest_only = rules.aggregation.places, rules.aggregation.strongest_only
         width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self._small = SmallWork()
-        self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, top, width, kinds), threads)
+        self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, self.top, width, kinds), threads)
 
     def rows_of(self, target: int) -> Longs:
         """Rows of the whole set whose head is the predicate id `target`."""

@@ -43,6 +43,9 @@ KINDS = (
 with a body that names an entity or any; every other body; p(X, c) :- true."""
 
 
+AGGREGATIONS = ("noisy-or", "max")
+
+
 @dataclass(frozen=True)
 class Aggregation:
     """How the rules that fire become one score.
@@ -83,10 +86,25 @@ class Aggregation:
         object.__setattr__(self, "weighing", numbers)
         if not 0 <= self.unit < float("inf"):
             raise ConfigError(f"unit: expected a number of 0 or more, got {self.unit!r}", "unit")
-        if self.kind not in ("max", "noisy-or"):
-            raise ConfigError(f"aggregation must be max or noisy-or, got {self.kind!r}", "aggregation")
+        if self.kind not in AGGREGATIONS:
+            raise ConfigError(f"aggregation must be {' or '.join(AGGREGATIONS)}, got {self.kind!r}", "aggregation")
         if self.top < 0:
             raise ConfigError(f"aggregation_top must be 0 (all) or more, got {self.top}", "aggregation_top")
+
+    @property
+    def strongest_only(self) -> bool:
+        """Whether the strongest rule decides, a prior or not."""
+        return self.kind == "max"
+
+    @property
+    def places(self) -> int:
+        """How many of the strongest rules count beside the priors; 0: all."""
+        return 1 if self.strongest_only else self.top
+
+    @property
+    def adds(self) -> bool:
+        """Whether a rule that joins others adds to the score, wherever some places are left."""
+        return not self.strongest_only and self.top > 0
 
 
 DEFAULT = Aggregation()
@@ -126,10 +144,15 @@ def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
     Without a weighing all kinds but priors share one row.
     """
     if not aggregation.weighing:
-        return np.zeros(len(KINDS), np.int64), np.full((1, max(aggregation.top, 1)), UNIT, np.int64), UNIT
+        return np.zeros(len(KINDS), np.int64), place_weights(aggregation)[None], UNIT
     factor, discount = np.array(aggregation.weighing).T
     weight = np.rint(UNIT * factor[:, None] * discount[:, None] ** np.arange(aggregation.top)).astype(np.int64)
     return np.arange(len(KINDS)), weight[:-1], int(weight[-1, 0])
+
+
+def place_weights(aggregation: Aggregation) -> Longs:
+    """weight[i] / UNIT is what the i-th strongest rule counts where kinds are not told apart."""
+    return np.full(max(aggregation.top, 1), UNIT, np.int64)
 
 
 # ranks and ties ------------------------------------------------------------------------------------------------
@@ -262,7 +285,7 @@ def share_out(
         evidence if kind is None or not aggregation.weighing else _weighed_by_kind(aggregation, rows, evidence, kind)
     )
     order = np.lexsort((rows, -power))
-    if aggregation.kind == "max":
+    if aggregation.strongest_only:
         counted = order[:1]
     elif power is not evidence:
         counted = order[power[order] > 0]

@@ -300,7 +300,7 @@ class RuleSet:
 
         Where all rules count (top = 0) priors come last: weights fitted together put there what negations take away.
         """
-        is_last = self.is_prior & (self.aggregation.top == 0) & (self.aggregation.kind == "noisy-or")
+        is_last = self.is_prior & (self.aggregation.places == 0)
         return np.lexsort((self.lengths, -self.support.astype(np.int64), -self.weights, is_last))
 
     def top(self, count: int) -> list[ScoredRule]:

@@ -60,11 +60,11 @@ def with_conjunctions(
         body: the facts that bodies may use, where they are restricted.
         progress: told after each target.
     """
-    if kb.facts.weight is not None or kb.graph_of is not None or rules.aggregation.kind != "noisy-or":
+    if kb.facts.weight is not None or kb.graph_of is not None or not rules.aggregation.adds:
         return rules, ()
     facts_of = np.bincount(valid.predicate, minlength=kb.num_predicates)
     judged = [int(t) for t in targets if kb.predicates[t].arity == 2 and facts_of[t] >= CONJUNCTIONS.least_facts]
-    if not judged or not rules.aggregation.top:
+    if not judged:
         return rules, ()
     if kb.num_entities > MOST_ENTITIES:
         note = (

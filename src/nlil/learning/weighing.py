@@ -85,7 +85,7 @@ def fit_weighing(
     stop = Stop(whole=stop)  # its `cut` tells about this fitting alone
     before = rules.aggregation
     mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head))]
-    if before.kind != "noisy-or" or not before.top or len(mine) < WEIGHING.least_facts:
+    if not before.adds or len(mine) < WEIGHING.least_facts:
         return before
     mine = WEIGHING.drawn(mine, np.random.default_rng((seed, 5)))
     start = np.array([START] * len(KINDS))
