@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..explanation.why_not import WhyNot
     from ..learning.opening import OpenedRun
     from ..scene.object_classes import ObjectClasses
-    from ..scene.picture_content import Neighbour
 
 CANDIDATES = 5
 """Classes named for an object, the most probable one among them."""
@@ -110,7 +109,7 @@ def show(
         views += ["", heading(opened, explanation), *map(line, near)]
     if out is not None:
         views.append(f"drawn in {out}")
-    more: dict[str, Any] = {"picture": None if out is None else str(out), "near": [n.to_dict() for n in near]}
+    more: dict[str, Any] = {"picture": None if out is None else str(out), "near": near}
     if classes is not None:
         more["object"] = classes.to_dict(CANDIDATES)
     session.show({**explanation.to_dict(), "probability": probability, **more}, *views)
@@ -133,7 +132,7 @@ def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
     return None
 
 
-def neighbours(opened: OpenedRun, explanation: Explanation) -> list[Neighbour]:
+def neighbours(opened: OpenedRun, explanation: Explanation) -> list[dict[str, Any]]:
     """What is near the query in its scene; of a plain knowledge graph nothing is listed."""
     from ..scene.picture_content import scene_of, surroundings
 
@@ -165,7 +164,7 @@ def heading(opened: OpenedRun, explanation: Explanation) -> str:
     return f"near X = {name}{image}, * what the strongest rules look at"
 
 
-def line(near: Neighbour) -> str:
-    mark = "X" if near.is_query else "*" if near.is_used else " "
-    parts = [near.what or "no class", near.place, ", ".join(near.relations)]
-    return f"{mark} {near.name}: {'; '.join(part for part in parts if part)}"
+def line(near: dict[str, Any]) -> str:
+    mark = "X" if near["query"] else "*" if near["used"] else " "
+    parts = [near["class"] or "no class", near["place"], ", ".join(near["relations"])]
+    return f"{mark} {near['object']}: {'; '.join(part for part in parts if part)}"

@@ -82,6 +82,14 @@ class Dataset:
     def is_scene(self) -> bool:
         return bool(self.kb.classes)
 
+    @property
+    def world(self) -> KnowledgeBase:
+        """What a query may look at: the training facts, and the scenes of every split, each a world of its own."""
+        facts = self.kb.facts
+        for context in self.splits.context.values():
+            facts = facts + context
+        return self.kb if facts is self.kb.facts else self.kb.with_facts(facts)
+
     def complete(self) -> KnowledgeBase:
         """The base with the facts of all splits: what a generated set was before it was split."""
         facts = self.splits.all()

@@ -62,12 +62,8 @@ class Applied:
 
     @cached_property
     def base(self) -> KnowledgeBase:
-        """What a question may look at: the training facts, and the scenes of every split, each a world of its own."""
-        kb = self.dataset.kb
-        facts = kb.facts
-        for context in self.dataset.splits.context.values():
-            facts = facts + context
-        return kb if facts is kb.facts else kb.with_facts(facts)
+        """What a query may look at; see `Dataset.world`."""
+        return self.dataset.world
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
         """How well the rules predict the facts of a split."""

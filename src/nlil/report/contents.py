@@ -153,7 +153,7 @@ def make_report(
         progress: Is told what is done of how much.
     """
     limits, figures = limits or Limits(), figures or {}
-    kb, base = dataset.kb, whole_base(dataset)
+    kb, base = dataset.kb, dataset.world
     rules = bind(learned.rules, kb).rules
     cards = RuleCards(rules, kb, dataset.splits.all(), dataset.splits.negatives.get("train"), memory)
     explainer = Explainer(rules, base, memory)
@@ -177,14 +177,6 @@ def make_report(
         limits=limits,
         labels=Labels.of(kb),
     )
-
-
-def whole_base(dataset: Dataset) -> KnowledgeBase:
-    """The training facts and the scenes of every split, each a world of its own: what a question may look at."""
-    facts = dataset.kb.facts
-    for _, context in sorted(dataset.splits.context.items()):
-        facts = facts + context
-    return dataset.kb if facts is dataset.kb.facts else dataset.kb.with_facts(facts)
 
 
 def main_figures(figures: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice, product
 from pathlib import Path
 from typing import Literal
@@ -124,8 +125,12 @@ class SceneNames:
     class_share: Doubles
     relations: tuple[str, ...]
     relation_share: Doubles
-    attributes: tuple[str, ...]
     origin: str
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """An attribute with the name of a class would tell the class."""
+        return tuple(word for word in ADJECTIVES.split() if word not in self.classes)[:NUM_ATTRIBUTES]
 
 
 def scene_names() -> SceneNames:
@@ -138,10 +143,9 @@ def scene_names() -> SceneNames:
 
 def made_names() -> SceneNames:
     """Names from syllables, with the frequencies of a power law."""
-    classes, class_share = _made(CLASS_SYLLABLES, CLASS_SLOPE, NUM_CLASSES)
-    relations, relation_share = _made(RELATION_SYLLABLES, RELATION_SLOPE, NUM_RELATIONS)
     origin = f"names are made up and frequencies follow a power law ({VOCABULARY_OF}/vocab was not found)"
-    return SceneNames(classes, class_share, relations, relation_share, _attributes(classes), origin)
+    classes = _made(CLASS_SYLLABLES, CLASS_SLOPE, NUM_CLASSES)
+    return SceneNames(*classes, *_made(RELATION_SYLLABLES, RELATION_SLOPE, NUM_RELATIONS), origin)
 
 
 def _made(syllables: tuple[str, str], slope: float, number: int) -> tuple[tuple[str, ...], Doubles]:
@@ -151,15 +155,10 @@ def _made(syllables: tuple[str, str], slope: float, number: int) -> tuple[tuple[
 
 def real_names(folder: Path) -> SceneNames:
     """From obj_freq.txt and rel_freq.txt, after the merges of un_merge.txt and rel_merge.txt."""
-    classes, class_share = _most_frequent(folder / "obj_freq.txt", folder / "un_merge.txt", NUM_CLASSES)
-    relations, relation_share = _most_frequent(folder / "rel_freq.txt", folder / "rel_merge.txt", NUM_RELATIONS)
     origin = f"names and frequencies of classes and relations are GQA's, from {VOCABULARY_OF}/vocab"
-    return SceneNames(classes, class_share, relations, relation_share, _attributes(classes), origin)
-
-
-def _attributes(classes: tuple[str, ...]) -> tuple[str, ...]:
-    """An attribute with the name of a class would tell the class."""
-    return tuple(word for word in ADJECTIVES.split() if word not in classes)[:NUM_ATTRIBUTES]
+    classes = _most_frequent(folder / "obj_freq.txt", folder / "un_merge.txt", NUM_CLASSES)
+    relations = _most_frequent(folder / "rel_freq.txt", folder / "rel_merge.txt", NUM_RELATIONS)
+    return SceneNames(*classes, *relations, origin)
 
 
 def _most_frequent(counts: Path, merges: Path, wanted: int) -> tuple[tuple[str, ...], Doubles]:
@@ -174,9 +173,9 @@ def _most_frequent(counts: Path, merges: Path, wanted: int) -> tuple[tuple[str, 
         total[merged_into.get(name, name)] += int(count)
     if len(total) < wanted:
         raise DataError(f"expected at least {wanted} names, got {len(total)}", counts)
-    chosen = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:wanted]
-    share = np.asarray([count for _, count in chosen], np.float64)
-    return tuple(name for name, _ in chosen), share / share.sum()
+    names, numbers = zip(*sorted(total.items(), key=lambda item: (-item[1], item[0]))[:wanted])
+    share = np.asarray(numbers, np.float64)
+    return names, share / share.sum()
 
 
 # the plan: rules, and the pieces of scenes that make them hold; rates per object, for every size ------

@@ -25,6 +25,7 @@ from ..evaluation.members import MemberScorer
 from ..explanation.why import Explainer, Explanation
 from ..kernel.aggregation import SCALE, class_ranks, score
 from ..kernel.binding import bind
+from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate
 from ..logic.text import atom_text
@@ -84,24 +85,36 @@ def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2
             f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
             f"person({atom_text(name)})"
         )
-    ranked, probability = ranked_classes(rules, scorer, kb, x)
-    own = kb.facts.predicate[kb.facts.is_unary & (kb.facts.subject == x)].tolist()
-    return ObjectClasses(name, ranked, tuple(kb.predicates[p] for p in own if p in kb.classes), probability)
+    return ranked_classes(rules, scorer, kb, x)
 
 
 def ranked_classes(
     rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int, evidence: Longs | None = None
-) -> tuple[tuple[tuple[Predicate, float], ...], tuple[float, ...]]:
-    """(class, score) of the scorer's targets, best first, and their probabilities where the rules give such.
+) -> ObjectClasses:
+    """The classes of an object, among the scorer's targets.
 
-    `evidence` of each target is computed unless it is given.
+    Args:
+        rules: What the scorer scores with.
+        scorer: Scores the classes that have rules.
+        kb: The facts around the object.
+        x: The object, as an entity id.
+        evidence: Of each target; computed where it is not given.
     """
     evidence = scorer.evidence(np.array([x], np.int32))[0] if evidence is None else evidence
     values, unit = score(evidence), rules.aggregation.unit
     classes = [kb.predicates[c] for c in scorer.targets.tolist()]
     order = sorted(range(len(classes)), key=lambda i: (-values[i], classes[i]))
     ranked = tuple((classes[i], float(values[i])) for i in order)
-    return ranked, tuple(_chances(evidence, unit)[order].tolist()) if unit else ()
+    true = tuple(kb.predicates[p] for p in classes_of(kb, x))
+    probability = tuple(_chances(evidence, unit)[order].tolist()) if unit else ()
+    return ObjectClasses(kb.entities.name(x), ranked, true, probability)
+
+
+def classes_of(kb: KnowledgeBase, entity: int) -> list[int]:
+    """The classes that the data gives an object, as predicate ids."""
+    graph = Graph.of(kb)
+    own = graph.unary_predicate[slice(*graph.unary_pointer[entity : entity + 2])]
+    return [p for p in own.tolist() if p in kb.classes]
 
 
 def _chances(evidence: Longs, unit: float) -> Doubles:

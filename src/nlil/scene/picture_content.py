@@ -238,11 +238,8 @@ def _boxes(kb: KnowledgeBase, graph: int) -> dict[str, Box]:
     if kb.boxes is None or kb.graph_of is None:
         return {}
     ids = np.flatnonzero((kb.graph_of == graph) & ~np.isnan(kb.boxes).any(axis=1))
-    found = {}
-    for id in ids.tolist():
-        x, y, width, height = kb.boxes[id].tolist()
-        found[kb.entities.name(id)] = (x, y, width, height)
-    return found
+    boxes = ((x, y, width, height) for x, y, width, height in kb.boxes[ids].tolist())
+    return dict(zip(kb.entities.names(ids.tolist()), boxes))
 
 
 def _size(kb: KnowledgeBase, graph: int) -> tuple[float, float] | None:
@@ -267,40 +264,20 @@ def _nearest(names: list[str], needed: Collection[str], query: Fact, relations: 
 # in words ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """`place` is in words, empty where nothing is known. Relations say X for the query and `it` for this object.
-
-    `is_used`: one of the strongest rules looks at it.
-    """
-
-    name: str
-    what: str
-    place: str
-    relations: tuple[str, ...]
-    is_used: bool
-    is_query: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "object": self.name,
-            "class": self.what,
-            "place": self.place,
-            "relations": list(self.relations),
-            "used": self.is_used,
-            "query": self.is_query,
-        }
-
-
-def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[Neighbour]:
+def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[dict[str, Any]]:
     """The query, what rules use, then what is nearest: by relations where there are any, by boxes otherwise.
 
-    `limit`: objects listed beside those that rules use.
+    Args:
+        scene: What the picture shows.
+        limit: Objects listed beside those that rules use.
+
+    Returns:
+        For each object its name (`object`), its `class`, its `place` in words, empty where nothing is known, its
+        `relations`, which say X for the query and `it` for this object, whether one of the strongest rules looks at it
+        (`used`), and whether it is the `query`.
     """
     query = next(thing for thing in scene.things if thing.is_query)
-    size = scene.size or scene.extent
-    ends = [{link.subject, link.object} for link in scene.links]
-    linked = set().union(*(pair for pair in ends if query.name in pair))
+    linked = {end for link in scene.links for end in (link.subject, link.object) if query.name == link.other(end)}
 
     def key(thing: Thing) -> tuple[bool, bool, bool, float, str]:
         away = math.inf if thing.box is None or query.box is None else gap(thing.box, query.box)
@@ -309,18 +286,21 @@ def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[Neighbour]:
     ordered = sorted(scene.things, key=key)
     needed = sum(thing.matters for thing in ordered)
     near = [t for t in ordered[needed:] if t.name in linked or t.box is not None][:limit]
-    return [_neighbour(thing, scene, query, size) for thing in (*ordered[:needed], *near)]
+    return [_described(thing, query, scene) for thing in (*ordered[:needed], *near)]
 
 
-def _neighbour(thing: Thing, scene: Scene, query: Thing, size: tuple[float, float] | None) -> Neighbour:
-    place = place_in_words(thing.box, size) if thing.box is not None and size is not None else ""
-    ways = []
-    for link in scene.links:
-        if (link.subject, link.object) == (query.name, thing.name) and thing is not query:
-            ways.append(f"X {link.text} it")
-        elif (link.subject, link.object) == (thing.name, query.name) and thing is not query:
-            ways.append(f"it {link.text} X")
-    return Neighbour(thing.name, thing.what, place, tuple(ways), thing.is_used, thing.is_query)
+def _described(thing: Thing, query: Thing, scene: Scene) -> dict[str, Any]:
+    size = scene.size or scene.extent
+    ends = {(query.name, thing.name): "X {} it", (thing.name, query.name): "it {} X"} if thing is not query else {}
+    said = [(ends.get((link.subject, link.object), ""), link.text) for link in scene.links]
+    return {
+        "object": thing.name,
+        "class": thing.what,
+        "place": place_in_words(thing.box, size) if thing.box is not None and size is not None else "",
+        "relations": [way.format(text) for way, text in said if way],
+        "used": thing.is_used,
+        "query": thing.is_query,
+    }
 
 
 def place_in_words(box: Box, size: tuple[float, float]) -> str:

@@ -234,17 +234,7 @@ class PageData:
         if scorer is None:
             return None
         known = None if self.class_table is None else self.class_table.row(entity)
-        ranked, probability = ranked_classes(self.rules, scorer, self.kb, entity, known)
-        true = tuple(self.kb.predicates[p] for p in self.classes_of(entity))
-        return ObjectClasses(self.kb.entities.name(entity), ranked, true, probability)
-
-    def unary_of(self, entity: int) -> list[int]:
-        graph = self._explainer.firing.graph
-        return graph.unary_predicate[slice(*graph.unary_pointer[entity : entity + 2])].tolist()
-
-    def classes_of(self, entity: int) -> list[int]:
-        """What an object is in the data."""
-        return [p for p in self.unary_of(entity) if p in self.kb.classes]
+        return ranked_classes(self.rules, scorer, self.kb, entity, known)
 
 
 def query_of(predicate: Predicate, name: str, place: int) -> Query:

@@ -26,6 +26,7 @@ from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
 from ..logic.text import fact_text
 from ..scene.canvas import as_svg
+from ..scene.object_classes import classes_of
 from ..scene.picture import draw
 from .page_data import PageData, query_of
 from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, construct_names, constructs
@@ -145,7 +146,9 @@ def check_number(number: int, total: int, what: str) -> None:
 def entity_document(data: PageData, id: int) -> Document:
     """An entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
     named = data.entities.document(id)
-    return named | {"classes": [data.predicates.labels[c] for c in data.classes_of(id)]} if data.has_scenes else named
+    if data.has_scenes:
+        named["classes"] = [data.predicates.labels[c] for c in classes_of(data.kb, id)]
+    return named
 
 
 def predicate_document(data: PageData, id: int) -> Document:
@@ -245,7 +248,8 @@ def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
     begin = low + first_of(part)
     some = slice(begin, min(begin + FACTS_PER_PAGE, high))
     name = data.kb.entities.name(number)
-    unary = sorted(data.unary_of(number), key=lambda p: p not in data.kb.classes)
+    own = graph.unary_predicate[slice(*graph.unary_pointer[number : number + 2])].tolist()
+    unary = sorted(own, key=lambda p: p not in data.kb.classes)
     document: Document = {
         "entity": entity_document(data, number),
         "image": data.kb.image_of(number),

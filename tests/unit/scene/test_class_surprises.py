@@ -14,7 +14,7 @@ from nlil.datasets import load_dataset
 from nlil.explanation.why import Explainer
 from nlil.logic.predicate import Fact, Predicate
 from nlil.report import make_report, render
-from nlil.report.contents import ClassSurprise, whole_base
+from nlil.report.contents import ClassSurprise
 from nlil.scene import object_classes as module
 from nlil.scene.object_classes import class_surprises, object_classes
 
@@ -45,7 +45,7 @@ def found(street: Dataset) -> Learned:
 @pytest.fixture(scope="module")
 def slip(street: Dataset, found: Learned) -> Slip:
     """The test object that the rules are most rightly sure of, given the class that they think least of."""
-    kb, test = whole_base(street), street.splits.test
+    kb, test = street.world, street.splits.test
     classes = {e: object_classes(found.rules, kb, kb.entities.name(e)) for e in sorted(set(test.subject.tolist()))}
     right = [e for e, c in classes.items() if c.true == (c.ranked[0][0],)]
     entity = max(right, key=lambda e: classes[e].probability[0])
@@ -59,13 +59,13 @@ def slip(street: Dataset, found: Learned) -> Slip:
 
 
 def shown(found: Learned, data: Dataset, count: int = 10) -> tuple[ClassSurprise, ...]:
-    return class_surprises(Explainer(found.rules, whole_base(data)), data, count)
+    return class_surprises(Explainer(found.rules, data.world), data, count)
 
 
 def test_a_slip_of_the_data_comes_first(found: Learned, slip: Slip) -> None:
     data, name = slip
     first = shown(found, data)[0]
-    classes = object_classes(found.rules, whole_base(data), name)
+    classes = object_classes(found.rules, data.world, name)
     assert (first.fact, first.given) == (classes.fact, Fact(classes.true[0], (name,)))
     assert first.fact.predicate != first.given.predicate
     assert first.is_held_out
@@ -76,7 +76,7 @@ def test_a_slip_of_the_data_comes_first(found: Learned, slip: Slip) -> None:
 
 def test_figures_are_those_of_explain(found: Learned, slip: Slip) -> None:
     data, name = slip
-    classes = object_classes(found.rules, whole_base(data), name)
+    classes = object_classes(found.rules, data.world, name)
     names = [predicate for predicate, _ in classes.ranked]
     first = shown(found, data)[0]
     assert first.chance == pytest.approx(classes.probability[0])
@@ -95,7 +95,7 @@ def with_class(data: Dataset, name: str, predicate: Predicate) -> Dataset:
 def test_an_object_of_two_classes(found: Learned, slip: Slip) -> None:
     """One that the rules are sure of is no surprise; two wrong ones are one."""
     data, name = slip
-    ranked = [predicate for predicate, _ in object_classes(found.rules, whole_base(data), name).ranked]
+    ranked = [predicate for predicate, _ in object_classes(found.rules, data.world, name).ranked]
     right = with_class(data, name, ranked[0])
     assert all(s.fact.arguments != (name,) for s in shown(found, right))
     wrong = with_class(data, name, ranked[-2])
@@ -127,10 +127,10 @@ def test_the_list_is_bounded_varied_and_falling(found: Learned, slip: Slip, monk
 
 def test_scores_where_rules_give_no_probabilities(found: Learned, slip: Slip) -> None:
     rules = replace(found.rules, aggregation=replace(found.rules.aggregation, unit=0.0))
-    first = class_surprises(Explainer(rules, whole_base(slip[0])), slip[0], 5)[0]
+    first = class_surprises(Explainer(rules, slip[0].world), slip[0], 5)[0]
     assert not first.is_probability
     assert first.chance == pytest.approx(
-        dict(object_classes(rules, whole_base(slip[0]), slip[1]).ranked)[first.fact.predicate]
+        dict(object_classes(rules, slip[0].world, slip[1]).ranked)[first.fact.predicate]
         if first.fact.arguments == (slip[1],)
         else first.explanation.score,
         abs=1e-6,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,12 @@ import kbs
 from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, explain, parse_rule
 from nlil.errors import ConfigError, DataError
 from nlil.explanation.why import Explanation
+from nlil.logic.predicate import Predicate
 from nlil.scene.canvas import Canvas, Rect, Room, Stroke, Tag, as_svg, overlap
 from nlil.scene.picture import draw, read_photo, write_picture
 from nlil.scene.picture_content import MAX_OBJECTS, place_in_words, scene_of, surroundings
 
+PERSON = Predicate("person", 1)
 SVG = "{http://www.w3.org/2000/svg}"
 PLACES = {"a1": (100, 50, 200, 400), "a2": (120, 150, 150, 120), "a3": (50, 200, 700, 350), "a4": (500, 480, 80, 80)}
 RULES = {"person(X) :- wearing(X, Z1).": 0.6, "person(X) :- wearing(X, Z1), shirt(Z1).": 0.5, "person(X) :- true.": 0.1}
@@ -221,6 +224,21 @@ def test_graphs_without_boxes_are_laid_out():
     assert not [1 for i, a in enumerate(nodes) for b in nodes[:i] if overlap(a, b)]
 
 
+def test_a_layout_follows_links_in_either_direction():
+    """Around the query stand what it is linked to and what is linked to it; what is a step farther stands outside."""
+    facts = [("q", "person"), ("q", "on", "out"), ("in", "on", "q"), ("far", "on", "in"), ("alone", "person")]
+    kb = KnowledgeBase.from_facts(facts)
+    kb = replace(kb, graph_of=np.zeros(kb.num_entities, np.int32), classes=frozenset({kb.predicates.index(PERSON)}))
+    canvas = draw(explained(kb, "person(q)", {"person(X) :- on(X, Z1).": 0.5}), kb)
+    boxes = {s.name: s.box for s in canvas.shapes if isinstance(s, Rect) and s.name}
+    centre = {name: (x + width / 2, y + height / 2) for name, (x, y, width, height) in boxes.items()}
+    # Rings are wider than they are high.
+    away = {n: math.hypot(x - centre["q"][0], (y - centre["q"][1]) / 0.62) for n, (x, y) in centre.items()}
+    assert away["in"] == pytest.approx(away["out"])
+    assert away["far"] == pytest.approx(away["alone"])
+    assert 0 < away["in"] < away["far"]
+
+
 def test_of_a_large_graph_the_surroundings_are_drawn():
     chain = [(f"n{i}", "next", f"n{i + 1}") for i in range(40)]
     kb = KnowledgeBase.from_facts([*chain, ("n20", "person"), ("n0", "shirt")])
@@ -257,11 +275,11 @@ def test_a_proof_is_a_graph_from_x_to_y():
 def test_the_picture_in_words():
     kb = boxed(kbs.street())
     found = surroundings(scene_of(explained(kb, "person(a1)"), kb))
-    assert [(n.name, n.what, n.place, n.relations, n.is_used) for n in found] == [
-        ("a1", "person", "left", (), False),
-        ("a2", "shirt", "left", ("X wearing it",), True),
-        ("a3", "car", "middle", ("X inside it",), False),
-        ("a4", "wheel", "bottom", (), False),
+    assert [(n["object"], n["class"], n["place"], n["relations"], n["used"]) for n in found] == [
+        ("a1", "person", "left", [], False),
+        ("a2", "shirt", "left", ["X wearing it"], True),
+        ("a3", "car", "middle", ["X inside it"], False),
+        ("a4", "wheel", "bottom", [], False),
     ]
     assert place_in_words((0, 0, 95, 95), (100, 100)) == "all over"
     assert place_in_words((-50, -50, 10, 10), (100, 100)) == "top left"
