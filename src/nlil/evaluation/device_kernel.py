@@ -5,6 +5,9 @@ A firing list names each candidate once, so lanes never meet; lists follow one a
 All rules of a list are of one kind; where there is one kind only (KINDS = 1), nothing is read about it.
 """
 
+# mypy: allow-untyped-defs, allow-incomplete-defs
+# (Triton reads the annotations of a kernel, so only what is constant when it is compiled has one.)
+
 import triton
 import triton.language as tl
 

@@ -70,13 +70,17 @@ def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
 
 
 @compiled
-def _fires(graph, lines, i, is_unary, x, hidden_group, walk):
+def _fires(
+    graph: Graph, lines: WalkedLines, i: int, is_unary: Mask, x: int, hidden_group: Mask, walk: WalkSpace
+) -> bool:
     steps, length, distinct = lines.steps[i], lines.length[i], lines.distinct[i]
     return reach(graph, walk, steps, length, is_unary, x, distinct, -1, -1, hidden_group, 1, lines.end[i]) > 0
 
 
 @compiled
-def _mark(graph, lines, is_unary, entities, hidden_group, walk, held):
+def _mark(
+    graph: Graph, lines: WalkedLines, is_unary: Mask, entities: Ids, hidden_group: Mask, walk: WalkSpace, held: Mask
+) -> None:
     """held[i, column[s]]: line s holds for entities[i]; only lines whose first step the entity has are tried."""
     for i in range(len(entities)):
         x = entities[i]
@@ -91,7 +95,10 @@ def _mark(graph, lines, is_unary, entities, hidden_group, walk, held):
 
 
 @compiled
-def _mark_degrees(graph, lines, is_unary, entities, hidden_group, walk, held):
+def _mark_degrees(
+    graph: Graph, lines: WalkedLines, is_unary: Mask, entities: Ids, hidden_group: Mask, walk: WalkSpace,
+    held: np.ndarray,
+) -> None:  # fmt: skip
     """`_mark` over soft facts: to which degree line s holds."""
     for i in range(len(entities)):
         x = entities[i]
@@ -106,7 +113,9 @@ def _mark_degrees(graph, lines, is_unary, entities, hidden_group, walk, held):
 
 
 @compiled
-def _degree(graph, lines, i, is_unary, x, hidden_group, walk):
+def _degree(
+    graph: Graph, lines: WalkedLines, i: int, is_unary: Mask, x: int, hidden_group: Mask, walk: WalkSpace
+) -> float:
     steps, length, end = lines.steps[i], lines.length[i], max(lines.end[i], -1)
     found = spread(
         graph, walk, steps, length, is_unary, x, lines.distinct[i], -1, -1, -1, hidden_group, x, end, False, -1
@@ -118,7 +127,10 @@ def _degree(graph, lines, i, is_unary, x, hidden_group, walk):
 
 
 @compiled
-def _aggregate(value, rule_pointer, rule_target, weight, power, top, place_weight, total):
+def _aggregate(
+    value: np.ndarray, rule_pointer: Longs, rule_target: Ids, weight: Doubles, power: Longs, top: int,
+    place_weight: Longs, total: np.ndarray,
+) -> None:  # fmt: skip
     """total[i, t] = summed evidence of the strongest rules of target t whose body holds for entity i.
 
     The rules of body b are rule_pointer[b] .. rule_pointer[b + 1], of these weights; power[r] is the evidence of rule r

@@ -261,22 +261,10 @@ def _flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
 
 @compiled
 def score_block(
-    graph,
-    plan,
-    is_unary,
-    query,
-    hidden,
-    top,
-    strongest_only,
-    extra,
-    extra_pointer,
-    answer,
-    pointer,
-    known_answer,
-    known_pointer,
-    space,
-    totals,
-):
+    graph: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
+    extra: np.ndarray, extra_pointer: Longs, answer: Ids, pointer: Longs, known_answer: Ids, known_pointer: Longs,
+    space: ScoreSpace, totals: np.ndarray,
+) -> Longs:  # fmt: skip
     """Totals that rank the answers of every query as the whole totals would; which needed long chains for it."""
     walked = np.zeros(len(query), np.int64)
     for i in range(len(query)):
@@ -302,7 +290,10 @@ def score_block(
 
 
 @compiled
-def count_block(totals, row, answer, query, known_pointer, known_answer, low, high):
+def count_block(
+    totals: np.ndarray, row: Longs, answer: Ids, query: Ids, known_pointer: Longs, known_answer: Ids, low: Longs,
+    high: Longs,
+) -> np.ndarray:  # fmt: skip
     """(above, tied) of each answer in totals[row]."""
     result = np.empty((2, len(answer)), np.int64)
     for i in range(len(answer)):

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.aggregation import add, clear, weigh
+from ..data.arrays import Ids, Longs, Mask
+from ..kernel.aggregation import ScoreSpace, add, clear, weigh
 from ..kernel.compiled import compiled
-from ..kernel.graph import span_edges
+from ..kernel.graph import Graph, span_edges
 from ..kernel.walk import NO_LIMIT, reach
+from .plan import Plan
 
 
 @compiled
-def _hidden_end(query_code, known, hidden_end, node, code):
+def _hidden_end(query_code: int, known: int, hidden_end: int, node: int, code: int) -> int:
     """Where the query's own fact would lead from `node` along `code`: no such edge counts. -1: nowhere."""
     if hidden_end >= 0:
         if code == query_code and node == known:
@@ -26,7 +28,7 @@ def _hidden_end(query_code, known, hidden_end, node, code):
 
 
 @compiled
-def leaves(graph, node, code, distinct, hidden_end):
+def leaves(graph: Graph, node: int, code: int, distinct: bool, hidden_end: int) -> bool:
     """Has `node` an edge `code` (to another entity when distinct) besides the one to hidden_end?"""
     low, high = span_edges(graph, node, code)
     for e in range(low, high):
@@ -37,7 +39,7 @@ def leaves(graph, node, code, distinct, hidden_end):
 
 
 @compiled
-def lower_bound(values, wanted):
+def lower_bound(values: np.ndarray, wanted: int) -> int:
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
@@ -49,7 +51,9 @@ def lower_bound(values, wanted):
 
 
 @compiled
-def _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched):
+def _two_moves(
+    graph: Graph, plan: Plan, i: int, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int
+) -> int:
     """`chain` for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
     evidence, kind = plan.chain_evidence[i], plan.kind[1]
     second = plan.chain_steps[i, 1]
@@ -73,7 +77,10 @@ def _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched):
+def chain(
+    graph: Graph, plan: Plan, i: int, is_unary: Mask, no_group: Mask, known: int, hidden_end: int, top: int,
+    space: ScoreSpace, num_touched: int,
+) -> int:  # fmt: skip
     """Walk chain i of the plan."""
     first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
     moves = not is_unary[first >> 1] and not is_unary[second >> 1]
@@ -102,7 +109,9 @@ def chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num
 
 
 @compiled
-def _forward(graph, plan, known, hidden_end, top, space, num_touched):
+def _forward(
+    graph: Graph, plan: Plan, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int
+) -> int:
     item_kind, half_kind = plan.kind[2], plan.kind[3]
     end = graph.pointer[known]
     while end < graph.pointer[known + 1]:
@@ -134,7 +143,7 @@ def _forward(graph, plan, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _body_holds(graph, query_code, known, hidden_end, x, body):
+def _body_holds(graph: Graph, query_code: int, known: int, hidden_end: int, x: int, body: int) -> bool:
     """Whether x, a member of the body, is one without the hidden fact too."""
     num_items = len(graph.span_node)
     if body < num_items:
@@ -144,7 +153,10 @@ def _body_holds(graph, query_code, known, hidden_end, x, body):
 
 
 @compiled
-def _back(graph, plan, begin, end, known, hidden_end, top, space, num_touched):
+def _back(
+    graph: Graph, plan: Plan, begin: int, end: int, known: int, hidden_end: int, top: int, space: ScoreSpace,
+    num_touched: int,
+) -> int:  # fmt: skip
     """The back rules begin .. end - 1: in one call, since most have few members and a call has many arguments."""
     num_items = len(graph.span_node)
     for i in range(begin, end):
@@ -160,7 +172,9 @@ def _back(graph, plan, begin, end, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space):
+def _chains_and_back(
+    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, most_steps: int, space: ScoreSpace
+) -> int:
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
     no_group = np.zeros(len(is_unary), np.bool_)
     num_touched = 0
@@ -179,7 +193,10 @@ def _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, 
 
 
 @compiled
-def score_queries(graph, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, space, totals):
+def score_queries(
+    graph: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
+    extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
+) -> None:  # fmt: skip
     """totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
 
     `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
@@ -196,7 +213,10 @@ def score_queries(graph, plan, is_unary, query, hidden, top, strongest_only, ext
 
 
 @compiled
-def collect(graph, plan, is_unary, known, hidden_end, top, most_steps, extra, space):
+def collect(
+    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, most_steps: int, extra: np.ndarray,
+    space: ScoreSpace,
+) -> int:  # fmt: skip
     """The strongest rules of each kind for every candidate, chains of up to `most_steps`; how many candidates have
     any."""
     touched = _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space)
@@ -209,7 +229,9 @@ def collect(graph, plan, is_unary, known, hidden_end, top, most_steps, extra, sp
 
 
 @compiled
-def sum_up(graph, plan, known, hidden_end, strongest_only, space, touched):
+def sum_up(
+    graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
+) -> None:
     """space.total of every candidate."""
     base = weigh(plan.back_prior[known], plan.prior_weight)
     if strongest_only:
@@ -222,7 +244,9 @@ def sum_up(graph, plan, known, hidden_end, strongest_only, space, touched):
 
 
 @compiled
-def sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched):
+def sum_touched(
+    graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
+) -> None:
     """space.total of the candidates that have rules, where those of the others are there already."""
     base = weigh(plan.back_prior[known], plan.prior_weight)
     for i in range(touched):
@@ -241,7 +265,7 @@ def sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched):
 
 
 @compiled
-def _exclude(graph, plan, known, hidden_end, total):
+def _exclude(graph: Graph, plan: Plan, known: int, hidden_end: int, total: Longs) -> None:
     """No fact but the hidden one is overlooked: it must not rule itself out."""
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         code, b = graph.code[e], graph.neighbour[e]

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.aggregation import RESOLUTION, SCALE, weigh
+from ..data.arrays import Ids, Longs, Mask
+from ..kernel.aggregation import RESOLUTION, SCALE, ScoreSpace, weigh
 from ..kernel.compiled import compiled
+from ..kernel.graph import Graph
 from ..kernel.walk import NO_LIMIT
+from .plan import Plan
 from .scoring import chain, collect, sum_touched, sum_up
 
 SHORT = 2
@@ -22,8 +25,9 @@ APART = 2 * RESOLUTION
 
 @compiled
 def score_until_settled(
-    graph, plan, is_unary, known, hidden_end, top, strongest_only, extra, answers, known_answers, weight, space
-):
+    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, strongest_only: bool,
+    extra: np.ndarray, answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
+) -> tuple[int, int]:  # fmt: skip
     """`collect` and `sum_up`, as far as the ranks of `answers` depend on it: totals may lack what weak long chains add.
 
     Long chains count at most `weight`, by their place. Returns how many candidates have any rule (see `clear`), and
@@ -53,7 +57,7 @@ def score_until_settled(
 
 
 @compiled
-def most_to_come(evidence, first, weight):
+def most_to_come(evidence: Longs, first: int, weight: Longs) -> np.int64:
     """What the chains from `first` on can add to a total: the strongest of them, in places that count less and less.
 
     Rules that were there before only push them to later places.
@@ -65,7 +69,7 @@ def most_to_come(evidence, first, weight):
 
 
 @compiled
-def is_settled(total, answers, known_answers, left):
+def is_settled(total: Longs, answers: Ids, known_answers: Ids, left: int) -> bool:
     """Whether every other candidate stays on its side of each answer when each total may still rise by `left`."""
     for answer in answers:
         below, above = _score_bounds(total[answer], left)
@@ -80,7 +84,7 @@ def is_settled(total, answers, known_answers, left):
 
 
 @compiled
-def _score_bounds(total, left):
+def _score_bounds(total: int, left: int) -> tuple[np.int64, np.int64]:
     """A candidate below the first stays below an answer of `total`, one from the second on stays above it."""
     lowest = -np.expm1(-total / SCALE) - APART
     highest = -np.expm1(-(total + left) / SCALE) + APART

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.aggregation import add, clear, degree_evidence
+from ..data.arrays import Ids, Longs, Mask
+from ..kernel.aggregation import ScoreSpace, add, clear, degree_evidence
 from ..kernel.compiled import compiled
-from ..kernel.graph import span_edges
+from ..kernel.graph import Graph, span_edges
 from ..kernel.hidden import hides_edge
 from ..kernel.spread import edge_weight, spread
+from .plan import Plan
 from .scoring import lower_bound, sum_up
 
 
 @compiled
-def _offer(space, num_touched, candidate, bound, weight, degree, top, kind):
+def _offer(
+    space: ScoreSpace, num_touched: int, candidate: int, bound: int, weight: float, degree: float, top: int, kind: int
+) -> int:
     """Give the candidate a rule of this weight that holds to this degree, if it counts."""
     if bound > space.floor[kind, candidate]:
         evidence = degree_evidence(weight * degree)
@@ -27,7 +31,7 @@ def _offer(space, num_touched, candidate, bound, weight, degree, top, kind):
 
 
 @compiled
-def _degree_of_step(graph, plan, known, hidden_end, x, code, distinct):
+def _degree_of_step(graph: Graph, plan: Plan, known: int, hidden_end: int, x: int, code: int, distinct: bool) -> float:
     """The degree of code(x, Z) for any Z, another entity than x where distinct."""
     total = 0.0
     low, high = span_edges(graph, x, code)
@@ -39,12 +43,14 @@ def _degree_of_step(graph, plan, known, hidden_end, x, code, distinct):
 
 
 @compiled
-def _is_hidden(plan, known, hidden_end, code, here, there):
+def _is_hidden(plan: Plan, known: int, hidden_end: int, code: int, here: int, there: int) -> bool:
     return hidden_end >= 0 and hides_edge(plan.code, known, hidden_end, code, here, there)
 
 
 @compiled
-def _chains(graph, plan, is_unary, known, hidden_end, top, space, num_touched):
+def _chains(
+    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int
+) -> int:
     no_group = np.zeros(len(is_unary), np.bool_)
     walk = space.walk
     for i in range(len(plan.chain_length)):
@@ -61,7 +67,7 @@ def _chains(graph, plan, is_unary, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _back(graph, plan, known, hidden_end, top, space, num_touched):
+def _back(graph: Graph, plan: Plan, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int) -> int:
     num_items = len(graph.span_node)
     for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
         body, bound, weight = plan.back_body[i], plan.back_evidence[i], plan.back_weight[i]
@@ -84,7 +90,9 @@ def _back(graph, plan, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def _forward(graph, plan, known, hidden_end, top, space, num_touched):
+def _forward(
+    graph: Graph, plan: Plan, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int
+) -> int:
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         if _is_hidden(plan, known, hidden_end, graph.code[e], known, graph.neighbour[e]):
             continue
@@ -115,7 +123,10 @@ def _forward(graph, plan, known, hidden_end, top, space, num_touched):
 
 
 @compiled
-def collect_soft(graph, plan, is_unary, known, hidden_end, top, extra, space):
+def collect_soft(
+    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, extra: np.ndarray,
+    space: ScoreSpace,
+) -> int:  # fmt: skip
     """`scoring.collect` over soft facts."""
     touched = _chains(graph, plan, is_unary, known, hidden_end, top, space, 0)
     touched = _back(graph, plan, known, hidden_end, top, space, touched)
@@ -128,7 +139,10 @@ def collect_soft(graph, plan, is_unary, known, hidden_end, top, extra, space):
 
 
 @compiled
-def score_soft(graph, crisp, plan, is_unary, query, hidden, top, strongest_only, extra, extra_pointer, space, totals):
+def score_soft(
+    graph: Graph, crisp: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
+    extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
+) -> None:  # fmt: skip
     """totals[i, b]: the evidence of candidate b for query i. `crisp` has the facts that count, for exclusions."""
     for i in range(len(query)):
         more = extra[extra_pointer[i] : extra_pointer[i + 1]]

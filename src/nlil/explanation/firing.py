@@ -63,18 +63,9 @@ class Fired:
 
 @compiled
 def _walk_lines(
-    graph: Graph,
-    walk: WalkSpace,
-    lines: Lines,
-    lengths: Longs,
-    is_unary: Mask,
-    start: int,
-    end: int,
-    hidden_code: int,
-    hidden_end: int,
-    nothing: Mask,
-    fires: Mask,
-) -> None:
+    graph: Graph, walk: WalkSpace, lines: Lines, lengths: Longs, is_unary: Mask, start: int, end: int, hidden_code: int,
+    hidden_end: int, nothing: Mask, fires: Mask,
+) -> None:  # fmt: skip
     """fires[i]: line i from `start` arrives at its constant, at `end` if it ends in a variable, or anywhere."""
     for i in range(len(fires)):
         anchor = lines.end[i]
