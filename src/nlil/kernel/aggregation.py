@@ -180,13 +180,20 @@ compared = compiled(compare)
 
 
 @compiled
-def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: int) -> tuple[int, int]:
-    """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
+def count_tied(total: np.ndarray, low: float, high: float) -> tuple[int, int]:
+    """(candidates above an answer with these bounds, candidates tied with it)."""
     above, tied = 0, 0
     for b in range(len(total)):
         is_above, is_tied = compared(total[b], low, high)
         above += is_above
         tied += is_tied
+    return above, tied
+
+
+@compiled
+def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: int) -> tuple[int, int]:
+    """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
+    above, tied = count_tied(total, low, high)
     for i in range(len(known_answers)):
         b = known_answers[i]
         if b != answer:

@@ -21,11 +21,13 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..evaluation.plan import Plan
 from ..evaluation.queries import Task, queries_done
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import score_until_settled
-from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, rank
+from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, count_tied, rank
 from ..kernel.compiled import compiled
+from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
@@ -54,8 +56,6 @@ TIE = 1e-6
 """Scores that differ by less are tied; an answer with less is as good as one without evidence."""
 BLOCK_SIZE = 512
 """Queries of one task: to hand over the arrays takes as long as fifty of them."""
-STRETCH = 128
-"""Entities that are looked at together for candidates."""
 
 
 def fit_weighing(
@@ -137,8 +137,7 @@ def _mean(ranks: Doubles) -> float:
 class Sample(NamedTuple):
     """Validation queries with the evidence of their best candidates, the answer first."""
 
-    strongest: np.ndarray  # (queries, candidates, kinds but the prior, places)
-    prior: Doubles  # (queries, candidates)
+    strongest: np.ndarray  # (queries, candidates, kinds, places); a prior has one place
     real: Mask  # (queries, candidates): the answer always is; of the others, those that do not fill up
     fact: Longs  # (queries,)
     unproposed: Longs  # (queries,): candidates without evidence, which tie with an answer that has none
@@ -147,10 +146,11 @@ class Sample(NamedTuple):
     def empty(cls, fact: Longs, candidates: int, places: int) -> Sample:
         """To be filled in."""
         shape = len(fact), candidates
-        strongest = np.zeros((*shape, len(KINDS) - 1, places), np.float32)
-        return cls(strongest, np.zeros(shape), np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
+        strongest = np.zeros((*shape, len(KINDS), places), np.float32)
+        return cls(strongest, np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
 
-    def part(self, chosen: Mask) -> Sample:
+    def part(self, chosen: Mask | slice) -> Sample:
+        """The chosen queries."""
         return Sample._make(column[chosen] for column in self)
 
 
@@ -161,6 +161,18 @@ class Firings(NamedTuple):
     depth: Longs  # (queries, kinds): places that any of them uses
     candidate: Ids
     strength: np.ndarray  # (places, firings)
+
+    @classmethod
+    def of(cls, sample: Sample) -> Firings:
+        queries, _, kinds, _ = sample.strongest.shape
+        there = (sample.strongest[..., 0] > 0) & sample.real[..., None]
+        query, kind, candidate = np.nonzero(there.transpose(0, 2, 1))
+        strength = np.ascontiguousarray(sample.strongest[query, candidate, kind].T)
+        depth = np.zeros((queries, kinds), np.int64)
+        np.maximum.at(depth, (query, kind), np.count_nonzero(strength, axis=0))
+        ends = np.cumsum(there.sum(axis=1)).reshape(queries, kinds)
+        begin = np.concatenate((np.zeros(1, np.int64), ends[:-1, -1]))[:queries]
+        return cls(np.column_stack((begin, ends)), depth, candidate.astype(np.int32), strength)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,16 +185,8 @@ class Trials:
 
     @classmethod
     def of(cls, sample: Sample, threads: int = 1) -> Trials:
-        queries, _, kinds, places = sample.strongest.shape
-        pool: Pool[None] = Pool(lambda: None, threads)
-        count, depth = np.zeros((queries, kinds), np.int64), np.zeros((queries, kinds), np.int64)
-        pool.map(lambda _, some: _count(sample, *some, count, depth), _blocks(queries))
-        ends = np.cumsum(count).reshape(queries, kinds)
-        pointer = np.concatenate((ends[:, :1] - count[:, :1], ends), axis=1)
-        size = int(count.sum())
-        firings = Firings(pointer, depth, np.empty(size, np.int32), np.empty((places, size), np.float32))
-        pool.map(lambda _, some: _list(sample, *some, firings), _blocks(queries))
-        return cls(sample, firings, pool)
+        """Ready to be ranked on so many `threads`; 0: all cores."""
+        return cls(sample, Firings.of(sample), Pool(lambda: None, threads))
 
     def reciprocal(self, weighing: np.ndarray) -> Doubles:
         """1 / rank of every query's answer."""
@@ -193,15 +197,15 @@ class Trials:
 
     def plain_reciprocal(self, top: int) -> Doubles:
         """The same with all kinds alike: the `top` strongest rules, and the priors."""
-        queries, candidates, kinds, places = self.sample.strongest.shape
+        queries, candidates = self.sample.real.shape
         result = np.empty(queries)
 
         def rank(_: None, some: tuple[int, int]) -> None:
-            strongest, real = self.sample.strongest[slice(*some)], self.sample.real[slice(*some)]
-            rules = np.sort(strongest.reshape(-1, candidates, kinds * places), axis=2)[:, :, -top:]
-            score = rules.astype(np.float64).sum(axis=2) + self.sample.prior[slice(*some)]
-            score[~real] = -np.inf
-            result[slice(*some)] = _ranks_of_first(score, self.sample.unproposed[slice(*some)])
+            mine = self.sample.part(slice(*some))
+            rules = np.sort(mine.strongest[:, :, :-1].reshape(len(mine.real), candidates, -1), axis=2)[:, :, -top:]
+            score = rules.astype(np.float64).sum(axis=2) + mine.strongest[:, :, -1, 0]
+            score[~mine.real] = -np.inf
+            result[slice(*some)] = _ranks_of_first(score, mine.unproposed)
 
         self.pool.map(rank, _blocks(queries))
         return result
@@ -227,10 +231,7 @@ class Trials:
         of_value = np.ascontiguousarray(weights(tried, places)[:, kind])
 
         def try_values(_: None, some: tuple[int, int]) -> None:
-            if KINDS[kind] == "prior":
-                _try_prior(self.firings, self.sample, rows, now, weight, of_value, *some, result)
-            else:
-                _try_kind(self.firings, self.sample, kind, rows, now, weight, of_value, *some, result)
+            _try_values(self.firings, self.sample, kind, rows, now, weight, of_value, *some, result)
 
         self.pool.map(try_values, _blocks(len(rows)), stop=stop)
         return result
@@ -247,95 +248,37 @@ def weights(weighing: np.ndarray, places: int) -> np.ndarray:
 
 
 @compiled
-def _count(sample, low, high, count, depth):
-    """For each query and kind: candidates with evidence, and places that any of them uses."""
-    _, candidates, kinds, places = sample.strongest.shape
-    for q in range(low, high):
-        for c in range(candidates):
-            if not sample.real[q, c]:
-                continue
-            for k in range(kinds):
-                used = 0
-                while used < places and sample.strongest[q, c, k, used] != 0:
-                    used += 1
-                count[q, k] += used > 0
-                depth[q, k] = max(depth[q, k], used)
-
-
-@compiled
-def _list(sample, low, high, firings):
-    _, candidates, kinds, places = sample.strongest.shape
-    for q in range(low, high):
-        place = firings.pointer[q, :kinds].copy()
-        for c in range(candidates):
-            if not sample.real[q, c]:
-                continue
-            for k in range(kinds):
-                if sample.strongest[q, c, k, 0] == 0:
-                    continue
-                firings.candidate[place[k]] = c
-                for j in range(places):
-                    firings.strength[j, place[k]] = sample.strongest[q, c, k, j]
-                place[k] += 1
-
-
-@compiled
-def _add(firings, begin, end, depth, weight, score):
-    """score[i] += what firing begin + i counts: place after place, so that it runs over many firings at once."""
-    for j in range(depth):
-        strength, factor = firings.strength[j, begin:end], weight[j]
-        for i in range(len(strength)):
-            score[i] += factor * strength[i]
-
-
-@compiled
-def _sum_up(firings, sample, q, left_out, weight, score, some):
-    """The scores of all candidates without the kind `left_out`; `some` is scratch."""
-    last = len(weight) - 1
-    factor = 0.0 if left_out == last else np.float64(weight[last, 0])
-    prior, real = sample.prior[q], sample.real[q]
+def _scores_without(
+    firings: Firings, sample: Sample, q: int, left_out: int, weight: np.ndarray, score: Doubles
+) -> None:
+    """The scores of all candidates of query q without the kind `left_out`; -inf is no candidate's."""
+    real = sample.real[q]
     for c in range(len(score)):
-        score[c] = factor * prior[c] if real[c] else -np.inf
-    for k in range(last):
-        begin, end = firings.pointer[q, k], firings.pointer[q, k + 1]
-        if k == left_out or begin == end:
+        score[c] = 0.0 if real[c] else -np.inf
+    for k in range(len(weight)):
+        if k == left_out:
             continue
-        candidate = firings.candidate[begin:end]
-        for i in range(end - begin):
-            some[i] = score[candidate[i]]
-        _add(firings, begin, end, firings.depth[q, k], weight[k], some)
-        for i in range(end - begin):
-            score[candidate[i]] = some[i]
+        for j in range(firings.depth[q, k]):
+            factor = weight[k, j]
+            for i in range(firings.pointer[q, k], firings.pointer[q, k + 1]):
+                score[firings.candidate[i]] += factor * firings.strength[j, i]
 
 
 @compiled
-def _higher(score, first, end, own):
-    """How many are above the answer, and how many are above it or tied."""
-    above, near = 0, 0
-    for i in range(first, end):
-        above += score[i] > own + TIE
-        near += score[i] > own - TIE
-    return above, near
+def _reciprocal_rank(own: float, above: int, tied: int, unproposed: int) -> float:
+    """Of an answer of the score `own`, which is tied with itself."""
+    return 1.0 / rank(above, tied + unproposed if own < TIE else tied)
 
 
 @compiled
-def _reciprocal_rank(own, above, near, unproposed):
-    """`near`: those within a tie of the answer, and those above it."""
-    tied = 1 + near - above
-    if own < TIE:
-        tied += unproposed
-    return 1.0 / rank(above, tied)
+def _rank_of_first(score: Doubles, unproposed: int) -> float:
+    """1 / rank of the answer, whose score is the first."""
+    above, tied = count_tied(score, score[0] - TIE, score[0] + TIE)
+    return _reciprocal_rank(score[0], above, tied, unproposed)
 
 
 @compiled
-def _rank_of_first(score, unproposed):
-    """1 / rank of the answer, whose score is the first; one that is -inf is no candidate's."""
-    above, near = _higher(score, 1, len(score), score[0])
-    return _reciprocal_rank(score[0], above, near, unproposed)
-
-
-@compiled
-def _ranks_of_first(score, unproposed):
+def _ranks_of_first(score: Doubles, unproposed: Longs) -> Doubles:
     result = np.empty(len(score))
     for q in range(len(score)):
         result[q] = _rank_of_first(score[q], unproposed[q])
@@ -343,15 +286,27 @@ def _ranks_of_first(score, unproposed):
 
 
 @compiled
-def _rank(firings, sample, weight, low, high, result):
-    score, some = np.empty(sample.real.shape[1]), np.empty(sample.real.shape[1])
+def _rank(firings: Firings, sample: Sample, weight: np.ndarray, low: int, high: int, result: Doubles) -> None:
+    score = np.empty(sample.real.shape[1])
     for q in range(low, high):
-        _sum_up(firings, sample, q, -1, weight, score, some)
+        _scores_without(firings, sample, q, -1, weight, score)
         result[q] = _rank_of_first(score, sample.unproposed[q])
 
 
 @compiled
-def _try_kind(firings, sample, kind, rows, now, weight, weight_of_value, low, high, result):
+def _try_values(
+    firings: Firings,
+    sample: Sample,
+    kind: int,
+    rows: Longs,
+    now: Doubles,
+    weight: np.ndarray,
+    weight_of_value: np.ndarray,
+    low: int,
+    high: int,
+    result: Doubles,
+) -> None:
+    """result[v, i] of the rows from `low` to `high`, by the weights of the kind's places for each value v."""
     candidates = sample.real.shape[1]
     others, start, score = np.empty(candidates), np.empty(candidates), np.empty(candidates)
     for i in range(low, high):
@@ -361,39 +316,26 @@ def _try_kind(firings, sample, kind, rows, now, weight, weight_of_value, low, hi
         if size == 0:
             result[:, i] = now[i]
             continue
-        _sum_up(firings, sample, q, kind, weight, others, start)
+        _scores_without(firings, sample, q, kind, weight, others)
+        own = others[0]
         for e in range(size):
             c = firings.candidate[begin + e]
             start[e] = others[c]
             others[c] = -np.inf  # not counted with those that no value changes
         is_answer = firings.candidate[begin] == 0
-        own = others[0]
-        above, near = _higher(others, 1, candidates, own)
+        above, tied = count_tied(others, own - TIE, own + TIE)
         for v in range(len(weight_of_value)):
             score[:size] = start[:size]
-            _add(firings, begin, end, firings.depth[q, kind], weight_of_value[v], score)
+            # Place after place, so that it runs over many firings at once.
+            for j in range(firings.depth[q, kind]):
+                strength, factor = firings.strength[j, begin:end], weight_of_value[v, j]
+                for e in range(size):
+                    score[e] += factor * strength[e]
             if is_answer:
                 own = score[0]
-                above, near = _higher(others, 1, candidates, own)
-            more_above, more_near = _higher(score, 1 if is_answer else 0, size, own)
-            result[v, i] = _reciprocal_rank(own, above + more_above, near + more_near, sample.unproposed[q])
-
-
-@compiled
-def _try_prior(firings, sample, rows, now, weight, weight_of_value, low, high, result):
-    """`_try_kind` for the prior, which nearly every candidate has."""
-    others, score = np.empty(sample.real.shape[1]), np.empty(sample.real.shape[1])
-    for i in range(low, high):
-        q, prior = rows[i], sample.prior[rows[i]]
-        if not prior.any():
-            result[:, i] = now[i]
-            continue
-        _sum_up(firings, sample, q, len(weight) - 1, weight, others, score)
-        for v in range(len(weight_of_value)):
-            factor = np.float64(weight_of_value[v, 0])
-            for c in range(len(score)):
-                score[c] = others[c] + factor * prior[c]
-            result[v, i] = _rank_of_first(score, sample.unproposed[q])
+                above, tied = count_tied(others, own - TIE, own + TIE)
+            more_above, more_tied = count_tied(score[:size], own - TIE, own + TIE)
+            result[v, i] = _reciprocal_rank(own, above + more_above, tied + more_tied, sample.unproposed[q])
 
 
 # gathering a sample -----------------------------------------------------------------------------------
@@ -442,27 +384,27 @@ def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sa
 
 @compiled
 def _gather_block(
-    graph,
-    plan,
-    is_unary,
-    query,
-    top,
-    extra,
-    extra_pointer,
-    space,
-    known_answer,
-    known_pointer,
-    answer,
-    at,
-    pointer,
-    sample,
-):
+    graph: Graph,
+    plan: Plan,
+    is_unary: Mask,
+    query: Ids,
+    top: int,
+    extra: np.ndarray,
+    extra_pointer: Longs,
+    space: ScoreSpace,
+    known_answer: Ids,
+    known_pointer: Longs,
+    answer: Ids,
+    at: Longs,
+    pointer: Longs,
+    sample: Sample,
+) -> None:
     """The candidates of each query, which counts for the facts `at` (from its pointer on), whose answers are `answer`.
 
     Its ranks are settled at the weights that the search starts with, and some way around them (`MARGIN`).
     """
     most = np.full(top, MARGIN * UNIT)
-    chosen = np.zeros(sample.real.shape[1], np.int64)
+    chosen = np.zeros(sample.real.shape[1] - 1, np.int64)
     for i in range(len(query)):
         a, begin, end = query[i], pointer[i], pointer[i + 1]
         known_answers = known_answer[known_pointer[a] : known_pointer[a + 1]]
@@ -485,7 +427,16 @@ def _gather_block(
 
 
 @compiled
-def _choose(plan, known, space, known_answers, answers, at, chosen, sample):
+def _choose(
+    plan: Plan,
+    known: int,
+    space: ScoreSpace,
+    known_answers: Ids,
+    answers: Ids,
+    at: Longs,
+    chosen: Longs,
+    sample: Sample,
+) -> None:
     """The answers of one query and its best other candidates. Totals of known answers are lost."""
     total = space.total
     proposed = np.zeros(len(answers), np.bool_)
@@ -493,62 +444,53 @@ def _choose(plan, known, space, known_answers, answers, at, chosen, sample):
         proposed[f] = total[answers[f]] != 0  # excluded, maybe
     for b in known_answers:
         total[b] = -1
-    chosen_size, zeros = -1, 0
+    size, zeros = -1, 0
     for f in range(len(answers)):
         answer, q = answers[f], at[f]
         before = total[answer]
         total[answer] = -1
-        if chosen_size < 0 or before != -1:  # the known answers are out in any case: what is left is the same
-            chosen_size, zeros = _best(total, sample.real.shape[1] - 1, chosen)
+        if size < 0 or before != -1:  # the known answers are out in any case: what is left is the same
+            size, zeros = _best(total, chosen)
         sample.unproposed[q] = zeros
-        sample.real[q, 0] = True
+        sample.real[q, : size + 1] = True
         if proposed[f]:
             _keep(plan, known, answer, space, q, 0, sample)
-        for c in range(chosen_size):
-            sample.real[q, c + 1] = total[chosen[c]] > 0
+        for c in range(size):
             _keep(plan, known, chosen[c], space, q, c + 1, sample)
         if before != -1:
-            total[answer], chosen_size = before, -1
+            total[answer], size = before, -1
 
 
 @compiled
-def _keep(plan, known, candidate, space, q, c, sample):
-    sample.prior[q, c] = (plan.prior[candidate] + plan.back_prior[known]) / SCALE
+def _keep(plan: Plan, known: int, candidate: int, space: ScoreSpace, q: int, c: int, sample: Sample) -> None:
+    kinds, places = space.strongest.shape[1:]
+    sample.strongest[q, c, kinds, 0] = (plan.prior[candidate] + plan.back_prior[known]) / SCALE
     if not space.is_touched[candidate]:
         return
-    for k in range(space.strongest.shape[1]):
-        for j in range(space.strongest.shape[2]):
+    for k in range(kinds):
+        for j in range(places):
             if space.strongest[candidate, k, j] == 0:
                 break
             sample.strongest[q, c, k, j] = space.strongest[candidate, k, j] / SCALE
 
 
 @compiled
-def _best(total, most, chosen):
-    """Into `chosen` at most `most` entities, those with the largest totals of 0 and more; of equal ones the first.
+def _best(total: Longs, chosen: Longs) -> tuple[int, int]:
+    """Fill `chosen` with the entities of the largest totals above 0, of equal ones the first.
 
-    How many, and how many totals are 0. Few stretches have anything to choose once there are `most`.
+    Returns how many they are, and how many totals are 0.
     """
-    size, zeros = 0, 0
-    for low in range(0, len(total), STRETCH):
-        stretch = total[low : low + STRETCH]
-        largest = np.int64(-1)
-        for i in range(len(stretch)):
-            largest = max(largest, stretch[i])
-            zeros += stretch[i] == 0
-        for b in range(low, low + len(stretch) if size < most or _exceeds(largest, total, chosen, size) else low):
-            if total[b] < 0 or (size == most and not _exceeds(total[b], total, chosen, size)):
-                continue
-            place = min(size, most - 1)
-            while place > 0 and total[chosen[place - 1]] < total[b]:
-                chosen[place] = chosen[place - 1]
-                place -= 1
-            chosen[place] = b
-            size = min(size + 1, most)
+    size, zeros, least = 0, 0, 0
+    for b in range(len(total)):
+        zeros += total[b] == 0
+        if total[b] <= least or len(chosen) == 0:
+            continue
+        place = min(size, len(chosen) - 1)
+        while place > 0 and total[chosen[place - 1]] < total[b]:
+            chosen[place] = chosen[place - 1]
+            place -= 1
+        chosen[place] = b
+        size = min(size + 1, len(chosen))
+        if size == len(chosen):
+            least = total[chosen[-1]]
     return size, zeros
-
-
-@compiled
-def _exceeds(value, total, chosen, size):
-    """Whether a value belongs among those chosen, when they are as many as may be."""
-    return size > 0 and value > total[chosen[size - 1]]

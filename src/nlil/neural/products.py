@@ -65,7 +65,7 @@ class Products:
 def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
     """The sums: (segments, columns) of a and b that are both (rows, columns) or both (rows, slots, columns)."""
     one, two = (factor if factor.dim() == 3 else factor[:, None] for factor in (a, b))
-    return _MultiplyAdd.apply(one.contiguous(), two.contiguous(), entries)[:, 0]
+    return _MultiplyAdd.apply(one.contiguous(), two.contiguous(), entries).squeeze(1)
 
 
 class _MultiplyAdd(torch.autograd.Function):

@@ -149,10 +149,12 @@ def test_candidates_are_the_best_others(monkeypatch: pytest.MonkeyPatch) -> None
         own = total[answer]
         total[column[1 - direction][column[direction] == a]] = -1
         total[answer] = -1
-        best = np.sort(total[total >= 0])[::-1][:10]
-        score = (sample.strongest[q] * weight[:-1]).sum(axis=(1, 2)) + sample.prior[q]
-        assert score * 2.0**40 == pytest.approx([own, *best], rel=1e-3)
-        assert sample.real[q].tolist() == [True, *(best > 0)]
+        best = np.sort(total[total > 0])[::-1][:10]
+        real = sample.real[q]
+        score = (sample.strongest[q] * weight).sum(axis=(1, 2)) * 2.0**40
+        # The start gives priors factor 1: they have one place, which no discount touches.
+        assert score[real] == pytest.approx([own, *best], rel=1e-3)
+        assert real.tolist() == [True] * (1 + len(best)) + [False] * (10 - len(best))
         assert sample.unproposed[q] == np.count_nonzero(total == 0)
 
 
