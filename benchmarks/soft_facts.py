@@ -16,10 +16,10 @@ from statistics import median
 
 import numpy as np
 
+from nlil.config import LearnerConfig
 from nlil.data.facts import Facts
 from nlil.datasets import load_dataset
 from nlil.evaluation.protocol import evaluate
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 
 LOWEST, HIGHEST = 0.85, 0.95

@@ -19,6 +19,7 @@ ROOMS = (
     "progress",
     "logic",
     "data",
+    "config",
     "kernel",
     "search",
     "neural",
@@ -159,7 +160,7 @@ def test_counting_and_ranking_do_not_need_torch() -> None:
 import sys
 from nlil.datasets import load_dataset
 from nlil.evaluation.protocol import evaluate
-from nlil.learning.config import LearnerConfig
+from nlil.config import LearnerConfig
 from nlil.learning.learner import Learner
 data = load_dataset("kin")
 config = LearnerConfig().with_values({"search": "count", "conjunctions": 0})

@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .config import LearnerConfig
     from .data.dataset import DataOptions, Dataset
     from .data.facts import Facts, Splits
     from .data.kb import KnowledgeBase
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from .kernel.materialize import materialize
     from .kernel.ruleset import RuleSet
     from .kernel.statistics import rule_stats
-    from .learning.config import LearnerConfig
     from .learning.imitation import imitate
     from .learning.learner import Learner
     from .learning.run import Learned, load_run

@@ -134,8 +134,8 @@ Found = tuple[list["Rule"], float, dict[str, Any]]
 
 def _ours(dataset: Dataset, job: Job, progress: Progress) -> Found:
     """The rules of confidence .95 or more."""
+    from nlil.config import LearnerConfig
     from nlil.kernel.device import resolve_device
-    from nlil.learning.config import LearnerConfig
     from nlil.learning.learner import Learner
 
     # The base case even(X) :- zero(X) explains one fact.
@@ -233,7 +233,7 @@ def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
 
 def check(request: Request) -> None:
     """Tell a wrong set or setting before anything runs."""
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     requested(request)
     request.session.configure(LearnerConfig().with_settings(request.settings))

@@ -78,8 +78,8 @@ def seed_jobs(job: Job) -> list[dict[str, Any]]:
 
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model on one set with one seed."""
+    from nlil.config import LearnerConfig
     from nlil.datasets import load_dataset
-    from nlil.learning.config import LearnerConfig
     from nlil.learning.opening import Applied
 
     split = job["split"]
@@ -157,7 +157,7 @@ def our_settings(request: Request) -> tuple[str, ...]:
 
 def check(request: Request) -> None:
     """Tell a wrong setting before anything runs."""
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     if request.model is None or request.model in SEARCHES:
         request.session.configure(LearnerConfig().with_settings(our_settings(request)))

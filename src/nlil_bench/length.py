@@ -114,18 +114,18 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
 
 
 def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
-    from nlil.neural.options import NeuralOptions
+    from nlil.config import LearnerConfig
     from nlil.neural.plan import attention_graph
     from nlil.neural.sampling import Sampler
     from nlil.neural.search import Group
     from nlil.neural.vocabulary import Surroundings
 
-    options = NeuralOptions(
+    options = LearnerConfig(
         steps=STEPS,
         heads=1,
         levels=job["levels"],
         restarts=1,
-        constants=0,
+        neural_constants=0,
         seed=job["seed"],
         step_edges=UNLIMITED,
         meet_edges=UNLIMITED,

@@ -13,9 +13,9 @@ from nlil.progress import Progress
 from .results import machine
 
 if TYPE_CHECKING:
+    from nlil.config import LearnerConfig
     from nlil.data.dataset import DataOptions, Dataset
     from nlil.evaluation.metrics import Metrics
-    from nlil.learning.config import LearnerConfig
 
 OURS = "nlil"
 """As `nlil learn` has it without further options."""

@@ -32,9 +32,9 @@ from .results import (
 )
 
 if TYPE_CHECKING:
+    from nlil.config import LearnerConfig
     from nlil.data.kb import KnowledgeBase
     from nlil.datasets.planted import Planted
-    from nlil.learning.config import LearnerConfig
     from nlil.logic.rule import Rule, RuleStats
 
 SEEDS = (20, 21, 22, 23, 24)
@@ -157,7 +157,7 @@ def recover(
 
 def learner_config(base: Planted, seed: int, settings: Sequence[str], options: Mapping[str, Any]) -> LearnerConfig:
     """The neural search with room for the construct, and the one rule it prefers; then what the user gave."""
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     needs = base.settings
     config = LearnerConfig(
@@ -253,7 +253,7 @@ def names(request: Request) -> Sequence[str]:
 
 def check(request: Request) -> None:
     """Tell a wrong construct or setting before anything runs."""
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     names(request)
     request.session.configure(LearnerConfig().with_settings(request.settings))

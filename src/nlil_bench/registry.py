@@ -93,7 +93,7 @@ class Request:
 
     def check_baseline(self) -> None:
         """Tell a wrong setting of the baseline that --model names before anything runs."""
-        from nlil.learning.config import LearnerConfig
+        from nlil.config import LearnerConfig
 
         from .baselines import make_baseline
 

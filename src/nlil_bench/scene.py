@@ -35,10 +35,10 @@ from .results import (
 )
 
 if TYPE_CHECKING:
+    from nlil.config import LearnerConfig
     from nlil.data.dataset import DataOptions, Dataset
     from nlil.data.facts import Facts
     from nlil.kernel.ruleset import RuleSet
-    from nlil.learning.config import LearnerConfig
     from nlil.logic.rule import ScoredRule
 
 DATA = ("vrd", "hico-det", "scenes:2000")
@@ -198,7 +198,7 @@ def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:
 
 def our_config(settings: Sequence[str]) -> LearnerConfig:
     """The settings over those of the preset for scene graphs."""
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     named = any(word.partition("=")[0].strip() == "preset" for word in settings)
     return LearnerConfig().with_settings((*(() if named else (f"preset={PRESET}",)), *settings))

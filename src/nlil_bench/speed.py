@@ -21,8 +21,8 @@ from .registry import Bench, Request
 from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
 
 if TYPE_CHECKING:
+    from nlil.config import LearnerConfig
     from nlil.data.dataset import Dataset
-    from nlil.learning.config import LearnerConfig
     from nlil.logic.predicate import Predicate
 
 DATA = ("fb15k-237", "wn18")
@@ -73,7 +73,7 @@ def _ours(dataset: Dataset, job: Job, progress: Progress) -> dict[str, Any]:
 
 
 def learner_config(seed: int) -> LearnerConfig:
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     return LearnerConfig().with_settings((*SETTINGS, "threads=1", "device=cpu", f"seed={seed}"))
 

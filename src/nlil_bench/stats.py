@@ -52,7 +52,7 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
 
 def planted_counts(dataset: Dataset, seed: int) -> dict[str, int]:
     """How many planted rules are learned, and how many of those hold without exception (confidence 1)."""
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
     from nlil.learning.learner import Learner
 
     # The base case even(X) :- zero(X) explains one fact.

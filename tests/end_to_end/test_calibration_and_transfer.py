@@ -11,10 +11,10 @@ import pytest
 
 import nlil
 from commandline import Nlil
+from nlil.config import LearnerConfig
 from nlil.data.dataset import Dataset
 from nlil.evaluation import candidates
 from nlil.kernel.aggregation import KINDS, Aggregation
-from nlil.learning.config import LearnerConfig
 from nlil.learning.opening import Applied
 
 COUNTED = ("search=count", "max_length=2", "typed=off")

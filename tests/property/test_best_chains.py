@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
 from nlil.logic.formula import Formula, Not, Path, Statement
@@ -19,7 +20,6 @@ from nlil.logic.rule import Head, Rule
 from nlil.neural.candidates import as_codes, as_rule, usable, usable_chain
 from nlil.neural.extract import LEAST_WEIGHT, NEVER, Chain, Reader, _top, best_chains, formula_of
 from nlil.neural.generator import FreeStack
-from nlil.neural.options import NeuralOptions
 from nlil.neural.plan import attention_graph
 from nlil.neural.search import Group
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
@@ -220,7 +220,7 @@ class Untrained:
     done = True
 
     def __init__(self, group: Group, epoch: int) -> None:
-        masks = Masks.of(group.spaces, group.shape, group.options.restarts)
+        masks = Masks.of(group.spaces, group.shape, group.config.restarts)
         self.stack = FreeStack(masks, group.shape, range(epoch, epoch + len(masks.operators)))
         self.epoch = epoch
 
@@ -231,7 +231,7 @@ class Untrained:
 def test_a_group_keeps_what_its_members_say_in_their_order() -> None:
     """Also when chains were said before, and when it goes on from a checkpoint."""
     kb = planted("chain", size=40).kb
-    options = NeuralOptions(steps=2, heads=1, levels=0, beam=6, restarts=3, samples=1)
+    options = LearnerConfig(steps=2, heads=1, levels=0, beam=6, restarts=3, extract_samples=1)
     targets = [p for p in range(kb.num_predicates) if kb.predicates[p].arity == 2][:2]
 
     def new() -> Group:

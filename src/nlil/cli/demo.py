@@ -24,9 +24,9 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
         data ([DATA]): What to learn from.
         out (FILE.html): Where the report goes. Default: a new temporary folder.
     """
+    from ..config import LearnerConfig
     from ..datasets import summarise
     from ..explanation.why import explain
-    from ..learning.config import LearnerConfig
     from ..learning.learner import Learner
     from ..learning.opening import Applied
     from .evaluate import views

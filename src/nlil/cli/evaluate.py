@@ -80,9 +80,9 @@ def evaluate(
 
 def from_file(session: Session, file: Path, data: str | None) -> tuple[Applied, dict[str, int]]:
     """Rules written by hand or by another system, counted on the data; and how many are left out, by reason."""
+    from ..config import LearnerConfig
     from ..exports.rule_files import RuleFile
     from ..kernel.aggregation import Aggregation
-    from ..learning.config import LearnerConfig
     from ..learning.opening import Applied
 
     if data is None:

@@ -35,9 +35,9 @@ def inspect(session: Session, data: Source, *, settings: list[str] | None = None
 
 def chosen(settings: list[str]) -> DataOptions:
     """`--set` words of `learn`, of which only those about the data mean something here."""
+    from ..config import LearnerConfig
     from ..data.dataset import KEYS
     from ..errors import ConfigError
-    from ..learning.config import LearnerConfig
 
     config = LearnerConfig().with_settings(settings)
     for setting in settings:

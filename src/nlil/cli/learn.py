@@ -18,11 +18,11 @@ from ..progress import Stop
 from .session import Session, Source
 
 if TYPE_CHECKING:
+    from ..config import LearnerConfig
     from ..data.dataset import Dataset
     from ..evaluation.fidelity import Fidelity
     from ..kernel.ruleset import RuleSet
     from ..learning.checkpoint import Checkpoint
-    from ..learning.config import LearnerConfig
     from ..learning.run import Learned
 
 SHOWN_TARGETS = 6
@@ -206,7 +206,7 @@ def interruptible(stop: Stop) -> Iterator[Event]:
 
 def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:
     """Defaults, then the file, then --set, then the options of their own."""
-    from ..learning.config import LearnerConfig
+    from ..config import LearnerConfig
 
     config = LearnerConfig.from_toml(file) if file is not None else LearnerConfig()
     config = config.with_settings(settings)

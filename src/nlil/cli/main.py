@@ -71,7 +71,7 @@ def application(commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
 
 
 def settings_help() -> str:
-    from ..learning import config
+    from .. import config
 
     return config.settings_help()
 

@@ -26,8 +26,8 @@ from ..errors import NlilError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from ..config import LearnerConfig
     from ..data.dataset import DataOptions, Dataset
-    from ..learning.config import LearnerConfig
     from ..learning.opening import OpenedRun
     from ..progress import Progress
 

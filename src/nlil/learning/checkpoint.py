@@ -24,8 +24,8 @@ from .folder import FileLocked, locked, read_arrays, read_json, replace_json, ve
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..config import LearnerConfig
     from ..logic.predicate import Predicate
-    from .config import LearnerConfig
 
 FOLDER = "checkpoint"
 FINGERPRINT = "fingerprint.json"

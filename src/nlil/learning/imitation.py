@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.arrays import Mask
 from ..data.dataset import Dataset
 from ..data.facts import Splits
@@ -24,7 +25,6 @@ from ..data.target_scores import TargetScores, matrix_scores, read_target_scores
 from ..errors import ConfigError, DataError, RunError
 from ..evaluation.fidelity import measure_fidelity
 from ..progress import Progress, Stop, silent
-from .config import LearnerConfig
 from .folder import sha256
 from .joint import class_rules
 from .reasons import body_facts

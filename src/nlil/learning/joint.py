@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..config import LearnerConfig
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
@@ -9,7 +10,6 @@ from ..errors import ConfigError
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop
-from .config import LearnerConfig
 
 RULES = 30
 """Rules of a class on average, its prior among them, where nothing is asked for."""

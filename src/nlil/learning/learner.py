@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
@@ -21,17 +22,15 @@ from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
-from ..neural.options import Found
 from ..progress import Progress, Stop, silent
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
 from .checkpoint import Checkpoint
-from .config import LearnerConfig
 from .conjunctions import with_conjunctions
 from .joint import class_rules, is_joint
 from .lengths import can_try, helpful_lengths
-from .neural import search_neural
+from .neural import Found, search_neural
 from .reasons import allowed_predicates, body_facts, missing_reasons
 from .run import Learned
 from .weighing import fit_weighing
@@ -178,7 +177,7 @@ class Fit:
             partial,
             self._missing(rules, partial),
             time.monotonic() - started,
-            tuple(found.history),
+            found.history,
             tuple(notes),
             found.attentions,
         )

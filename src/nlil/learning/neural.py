@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from ..data.arrays import Ids
+from ..config import LearnerConfig
+from ..data.arrays import Doubles, Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import NO_STEP, Bodies
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import NO_ENTITY, RuleSet
-from ..neural.options import Found, NeuralOptions
 from ..progress import Progress, Stop
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint
-from .config import LearnerConfig
 from .reasons import allowed_predicates
 
 EXPLAINED = 0.9
@@ -26,16 +30,12 @@ HINTS = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
 
-def neural_options(config: LearnerConfig, stop: Stop) -> NeuralOptions:
-    """The settings of the same names, and three that are named after their search."""
-    return config.options(
-        NeuralOptions,
-        samples=config.extract_samples,
-        candidates=config.neural_candidates,
-        constants=config.neural_constants if config.constants else 0,
-        device=resolve_device(config.device),
-        stop=stop,
-    )
+class Found(NamedTuple):
+    """What training brings."""
+
+    rules: RuleSet  # with statistics
+    history: tuple[dict[str, Any], ...] = ()  # of training, by target and epoch
+    attentions: Mapping[str, np.ndarray] = MappingProxyType({})  # of the best restart of each target
 
 
 def search_neural(
@@ -48,40 +48,49 @@ def search_neural(
     stop: Stop,
     checkpoint: Checkpoint | None,
 ) -> Found:
-    """Train for the targets; after counting, only for those it leaves unexplained, starting from what it found."""
+    """Train for the targets; after counting, only for those it leaves unexplained, starting from what it found.
+
+    Args:
+        kb: the training facts.
+        targets: predicates to find rules for.
+        config: the settings.
+        splits: validation facts and given negatives, where there are any.
+        counted: what counting found; None where nothing was counted.
+        progress: told how far training and counting are.
+        stop: ends the search early.
+        checkpoint: keeps unfinished training.
+    """
     hints = {}
     if counted is not None:
         targets = unexplained(counted, targets, config.neural_targets)
         hints = {int(t): _hint(counted, int(t), kb.num_codes) for t in targets}
     if not len(targets):
         return Found(RuleSet.empty(kb))
+    config = replace(
+        config,
+        device=resolve_device(config.device),
+        neural_constants=config.neural_constants if config.constants else 0,
+    )
     from ..neural.search import neural_rules  # imports torch
 
     allowed = allowed_predicates(kb, config)
     negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
-    found = neural_rules(
-        kb,
-        targets.tolist(),
-        neural_options(config, stop),
-        allowed,
-        negatives,
-        splits.valid if splits is not None else None,
-        progress,
-        checkpoint,
-        hints,
+    valid = None if splits is None else splits.valid
+    rules, (attentions, history) = neural_rules(
+        kb, targets.tolist(), config, allowed, negatives, valid, progress, stop, checkpoint, hints
     )
-    if counted is None:
-        found.rules = _preferred(found, targets, config.top_rules)
-        if config.priors:
-            found.rules = RuleSet.join([found.rules, prior_rules(kb, targets, config.min_support)])
+    if counted is not None:
+        rules = _new(rules, counted)
     else:
-        found.rules = _new(found.rules, counted)
-    return found
+        rules = _preferred(rules, targets, config.top_rules)
+        if config.priors:
+            rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
+    return Found(rules, tuple(history), attentions)
 
 
 def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
     """Targets whose best counted rule misses much of them; of more than `most` (0: any number) the largest."""
-    f1 = 2 * counted.support / np.maximum(counted.body_size.astype(np.int64) + counted.head_size, 1)
+    f1 = rule_f1(counted)
     # A head with a constant explains only its own part of the target.
     whole = counted.head_entity == NO_ENTITY
     sure = whole & (counted.confidence >= EXPLAINED) & (counted.support >= A_PART * counted.head_size)
@@ -105,22 +114,25 @@ def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     return share / max(share.sum(), 1e-9)
 
 
-def _preferred(found: Found, targets: Ids, most: int) -> RuleSet:
+def _preferred(rules: RuleSet, targets: Ids, most: int) -> RuleSet:
     """The `most` rules of each target (0: all), by F1: of what was tried on validation facts the best order."""
-    rules = found.rules
     if not most:
         return rules
-    f1 = 2 * rules.support / np.maximum(rules.body_size.astype(np.int64) + rules.head_size, 1)
+    f1 = rule_f1(rules)
     order = rules.order()
     keep: list[int] = []
     for target in targets:
-        mine = order[rules.head[order] == target].tolist()
-        by_f1 = sorted(mine, key=lambda row: -f1[row])
-        best = found.best.get(int(target)) if rules.predicates[target].arity == 1 else None
-        if best is not None:  # judged by its fixpoint where it is recursive
-            by_f1 = [*(row for row in mine if rules.rule(row) == best.rule), *by_f1]
+        mine = order[rules.head[order] == target]
+        by_f1 = mine[np.argsort(-f1[mine], kind="stable")].tolist()
+        if rules.predicates[target].arity == 1 and by_f1:
+            by_f1.insert(0, min(by_f1))  # judged by its fixpoint where it is recursive
         keep += list(dict.fromkeys(by_f1))[:most]
     return rules.take(np.sort(np.array(keep, np.int64)))
+
+
+def rule_f1(rules: RuleSet) -> Doubles:
+    """Of each rule's answers against the target's facts."""
+    return 2 * rules.support / np.maximum(rules.body_size.astype(np.int64) + rules.head_size, 1)
 
 
 def _new(rules: RuleSet, counted: RuleSet) -> RuleSet:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
@@ -19,7 +20,6 @@ from ..kernel.binding import Bound, bind
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
-from .config import LearnerConfig
 from .feedback import Feedback, load_feedback, rejected_note, without_rejected
 from .folder import read_json
 from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info

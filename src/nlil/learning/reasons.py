@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import RuleStats
 from ..search.count import count_rules
 from ..search.options import CountOptions
-from .config import LearnerConfig
 
 MAX_TARGETS = 20
 """Targets without rules that are counted once more; with more of them none is."""

@@ -29,10 +29,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..config import LearnerConfig
 from ..errors import ConfigError, NlilError, RunError
 from ..logic.predicate import Predicate
 from . import checkpoint
-from .config import LearnerConfig
 from .folder import (
     move_in,
     open_permissions,

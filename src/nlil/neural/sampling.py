@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.graph import Graph
-from .options import NeuralOptions
 
 NO_ENTITY = -1
 """The y of a query of a unary target, and the x and y of padding."""
@@ -43,17 +43,17 @@ class Sampler:
     """Draws the queries of a target."""
 
     def __init__(
-        self, kb: KnowledgeBase, options: NeuralOptions, negatives: Facts | None = None, valid: Facts | None = None
+        self, kb: KnowledgeBase, config: LearnerConfig, negatives: Facts | None = None, valid: Facts | None = None
     ) -> None:
         """`negatives` are used where the data has them; no fact of `kb` or `valid` is ever a negative."""
-        self.kb, self.options = kb, options
+        self.kb, self.config = kb, config
         self.given = negatives if negatives is not None else Facts.empty()
         # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
         self.valid = valid if valid is not None and valid.context is None else Facts.empty()
 
     def queries(self, target: int) -> tuple[Queries, Queries]:
         """(training, validation). Without validation facts of its own a tenth of the queries is held out."""
-        random = np.random.default_rng((self.options.seed, 1, target))
+        random = np.random.default_rng((self.config.seed, 1, target))
         facts = self.kb.facts.of(target)
         valid = self.valid.of(target)
         known = self._keys(*_columns(facts))
@@ -67,7 +67,7 @@ class Sampler:
         return train[held:], train[:held]
 
     def _drawn(self, target: int, facts: Facts, true: Longs, visible: Longs, random: np.random.Generator) -> Queries:
-        """Facts and negatives, at most so many as the options say, in random order.
+        """Facts and negatives, at most as many as the config says, in random order.
 
         Args:
             true: keys of the tuples that are no negatives.
@@ -76,10 +76,10 @@ class Sampler:
         x, y = _columns(facts)
         unary = self.kb.predicates[target].arity == 1
         weight = np.ones(len(x), np.float32) if facts.weight is None else facts.weight.astype(np.float32)
-        if len(x) > self.options.positives:
-            some = np.sort(random.choice(len(x), self.options.positives, replace=False))
+        if len(x) > self.config.positives:
+            some = np.sort(random.choice(len(x), self.config.positives, replace=False))
             x, y, weight = x[some], y[some], weight[some]
-        wanted = int(np.ceil(self.options.negatives * max(len(x), 1)))
+        wanted = int(np.ceil(self.config.negatives * max(len(x), 1)))
         given = self.given.of(target)
         if len(given):
             false_x, false_y = _columns(given[random.permutation(len(given))])
@@ -109,7 +109,7 @@ class Sampler:
         n = self.kb.num_entities
         if len(x) == 0 or n == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        if self.kb.graph_of is not None or self.options.negative_sampling == "near":
+        if self.kb.graph_of is not None or self.config.negative_sampling == "near":
             return self._near_negatives(x, y, facts, 2 * wanted, random)
         return random.integers(0, n, 2 * wanted), random.integers(0, n, 2 * wanted)
 
@@ -127,8 +127,8 @@ class Sampler:
     def _walk(self, node: Longs, random: np.random.Generator) -> Longs:
         graph = Graph.of(self.kb)
         degree = np.diff(graph.pointer)
-        length = random.integers(1, 2 * self.options.steps + 2, len(node))
-        for step in range(1, 2 * self.options.steps + 2):
+        length = random.integers(1, 2 * self.config.steps + 2, len(node))
+        for step in range(1, 2 * self.config.steps + 2):
             at = degree[node]
             pick = graph.pointer[node] + (random.random(len(node)) * at).astype(np.int64)
             moved = graph.neighbour[np.minimum(pick, max(len(graph.neighbour) - 1, 0))].astype(np.int64)

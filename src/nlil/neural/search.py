@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from ..config import LearnerConfig
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.graph import TensorGraph
@@ -23,11 +24,10 @@ from ..kernel.threads import one_torch_thread
 from ..logic.parse import parse_rule
 from ..logic.rule import Rule
 from ..logic.text import rule_text
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
 from .candidates import Candidate, as_candidate, as_codes, as_rule, usable, usable_chain
 from .extract import ANY_LENGTH, Chain, Reader, best_chains
 from .generator import make_stack
-from .options import Found, NeuralOptions
 from .plan import Limits, attention_graph, build_plan
 from .refine import Parts
 from .sampling import Queries, Sampler, blocks
@@ -59,61 +59,67 @@ class Store(Protocol):
 
 
 Trained = tuple[dict[str, np.ndarray], list[dict[str, Any]]]
-"""The attentions and the history of a group."""
+"""Attentions of the best restart of each target, by names such as `uncle/2|operators`, and its history by epoch."""
 
 
 def neural_rules(
     kb: KnowledgeBase,
     targets: Sequence[int],
-    options: NeuralOptions,
+    config: LearnerConfig,
     allowed: set[int] | None = None,
     negatives: Facts | None = None,
     valid: Facts | None = None,
     progress: Progress = silent,
+    stop: Stop | None = None,
     store: Store | None = None,
     hints: Hints | None = None,
-) -> Found:
-    """Rules for the target predicate ids.
+) -> tuple[RuleSet, Trained]:
+    """Rules with statistics for the target predicate ids, and how training went.
+
+    Of a unary target, the best single explanation is the first of its rules.
 
     Args:
+        kb: the training facts.
+        targets: predicates to find rules for.
+        config: the settings; `device` is cpu or cuda.
         allowed: predicates of bodies; default: all.
         negatives: given ones, instead of drawn ones.
         valid: validation facts; without them a tenth of the queries is held out.
+        progress: told how far training and counting are.
+        stop: ends the search early.
         store: where unfinished work is kept, and found.
         hints: predicates that are used first.
     """
+    stop = stop or Stop()
     with one_torch_thread():
-        groups = _groups(kb, targets, options, Surroundings(kb, allowed, hints))
-        sampler = Sampler(kb, options, negatives, valid)
+        groups = _groups(kb, targets, config, Surroundings(kb, allowed, hints))
+        sampler = Sampler(kb, config, negatives, valid)
 
         def work(_: None, number: int) -> Trained:
-            return _train(groups[number], sampler, progress, store, f"group-{number}")
+            return _train(groups[number], sampler, progress, stop, store, f"group-{number}")
 
-        pool = Pool(lambda: None, 1 if options.device != "cpu" else options.threads)
+        pool = Pool(lambda: None, 1 if config.device != "cpu" else config.threads)
         trained = pool.map(work, range(len(groups)), "train groups of targets", progress, None)
-    found = Found(RuleSet.empty(kb))
-    for attentions, history in trained:
-        found.attentions |= attentions
-        found.history += history
+    attentions = {name: array for arrays, _ in trained for name, array in arrays.items()}
+    history = [record for _, records in trained for record in records]
     proposed = {space.target: list(said) for group in groups for space, said in zip(group.spaces, group.found)}
-    parts = {space.target: Parts.of(kb, space) for group in groups for space in group.spaces} if options.refine else {}
-    found.rules, found.best = count_candidates(kb, proposed, parts, options, negatives, progress)
-    return found
+    parts = {space.target: Parts.of(kb, space) for group in groups for space in group.spaces} if config.refine else {}
+    return count_candidates(kb, proposed, parts, config, negatives, progress, stop), (attentions, history)
 
 
 def _groups(
-    kb: KnowledgeBase, targets: Sequence[int], options: NeuralOptions, surroundings: Surroundings
+    kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, surroundings: Surroundings
 ) -> list[Group]:
     """Targets of one arity side by side; those without anything to make a rule of are left out."""
-    graph = attention_graph(kb, options.device)
+    graph = attention_graph(kb, config.device)
     longest = longest_chain(kb)
-    size = CPU_GROUP if options.device == "cpu" else GPU_GROUP
+    size = CPU_GROUP if config.device == "cpu" else GPU_GROUP
     groups = []
     for arity in (1, 2):
-        spaces = [surroundings.space(t, options) for t in targets if kb.predicates[t].arity == arity]
+        spaces = [surroundings.space(t, config) for t in targets if kb.predicates[t].arity == arity]
         spaces = [s for s in spaces if len(s.predicates) and len(kb.facts.of(s.target))]
         groups += [
-            Group(kb, graph, spaces[i : i + size], options, surroundings.hints, longest)
+            Group(kb, graph, spaces[i : i + size], config, surroundings.hints, longest)
             for i in range(0, len(spaces), size)
         ]
     return groups
@@ -126,23 +132,22 @@ class Group:
     kb: KnowledgeBase
     graph: TensorGraph
     spaces: list[Space]
-    options: NeuralOptions
+    config: LearnerConfig
     hints: Hints = field(default_factory=dict)
     longest: int = ANY_LENGTH  # body atoms of the longest chain that can be counted
     found: list[dict[Candidate, None]] = field(init=False)  # of each target, in the order in which they were read
     read_chains: list[set[Chain]] = field(init=False)  # chains whose candidates are found already
 
     def __post_init__(self) -> None:
-        options = self.options
+        config = self.config
         self.found, self.read_chains = [{} for _ in self.spaces], [set() for _ in self.spaces]
-        self.texts: dict[Rule, str] = {}  # of the rules that are found: each is in many checkpoints
-        self.shape = common_shape(self.spaces, options)
+        self.shape = common_shape(self.spaces, config)
         self.spaces = [space.padded(self.shape) for space in self.spaces]
         arity = self.spaces[0].arity
-        self.linked = is_linked(arity, options)
+        self.linked = is_linked(arity, config)
         self.large = arity == 2 and self.kb.num_entities**2 > MOST_PAIRS
         self.readings, self.beams = (
-            {max(1, round(part * options.epochs)) for part in parts} for parts in (READINGS, BEAMS)
+            {max(1, round(part * config.epochs)) for part in parts} for parts in (READINGS, BEAMS)
         )
 
     @property
@@ -154,32 +159,32 @@ class Group:
 
     def prepare(self, sampler: Sampler) -> Trainer:
         """Queries, plans and freshly drawn generators."""
-        options, device = self.options, self.graph.pointer.device
+        config, device = self.config, self.graph.pointer.device
         drawn = [sampler.queries(space.target) for space in self.spaces]
-        masks = Masks.of(self.spaces, self.shape, options.restarts, device)
-        seeds = [_member_seed(options.seed, space.target, r) for space in self.spaces for r in range(options.restarts)]
-        sizes = (options.dim, options.layers, options.attention_heads)
-        stack = make_stack(options.generator, masks, self.shape, seeds, *sizes)
+        masks = Masks.of(self.spaces, self.shape, config.restarts, device)
+        seeds = [_member_seed(config.seed, space.target, r) for space in self.spaces for r in range(config.restarts)]
+        sizes = (config.dim, config.layers, config.attention_heads)
+        stack = make_stack(config.generator, masks, self.shape, seeds, *sizes)
         if self.hints:
-            prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(options.restarts, 0)
+            prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(config.restarts, 0)
             stack.prior = prior[:, None, None, :].to(device)
         train, valid = (self._blocks([both[i] for both in drawn]) for i in (0, 1))
-        return Trainer(stack, train, valid, options, self._makes_a_rule)
+        return Trainer(stack, train, valid, config, self._makes_a_rule)
 
     def _blocks(self, queries: list[Queries]) -> list[Block]:
-        limits = Limits(self.options.step_edges, self.options.meet_edges)
+        limits = Limits(self.config.step_edges, self.config.meet_edges)
         return [
             Block(
                 build_plan(self.kb, self.graph, self.spaces, self.shape, block, limits, self.linked),
                 torch.from_numpy(block.label).to(self.graph.pointer.device),
             )
-            for block in blocks(queries, self.options.batch)
+            for block in blocks(queries, self.config.batch)
         ]
 
     def _makes_a_rule(self, trainer: Trainer, member: int) -> bool:
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
-        space = self.spaces[member // self.options.restarts]
+        space = self.spaces[member // self.config.restarts]
         reader = Reader(self.kb, space, self.shape, attentions, member, self.linked)
         return as_candidate(reader.argmax()) is not None
 
@@ -187,25 +192,25 @@ class Group:
 
     def read(self, trainer: Trainer) -> None:
         """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
-        options, large = self.options, self.large
-        wide = options.beam > 1 and (trainer.epoch in self.beams or trainer.done)
+        config, large = self.config, self.large
+        wide = config.beam > 1 and (trainer.epoch in self.beams or trainer.done)
         chains = None
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
             if wide and self.linked:
-                chains = best_chains(self.kb, self.spaces, self.shape, attentions, options.beam, self.longest, large)
+                chains = best_chains(self.kb, self.spaces, self.shape, attentions, config.beam, self.longest, large)
             attentions = attentions.map(lambda t: t.cpu())
         for g, space in enumerate(self.spaces):
-            for restart in range(options.restarts):
-                member = g * options.restarts + restart
+            for restart in range(config.restarts):
+                member = g * config.restarts + restart
                 reader = Reader(self.kb, space, self.shape, attentions, member, self.linked, self.longest, large)
                 self._add(g, [reader.argmax()])
                 if chains is not None:
                     self._add_chains(g, chains[member])
                 elif wide:
-                    self._add(g, reader.beam(options.beam))
-                random = np.random.default_rng((options.seed, 3, space.target, restart, trainer.epoch))
-                self._add(g, reader.samples(options.samples, random))
+                    self._add(g, reader.beam(config.beam))
+                random = np.random.default_rng((config.seed, 3, space.target, restart, trainer.epoch))
+                self._add(g, reader.samples(config.extract_samples, random))
 
     def _add(self, g: int, rules: Iterable[Rule]) -> None:
         self.found[g] |= {as_codes(self.kb, rule): None for rule in usable(rules, self.large)}
@@ -235,7 +240,7 @@ class Group:
 
     def _best_member(self, trainer: Trainer, g: int) -> int:
         """The restart with the smallest validation loss."""
-        restarts = self.options.restarts
+        restarts = self.config.restarts
         if not trainer.history:
             return g * restarts
         mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
@@ -249,14 +254,7 @@ class Group:
 
     def state(self) -> list[list[str | list[int]]]:
         """The candidates as JSON values, for a checkpoint: rules as texts, chains as codes."""
-        return [[self._written(candidate) for candidate in said] for said in self.found]
-
-    def _written(self, candidate: Candidate) -> str | list[int]:
-        if not isinstance(candidate, Rule):
-            return list(candidate)
-        if candidate not in self.texts:
-            self.texts[candidate] = rule_text(candidate)
-        return self.texts[candidate]
+        return [[rule_text(c) if isinstance(c, Rule) else list(c) for c in said] for said in self.found]
 
     def load(self, state: Sequence[Sequence[str | list[int]]]) -> None:
         """Take over what `state` gave."""
@@ -269,12 +267,12 @@ def _member_seed(seed: int, target: int, restart: int) -> int:
     return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])
 
 
-def _train(group: Group, sampler: Sampler, progress: Progress, store: Store | None, key: str) -> Trained:
+def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store: Store | None, key: str) -> Trained:
     """Attentions and history of the group, whose candidates are then in `group.found`.
 
     What is kept of a finished group is just that; of one under way, the state of its trainer.
     """
-    options = group.options
+    config = group.config
     saved = None if store is None else store.load(key)
     if saved is not None:
         group.load(saved[1]["found"])
@@ -293,7 +291,7 @@ def _train(group: Group, sampler: Sampler, progress: Progress, store: Store | No
     def each(trainer: Trainer) -> None:
         if trainer.epoch in group.readings or trainer.done:
             group.read(trainer)
-        total = trainer.epoch if trainer.done else options.epochs
+        total = trainer.epoch if trainer.done else config.epochs
         progress(stage, trainer.epoch, total, group.note(trainer))
         if not trainer.done and monotonic() > next_save:
             save()
@@ -305,7 +303,7 @@ def _train(group: Group, sampler: Sampler, progress: Progress, store: Store | No
             store.save(key, arrays, {"trainer": values, "found": group.state()})
             next_save = monotonic() + pause
 
-    trainer.run(each, options.stop)
+    trainer.run(each, stop)
     attentions, history = group.results(trainer)
     if not trainer.done:
         save()  # before rules are read that a run which is not stopped would not have read

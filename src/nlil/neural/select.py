@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
@@ -22,12 +23,11 @@ from ..kernel.ruleset import RuleSet
 from ..logic.formula import And, Not, Or, Statement, X
 from ..logic.predicate import Step
 from ..logic.rule import Rule, RuleStats, ScoredRule
-from ..progress import Progress
+from ..progress import Progress, Stop
 from ..search.chains import Chains
 from ..search.count import chain_part
 from ..search.longer import ChainCounter, counted, estimate
 from .candidates import Candidate, Codes, as_candidate, as_rule, shorter
-from .options import NeuralOptions
 from .refine import LEAST_GAIN, Parts, Refiner
 
 MOST_PATHS = 3e10
@@ -56,16 +56,21 @@ def count_candidates(
     kb: KnowledgeBase,
     proposed: Mapping[int, Iterable[Candidate]],
     parts: Mapping[int, Parts],
-    options: NeuralOptions,
+    config: LearnerConfig,
     negatives: Facts | None,
     progress: Progress,
-) -> tuple[RuleSet, dict[int, ScoredRule]]:
-    """The rules worth keeping, and the preferred single rule of each target.
+    stop: Stop,
+) -> RuleSet:
+    """The rules worth keeping; of a unary target, the best single explanation is the first of its rules.
 
     Args:
+        kb: the training facts.
         proposed: the candidates of each target.
         parts: what refined rules of a target may be made of; without them nothing is refined.
+        config: how many candidates are counted, and which of them are kept.
         negatives: given ones, against which rules are then counted: by the engine, chains too.
+        progress: told which rules are counted.
+        stop: ends the work early.
     """
     longest = longest_chain(kb)
     chains: dict[int, list[Codes]] = {}
@@ -76,20 +81,16 @@ def count_candidates(
                 others.setdefault(target, []).append(as_rule(kb, target, candidate))
             elif len(candidate) <= longest:
                 chains.setdefault(target, []).append(candidate)
-    judge = Judge(Evaluator(kb, memory=options.memory), negatives)
-    best: dict[int, ScoredRule] = {}
+    judge = Judge(Evaluator(kb, memory=config.memory), negatives)
     kept: list[ScoredRule] = []
-    sets = [RuleSet.empty(kb), *([count_chains(kb, chains, options, progress)] if chains else [])]
     for done, (target, rules) in enumerate(sorted(others.items()), start=1):
-        if options.stop is not None and options.stop():
+        if stop():
             break
-        scored = judge.scored(rules[: options.candidates])
-        mine = select(judge, scored, options.min_support, options.min_confidence, parts.get(target))
+        scored = judge.scored(rules[: config.neural_candidates])
+        mine = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
         progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
-        if mine:
-            best[target] = mine[0]
-            kept += mine
-    return RuleSet.join([*sets, *([RuleSet.of(kb, kept)] if kept else [])]), best
+        kept += mine
+    return RuleSet.join([count_chains(kb, chains, config, progress, stop), RuleSet.of(kb, kept)])
 
 
 # chains -------------------------------------------------------------------------------------------
@@ -108,11 +109,11 @@ def longest_chain(kb: KnowledgeBase) -> int:
 
 
 def count_chains(
-    kb: KnowledgeBase, proposed: Mapping[int, Sequence[Codes]], options: NeuralOptions, progress: Progress
+    kb: KnowledgeBase, proposed: Mapping[int, Sequence[Codes]], config: LearnerConfig, progress: Progress, stop: Stop
 ) -> RuleSet:
     """Exact statistics of the proposed bodies, for every target that they serve.
 
-    Of more than `options.candidates` bodies of a target those with the best estimate, on sampled starts, are counted.
+    Of more than `neural_candidates` bodies of a target those with the best estimate, on sampled starts, are counted.
     """
     targets = np.array(sorted(proposed), np.int32)
     graph, facts = Graph.of(kb.crisp), target_facts(kb, targets)
@@ -121,35 +122,41 @@ def count_chains(
         mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
         bodies = sorted({body for found in mine for body in found})
         steps = np.array(bodies, np.int32)
-        pool = Pool(partial(ChainCounter, graph, facts, len(targets), length), options.threads)
-        most = options.candidates if length < LONG_STEPS else max(1, options.candidates // 4)
+        pool = Pool(partial(ChainCounter, graph, facts, len(targets), length), config.threads)
+        most = config.neural_candidates if length < LONG_STEPS else max(1, config.neural_candidates // 4)
         if max(map(len, mine)) > most:
             row = {body: i for i, body in enumerate(bodies)}
             rows = [np.array([row[body] for body in found], np.int64) for found in mine]
-            steps = steps[_promising(pool, steps, rows, most, options, progress)]
+            steps = steps[_promising(pool, steps, rows, most, config.min_confidence, progress, stop)]
 
         def count(counter: ChainCounter, block: Ids, length: int = length) -> Chains:
-            parts = [counted(counter, codes, options.min_support, options.min_confidence) for codes in block]
+            parts = [counted(counter, codes, config.min_support, config.min_confidence) for codes in block]
             return Chains.join(parts, length)
 
         blocks = [steps[i : i + 4] for i in range(0, len(steps), 4)]
-        found = Chains.join(pool.map(count, blocks, f"count chains of length {length}", progress, options.stop), length)
+        found = Chains.join(pool.map(count, blocks, f"count chains of length {length}", progress, stop), length)
         parts.append(chain_part(kb, targets, facts, _without_itself(found, targets) if length == 1 else found))
     return RuleSet.join(parts)
 
 
 def _promising(
-    pool: Pool[ChainCounter], steps: Ids, rows: list[Longs], most: int, options: NeuralOptions, progress: Progress
+    pool: Pool[ChainCounter],
+    steps: Ids,
+    rows: list[Longs],
+    most: int,
+    min_confidence: float,
+    progress: Progress,
+    stop: Stop,
 ) -> Longs:
     """The rows of `steps` that are, for some target, among the `most` of its own rows with the best estimate."""
     blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
 
     def guess(counter: ChainCounter, block: Ids) -> np.ndarray:
-        return np.array([estimate(counter, codes, options.min_confidence) for codes in block], np.float32)
+        return np.array([estimate(counter, codes, min_confidence) for codes in block], np.float32)
 
     stage = f"estimate chains of length {steps.shape[1]}"
     none = np.zeros((0, len(rows)), np.float32)
-    guessed = np.concatenate([none, *pool.map(guess, blocks, stage, progress, options.stop)])
+    guessed = np.concatenate([none, *pool.map(guess, blocks, stage, progress, stop)])
     best = []
     for position, mine in enumerate(rows):
         mine = mine[mine < len(guessed)]  # fewer when it was stopped

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..config import LearnerConfig
 from ..progress import Stop
 from .generator import FreeStack, Stack
-from .options import NeuralOptions
 from .plan import Plan
 from .soft import Lifted, Squash, clamp, scores, sigmoid
 from .space import Attentions
@@ -81,12 +81,12 @@ class Trainer:
         stack: Stack,
         blocks: list[Block],
         valid: list[Block],
-        options: NeuralOptions,
+        config: LearnerConfig,
         accepts: Callable[[Trainer, int], bool] = lambda trainer, member: True,
     ) -> None:
         """`accepts` says whether the rule of a member's largest choices is one that may be kept."""
-        self.stack, self.blocks, self.valid, self.options = stack, blocks, valid, options
-        rate = options.score_rate if isinstance(stack, FreeStack) else options.rate
+        self.stack, self.blocks, self.valid, self.config = stack, blocks, valid, config
+        rate = config.score_rate if isinstance(stack, FreeStack) else config.rate
         self.optimiser = torch.optim.Adam(stack.parameters(), lr=rate, fused=True)
         self.accepts = accepts
         self.epoch = 0
@@ -97,21 +97,21 @@ class Trainer:
 
     def temperature(self, epoch: int) -> float:
         """From 1 down to the last value by equal ratios."""
-        return float(self.options.temperature ** self._annealed(epoch))
+        return float(self.config.temperature ** self._annealed(epoch))
 
     def squash(self, epoch: int) -> Squash:
         """The paper's sigmoid, or a clamp that is lifted less and less until it is exact."""
-        return sigmoid if self.options.squash == "sigmoid" else Lifted(FIRST_FLOOR ** (1 - self._annealed(epoch)))
+        return sigmoid if self.config.squash == "sigmoid" else Lifted(FIRST_FLOOR ** (1 - self._annealed(epoch)))
 
     def _annealed(self, epoch: int) -> float:
-        return min(1.0, epoch / max(1, int(ANNEALING * self.options.epochs)))
+        return min(1.0, epoch / max(1, int(ANNEALING * self.config.epochs)))
 
     @property
     def done(self) -> bool:
         """All epochs; or every target is solved; or at the last temperature no member has improved for a while."""
-        last = self.temperature(self.epoch) <= self.options.temperature
-        settled = last and bool((self.waited >= self.options.patience).all())
-        return self.solved or settled or self.epoch >= self.options.epochs
+        last = self.temperature(self.epoch) <= self.config.temperature
+        settled = last and bool((self.waited >= self.config.patience).all())
+        return self.solved or settled or self.epoch >= self.config.epochs
 
     def run(self, each: Callable[[Trainer], None], stop: Stop | None = None) -> None:
         """Train until done; `each` is called after every epoch."""
@@ -122,9 +122,9 @@ class Trainer:
     def step(self) -> None:
         """One epoch."""
         temperature, squash = self.temperature(self.epoch), self.squash(self.epoch)
-        order = np.random.default_rng((self.options.seed, 2, self.epoch)).permutation(len(self.blocks))
+        order = np.random.default_rng((self.config.seed, 2, self.epoch)).permutation(len(self.blocks))
         total = torch.zeros(len(self.stack), device=self.stack.device)
-        penalty = self.options.entropy * self.epoch / max(1, self.options.epochs)
+        penalty = self.config.entropy * self.epoch / max(1, self.config.epochs)
         for index in order:
             attentions = self.stack.attentions(temperature)
             loss, _ = self.blocks[index].losses(attentions, squash)
@@ -134,7 +134,7 @@ class Trainer:
             self.optimiser.step()
             total += loss.detach()
         self.epoch += 1
-        if self.epoch % VALIDATION_EPOCHS == 0 or self.epoch >= self.options.epochs:
+        if self.epoch % VALIDATION_EPOCHS == 0 or self.epoch >= self.config.epochs:
             self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
 
     @torch.no_grad()
@@ -159,9 +159,9 @@ class Trainer:
         row = Row(self.epoch, temperature, loss, now, f1.cpu().numpy(), attentions.entropy().cpu().numpy())
         self.history.append(row)
         # Solved: next to no loss, the largest choices alone say the same, and they make a rule.
-        ready = ((row.loss < SOLVED_LOSS) & (row.valid_f1 > SOLVED_F1)).reshape(-1, self.options.restarts)
+        ready = ((row.loss < SOLVED_LOSS) & (row.valid_f1 > SOLVED_F1)).reshape(-1, self.config.restarts)
         self.solved = bool(ready.any(1).all()) and all(
-            any(self.accepts(self, g * self.options.restarts + int(r)) for r in np.flatnonzero(mine))
+            any(self.accepts(self, g * self.config.restarts + int(r)) for r in np.flatnonzero(mine))
             for g, mine in enumerate(ready)
         )
 

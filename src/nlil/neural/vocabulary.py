@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
 from ..kernel.graph import Graph
-from .options import NeuralOptions
 from .space import PADDING, Kind, Shape, Space, Start, operators_of
 
 Hints = Mapping[int, np.ndarray]
@@ -30,20 +30,22 @@ class Surroundings:
         self.edge_node, self.edge_predicate, self.edge_neighbour = graph.node, graph.code >> 1, graph.neighbour
         self.in_graph = _largest_in_a_graph(kb)
 
-    def space(self, target: int, options: NeuralOptions) -> Space:
+    def space(self, target: int, config: LearnerConfig) -> Space:
         kb = self.kb
         arity = kb.predicates[target].arity
         near = self._near(target)
-        predicates = self._predicates(target, near, options)
+        predicates = self._predicates(target, near, config)
         starts = [Start(Kind.X), *([Start(Kind.Y)] if arity == 2 else [])]
-        if not is_linked(arity, options):
+        if not is_linked(arity, config):
             starts += [
                 Start(Kind.UNARY, int(p), kb.graph_of is not None)
                 for p in predicates
                 if kb.predicates[p].arity == 1 and 0 < self.in_graph[p] <= MOST_STARTS
             ]
             if kb.graph_of is None:
-                starts += [Start(Kind.CONSTANT, c, False) for c in self._constants(near, predicates, options.constants)]
+                starts += [
+                    Start(Kind.CONSTANT, c, False) for c in self._constants(near, predicates, config.neural_constants)
+                ]
             starts.append(Start(Kind.ANY))
         return Space(target, arity, operators_of(kb, predicates), predicates, tuple(starts))
 
@@ -55,15 +57,15 @@ class Surroundings:
         near[facts.object[facts.object >= 0]] = True
         return near
 
-    def _predicates(self, target: int, near: np.ndarray, options: NeuralOptions) -> Ids:
+    def _predicates(self, target: int, near: np.ndarray, config: LearnerConfig) -> Ids:
         """Ids, ascending; by facts one step around the target's entities, then two."""
         kb = self.kb
-        if options.domain:
-            return self._domain(target, options)
+        if config.domain:
+            return self._domain(target, config)
         usable = [
             p
             for p in range(kb.num_predicates)
-            if p in self.allowed and kb.predicate_counts[p] and (options.recursive or p != target)
+            if p in self.allowed and kb.predicate_counts[p] and (config.recursive or p != target)
         ]
         around = near.copy()
         around[self.edge_neighbour[near[self.edge_node]]] = True
@@ -74,17 +76,17 @@ class Surroundings:
             count += weight * np.bincount(unary.predicate[entities[unary.subject]], minlength=kb.num_predicates)
         if target in self.hints:
             count += self.hints[target].reshape(-1, 2).sum(1) * (1 + count.max())
-        best = sorted(usable, key=lambda p: (-count[p], p))[: options.vocabulary]
+        best = sorted(usable, key=lambda p: (-count[p], p))[: config.vocabulary]
         return np.array(sorted(best), np.int32)
 
-    def _domain(self, target: int, options: NeuralOptions) -> Ids:
+    def _domain(self, target: int, config: LearnerConfig) -> Ids:
         """The paper's choice for FB15k-237: /film/... rules are made of /film/... predicates."""
 
         def root(p: int) -> str:
             return self.kb.predicates[p].name.strip("/").split("/")[0]
 
         same = [p for p in range(self.kb.num_predicates) if p in self.allowed and root(p) == root(target)]
-        best = sorted(same, key=lambda p: (-self.kb.predicate_counts[p], p))[: options.domain]
+        best = sorted(same, key=lambda p: (-self.kb.predicate_counts[p], p))[: config.domain]
         return np.array(sorted(best), np.int32)
 
     def _constants(self, near: np.ndarray, predicates: Ids, count: int) -> list[int]:
@@ -97,9 +99,9 @@ class Surroundings:
         return order[hits[order] > 1].tolist()
 
 
-def is_linked(arity: int, options: NeuralOptions) -> bool:
+def is_linked(arity: int, config: LearnerConfig) -> bool:
     """With no formulas above statements a binary target needs statements between X and Y, nothing else."""
-    return arity == 2 and options.levels == 0
+    return arity == 2 and config.levels == 0
 
 
 def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
@@ -114,16 +116,16 @@ def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
     return most
 
 
-def common_shape(spaces: list[Space], options: NeuralOptions) -> Shape:
+def common_shape(spaces: list[Space], config: LearnerConfig) -> Shape:
     """The smallest sizes that hold all of the spaces."""
     return Shape(
         max(len(s.operators) for s in spaces),
         max(len(s.predicates) for s in spaces),
         max(len(s.starts) for s in spaces),
-        options.steps,
-        options.heads,
-        options.instances,
-        options.widths,
+        config.steps,
+        config.heads,
+        config.instances,
+        (config.formulas,) * config.levels,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import LearnerConfig
 from ..data.dataset import Dataset
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
@@ -19,7 +20,6 @@ from ..explanation.why import Explainer, Explanation
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
-from ..learning.config import LearnerConfig
 from ..learning.curves import history_svg
 from ..learning.run import Learned
 from ..logic.labels import Labels

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from nlil.config import parse_size
 from nlil.errors import ConfigError, NlilError, UnknownName, closest
-from nlil.learning.config import parse_size
 from nlil.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from commandline import Nlil
+from nlil.config import PRESETS
 from nlil.datasets import load_dataset
 from nlil.errors import NlilError
-from nlil.learning.config import PRESETS
 from nlil.learning.learner import Learner
 from nlil.logic.predicate import Predicate
 from nlil.progress import silent

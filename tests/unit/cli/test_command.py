@@ -101,7 +101,7 @@ def test_common_options_reach_the_session() -> None:
 
 
 def test_given_options_win_over_the_configuration() -> None:
-    from nlil.learning.config import LearnerConfig
+    from nlil.config import LearnerConfig
 
     config = LearnerConfig(seed=3, threads=4)
     assert Session().configure(config) == config

@@ -9,11 +9,11 @@ from importlib import import_module
 import pytest
 
 from data_cases import rows, write
+from nlil.config import LearnerConfig
 from nlil.data.dataset import DataOptions
 from nlil.data.refining import read_merges
 from nlil.datasets import load, load_dataset
 from nlil.errors import ConfigError, DataError, UnknownName
-from nlil.learning.config import LearnerConfig
 
 
 def thing(name, attributes=(), **relations):

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.evaluation import ranking
@@ -15,7 +16,6 @@ from nlil.evaluation.ranking import Ranker
 from nlil.kernel import device
 from nlil.kernel.device import resolve_device
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Fit
 from nlil.logic.formula import Statement, X, Y
 from nlil.logic.predicate import Predicate, Step

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.dataset import Dataset
 from nlil.datasets import load_dataset
 from nlil.errors import RunError
 from nlil.evaluation.calibration import Calibration, CalibrationMap, calibration_figures
 from nlil.evaluation.candidates import scored_candidates
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil.learning.opening import Applied, load_calibration
 from nlil.learning.run import CALIBRATION, Learned, add_json, load_run, save_run

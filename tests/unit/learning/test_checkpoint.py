@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.errors import RunError
 from nlil.learning.checkpoint import Checkpoint, fingerprint, is_unfinished
-from nlil.learning.config import LearnerConfig
 from nlil.logic.predicate import Predicate
 
 UNCLE, AUNT = Predicate("uncle", 2), Predicate("aunt", 2)

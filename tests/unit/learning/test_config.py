@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from nlil.config import PRESETS, LearnerConfig, settings_help
 from nlil.errors import ConfigError
-from nlil.learning.config import PRESETS, LearnerConfig, settings_help
 
 
 def test_every_setting_has_help_and_a_topic() -> None:

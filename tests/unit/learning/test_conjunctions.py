@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.facts import Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
@@ -15,7 +16,6 @@ from nlil.evaluation.ranking import Ranker
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import conjunctions as stage
-from nlil.learning.config import LearnerConfig
 from nlil.learning.conjunctions import Standing
 from nlil.learning.gates import CONJUNCTIONS
 from nlil.learning.learner import Learner

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from nlil.config import LearnerConfig
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
 from nlil.evaluation.protocol import evaluate
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 
 CHAIN = [("a", "p", "b"), ("b", "p", "c"), ("c", "p", "d"), ("a", "q", "c"), ("b", "q", "d")]

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import RunError
 from nlil.kernel.aggregation import KINDS, Aggregation
-from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned, load_run, save_run

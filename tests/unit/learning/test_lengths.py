@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import Ranks
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import lengths
-from nlil.learning.config import LearnerConfig
 from nlil.learning.gates import LENGTHS
 from nlil.learning.learner import LARGE_BASE_CONFIDENCE, SMALL_BASE_CONFIDENCE, Fit, Learner, least_confidence
 from nlil.learning.run import Learned

@@ -7,21 +7,19 @@ from typing import Any
 
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets import load_dataset
 from nlil.datasets.planted import planted
 from nlil.errors import ConfigError
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.fixpoint import fixpoint_stats
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
-from nlil.learning.neural import neural_options
 from nlil.learning.run import Learned
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats
 from nlil.logic.simplify import simplify
 from nlil.neural.select import Judge, select
-from nlil.progress import Stop
 
 FAST: dict[str, Any] = {
     "search": "neural",
@@ -201,19 +199,13 @@ def test_a_rule_that_negates_itself_is_no_rule() -> None:
 def test_the_paper_preset() -> None:
     """Sigmoid, H = 1, one statement per predicate, uniform negatives, argmax (paper-notes, 5)."""
     config = LearnerConfig().with_values({"preset": "paper"})
-    options = neural_options(config, Stop())
     assert config.search == "neural"
-    assert (options.squash, options.heads, options.instances, options.negative_sampling, options.beam) == (
-        "sigmoid",
-        1,
-        1,
-        "uniform",
-        1,
-    )
-    assert (options.steps, options.levels, options.samples, options.constants) == (2, 0, 0, 0)
-    assert (options.generator, options.dim, options.layers, options.attention_heads) == ("transformer", 32, 3, 4)
+    assert (config.squash, config.heads, config.instances, config.beam) == ("sigmoid", 1, 1, 1)
+    assert config.negative_sampling == "uniform"
+    assert (config.steps, config.levels, config.extract_samples, config.neural_constants) == (2, 0, 0, 0)
+    assert (config.generator, config.dim, config.layers, config.attention_heads) == ("transformer", 32, 3, 4)
     scenes = LearnerConfig().with_values({"preset": "paper", "steps": 3, "levels": 2, "formulas": 4})
-    assert neural_options(scenes, Stop()).widths == (4, 4)
+    assert (scenes.levels, scenes.formulas) == (2, 4)
     assert scenes.squash == "sigmoid"
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import kbs
 from commandline import Nlil
+from nlil.config import LearnerConfig
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.learning import reasons
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil.learning.reasons import reason
 from nlil.logic.rule import RuleStats

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import RunError
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.checkpoint import Checkpoint
-from nlil.learning.config import LearnerConfig
 from nlil.learning.folder import sha256
 from nlil.learning.run import Learned, load_run, load_with_info, save_metrics, save_run
 from nlil.logic.parse import parse_rule

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from refine_cases import HEAD, NO_PARTS, Rows, atom, body, every_case, meaning, refined
 
+from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
 from nlil.kernel.batch import TruthTable
 from nlil.kernel.evaluator import Evaluator
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned
 from nlil.logic.formula import ANY, Formula, Or, Statement, X, length

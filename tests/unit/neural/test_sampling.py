@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from soft_cases import predicate_id
 
+from nlil.config import LearnerConfig
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.neural.options import NeuralOptions
 from nlil.neural.sampling import NO_ENTITY, Queries, Sampler, blocks
 
 SIZE = 60
@@ -43,7 +43,7 @@ def made(kb: KnowledgeBase, name: str, tuples: list[tuple[int, int]]) -> Facts:
 def pools(
     kb: KnowledgeBase, name: str, negatives: Facts | None = None, valid: Facts | None = None, **settings: object
 ) -> tuple[Queries, Queries]:
-    return Sampler(kb, NeuralOptions(**settings), negatives, valid).queries(predicate_id(kb, name))  # type: ignore
+    return Sampler(kb, LearnerConfig(**settings), negatives, valid).queries(predicate_id(kb, name))  # type: ignore
 
 
 @pytest.mark.parametrize("target", ["second", "red"])
@@ -60,7 +60,7 @@ def test_negatives_are_no_facts(target: str, kind: str) -> None:
 
 def test_as_many_negatives_as_asked_for() -> None:
     for ratio in (1.0, 2.5):
-        options = NeuralOptions(negatives=ratio, negative_sampling="uniform")
+        options = LearnerConfig(negatives=ratio, negative_sampling="uniform")
         both = Sampler(ring(), options).queries(predicate_id(ring(), "second"))
         labels = np.concatenate([pool.label for pool in both])
         assert labels.sum() == SIZE
@@ -176,7 +176,7 @@ def test_seed_and_target_decide_everything() -> None:
 
     assert columns("second", 1) == columns("second", 1)
     assert columns("second", 1) != columns("second", 2)
-    sampler = Sampler(ring(), NeuralOptions(seed=1))
+    sampler = Sampler(ring(), LearnerConfig(seed=1))
     sampler.queries(predicate_id(ring(), "next"))  # what else is drawn does not matter
     again = sampler.queries(predicate_id(ring(), "second"))
     assert columns("second", 1) == [getattr(pool, c).tolist() for pool in again for c in ("x", "y", "label")]

@@ -10,10 +10,10 @@ import pytest
 import torch
 from soft_cases import predicate_id
 
+from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
 from nlil.learning.checkpoint import Checkpoint
-from nlil.neural.options import NeuralOptions
 from nlil.neural.plan import attention_graph
 from nlil.neural.sampling import Sampler
 from nlil.neural.search import Group
@@ -42,7 +42,7 @@ def chain() -> KnowledgeBase:
 
 
 def trainer_of(kb: KnowledgeBase, *targets: str, **settings: Any) -> Trainer:
-    options = NeuralOptions(**{**SMALL, **settings})
+    options = LearnerConfig(**{**SMALL, **settings})
     surroundings = Surroundings(kb)
     spaces = [surroundings.space(predicate_id(kb, name), options) for name in targets]
     return Group(kb, attention_graph(kb), spaces, options).prepare(Sampler(kb, options))

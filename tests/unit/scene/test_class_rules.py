@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import nlil
+from nlil.config import LearnerConfig
 from nlil.data.dataset import Dataset
 from nlil.data.facts import Facts
 from nlil.errors import ConfigError
 from nlil.evaluation.members import MemberScorer
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned
 from nlil.logic.formula import Not, Truth, statements

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from nlil.config import LearnerConfig
 from nlil.data.dataset import Dataset, make_dataset
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
@@ -16,7 +17,6 @@ from nlil.errors import ConfigError, NlilError, UnknownName
 from nlil.evaluation.protocol import evaluate
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import score
-from nlil.learning.config import LearnerConfig
 from nlil.learning.learner import Learner
 from nlil_bench.baselines import NAMES, make_baseline
 from nlil_bench.baselines.batch_ranking import batch_metrics, batch_ranks

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..errors import ConfigError, closest
+from .errors import ConfigError, closest
 
 if TYPE_CHECKING:
-    from ..data.dataset import DataOptions
+    from .data.dataset import DataOptions
 
 Options = TypeVar("Options")
 
@@ -264,7 +264,7 @@ class LearnerConfig:
 
     def data_options(self) -> DataOptions:
         """The choices that are about the facts: what `load_dataset` takes."""
-        from ..data.dataset import DataOptions  # late: a help page must not wait for Arrow
+        from .data.dataset import DataOptions  # late: a help page must not wait for Arrow
 
         return self.options(DataOptions)
 
