@@ -99,7 +99,7 @@ _HOME = {
     "kernel.materialize": ("materialize",),
     "kernel.ruleset": ("RuleSet",),
     "kernel.statistics": ("rule_stats",),
-    "learning.config": ("LearnerConfig",),
+    "config": ("LearnerConfig",),
     "learning.imitation": ("imitate",),
     "learning.learner": ("Learner",),
     "learning.run": ("Learned", "load_run"),
