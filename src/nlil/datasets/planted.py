@@ -1,8 +1,8 @@
 """`planted:CONSTRUCT`: a random base whose target facts follow from one known rule, to be found again.
 
 A base has entities e0, e1, ..., the predicates of the rule and a few that do not occur in it. The labels are
-computed here with sets, which needs no engine; the tests compare them with the engine. Then noise may come in:
-wrong labels, or body facts that are replaced after the labels were computed.
+the least fixpoint of the rule. Then noise may come in: wrong labels, or body facts that are replaced after the labels
+were computed.
 
 Densities are chosen so that every part of a rule matters: 15 to 60 % of the entities are positive, and a rule that
 lacks one of its parts is clearly worse. Every entity has at least one edge of each random relation, so the mere
@@ -24,9 +24,8 @@ from ..data.facts import NO_OBJECT, Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
 from ..errors import ConfigError, UnknownName
-from ..logic.formula import And, Constant, Formula, Not, Or, Statement, Variable
 from ..logic.parse import parse_rule
-from ..logic.predicate import Predicate, Step
+from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 
 
@@ -100,7 +99,7 @@ def planted(
     rule = parse_rule(plan.rule)
     names = [*plan.hubs, *(f"e{i}" for i in range(size - len(plan.hubs)))]
     world = _world(plan, size, np.random.default_rng((seed, number)))
-    clean = _least_fixpoint(rule, world, names)
+    clean = _labels(rule, world, names)
     # Noise draws from streams of its own, so that one seed means one base at every level of noise.
     label_random, fact_random = (np.random.default_rng((seed, number, stream)) for stream in (1, 2))
     noisy = {p: _replaced(rows, p.arity, fact_noise, size, fact_random) for p, rows in sorted(world.items())}
@@ -185,62 +184,17 @@ def _replaced(rows: set[Row], arity: int, share: float, size: int, random: np.ra
     return (rows - gone) | new
 
 
+def _labels(rule: Rule, world: World, names: list[str]) -> set[Row]:
+    """What the rule derives from no target facts at all."""
+    from ..kernel.materialize import materialize
+
+    predicates = tuple(sorted({rule.target, *world}))
+    facts = materialize(KnowledgeBase(Vocabulary(names), predicates, _facts(predicates, world)), [(rule, 1.0)]).facts
+    pairs = zip(facts.subject.tolist(), facts.object.tolist())
+    return {pair[: rule.target.arity] for pair in pairs}
+
+
 def _facts(predicates: tuple[Predicate, ...], world: World) -> Facts:
     triples = [(predicates.index(p), *row, NO_OBJECT)[:3] for p, rows in world.items() for row in rows]
     predicate, subject, object = np.ascontiguousarray(np.asarray(triples, np.int32).reshape(-1, 3).T)
     return Facts(predicate, subject, object).unique()
-
-
-# labels --------------------------------------------------------------------------------------------
-
-
-def _least_fixpoint(rule: Rule, world: World, names: list[str]) -> set[Row]:
-    """What the rule derives from no target facts at all; one round more than needed unless it is recursive."""
-    labels: set[Row] = set()
-    while (derived := _Truth({**world, rule.target: labels}, names, rule.target.arity).of(rule.body)) != labels:
-        labels = derived
-    return labels
-
-
-class _Truth:
-    """The head tuples for which a formula holds, by sets. For planted rules: every statement begins in X."""
-
-    def __init__(self, world: World, names: list[str], arity: int) -> None:
-        self.world, self.names, self.arity = world, names, arity
-        self.reached: dict[Step, dict[int, set[int]]] = {}
-
-    def of(self, formula: Formula) -> set[Row]:
-        match formula:
-            case Statement():
-                return {row for x in range(len(self.names)) for row in self._rows(formula, x)}
-            case And(arguments):
-                return set.intersection(*map(self.of, arguments))
-            case Or(arguments):
-                return set.union(*map(self.of, arguments))
-            case Not(argument):
-                assert self.arity == 1, "only unary targets are planted with negation"
-                everyone: set[Row] = {(x,) for x in range(len(self.names))}
-                return everyone - self.of(argument)
-            case _:
-                raise AssertionError(f"no planted rule contains {formula}")
-
-    def _rows(self, statement: Statement, x: int) -> set[Row]:
-        assert statement.start == Variable("X"), f"{statement} does not begin in X"
-        nodes = {x}
-        for step in statement.steps:
-            after = self._reached_by(step)
-            nodes = {other for node in nodes for other in after.get(node, ())}
-        if isinstance(statement.end, Variable):
-            return {(x, node) for node in nodes}
-        if isinstance(statement.end, Constant):
-            nodes &= {self.names.index(statement.end.name)}
-        return {(x,)} if nodes else set()
-
-    def _reached_by(self, step: Step) -> dict[int, set[int]]:
-        if step not in self.reached:
-            after = self.reached[step] = {}
-            for row in self.world[step.predicate]:
-                # A filter leads from each of its entities to itself.
-                source, end = (row[-1], row[0]) if step.inverse else (row[0], row[-1])
-                after.setdefault(source, set()).add(end)
-        return self.reached[step]

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..kernel.grounding import Grounding
 from ..logic.formula import Anchor, Constant, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
-from ..logic.rule import Rule, RuleStats
+from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..logic.text import fact_text, formula_text
 
 if TYPE_CHECKING:
@@ -116,27 +116,14 @@ def _html_note(item: Item) -> str:
 # the lines that outlines share, and the same for JSON ----------------------------------------------------
 
 
-class HasRule(Protocol):
-    """A rule with what was counted for it: a ScoredRule, or an entry of an explanation."""
-
-    @property
-    def rule(self) -> Rule: ...
-
-    @property
-    def stats(self) -> RuleStats: ...
-
-    @property
-    def weight(self) -> float: ...
-
-
-def rule_item(found: HasRule, labels: Labels, below: Sequence[Item] = (), share: float | None = None) -> Item:
+def rule_item(found: ScoredRule, labels: Labels, below: Sequence[Item] = (), share: float | None = None) -> Item:
     """The rule, before it its share of a score, beside it what was counted for it."""
     before = "" if share is None else f"+{number(share)}  "
     note = statistics_note(found.rule, found.stats, found.weight)
     return Item(before + labels.short_rule(found.rule), note, tuple(below))
 
 
-def rule_document(found: HasRule, labels: Labels) -> dict[str, Any]:
+def rule_document(found: ScoredRule, labels: Labels) -> dict[str, Any]:
     """For JSON: the exact text, the same for people, and the figures."""
     rule = found.rule
     return {"rule": str(rule), "label": labels.rule(rule), "weight": found.weight, **found.stats.to_dict()}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from ..data.arrays import Longs, offsets
 from ..data.kb import KnowledgeBase
 
-KEPT = 64
-"""Scenes kept at hand: a list of instances comes back to the same ones."""
+CACHED_SCENES = 64
+"""A list of instances comes back to the same ones."""
 
 
 class Scenes:
@@ -21,24 +20,18 @@ class Scenes:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self._kept: OrderedDict[tuple[int, ...], KnowledgeBase] = OrderedDict()
+        self._of_graphs = lru_cache(CACHED_SCENES)(self._scenes)
 
     def around(self, entities: Sequence[int]) -> KnowledgeBase:
         """The base with the facts of the scenes of these entities only."""
         graph_of = self.kb.graph_of
-        if graph_of is None:
-            return self.kb
-        graphs = tuple(np.unique(graph_of[list(entities)]).tolist())
-        if graphs not in self._kept:
-            order, pointer = self._by_graph
-            rows = [order[pointer[graph] : pointer[graph + 1]] for graph in graphs]
-            # Ascending, so that facts stay sorted.
-            own = self.kb.facts[np.sort(np.concatenate([order[:0], *rows]))]
-            self._kept[graphs] = replace(self.kb, facts=own)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(graphs)
-        return self._kept[graphs]
+        return self.kb if graph_of is None else self._of_graphs(*np.unique(graph_of[list(entities)]).tolist())
+
+    def _scenes(self, *graphs: int) -> KnowledgeBase:
+        order, pointer = self._by_graph
+        rows = [order[pointer[graph] : pointer[graph + 1]] for graph in graphs]
+        # Ascending, so that facts stay sorted.
+        return replace(self.kb, facts=self.kb.facts[np.sort(np.concatenate([order[:0], *rows]))])
 
     @cached_property
     def _by_graph(self) -> tuple[Longs, Longs]:

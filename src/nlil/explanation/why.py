@@ -26,7 +26,7 @@ from ..logic.formula import Constant, Formula, Not, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
-from ..logic.rule import Rule, RuleStats
+from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text, formula_text
 from .changes import changed, fact_ids, place
 from .firing import Fired, Firing
@@ -57,15 +57,12 @@ MAX_COMPARED = 200
 
 
 @dataclass(frozen=True)
-class Support:
+class Support(ScoredRule):
     """A rule that fires and counts. `value` is the degree to which its body holds: 1 unless facts are soft.
 
     `num_groundings` are all ways in which the body holds, of which some are shown; counted up to 1000.
     """
 
-    rule: Rule
-    stats: RuleStats
-    weight: float
     share: float
     value: float
     groundings: tuple[Grounding, ...]
@@ -81,16 +78,13 @@ class Support:
 
 
 @dataclass(frozen=True)
-class Miss:
+class Miss(ScoredRule):
     """A strong rule that does not fire, and where it fails.
 
     `reached` atoms of `statement` hold, and lead to the entities `at`; any fact of the form `missing` would lead on.
     A negated statement fails because it holds. Where all atoms hold, they do so only with one entity for two variables.
     """
 
-    rule: Rule
-    stats: RuleStats
-    weight: float
     statement: Formula
     reached: int
     at: tuple[str, ...]

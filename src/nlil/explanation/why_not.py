@@ -26,7 +26,7 @@ from ..kernel.witnesses import LineQuery
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
-from ..logic.rule import Rule, RuleStats
+from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from .changes import Ids3, fact_ids
 from .outline import Item, Shown, fact_document, number, number_pair, rule_document, rule_item
@@ -57,12 +57,9 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class Hindered:
+class Hindered(ScoredRule):
     """A strong rule that does not fire, and single changes that make it fire; none: none was found."""
 
-    rule: Rule
-    stats: RuleStats
-    weight: float
     remedies: tuple[Remedy, ...]
 
 
