@@ -14,9 +14,15 @@ from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
-from nlil.scene.choosing import Choice, _with_conjunctions, class_counts, with_telling_conjunctions
 from nlil.scene.fitting import Labelled, Model, one_hot, scores
-from nlil.scene.joint import as_rules, labelled_rows
+from nlil.scene.joint import (
+    Choice,
+    _with_conjunctions,
+    as_rules,
+    class_counts,
+    labelled_rows,
+    with_telling_conjunctions,
+)
 from nlil.scene.patterns import Patterns, find_patterns
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
 

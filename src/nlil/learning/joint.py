@@ -40,8 +40,7 @@ def class_rules(
 ) -> RuleSet:
     """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
     # scipy, which these import, is not needed to learn anything else.
-    from ..scene.choosing import Choice
-    from ..scene.joint import joint_rules
+    from ..scene.joint import Choice, joint_rules
 
     choice = Choice(
         pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),

@@ -74,6 +74,7 @@ class Lane:
 
     @property
     def width(self) -> float:
+        """With the gaps between the parts."""
         return sum(part.width for part in self.parts) + GAP * (len(self.parts) - 1)
 
 

@@ -10,6 +10,7 @@ import base64
 import io
 import math
 import re
+import struct
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable
@@ -39,6 +40,9 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 DPI = 100
 POINTS = 72 / DPI
 """matplotlib measures text and lines in points."""
+PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+"""JPEG segments that give the size."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Photo:
 
     @property
     def size(self) -> tuple[float, float]:
+        """Width and height in pixels."""
         return self.box[2], self.box[3]
 
 
@@ -103,6 +108,8 @@ Shape = Rect | Stroke | Tag | Photo
 
 @dataclass(frozen=True)
 class Canvas:
+    """A drawing: its size in pixels, its title, and its shapes from back to front."""
+
     width: int
     height: int
     title: str
@@ -125,14 +132,17 @@ def _advance(character: str) -> float:
 
 
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
+    """The text, cut to `limit` characters where it is longer."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def tag_size(text: str, size: float, bold: bool = False) -> tuple[float, float]:
+    """Width and height of a label with text of this size."""
     return text_width(text, size) * (1.12 if bold else 1.0) + 2 * PADDING, size * LINE_HEIGHT
 
 
 def overlap(one: Box, two: Box, gap: float = 0.0) -> bool:
+    """Whether two boxes share some area, or are nearer than `gap`."""
     return (
         one[0] < two[0] + two[2] + gap
         and two[0] < one[0] + one[2] + gap
@@ -157,6 +167,7 @@ def shaft_end(stroke: Stroke) -> Point:
 
 
 def arrow_head(stroke: Stroke) -> tuple[Point, Point, Point]:
+    """The corners of its head, the tip first."""
     across, down = direction(stroke.start, stroke.end)
     x, y = stroke.end
     back, half = (x - across * stroke.head, y - down * stroke.head), stroke.head * 0.42
@@ -179,6 +190,7 @@ class Room:
     better_free: list[Box] = field(default_factory=list)  # arrows: labels keep off them where they can
 
     def take(self, box: Box) -> None:
+        """No label may cover the box from now on."""
         self.taken.append(box)
 
     def place(self, size: tuple[float, float], centres: Iterable[Point], must: bool = True) -> Box | None:
@@ -214,6 +226,44 @@ class Room:
 
 def _around(centre: Point, size: tuple[float, float]) -> Box:
     return centre[0] - size[0] / 2, centre[1] - size[1] / 2, *size
+
+
+# image files --------------------------------------------------------------------------------------------
+
+
+def read_photo(path: str | Path) -> Photo:
+    """A PNG or JPEG file with its size; nothing is decoded here."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+    try:
+        if content.startswith(PNG):
+            return _photo(content, "image/png", *struct.unpack(">II", content[16:24]))
+        if content.startswith(JPEG):
+            return _photo(content, "image/jpeg", *_jpeg_size(content))
+    except (struct.error, ValueError):
+        raise DataError("expected a whole PNG or JPEG image, got one that is cut short or damaged", path) from None
+    raise DataError(f"expected a PNG or JPEG image, got a file that begins with {content[:8]!r}", path)
+
+
+def _photo(content: bytes, media_type: str, width: int, height: int) -> Photo:
+    if min(width, height) <= 0:
+        raise ValueError
+    return Photo((0.0, 0.0, float(width), float(height)), content, media_type)
+
+
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    at = 2
+    while True:
+        mark, kind, length = struct.unpack(">BBH", content[at : at + 4])
+        if mark != 0xFF:
+            raise ValueError
+        if kind in JPEG_FRAMES:
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
+            return width, height
+        # Between segments there may be fill bytes of 0xFF.
+        at += 1 if kind == 0xFF else 2 + length
 
 
 # SVG --------------------------------------------------------------------------------------------------
@@ -334,6 +384,7 @@ def escaped(text: str) -> str:
 
 
 def write_png(canvas: Canvas, path: Path) -> None:
+    """Draw with matplotlib, a pixel for each pixel of the canvas."""
     require("matplotlib", "report", "a picture as PNG")
     # Not pyplot: it would look for a display and keep the figure in a global list.
     from matplotlib.backends.backend_agg import FigureCanvasAgg

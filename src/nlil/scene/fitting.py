@@ -124,6 +124,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, data: Labelled) -> Weights:
+        """The weights of a model for some objects."""
         used, place = np.unique(model.pattern, return_inverse=True)
         entry = offsets(place.astype(np.int32), len(used))
         return cls(*columns(data.held[:, used])[:2], entry, model.target, model.weight, model.bias)

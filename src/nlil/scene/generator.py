@@ -223,6 +223,7 @@ class _Link:
 
 
 def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
+    """Draw the rules to plant and the pieces of scenes that make them hold."""
     wanted = _wanted_rules(names.class_share, random)
     draft = _Draft(names, random)
     for rule in sorted(wanted, key=lambda rule: (-rule.rate, rule.head)):  # large ones first, while there is room

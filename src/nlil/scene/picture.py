@@ -1,26 +1,67 @@
 """draw: an explanation as a picture; write_picture: to a file, .svg, .png or .html.
 
-For a scene the graph of the image, boxes at their places; for other facts the proof as a graph.
+For a scene the graph of the image, boxes at their places; for other facts the proof as a graph: objects stand on rings
+around the query, or in columns from X to Y. What matters is placed and written first; the rest gets what room is left.
 """
 
 from __future__ import annotations
 
-import struct
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 
 from ..data.files import replacing
 from ..data.kb import KnowledgeBase
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError
 from ..explanation.why import Explanation
-from .canvas import Canvas, Photo, as_svg, write_png
-from .picture_content import scene_of
-from .picture_layout import compose
+from .canvas import (
+    LINE_HEIGHT,
+    Box,
+    Canvas,
+    Photo,
+    Point,
+    Rect,
+    Room,
+    Shape,
+    Stroke,
+    Tag,
+    as_svg,
+    direction,
+    gap,
+    read_photo,
+    shortened,
+    tag_size,
+    text_width,
+    write_png,
+)
+from .picture_content import NO_RULE, Link, Scene, Thing, scene_of
 
 FORMATS = (".svg", ".png", ".html")
-PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-"""JPEG segments that give the size."""
+QUERY_COLOUR = "#b3122d"
+RULE_COLOURS = ("#0b5fa5", "#00735a", "#7d3c98", "#8a5a00", "#00707d")
+OTHER_COLOUR, OTHER_TEXT = "#8c8c8c", "#4d4d4d"
+SMALL = 11.0
+CAPTION = 14.0
+DOT = 3.5
+"""Half the side of the dot where arrows begin and end."""
+MAX_NAMED = 8
+"""Arrows of the rules that are named at any price; beyond that colours tell the rule, and the rule the relation."""
+SIDE = 5.0
+"""How far an arrow keeps to its right where another one comes back."""
+SIZE = 14.0
+"""Of the text of objects that matter."""
+MIN_SIDE, MAX_SIDE = 900.0, 1400.0
+"""An image whose longer side is not between these is drawn larger or smaller."""
+MIN_DISTANCE = 46.0
+"""The least distance of two points where arrows begin and end, if the boxes leave room for it."""
+ACROSS = (0.5, 0.5, 0.5, 0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.5, 0.5, 0.1, 0.9)
+DOWN = (0.5, 0.25, 0.75, 0.5, 0.5, 0.25, 0.25, 0.75, 0.75, 0.1, 0.9, 0.5, 0.5)
+"""Where in its box an object may have that point, best first."""
+NODE_GAP, MARGIN = 40.0, 30.0
+MIN_WIDTH = 640.0
+"""Rules stand below the picture and want to be read."""
 
 
 def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None = None) -> Canvas:
@@ -46,6 +87,7 @@ def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None =
 
 
 def check_picture_name(path: str | Path) -> None:
+    """Refuse a name whose ending is none of FORMATS."""
     if Path(path).suffix.lower() not in FORMATS:
         raise ConfigError(f"{path}: expected a name ending in {', '.join(FORMATS)}", "out")
 
@@ -75,36 +117,394 @@ def as_page(canvas: Canvas, explanation: Explanation) -> str:
     )
 
 
-def read_photo(path: str | Path) -> Photo:
-    """A PNG or JPEG file with its size; nothing is decoded here."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
-    try:
-        if content.startswith(PNG):
-            return _photo(content, "image/png", *struct.unpack(">II", content[16:24]))
-        if content.startswith(JPEG):
-            return _photo(content, "image/jpeg", *_jpeg_size(content))
-    except (struct.error, ValueError):
-        raise DataError("expected a whole PNG or JPEG image, got one that is cut short or damaged", path) from None
-    raise DataError(f"expected a PNG or JPEG image, got a file that begins with {content[:8]!r}", path)
+def compose(scene: Scene, photo: Photo | None = None) -> Canvas:
+    """What the picture shows as shapes, over the image file where one is given."""
+    places = placed(scene, None if photo is None else photo.size)
+    drawing = _Drawing(scene, places, Room(places.width, places.height), over_photo=photo is not None)
+    frame = (0.0, 0.0, places.width, places.height)
+    shapes: list[Shape] = []
+    if scene.has_places:
+        shapes.append(Rect(frame, "#cfcfcf", 1.0, fill="#f7f7f5", kind="frame"))
+    if photo is not None:
+        width, height = scene.size or photo.size
+        shapes.append(replace(photo, box=(0.0, 0.0, width * places.scale, height * places.scale)))
+    shapes += drawing.shapes()
+    shapes += _captions(scene, places)
+    height = places.height + _caption_height(scene)
+    return Canvas(round(places.width), round(height), scene.captions[0][0], tuple(shapes))
 
 
-def _photo(content: bytes, media_type: str, width: int, height: int) -> Photo:
-    if min(width, height) <= 0:
-        raise ValueError
-    return Photo((0.0, 0.0, float(width), float(height)), content, media_type)
+def colour_of(rule: int) -> str:
+    """The colour of what a rule uses."""
+    return OTHER_COLOUR if rule == NO_RULE else RULE_COLOURS[rule % len(RULE_COLOURS)]
 
 
-def _jpeg_size(content: bytes) -> tuple[int, int]:
-    at = 2
-    while True:
-        mark, kind, length = struct.unpack(">BBH", content[at : at + 4])
-        if mark != 0xFF:
-            raise ValueError
-        if kind in JPEG_FRAMES:
-            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
-            return width, height
-        # Between segments there may be fill bytes of 0xFF.
-        at += 1 if kind == 0xFF else 2 + length
+@dataclass
+class _Drawing:
+    """Boxes lie below arrows, arrows below text; room is given away in the order of importance."""
+
+    scene: Scene
+    places: Placed
+    room: Room
+    over_photo: bool
+    below: list[Shape] = field(default_factory=list)
+    arrows: list[Shape] = field(default_factory=list)
+    above: list[Shape] = field(default_factory=list)
+
+    def shapes(self) -> list[Shape]:
+        nodes = sorted(self.places.nodes.values(), key=lambda n: (_rank(n.thing), -n.box[2] * n.box[3]))
+        self.below = [shape for node in nodes for shape in _frame(node, self.over_photo)]
+        for node in nodes:
+            if node.solid:
+                self._write(node, node.box)
+        links = [link for link in self.scene.links if {link.subject, link.object} <= self.places.nodes.keys()]
+        paths = [(link, self._path(link)) for link in links]
+        strong = [(link, path) for link, path in paths if link.matters]
+        for link, path in strong:
+            self._arrow(link, path)
+        for node in reversed(nodes):
+            if node.thing.matters:
+                self._label(node)
+        for place, (link, path) in enumerate(strong):
+            self._name(link, path, must=place < MAX_NAMED)
+        for node in reversed(nodes):
+            if not node.thing.matters:
+                self._label(node)
+        for link, path in paths:
+            if not link.matters:
+                self._faint(link, path)
+        return [*self.below, *self.arrows, *self.above]
+
+    # objects --------------------------------------------------------------------------------------
+
+    def _label(self, node: Node) -> None:
+        if node.solid:
+            return
+        matters = node.thing.matters
+        text, size = shortened(node.thing.text), SIZE if matters else SMALL
+        room = tag_size(text, size, bold=matters)
+        box = self.room.place(room, _beside(node.box, *room), must=matters)
+        if box is None:
+            return
+        if gap(box, node.box) > 12:
+            centre = (box[0] + box[2] / 2, box[1] + box[3] / 2)
+            self.arrows.append(Stroke(centre, node.anchor, _colour(node.thing), 1.0, 0.8, kind="leader"))
+        self._write(node, box)
+
+    def _write(self, node: Node, box: Box) -> None:
+        thing, text, kind = node.thing, shortened(node.thing.text), f"label {_kind(node.thing)}"
+        if node.solid:
+            self.room.take(box)
+        if thing.matters:
+            tag = Tag(box, text, SIZE, "#ffffff", _colour(thing), bold=True, kind=kind, title=thing.title)
+        elif node.solid:
+            tag = Tag(box, text, SIZE, OTHER_TEXT, kind=kind, title=thing.title)
+        else:
+            tag = Tag(box, text, SMALL, OTHER_TEXT, "#ffffff", opacity=0.85, kind=kind, title=thing.title)
+        self.above.append(tag)
+
+    # relations ------------------------------------------------------------------------------------
+
+    def _path(self, link: Link) -> tuple[Point, Point]:
+        one, two = self.places.nodes[link.subject], self.places.nodes[link.object]
+        across, down = direction(one.anchor, two.anchor)
+        both_ways = any((k.subject, k.object) == (link.object, link.subject) for k in self.scene.links)
+        aside = (-down * SIDE, across * SIDE) if both_ways else (0.0, 0.0)
+        start, end = ((n.anchor[0] + aside[0], n.anchor[1] + aside[1]) for n in (one, two))
+        return _left(one, start, (across, down)), _left(two, end, (-across, -down))
+
+    def _arrow(self, link: Link, path: tuple[Point, Point]) -> None:
+        if link.subject == link.object:
+            return
+        start, end = path
+        if self.over_photo:
+            self.arrows.append(Stroke(start, end, "#ffffff", 5.0, 0.7, kind="halo"))
+        kind = "link query" if link.is_query else f"link used rule-{link.rule}"
+        self.arrows.append(Stroke(start, end, _colour(link), 2.2, 1.0, link.is_query, 11.0, kind))
+        for node in (self.places.nodes[link.subject], self.places.nodes[link.object]):
+            if not node.solid:
+                x, y = node.anchor
+                dot = (x - DOT, y - DOT, 2 * DOT, 2 * DOT)
+                self.arrows.append(Rect(dot, "#ffffff", 1.0, 1.0, _colour(node.thing), kind="dot"))
+                self.room.take(dot)
+        steps = int(math.dist(start, end) // 10)
+        points = (_along(path, i / max(steps, 1)) for i in range(steps + 1))
+        self.room.better_free += [(x - 3, y - 3, 6.0, 6.0) for x, y in points]
+
+    def _name(self, link: Link, path: tuple[Point, Point], must: bool) -> Box | None:
+        size, colour, kind = (13.0, _colour(link), "used") if link.matters else (SMALL, OTHER_TEXT, "other")
+        text = shortened(link.text)
+        box = self.room.place(tag_size(text, size), _beside_line(path, *tag_size(text, size)), must)
+        if box is not None:
+            self.above.append(Tag(box, text, size, colour, "#ffffff", kind=f"relation {kind}", title=link.text))
+        return box
+
+    def _faint(self, link: Link, path: tuple[Point, Point]) -> None:
+        """An arrow that nobody can name says nothing: it is left out where its text has no room."""
+        if link.subject != link.object and self._name(link, path, must=False) is not None:
+            self.arrows.insert(0, Stroke(*path, OTHER_COLOUR, 1.0, 0.75, head=7.0, kind="link other"))
+
+
+def _rank(thing: Thing) -> int:
+    return 2 if thing.is_query else 1 if thing.is_used else 0
+
+
+def _kind(thing: Thing) -> str:
+    return "query" if thing.is_query else f"used rule-{thing.rule}" if thing.is_used else "other"
+
+
+def _colour(shown: Thing | Link) -> str:
+    return QUERY_COLOUR if shown.is_query else colour_of(shown.rule)
+
+
+def _frame(node: Node, over_photo: bool) -> list[Shape]:
+    thing, matters, kind = node.thing, node.thing.matters, f"box {_kind(node.thing)}"
+    fill, width = "#ffffff" if node.solid else "none", (1.0, 2.5, 3.5)[_rank(thing)]
+    colour = "#ffffff" if over_photo and not matters else _colour(thing)
+    opacity = 1.0 if matters or node.solid else 0.8
+    frame = Rect(node.box, colour, width, opacity, fill, kind, thing.name, thing.title)
+    if not over_photo:
+        return [frame]
+    # An image may be dark or bright where a frame runs: each has an edge of the other kind.
+    edge, opacity = ("#ffffff", 0.7) if matters else ("#000000", 0.35)
+    return [Rect(node.box, edge, width + 2.5, opacity, kind="halo"), frame]
+
+
+# places for labels --------------------------------------------------------------------------------------
+
+
+def _beside(box: Box, width: float, height: float) -> list[Point]:
+    """Around the corners of the box, outside first, then inside, then its middle."""
+    x, y, w, h = box
+    lefts = [x + width / 2, x + w - width / 2, x + w / 2]
+    outside = [(left, top) for top in (y - height / 2 - 1, y + h + height / 2 + 1) for left in lefts]
+    tops = (y + height / 2 + 2, y + h - height / 2 - 2)
+    inside = [(left, top) for top in tops for left in (lefts[0] + 2, lefts[1] - 2)]
+    beside = [(x - width / 2 - 2, y + height / 2), (x + w + width / 2 + 2, y + height / 2)]
+    roomy = w > width + 4 and h > 2.5 * height
+    return [*inside[:2], *outside, *inside[2:], *beside] if roomy else [*outside, *beside, *inside]
+
+
+def _beside_line(path: tuple[Point, Point], width: float, height: float) -> list[Point]:
+    """On the line where the line still shows on both sides of the text, else beside it."""
+    across, down = direction(*path)
+    covered = min(width / max(abs(across), 1e-6), height / max(abs(down), 1e-6))
+    parts = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
+    points = [_along(path, part) for part in parts]
+    aside = (width * abs(down) + height * abs(across)) / 2 + 5
+    off = [(x - down * aside * side, y + across * aside * side) for x, y in points for side in (1, -1)]
+    return [*points, *off] if math.dist(*path) > covered + 36 else off
+
+
+def _along(path: tuple[Point, Point], part: float) -> Point:
+    (x1, y1), (x2, y2) = path
+    return x1 + (x2 - x1) * part, y1 + (y2 - y1) * part
+
+
+def _left(node: Node, point: Point, way: Point) -> Point:
+    """Where a line from the point leaves the node."""
+    if not node.solid:
+        return point[0] + way[0] * (DOT + 2), point[1] + way[1] * (DOT + 2)
+    _, _, width, height = node.box
+    reach = min(width / 2 / max(abs(way[0]), 1e-9), height / 2 / max(abs(way[1]), 1e-9)) + 3
+    return point[0] + way[0] * reach, point[1] + way[1] * reach
+
+
+# what is said below the picture -------------------------------------------------------------------------
+
+
+def _caption_height(scene: Scene) -> float:
+    return len(scene.captions) * CAPTION * LINE_HEIGHT + 12
+
+
+def _captions(scene: Scene, places: Placed) -> list[Shape]:
+    shapes: list[Shape] = []
+    shown = {thing.rule for thing in scene.things} | {link.rule for link in scene.links}
+    for row, (text, rule) in enumerate(scene.captions):
+        top = places.height + 6 + row * CAPTION * LINE_HEIGHT
+        colour = QUERY_COLOUR if row == 0 else "#1a1a1a" if rule == NO_RULE else colour_of(rule)
+        if row == 0 or rule != NO_RULE:
+            # Hollow: nothing in the picture has this colour.
+            fill = colour if row == 0 or rule in shown else "none"
+            shapes.append(Rect((8.0, top + 5, 10.0, 10.0), colour, 1.5, fill=fill, kind="key"))
+        limit = len(text)
+        while limit > 8 and text_width(shortened(text, limit), CAPTION) > places.width - 36:
+            limit -= 1
+        box = (26.0, top, places.width - 36, CAPTION * LINE_HEIGHT)
+        shapes.append(
+            Tag(box, shortened(text, limit), CAPTION, colour, bold=row == 0, at_left=True, kind="caption", title=text)
+        )
+    return shapes
+
+
+# where objects stand ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """A thing on the canvas. `anchor` is where arrows end; at a `solid` node they end at its border."""
+
+    thing: Thing
+    box: Box
+    anchor: Point
+    solid: bool
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where things stand, by name, and the size of the picture; `scale` is that of the image."""
+
+    nodes: dict[str, Node]
+    width: float
+    height: float
+    scale: float = 1.0
+
+
+def placed(scene: Scene, image_size: tuple[float, float] | None = None) -> Placed:
+    """A place for every thing; `image_size` is that of the image file, where there is one."""
+    if scene.has_places:
+        return _at_places(scene, image_size)
+    if sum(thing.is_query for thing in scene.things) == 2:
+        return _columns(scene)
+    return _rings(scene)
+
+
+# boxes --------------------------------------------------------------------------------------------------
+
+
+def _at_places(scene: Scene, image_size: tuple[float, float] | None) -> Placed:
+    assert scene.extent is not None
+    extent = scene.extent
+    width, height = scene.size or image_size or (max(extent[0], 1.0) * 1.02, max(extent[1], 1.0) * 1.02)
+    longer = max(width, height)
+    scale = min(max(longer, MIN_SIDE), MAX_SIDE) / longer
+    width, height = width * scale, height * scale
+    nodes = _anchored([(thing, _clipped(thing.box, scale, width, height)) for thing in scene.things if thing.box])
+    homeless = [thing for thing in scene.things if thing.box is None and thing.matters]
+    if homeless:
+        nodes |= _row(homeless, width, height)
+        height += 2 * SIZE * 2
+    return Placed(nodes, width, height, scale)
+
+
+def _clipped(box: Box, scale: float, width: float, height: float) -> Box:
+    """Annotators draw boxes that reach over the border."""
+    left, top = (min(max(value * scale, 0), limit - 2) for value, limit in zip(box[:2], (width, height)))
+    right, bottom = ((box[i] + box[i + 2]) * scale for i in (0, 1))
+    return left, top, max(min(right, width) - left, 2.0), max(min(bottom, height) - top, 2.0)
+
+
+def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
+    """Small boxes choose first: they have the least choice. What nobody uses comes last and disturbs nobody."""
+
+    def key(item: tuple[Thing, Box]) -> tuple[bool, float, str]:
+        thing, box = item
+        return not thing.matters, box[2] * box[3], thing.name
+
+    points: list[Point] = []
+    found = {}
+    for thing, (x, y, width, height) in sorted(things, key=key):
+        choice = [(x + width * across, y + height * down) for across, down in zip(ACROSS, DOWN)]
+        apart = [min((math.dist(point, other) for other in points), default=MIN_DISTANCE) for point in choice]
+        far_enough = (p for p, distance in zip(choice, apart) if distance >= MIN_DISTANCE)
+        best = next(far_enough, choice[apart.index(max(apart))])
+        points.append(best)
+        found[thing.name] = Node(thing, (x, y, width, height), best, False)
+    return found
+
+
+def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
+    """Objects without a box stand below the image."""
+    places = [(width * (i + 0.5) / len(things), top + 2 * SIZE) for i in range(len(things))]
+    return {thing.name: _solid(thing, place) for thing, place in zip(things, places)}
+
+
+# graphs without places ----------------------------------------------------------------------------------
+
+
+def _solid(thing: Thing, centre: Point) -> Node:
+    width, height = _node_size(thing)
+    return Node(thing, (centre[0] - width / 2, centre[1] - height / 2, width, height), centre, True)
+
+
+def _node_size(thing: Thing) -> tuple[float, float]:
+    width, height = tag_size(shortened(thing.text), SIZE, bold=True)
+    return width + 10, height + 8
+
+
+def _distances(start: str, names: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
+    """Steps from the start along links in either direction; what is not reached stands one beyond the farthest."""
+    steps, front = {start: 0}, {start}
+    while front:
+        known = [k for k in links if not k.is_query]
+        beside = {end for k in known for end in (k.subject, k.object) if k.other(end) in front}
+        depth = max(steps.values()) + 1
+        front = {name for name in beside if name not in steps and name in names}
+        steps |= dict.fromkeys(sorted(front), depth)
+    beyond = max(steps.values()) + 1
+    return {name: steps.get(name, beyond) for name in names}
+
+
+def _rings(scene: Scene) -> Placed:
+    """The query in the middle, its neighbours around it, the others outside, each near what it is linked to."""
+    names = [thing.name for thing in scene.things]
+    things = {thing.name: thing for thing in scene.things}
+    query = next((t.name for t in scene.things if t.is_query), names[0])
+    depth = _distances(query, names, scene.links)
+    rings = [[n for n in names if (1 if depth[n] == 1 else 2) == ring and n != query] for ring in (1, 2)]
+    inner, outer = rings if rings[0] else (rings[1], [])
+    widest = max(_node_size(thing)[0] for thing in scene.things) + NODE_GAP
+    longest = max((tag_size(shortened(k.text), SIZE)[0] for k in scene.links if k.rule != NO_RULE), default=0.0)
+    radius = max(widest * 1.1, widest * len(inner) / 5, widest + longest)
+    far = max(radius + widest * 0.95, widest * len(outer) / 6) if outer else radius
+    angles = _spread(inner, 0.0)
+    wished = {name: _mean_angle(name, angles, scene.links) for name in outer}
+    outer.sort(key=lambda name: (wished[name], name))
+    angles |= _spread(outer, wished[outer[0]] if outer else 0.0)
+    flat = 0.62  # screens are wider than they are high
+    centres = {query: (0.0, 0.0)}
+    for name, angle in angles.items():
+        reach = far if name in outer else radius
+        centres[name] = (reach * math.cos(angle), reach * flat * math.sin(angle))
+    return _trimmed([_solid(things[name], centres[name]) for name in names])
+
+
+def _trimmed(nodes: Sequence[Node]) -> Placed:
+    """Moved into the corner, with a margin for labels."""
+    left, top = (min(node.box[i] for node in nodes) - MARGIN for i in (0, 1))
+    right, bottom = (max(node.box[i] + node.box[i + 2] for node in nodes) + MARGIN for i in (0, 1))
+    moved = {n.thing.name: _solid(n.thing, (n.anchor[0] - left, n.anchor[1] - top)) for n in nodes}
+    return Placed(moved, max(right - left, MIN_WIDTH), bottom - top)
+
+
+def _spread(names: Sequence[str], start: float) -> dict[str, float]:
+    """Evenly around the ring, in the given order."""
+    return {name: start + 2 * math.pi * i / len(names) for i, name in enumerate(names)}
+
+
+def _mean_angle(name: str, angles: dict[str, float], links: Sequence[Link]) -> float:
+    beside = [link.other(name) for link in links if name in (link.subject, link.object)]
+    ends = [angles[other] for other in beside if other in angles]
+    if not ends:
+        return 2 * math.pi
+    return math.atan2(sum(map(math.sin, ends)), sum(map(math.cos, ends))) % (2 * math.pi)
+
+
+def _columns(scene: Scene) -> Placed:
+    """X at the left, Y at the right, the entities between them by their distance from X."""
+    things = {thing.name: thing for thing in scene.things}
+    first, last = [thing.name for thing in scene.things if thing.is_query]
+    depth = _distances(first, list(things), scene.links)
+    depth[last] = max([depth[n] + 1 for n in things if n != last])
+    columns = [[n for n in things if depth[n] == d] for d in sorted(set(depth.values()))]
+    gap = max([160.0, *(tag_size(shortened(k.text), SIZE)[0] + 50 for k in scene.links)])
+    height = max(max(map(len, columns)) * 64.0, 150.0) + 60
+    nodes, left = {}, 0.0
+    for column in columns:
+        widest = max(_node_size(things[name])[0] for name in column)
+        for i, name in enumerate(column):
+            # Middle columns stand a little lower, so that the arrow of the question has the straight way.
+            lower = 34.0 if name not in (first, last) and len(column) % 2 else 0.0
+            nodes[name] = _solid(things[name], (left + widest / 2, height * (i + 0.5) / len(column) + lower))
+        left += widest + gap
+    return _trimmed([nodes[name] for name in things])

@@ -49,14 +49,17 @@ class Thing:
 
     @property
     def is_used(self) -> bool:
+        """Whether one of the strongest rules uses it."""
         return self.rule != NO_RULE
 
     @property
     def matters(self) -> bool:
+        """Whether it is drawn in any case."""
         return self.is_query or self.is_used
 
     @property
     def title(self) -> str:
+        """What is shown where a pointer rests on it."""
         return f"{self.text} ({self.name})"
 
 
@@ -72,6 +75,7 @@ class Link:
 
     @property
     def matters(self) -> bool:
+        """Whether it is drawn in any case."""
         return self.is_query or self.rule != NO_RULE
 
     def other(self, name: str) -> str:
@@ -96,6 +100,7 @@ class Scene:
 
     @property
     def has_places(self) -> bool:
+        """Whether some object has a box."""
         return self.extent is not None
 
 

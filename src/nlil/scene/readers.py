@@ -47,6 +47,7 @@ class Reading:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def notes(self) -> tuple[str, ...]:
+        """What was skipped, a sentence each."""
         return tuple(f"{number:,} {what}" for what, number in self.skipped.items())
 
 
@@ -209,6 +210,7 @@ class _Image:
 
 
 def gqa_images(path: Path, reading: Reading) -> Images:
+    """The common form, as it is."""
     return _members(path, "{image: {'objects': ...}}")
 
 
@@ -400,6 +402,8 @@ MIN_IOU = 0.5
 
 
 class Interaction(NamedTuple):
+    """What a person does with an object."""
+
     object: str
     verb: str
 

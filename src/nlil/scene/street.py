@@ -77,6 +77,7 @@ def make_street(size: int, seed: int = 0) -> Dataset:
 
 
 def planted_street() -> tuple[Rule, ...]:
+    """The rules that hold in every scene."""
     return tuple(_rule(head, body) for head, bodies in RULES.items() for body in bodies)
 
 

@@ -63,6 +63,7 @@ class Guard:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Guard:
+        """A guard that also answers to these host names."""
         return cls(frozenset({*LOCAL_NAMES, *(name.lower() for name in names)}))
 
     def knows_host(self, host: str) -> bool:
@@ -150,6 +151,8 @@ class Responses:
         }
 
     def endpoint(self, make: Maker, path: str, as_json: bool) -> Callable[..., Response]:
+        """The function that answers a request for a page, as HTML or as JSON."""
+
         def show(request: Request) -> Response:
             parameters = Parameters(dict(request.query_params))
             place = path_number(request.path_params.get("number", "0"))
@@ -163,6 +166,7 @@ class Responses:
         return show
 
     def page(self, request: Request, page: Page, parameters: Parameters) -> Response:
+        """A page as HTML."""
         # JSON has the same address; of the first page it is /.json
         query = f"?{request.url.query}" if request.url.query else ""
         text = self.templates.get_template(page.template).render(
@@ -177,6 +181,7 @@ class Responses:
         return HTMLResponse(text)
 
     def error(self, request: Request, status: int, sentence: str) -> Response:
+        """What went wrong, in the form that was requested."""
         if request.url.path.endswith(".json"):
             return as_document({"error": sentence}, status)
         text = self.templates.get_template("error.html").render(
@@ -213,12 +218,14 @@ class Responses:
 
 
 def path_number(text: str) -> int:
+    """The number in the path of an address."""
     if not (text.isdecimal() and len(text) <= 12):
         raise NoSuchPage("there is no page at this address; predicates, entities and rules have numbers here")
     return int(text)
 
 
 def as_document(document: Mapping[str, Any], status: int = 200) -> Response:
+    """A document as JSON."""
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
 

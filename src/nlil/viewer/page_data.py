@@ -94,11 +94,13 @@ class PageData:
 
     @cached_property
     def entities(self) -> NameIndex:
+        """The names of all entities."""
         names = list(self.kb.entities)
         return NameIndex("entity", names, [self.kb.label(name) for name in names])
 
     @cached_property
     def predicates(self) -> NameIndex:
+        """The names of all predicates; the arity is said where a name has two."""
         found = self.kb.predicates
         both = {p.name for p in found if p.arity == 1} & {p.name for p in found if p.arity == 2}
         names = [str(p) if p.name in both else p.name for p in found]
@@ -143,6 +145,7 @@ class PageData:
 
     @property
     def rejected(self) -> Mask:
+        """The rules that somebody rejected."""
         return self.verdicts == VERDICTS.index(REJECTED) + 1
 
     def _store(self, target: int) -> RuleStore:
@@ -197,6 +200,7 @@ class PageData:
         return self.store(self.kb.predicate_id(predicate)).explainer(ids, base, only_firing)
 
     def probability(self, fact: Fact, value: float) -> float | None:
+        """What the score `value` of a fact means; None where the run is not calibrated."""
         calibration = self.run.calibration
         return None if calibration is None else calibration.probability(value, fact.predicate.arity)
 
@@ -204,6 +208,7 @@ class PageData:
 
     @property
     def has_scenes(self) -> bool:
+        """Whether entities are objects of scenes that have classes."""
         return self.kb.graph_of is not None and bool(self.kb.classes)
 
     @cached_property

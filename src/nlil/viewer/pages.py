@@ -81,18 +81,21 @@ class Parameters:
     values: Mapping[str, str]
 
     def text(self, name: str, default: str = "") -> str:
+        """The text of a parameter, without blanks around it."""
         value = self.values.get(name, default)
         if len(value) > MAX_CHARACTERS:
             raise ConfigError(f"{name}: expected at most {MAX_CHARACTERS:,} characters, got {len(value):,}", name)
         return value.strip()
 
     def choice(self, name: str, allowed: Sequence[str], default: str = "") -> str:
+        """One of the `allowed` values; `default` where the parameter is empty."""
         value = self.text(name) or default
         if value and value not in allowed:
             raise ConfigError(f"{name}: expected {', '.join(allowed)}, got {value[:80]!r}", name)
         return value
 
     def whole(self, name: str, default: int, low: int = 0, high: int = 10**9) -> int:
+        """A whole number from `low` to `high`."""
         value = self.text(name)
         # isdecimal takes digits of every script, which int reads as well; it takes no sign and no blank.
         if value and not (value.isdecimal() and len(value) <= 10 and low <= int(value) <= high):
@@ -100,6 +103,7 @@ class Parameters:
         return int(value) if value else default
 
     def share(self, name: str, default: float = 0.0) -> float:
+        """A number from 0 to 1."""
         value = self.text(name)
         try:
             number = float(value) if value else default
@@ -136,6 +140,7 @@ def first_of(part: Document) -> int:
 
 
 def check_number(number: int, total: int, what: str) -> None:
+    """Refuse the number of something that is not there; `what` says what there are `total` of."""
     if not 0 <= number < total:
         raise NoSuchPage(f"{what} {number:,}: there are {total:,}, numbered from 0; search for it by name")
 
@@ -152,6 +157,7 @@ def entity_document(data: PageData, id: int) -> Document:
 
 
 def predicate_document(data: PageData, id: int) -> Document:
+    """A predicate to link to."""
     predicate = data.kb.predicates[id]
     return {**data.predicates.document(id), "arity": predicate.arity, "num_rules": int(data.num_rules[id])}
 
@@ -189,6 +195,7 @@ def rule_document(data: PageData, row: int) -> Document:
 
 
 def linked_rule(data: PageData, row: int) -> Document:
+    """A rule to link to."""
     rule = rule_document(data, row)
     return {name: rule[name] for name in ("row", "address", "short", "distinct", "verdict")}
 
@@ -241,6 +248,7 @@ def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """An entity: its facts, queries about it, and for an object of a scene its classes."""
     check_number(number, data.kb.num_entities, "entity")
     graph = Graph.of(data.kb)
     low, high = (int(end) for end in graph.pointer[number : number + 2])
@@ -425,6 +433,7 @@ def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def query_from(data: PageData, parameters: Parameters) -> Query:
+    """The query that the parameters give, in names of the data."""
     if parameters.text("q"):
         return data.resolved(parse_query(parameters.text("q")))
     text, entity = parameters.text("predicate"), parameters.text("entity")
@@ -481,6 +490,7 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
 
 
 def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
+    """The fact that the parameters give, and the side of it that is predicted."""
     query = parse_query(parameters.text("q"))
     return closed(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
 

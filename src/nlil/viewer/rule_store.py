@@ -180,6 +180,7 @@ class TargetRanker(Ranker):
         self.rules = rules
 
     def rules_of(self, target: int) -> RuleSet:
+        """The rules that it was made for."""
         return self.rules
 
 
@@ -247,10 +248,12 @@ def _first(keys: Sequence[Key], rows: Longs, count: int, sign: int) -> Longs:
 
 
 def bit(construct: str) -> int:
+    """The bit that stands for a construct."""
     return 1 << CONSTRUCTS.index(construct)
 
 
 def construct_names(bits: int) -> list[str]:
+    """The constructs that the bits stand for."""
     return [construct for construct in CONSTRUCTS if bits & bit(construct)]
 
 

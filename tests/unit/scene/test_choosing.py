@@ -9,7 +9,8 @@ from scipy import sparse
 
 import nlil
 from nlil.data.kb import KnowledgeBase
-from nlil.scene.choosing import (
+from nlil.scene.fitting import Labelled, Model, one_hot
+from nlil.scene.joint import (
     MAX_JOINED_PER_OBJECT,
     MAX_SURE_PER_CLASS,
     Choice,
@@ -17,10 +18,9 @@ from nlil.scene.choosing import (
     _sampled,
     _sure,
     class_counts,
+    labelled_rows,
     with_telling_conjunctions,
 )
-from nlil.scene.fitting import Labelled, Model, one_hot
-from nlil.scene.joint import labelled_rows
 from nlil.scene.patterns import find_patterns
 
 

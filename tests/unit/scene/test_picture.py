@@ -18,8 +18,8 @@ from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, explain, parse_r
 from nlil.errors import ConfigError, DataError
 from nlil.explanation.why import Explanation
 from nlil.logic.predicate import Predicate
-from nlil.scene.canvas import Canvas, Rect, Room, Stroke, Tag, as_svg, overlap
-from nlil.scene.picture import draw, read_photo, write_picture
+from nlil.scene.canvas import Canvas, Rect, Room, Stroke, Tag, as_svg, overlap, read_photo
+from nlil.scene.picture import draw, write_picture
 from nlil.scene.picture_content import MAX_OBJECTS, place_in_words, scene_of, surroundings
 
 PERSON = Predicate("person", 1)
