@@ -100,6 +100,7 @@ class Bar:
             self._live.remove_task(stage.task)
 
     def close(self) -> None:
+        """Remove the bars from the terminal."""
         if self._live is not None:
             self._live.stop()
 

@@ -99,6 +99,7 @@ def demo_report(
 
 
 def heading(text: str) -> Any:
+    """The title of one part of the demo."""
     from rich.text import Text
 
     return Text(f"\n{text}", style="bold")
@@ -117,11 +118,13 @@ def fact_lines(dataset: Dataset, count: int = 4) -> list[str]:
 
 
 def chosen_target(dataset: Dataset) -> Any:
+    """The predicate that the demo explains."""
     named = [p for p in dataset.targets if p.name == TARGET]
     return named[0] if named else dataset.targets[0]
 
 
 def best_rules(learned: Learned) -> Any:
+    """The best two rules of a few targets, as a table."""
     from ..logic.labels import Labels
     from .render import rule_table
 

@@ -157,6 +157,7 @@ def verdict(classes: ObjectClasses) -> str:
 
 
 def heading(opened: OpenedRun, explanation: Explanation) -> str:
+    """The title of what is near the object."""
     kb, name = opened.base, explanation.fact.arguments[0]
     image = ""
     if kb.graph_names is not None and kb.graph_of is not None:
@@ -165,6 +166,7 @@ def heading(opened: OpenedRun, explanation: Explanation) -> str:
 
 
 def line(near: dict[str, Any]) -> str:
+    """One object near the query: what it is, where, and how it is related."""
     mark = "X" if near["query"] else "*" if near["used"] else " "
     parts = [near["class"] or "no class", near["place"], ", ".join(near["relations"])]
     return f"{mark} {near['object']}: {'; '.join(part for part in parts if part)}"

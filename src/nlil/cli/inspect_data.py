@@ -50,6 +50,7 @@ def chosen(settings: list[str]) -> DataOptions:
 
 
 def views(summary: Summary, dataset: Dataset) -> list[Any]:
+    """The counts, and the most frequent predicates."""
     from .render import pairs_table, table
 
     s = summary

@@ -238,6 +238,7 @@ def finished(session: Session, out: Path, data: str, config: LearnerConfig, targ
 
 
 def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
+    """The run in plain values for JSON."""
     from .render import kinds
 
     return {

@@ -101,4 +101,5 @@ def usage_sentence(error: BaseException) -> str:
 
 
 def main() -> None:
+    """Run the words of the command line and exit."""
     sys.exit(run(sys.argv[1:]))

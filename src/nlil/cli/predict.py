@@ -84,6 +84,7 @@ def labelled(query: str, kb: KnowledgeBase) -> str:
 
 
 def view(query: str, answers: list[Answer]) -> Any:
+    """The answers as a table."""
     from .render import table
 
     if not answers:

@@ -57,5 +57,6 @@ def report(session: Session, run: Run, *, out: Path = Path("report.html"), data:
 
 
 def check_page_name(out: Path) -> None:
+    """Refuse a name that no browser takes for a page."""
     if out.suffix.lower() not in ENDINGS:
         raise ConfigError(f"{out}: expected a name ending in {' or '.join(ENDINGS)}, got {out.name!r}", "out")

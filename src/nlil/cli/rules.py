@@ -100,6 +100,7 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
 
 
 def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:
+    """The best rules as a table, and what excludes their targets."""
     from rich.text import Text
 
     from ..logic.labels import Labels
@@ -192,6 +193,7 @@ def has_graphs(language: str, rules: list[ScoredRule], opened: Callable[[], Open
 
 
 def write_facts(session: Session, language: str, out: Path, opened: Callable[[], OpenedRun]) -> None:
+    """Write the facts in an executable language to a file."""
     from ..data.files import replacing
     from ..exports import facts as fact_pieces
 

@@ -82,6 +82,7 @@ class Session:
             print(text, file=sys.stderr)
 
     def notes(self, texts: Iterable[str]) -> None:
+        """Several lines for the person, on stderr."""
         for text in texts:
             self.note(text)
 

@@ -71,6 +71,7 @@ class Collected:
     notes: tuple[str, ...]
 
     def of(self, split: str) -> Facts:
+        """The facts of a split; none where nothing was added to it."""
         return self.facts.get(split, Facts.empty())
 
     def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:

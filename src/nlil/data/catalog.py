@@ -37,6 +37,7 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
+        """The last part of the address."""
         return self.url.rsplit("/", 1)[-1]
 
 
@@ -53,6 +54,7 @@ class CatalogEntry:
     no_download: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the folder on this machine."""
         where = find(self.name)
         texts = {key: getattr(self, key) for key in ("name", "kind", "description", "licence", "source")}
         return texts | {
@@ -75,6 +77,7 @@ def _entry(name: str, item: Mapping[str, Any]) -> CatalogEntry:
 
 
 def catalog_names() -> tuple[str, ...]:
+    """The names of all known real sets."""
     return tuple(entry.name for entry in list_catalog())
 
 
@@ -128,7 +131,12 @@ def download(
 ) -> Path:
     """The folder of the set in the cache, fetched if it is not there.
 
-    `base_url` replaces the address of every file by <base_url>/<name>/<file>: a mirror, or a test's server.
+    Args:
+        name: The set.
+        base_url: Replaces the address of every file by <base_url>/<name>/<file>: a mirror, or a test's server.
+        catalog: The sets that are known; default: our own catalogue.
+        cache: The folder that holds the sets; default: `cache_folder`.
+        progress: Whether a bar shows how far it is.
     """
     entry = catalog_entry(name, catalog)
     if entry.no_download is not None:

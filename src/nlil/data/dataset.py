@@ -80,6 +80,7 @@ class Dataset:
 
     @property
     def is_scene(self) -> bool:
+        """Whether the facts are scene graphs, with object classes."""
         return bool(self.kb.classes)
 
     @property
@@ -133,6 +134,7 @@ def make_dataset(
     notes: tuple[str, ...] = (),
     num_classes: int = NUM_CLASSES,
 ) -> Dataset:
+    """A Dataset with its checksum, and with the default targets where none are given (`num_classes` of a scene)."""
     chosen = default_targets(kb, num_classes) if targets is None else targets
     return Dataset(name, kb, splits, chosen, checksum(kb, splits), planted, notes)
 

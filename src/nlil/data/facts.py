@@ -26,6 +26,7 @@ class Facts:
 
     @classmethod
     def empty(cls) -> Facts:
+        """No facts."""
         none = np.zeros(0, np.int32)
         return cls(none, none, none)
 
@@ -34,6 +35,7 @@ class Facts:
 
     @property
     def is_unary(self) -> Mask:
+        """Which facts have one argument."""
         return self.object == NO_OBJECT
 
     def __getitem__(self, rows: Mask | Longs | slice) -> Facts:
@@ -41,6 +43,7 @@ class Facts:
         return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight, self.context)
 
     def of(self, predicate_id: int) -> Facts:
+        """The facts of one predicate."""
         return self[self.predicate == predicate_id]
 
     def crisp(self) -> Facts:
@@ -150,4 +153,5 @@ class Splits:
         return known[split]
 
     def all(self) -> Facts:
+        """The facts of train, valid and test."""
         return self.train + self.valid + self.test

@@ -28,6 +28,7 @@ def stem(path: Path) -> str:
 
 
 def stem_of_gzip(path: Path) -> str:
+    """The name of the file without .gz."""
     return path.name[:-3] if path.name.lower().endswith(".gz") else path.name
 
 
@@ -47,6 +48,7 @@ def readable(path: Path) -> Iterator[BinaryIO]:
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
+    """The error of the operating system as one sentence about the file."""
     match error:
         case FileNotFoundError():
             reason = "no such file"

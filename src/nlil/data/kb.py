@@ -86,7 +86,14 @@ class KnowledgeBase:
 
     @classmethod
     def from_networkx(cls, graph: Any, **options: Any) -> KnowledgeBase:
-        """A DiGraph or MultiDiGraph; options as in `convert.from_networkx`."""
+        """A DiGraph or MultiDiGraph.
+
+        Args:
+            graph: Its edges are the facts.
+            options: `predicate`, the edge attribute that names the predicate (default "predicate", else the edge's
+                key); `unary`, the node attribute with the names of unary facts (default "type"); `weight`, an edge
+                attribute in [0, 1] (default: none).
+        """
         from .tables import from_networkx
 
         return from_networkx(graph, **options)
@@ -100,18 +107,22 @@ class KnowledgeBase:
 
     @property
     def num_entities(self) -> int:
+        """How many entities there are, with or without facts."""
         return len(self.entities)
 
     @property
     def num_predicates(self) -> int:
+        """How many predicates there are, with or without facts."""
         return len(self.predicates)
 
     @property
     def num_codes(self) -> int:
+        """How many step codes there are: two for each predicate."""
         return 2 * len(self.predicates)
 
     @property
     def num_graphs(self) -> int:
+        """How many graphs were joined; 1 for a plain base."""
         return 1 if self.graph_of is None else int(self.graph_of.max(initial=-1)) + 1
 
     # names to ids ---------------------------------------------------------------------------------
@@ -121,6 +132,7 @@ class KnowledgeBase:
         return {p: i for i, p in enumerate(self.predicates)}
 
     def predicate_id(self, predicate: Predicate) -> int:
+        """The id of a predicate; UnknownName where the base does not have it."""
         try:
             return self._predicate_ids[predicate]
         except KeyError:
@@ -147,9 +159,11 @@ class KnowledgeBase:
         raise UnknownName("predicate", text, [p.name for p in self.predicates])
 
     def code(self, step: Step) -> int:
+        """The number of a step."""
         return 2 * self.predicate_id(step.predicate) + step.inverse
 
     def step(self, code: int) -> Step:
+        """The step of a code."""
         return Step(self.predicates[code >> 1], bool(code & 1))
 
     def fact(self, predicate: int, subject: int, object: int = NO_OBJECT) -> Fact:
@@ -176,10 +190,12 @@ class KnowledgeBase:
 
     @cached_property
     def binary(self) -> Facts:
+        """The facts of two arguments."""
         return self.facts[~self.facts.is_unary]
 
     @cached_property
     def unary(self) -> Facts:
+        """The facts of one argument."""
         return self.facts[self.facts.is_unary]
 
     @cached_property
@@ -207,6 +223,7 @@ class KnowledgeBase:
 
     @cached_property
     def predicate_counts(self) -> Longs:
+        """The number of facts of each predicate."""
         return np.bincount(self.facts.predicate, minlength=self.num_predicates).astype(np.int64)
 
     def with_facts(self, facts: Facts) -> KnowledgeBase:
@@ -214,6 +231,7 @@ class KnowledgeBase:
         return replace(self, facts=facts.unique())
 
     def without(self, predicate_ids: Sequence[int]) -> KnowledgeBase:
+        """The base without the facts of these predicates."""
         keep: Mask = ~np.isin(self.facts.predicate, np.asarray(predicate_ids, np.int32))
         return replace(self, facts=self.facts[keep])
 

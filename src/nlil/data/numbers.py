@@ -60,10 +60,13 @@ NewFacts = Mapping[Predicate, Ids]
 def with_numbers(
     dataset: Dataset, table: Any, cuts: Cuts | Mapping[str, Cuts] = NUM_BINS, like: Iterable[Predicate] = ()
 ) -> Dataset:
-    """The data set with the predicates of the numeric columns of `table` (as said above).
+    """The data set with the predicates of the numeric columns of a table.
 
-    `cuts`: for all columns, or by column; the columns it does not name get 10 quantile bins. Columns that the
-    predicates `like` were made of (of other data, which rules know) are cut as there.
+    Args:
+        dataset: What the predicates are added to.
+        table: The entities and their numbers, as said above.
+        cuts: For all columns, or by column: bins or cuts; the columns it does not name get 10 quantile bins.
+        like: Predicates of other data, which rules know: columns that they were made of are cut as there.
     """
     columns, notes = number_table(table, dataset.kb.entities)
     by_column = cuts if isinstance(cuts, Mapping) else dict.fromkeys(columns, cuts)
@@ -108,6 +111,7 @@ def number_facts(
 
 
 def cut_text(cut: float) -> str:
+    """The number as it stands in the name of a predicate."""
     return np.format_float_positional(cut, trim="-")
 
 

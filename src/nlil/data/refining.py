@@ -149,4 +149,5 @@ def _files(path: Path) -> list[Path]:
 
 
 def merged(predicate: Predicate, merges: Merges) -> Predicate:
+    """The predicate under the name that takes the place of its own."""
     return Predicate(merges.get((predicate.name, predicate.arity), predicate.name), predicate.arity)

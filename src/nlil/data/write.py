@@ -33,7 +33,14 @@ FORMATS = (".tsv", ".csv", ".nt", ".pl", ".parquet")
 
 
 def write_facts(kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: Floats | Doubles | None = None) -> Path:
-    """Write the facts with their confidences (their weights unless given)."""
+    """Write the facts to a file, whole or not at all; its path.
+
+    Args:
+        kb: Has the names.
+        facts: What is written.
+        path: The file; its ending names the format.
+        confidences: One for each fact; default: their weights.
+    """
     path = Path(path)
     if ending(path) not in FORMATS or (ending(path) == ".parquet" and path.name.lower().endswith(".gz")):
         raise DataError(f"expected a name ending in {', '.join(FORMATS)} (text also .gz), got {path.name!r}", path)

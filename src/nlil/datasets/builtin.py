@@ -50,18 +50,21 @@ def planted_even() -> tuple[Rule, ...]:
 
 
 def make_kin(size: int, seed: int = 0) -> Dataset:
+    """See kin.py."""
     from . import kin  # each generator is imported when its data is wanted
 
     return kin.make_kin(size, seed)
 
 
 def make_street(size: int, seed: int = 0) -> Dataset:
+    """See scene/street.py."""
     from ..scene import street
 
     return street.make_street(size, seed)
 
 
 def make_scenes(size: int, seed: int = 0) -> Dataset:
+    """See scene/generator.py."""
     from ..scene import generator
 
     return generator.make_scenes(size, seed)

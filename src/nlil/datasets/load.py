@@ -22,6 +22,11 @@ ORIGINAL = ":original"
 def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> tuple[KnowledgeBase, Splits]:
     """The training facts and the splits of a data set.
 
+    Args:
+        source: A built-in or catalogue name, a file or a folder, as in `load_dataset`.
+        seed: Of built-in sets, which are generated.
+        options: What to do with the facts before anything is learned from them.
+
     >>> kb, splits = load("even:10")
     >>> len(kb.facts)
     17
@@ -42,7 +47,13 @@ def load_dataset(
 
     A name wins over a file of the same name in the working folder; `./kin` means the file. `NAME:original` and
     `PATH:original` read a folder's original annotations where it also has the common form (see folder.py).
-    Numbers and boxes are cut and named as in the predicates `like`, those of a run whose rules are to be applied.
+
+    Args:
+        source: The name or the path.
+        seed: Of built-in sets.
+        may_download: Whether a set of the catalogue that is not on this machine is fetched.
+        options: What to do with the facts before anything is learned from them.
+        like: Predicates of a run whose rules are to be applied: numbers and boxes are cut and named as there.
     """
     dataset = refined(_found(source, seed, may_download, options.cuts, like), options)
     if options.geometry and dataset.kb.boxes is not None:

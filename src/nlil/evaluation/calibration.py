@@ -64,6 +64,7 @@ class Calibration:
         return result
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         maps = {
             str(arity): {"by_score": m.by_score, "by_rest": m.by_rest, "offset": m.offset}
             for arity, m in sorted(self.maps.items())
@@ -72,6 +73,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
+        """What `to_dict` gave."""
         if values["kind"] != "beta":
             raise ValueError(f"expected a calibration of kind beta, got {values['kind']!r}")
         maps = {

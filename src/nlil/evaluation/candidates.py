@@ -53,6 +53,7 @@ class Candidates:
         return len(self.score)
 
     def of_arity(self, arity: int) -> Candidates:
+        """Those of predicates of one, or of two, arguments."""
         mine = self.arity == arity
         return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.fact[mine], self.num_answers)
 

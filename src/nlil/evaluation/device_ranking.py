@@ -57,6 +57,8 @@ def fits(plan: Plan, graph: Graph, is_unary: np.ndarray) -> bool:
 
 
 class DeviceRanker:
+    """Ranks on a GPU with the rules and facts of a Ranker."""
+
     def __init__(self, ranker: Ranker, device: str) -> None:
         self.ranker, self.device = ranker, torch.device(device)
         graph = ranker.graph
@@ -76,6 +78,7 @@ class DeviceRanker:
         self.item_pointer = self._offsets(item[by_item], self.num_items + self.num_codes)
 
     def put(self, array: np.ndarray) -> Tensor:
+        """The array as a tensor on the device."""
         return torch.as_tensor(np.ascontiguousarray(array, np.int64), device=self.device)
 
     def _offsets(self, sorted_keys: Tensor, num_keys: int) -> Tensor:

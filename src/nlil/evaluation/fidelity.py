@@ -56,10 +56,12 @@ class Fidelity:
         return self.values[name]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {**asdict(self), "pairs": list(self.pairs), "objects": list(self.objects)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Fidelity:
+        """What `to_dict` gave."""
         known = {f.name for f in fields(cls)}
         if not known >= set(values):
             raise DataError(f"fidelity: expected {', '.join(sorted(known))}, got {', '.join(sorted(values))}")

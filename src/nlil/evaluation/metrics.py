@@ -33,9 +33,11 @@ class Metrics:
 
     @property
     def mrr(self) -> float:
+        """The mean reciprocal rank, ties ranked realistically."""
         return self.values["mrr"]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: the figures, then counts and cost."""
         return {
             **self.values,
             "num_queries": self.num_queries,
@@ -94,6 +96,7 @@ def recall_figures(rank: Doubles, related: Mask | None = None) -> dict[str, floa
 
 
 def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[str, float]:
+    """Precision, recall and F1 from counts."""
     precision = true_positive / predicted if predicted else 0.0
     recall = true_positive / actual if actual else 0.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -33,6 +33,8 @@ MOST_WALKED = 16
 
 
 class Plan(NamedTuple):
+    """The rules of one target by what they do, for one direction of query (see above)."""
+
     code: int
     # chains
     chain_steps: np.ndarray
@@ -132,6 +134,7 @@ class StepSets(NamedTuple):
 
 
 def step_sets(graph: Graph) -> StepSets:
+    """The sets of all bodies of one step on these facts."""
     by_code, leaves = graph.code_span, graph.leaves()[graph.code_span]
     number = 2 * graph.span_code[by_code].astype(np.int64)
     number = np.concatenate((number, number[leaves] + 1))
@@ -158,17 +161,21 @@ class TargetRules:
 
     @classmethod
     def of(cls, rules: RuleSet, shapes: Shapes, parts: Parts) -> TargetRules:
+        """The rules of one target, whose bodies have these shapes and fall into these parts."""
         item, length = (column[rules.body] if len(rules) else column[:0] for column in (shapes.item, shapes.length))
         return cls(rules, parts, evidence(rules.weights), item, length, rules.line)
 
     @property
     def lines(self) -> Lines:
+        """The lines that bodies are made of."""
         return self.rules.bodies.lines
 
     def first_step(self, rows: Longs) -> Ids:
+        """The code of the first step of each of these rows."""
         return self.lines.steps[self.line[rows], 0].astype(np.int32)
 
     def distinct(self, rows: Longs) -> Mask:
+        """Whether the variables of each of these rows take different entities."""
         return self.lines.distinct[self.line[rows]]
 
 

@@ -34,6 +34,7 @@ class Answer:
     """What the score means for a fact not seen before; None without a calibration."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {
             "entity": self.entity,
             "label": self.label,

@@ -25,6 +25,7 @@ class Answers:
 
     @classmethod
     def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
+        """The answers that `facts` hold for a target, in one direction of query."""
         mine = facts.of(target)
         ends = (mine.subject, mine.object)
         known, answer = ends[direction], ends[1 - direction]
@@ -32,6 +33,7 @@ class Answers:
         return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
 
     def to(self, entity: int) -> Ids:
+        """The known answers of one query."""
         return self.answer[self.pointer[entity] : self.pointer[entity + 1]]
 
 
@@ -63,6 +65,7 @@ class QueryBatch:
         own: Mask,
         num_entities: int,
     ) -> QueryBatch:
+        """The queries of the facts in `rows`; `own` marks facts that their query must not see."""
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
         hidden = np.where(own[rows], answer, -1).astype(np.int32)
@@ -86,6 +89,7 @@ class Task:
 
     @property
     def rows(self) -> Longs:
+        """The rows of the facts that the queries come from."""
         return self.batch.rows[self.batch.pointer[self.low] : self.batch.pointer[self.high]]
 
 

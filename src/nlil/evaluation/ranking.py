@@ -70,6 +70,7 @@ class Ranker:
         return self._plan(self._target_rules(target), target, direction)
 
     def rules_of(self, target: int) -> RuleSet:
+        """The rules whose head is the predicate id `target`."""
         return self.rules.take(self.rows_of(target))
 
     def _target_rules(self, target: int) -> TargetRules:
@@ -217,6 +218,7 @@ class Ranker:
             yield from ([batch] for batch in found if len(batch.rest))
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
+        """The queries of a batch, some at a time."""
         extra = general_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
         step = self._block_size()
         for low in range(0, len(batch.query), step):

@@ -40,6 +40,7 @@ def leaves(graph: Graph, node: int, code: int, distinct: bool, hidden_end: int) 
 
 @compiled
 def lower_bound(values: np.ndarray, wanted: int) -> int:
+    """The first position whose value is not below the wanted one."""
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2

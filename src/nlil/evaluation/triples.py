@@ -21,6 +21,8 @@ from .ranking import Ranker
 
 @dataclass(frozen=True)
 class Classified:
+    """Figures of the classification of given facts, overall and for each predicate, and notes."""
+
     values: dict[str, float] = field(default_factory=dict)
     per_predicate: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -35,6 +37,7 @@ class Labelled:
     is_true: Mask
 
     def of(self, predicate: int) -> Labelled:
+        """Those of one predicate."""
         mine = self.predicate == predicate
         return Labelled(self.predicate[mine], self.score[mine], self.is_true[mine])
 

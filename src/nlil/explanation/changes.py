@@ -29,6 +29,7 @@ def as_facts(facts: Iterable[str | Fact]) -> tuple[Fact, ...]:
 
 
 def fact_ids(kb: KnowledgeBase, fact: Fact) -> Ids3:
+    """Predicate, subject and object (NO_OBJECT for a unary fact) in the ids of `kb`."""
     ids = [kb.entities.id(name) for name in fact.arguments]
     return kb.predicate_id(fact.predicate), ids[0], ids[1] if len(ids) == 2 else NO_OBJECT
 

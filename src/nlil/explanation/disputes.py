@@ -58,6 +58,7 @@ class Dispute(Shown):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return fact_document(
             self.fact,
             self.labels,
@@ -79,6 +80,7 @@ class Dispute(Shown):
         )
 
     def outline(self) -> Item:
+        """The fact, what the rules prefer, and why."""
         title = (
             f"{self.labels.fact(self.fact)} ({self.own_score:.3f}): the rules prefer "
             f"{self.labels.fact(self.competitor)} ({self.competitor_score:.3f})"

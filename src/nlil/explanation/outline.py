@@ -71,6 +71,7 @@ def number_pair(one: float, two: float) -> tuple[str, str]:
 
 
 def many(count: int, what: str) -> str:
+    """The count with its noun: 1 rule, 1,200 rules."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
@@ -78,11 +79,13 @@ def many(count: int, what: str) -> str:
 
 
 def as_text(item: Item, indent: int = 0) -> str:
+    """Indented lines; `indent` is the depth of the first."""
     note = f"   {item.note}" if item.note else ""
     return "\n".join(["  " * indent + item.text + note, *[as_text(part, indent + 1) for part in item.below]])
 
 
 def as_tree(item: Item) -> Tree:
+    """A tree for a terminal."""
     from rich.text import Text  # Text, never markup: names from data may look like it
     from rich.tree import Tree
 
@@ -99,6 +102,7 @@ def as_tree(item: Item) -> Tree:
 
 
 def as_html(item: Item) -> str:
+    """A nested list; text from data is escaped."""
     return f"<div class='nlil-explanation'><p><b>{escape(item.text)}</b>{_html_note(item)}</p>{_html_list(item)}</div>"
 
 
@@ -135,6 +139,7 @@ def fact_document(fact: Fact, labels: Labels, **more: Any) -> dict[str, Any]:
 
 
 def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
+    """The confidence with its counts, or the weight of a rule that nothing was counted for."""
     note = f"weight {number(weight)}"
     if stats.body_size:
         note = f"confidence {number(stats.confidence)} ({stats.support:,} of {stats.body_size:,})"

@@ -99,6 +99,7 @@ class RuleCard(Shown):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {
             "rule": str(self.rule),
             "label": self.labels.rule(self.rule),
@@ -127,6 +128,7 @@ class RuleCard(Shown):
         )
 
     def outline(self) -> Item:
+        """The rule, its confidence, and the instances by kind."""
         low, high = self.interval
         stats = self.stats
         note = (
@@ -180,6 +182,7 @@ class RuleCards:
 
     @cached_property
     def evaluator(self) -> Evaluator:
+        """Evaluates any rule on the base."""
         return Evaluator(self.kb, memory=self.memory)
 
     def card(
@@ -273,7 +276,18 @@ def rule_card(
     negatives: Facts | None = None,
     memory: int = 2**30,
 ) -> RuleCard:
-    """The card of one rule: a row of `rules`, or a rule, text or value, whose statistics are counted then."""
+    """The card of one rule.
+
+    Args:
+        rules: The set that `rule` is a row of; None where it is a rule itself.
+        kb: The facts that the rule was counted on, or is to be.
+        rule: A row of `rules`, a rule with its statistics, or a rule as text or value, whose statistics are counted.
+        examples: So many examples, counterexamples and predictions.
+        offset: How many of each to skip: the pages before.
+        known: Facts of all splits: a prediction among them is marked as held out.
+        negatives: Given false facts, which are the counterexamples then.
+        memory: Bytes that one evaluation may take.
+    """
     return RuleCards(rules, kb, known, negatives, memory).card(rule, examples=examples, offset=offset)
 
 
@@ -291,6 +305,7 @@ class Instances:
 
     @property
     def kb(self) -> KnowledgeBase:
+        """The base that the rule is evaluated on."""
         return self.evaluator.kb
 
     def examples(self, offset: int, limit: int) -> list[Tuple]:
@@ -313,6 +328,7 @@ class Instances:
 
     @property
     def facts(self) -> Facts:
+        """The facts that the head could match."""
         return matching(self.kb, self.rule, self.kb.facts)
 
     @property

@@ -40,9 +40,11 @@ class WhatIf(Shown):
 
     @property
     def gained(self) -> tuple[Rule, ...]:
+        """Rules that count after and not before."""
         return _only_first(self.after, self.before)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return fact_document(
             self.before.fact,
             self.before.labels,
@@ -56,6 +58,7 @@ class WhatIf(Shown):
         )
 
     def outline(self) -> Item:
+        """The changes, the rules they gain and lose, the score before and after."""
         labels = self.before.labels
         changes = [f"without {labels.fact(f)}" for f in self.removed] + [f"with {labels.fact(f)}" for f in self.added]
         below = [Item(change) for change in changes]
@@ -86,10 +89,12 @@ class NecessaryFacts(Shown):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         facts = [fact_document(n.fact, self.labels, score=n.score, fall=n.fall) for n in self.facts]
         return fact_document(self.fact, self.labels, score=self.score, num_tested=self.num_tested, facts=facts)
 
     def outline(self) -> Item:
+        """The necessary facts, each with how far the score falls without it."""
         lines = []
         for n in self.facts:
             left = f"score {number_pair(n.score, self.score)[0]} without it"
@@ -113,8 +118,18 @@ def what_if(
     top: int | None = None,
     memory: int = 2**30,
 ) -> WhatIf:
-    """The fact explained as it is and again after the changes. Facts to leave out must be in the data, facts to add
-    must not, and all their names must be known."""
+    """The fact explained as it is and again after the changes.
+
+    Args:
+        rules: What scores the fact.
+        kb: The facts that the rules look at.
+        query: The fact, as a value or as text.
+        without: Facts to leave out, which the data must have.
+        add: Facts to add, which the data must not have; their names must be known.
+        side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
+        top: Rules shown, strongest first; default: all that count, up to 20.
+        memory: Bytes that one evaluation may take.
+    """
     return explain_what_if(Explainer(rules, kb, memory), query, without=without, add=add, side=side, top=top)
 
 
@@ -142,7 +157,16 @@ def necessary_facts(
     side: Side = "object",
     memory: int = 2**30,
 ) -> NecessaryFacts:
-    """The facts behind the counted rules by how much the score falls without each; the worst `limit`."""
+    """The facts behind the counted rules by how much the score falls without each.
+
+    Args:
+        rules: What scores the fact.
+        kb: The facts that the rules look at.
+        query: The fact, as a value or as text.
+        limit: So many facts, those first without which the score falls most.
+        side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
+        memory: Bytes that one evaluation may take.
+    """
     return find_necessary_facts(Explainer(rules, kb, memory), query, limit=limit, side=side)
 
 

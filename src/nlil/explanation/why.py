@@ -69,6 +69,7 @@ class Support(ScoredRule):
     num_groundings: int
 
     def item(self, labels: Labels) -> Item:
+        """The rule with its share, its statistics and its groundings."""
         shown = [grounding_line(g, self.rule.distinct, labels) for g in self.groundings]
         below = [Item(line) for line in shown if line]
         if self.num_groundings > len(shown):
@@ -91,6 +92,7 @@ class Miss(ScoredRule):
     missing: tuple[Query, ...]
 
     def item(self, labels: Labels) -> Item:
+        """The rule with the reason why it does not hold."""
         if isinstance(self.statement, Not):
             reason = f"denied, but holds: {labels.formula(self.statement.argument, self.rule.distinct)}"
         elif self.missing:
@@ -113,10 +115,12 @@ class Excluded:
 
     @classmethod
     def of(cls, exclusion: Exclusion, fact: Fact) -> Excluded:
+        """What `exclusion` names as the reason against `fact`."""
         arguments = fact.arguments[::-1] if exclusion.step.inverse else fact.arguments
         return cls(Fact(exclusion.step.predicate, arguments), exclusion)
 
     def text(self, fact: Fact, labels: Labels) -> str:
+        """One sentence, with labels in place of names."""
         return f"excluded: {labels.fact(fact)} and {labels.fact(self.by)} never hold together"
 
 
@@ -190,6 +194,7 @@ class Explanation(Shown):
         )
 
     def outline(self) -> Item:
+        """The supports with their shares, then the misses."""
         labels = self.labels
         below = [support.item(labels) for support in self.supports]
         if self.excluded is not None:
@@ -207,6 +212,7 @@ class Explanation(Shown):
 
 
 def known_text(known: bool) -> str:
+    """Whether the data has the fact, in words."""
     return "in the data, hidden here" if known else "not in the data"
 
 
@@ -250,6 +256,7 @@ class Scored:
 
     @property
     def excluded(self) -> Excluded | None:
+        """The fact that rules this one out, if any does."""
         return None if self.fired.exclusion is None else Excluded.of(self.fired.exclusion, self.fact)
 
 
@@ -293,6 +300,7 @@ class Explainer:
         misses: int = 3,
         side: Side = "object",
     ) -> Explanation:
+        """Why the fact scores what it scores; parameters as in the function `explain`."""
         found = self.scored(query, side)
         shares = found.shares
         shown = min(MAX_SUPPORTS if top is None else max(top, 0), len(shares.order))
@@ -348,6 +356,7 @@ class Explainer:
 
 
 def check_side(side: str) -> None:
+    """Refuse what is neither object nor subject."""
     if side not in SIDES:
         raise ConfigError(
             f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "

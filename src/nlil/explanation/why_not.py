@@ -82,6 +82,7 @@ class WhyNot(Shown):
         return max(remedies, key=lambda r: r.score, default=None)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return fact_document(
             self.fact,
             self.labels,
@@ -99,6 +100,7 @@ class WhyNot(Shown):
         return {"action": change.action, **fact_document(change.fact, self.labels, score=remedy.score)}
 
     def outline(self) -> Item:
+        """The rules that do not fire, each with the changes that make it fire."""
         below = [
             rule_item(
                 h,

@@ -41,6 +41,7 @@ def _string(name: str) -> str:
 
 
 def atom_text(predicate: Predicate, *arguments: str) -> str:
+    """The atom; a predicate that is no plain name is the first argument of `fact`."""
     if _PLAIN.fullmatch(predicate.name) and not _OWN.fullmatch(predicate.name):
         return f"{predicate.name}({', '.join(arguments)})"
     return f"fact({', '.join((_string(predicate.name), *arguments))})"

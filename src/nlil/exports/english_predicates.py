@@ -101,6 +101,7 @@ class Property:
 
     @property
     def verb(self) -> str:
+        """What stands between the noun and its value, in singular or plural."""
         several = is_plural(self.noun.partition(" of ")[0])
         if self.said:
             return self.said if not self.said.startswith("is ") or not several else f"are {self.said[3:]}"
@@ -202,6 +203,7 @@ def _phrase(text: str, is_path: bool = False) -> Saying | None:
 
 
 def is_participle(word: str) -> bool:
+    """Whether the word is a past participle, by its ending or as an exception."""
     return word in IRREGULAR_PARTICIPLES or (word.endswith("ed") and len(word) > 4 and word not in NOUNS_IN_DISGUISE)
 
 

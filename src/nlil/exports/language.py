@@ -123,6 +123,7 @@ def alternatives(rule: Rule, language: str, options: Options) -> tuple[Alternati
 
 
 def num_alternatives(tree: Tree) -> int:
+    """Into how many conjunctions the tree multiplies out."""
     match tree:
         case Leaf():
             return 1

@@ -72,6 +72,7 @@ class Path:
         return cls(ANY, (Step(predicate), *steps))
 
     def then(self, *steps: Step) -> Path:
+        """The path with more steps at its end."""
         return Path(self.start, self.steps + steps)
 
 
@@ -135,6 +136,7 @@ class Statement:
 
     @property
     def line(self) -> Line:
+        """The statement laid out node by node."""
         return Line.of(self)
 
 
@@ -153,6 +155,7 @@ class Line:
 
     @classmethod
     def of(cls, statement: Statement) -> Line:
+        """The line that a statement draws."""
         filters: list[list[Predicate]] = [[]]
         moves: list[Step] = []
         for step in statement.steps:
@@ -198,6 +201,8 @@ TRUE = Truth()
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """1 - f."""
+
     argument: Formula
 
 

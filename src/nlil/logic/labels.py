@@ -36,19 +36,24 @@ class Labels:
         return cls(owner.entity_labels, owner.predicate_labels)
 
     def entity(self, name: str) -> str:
+        """The label of an entity, or its name as in a rule."""
         return self.entities[name] if name in self.entities else atom_text(name)
 
     def predicate(self, name: str) -> str:
+        """The label of a predicate, or its name as in a rule."""
         return self.predicates[name] if name in self.predicates else atom_text(name)
 
     def fact(self, fact: Fact) -> str:
+        """The fact with labels in place of names."""
         return f"{self.predicate(fact.predicate.name)}({', '.join(map(self.entity, fact.arguments))})"
 
     def query(self, query: Query) -> str:
+        """The query with labels in place of names."""
         arguments = ", ".join("?" if name is None else self.entity(name) for name in query.arguments)
         return f"{self.predicate(query.predicate)}({arguments})"
 
     def rule(self, rule: Rule) -> str:
+        """The rule with labels in place of names."""
         return readable_text(rule, self.entity, self.predicate)
 
     def short_rule(self, rule: Rule) -> str:
@@ -56,4 +61,5 @@ class Labels:
         return self.rule(replace(rule, distinct=False))
 
     def formula(self, formula: Formula, distinct: bool) -> str:
+        """A body alone with labels in place of names."""
         return formula_text(formula, distinct, self.entity, self.predicate)

@@ -41,6 +41,7 @@ class Step:
 
     @property
     def is_filter(self) -> bool:
+        """Whether the predicate is unary."""
         return self.predicate.arity == 1
 
     def reversed(self) -> Step:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..errors import RuleError
-from .formula import Anything, Constant, Formula, Variable, X, Y, length, statements
+from .formula import Constant, Formula, Variable, X, Y, length, statements
 from .predicate import Predicate
 
 SMOOTHING = 5
@@ -33,10 +33,12 @@ class Head:
 
     @classmethod
     def of(cls, predicate: Predicate) -> Head:
+        """p(X) or p(X, Y)."""
         return cls(predicate, (X,) if predicate.arity == 1 else (X, Y))
 
     @property
     def variables(self) -> frozenset[Variable]:
+        """X, Y, or both."""
         return frozenset(a for a in self.arguments if isinstance(a, Variable))
 
 
@@ -78,14 +80,17 @@ class Rule:
 
     @property
     def target(self) -> Predicate:
+        """The predicate of the head."""
         return self.head.predicate
 
     @property
     def length(self) -> int:
+        """The number of body atoms."""
         return length(self.body)
 
     @property
     def constants(self) -> frozenset[str]:
+        """The names of all entities in head and body."""
         ends = [a for s in statements(self.body) for a in (s.start, s.end)]
         return frozenset(a.name for a in (*self.head.arguments, *ends) if isinstance(a, Constant))
 
@@ -93,10 +98,6 @@ class Rule:
     def predicates(self) -> frozenset[Predicate]:
         """Predicates of the body."""
         return frozenset(step.predicate for s in statements(self.body) for step in s.steps)
-
-    @property
-    def has_free_start(self) -> bool:
-        return any(isinstance(s.start, Anything) for s in statements(self.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +117,28 @@ class RuleStats:
 
     @property
     def confidence(self) -> float:
+        """support / body size; 0 where the body never holds."""
         return self.support / self.body_size if self.body_size else 0.0
 
     @property
     def smoothed(self) -> float:
+        """support / (body size + SMOOTHING)."""
         return self.support / (self.body_size + SMOOTHING)
 
     @property
     def head_coverage(self) -> float:
+        """The share of the target facts for which the body holds."""
         return self.support / self.head_size if self.head_size else 0.0
 
     @property
     def pca_confidence(self) -> float | None:
+        """support / pca_body; None for unary heads."""
         if self.pca_body is None:
             return None
         return self.support / self.pca_body if self.pca_body else 0.0
 
     def to_dict(self) -> dict[str, int | float | None]:
+        """The counts and what follows from them, for JSON."""
         return {
             "support": self.support,
             "body_size": self.body_size,

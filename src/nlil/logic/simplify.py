@@ -25,6 +25,7 @@ FALSE = Not(TRUE)
 
 
 def simplify(rule: Rule) -> Rule:
+    """The rule with a smaller body of the same crisp truth value."""
     return Rule(rule.head, simplify_formula(rule.body), rule.distinct)
 
 

@@ -31,15 +31,19 @@ class Term:
 
     @property
     def is_variable(self) -> bool:
+        """Whether it stands for any entity, head variables included."""
         return not isinstance(self.anchor, Constant)
 
     @property
     def shown(self) -> str:
+        """As a message names it."""
         return self.text.partition(" ")[0] if self.is_variable else repr(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
+    """p(t) or p(t, t)."""
+
     predicate: Predicate
     terms: tuple[Term, ...]
     offset: int
@@ -47,29 +51,39 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
+    """t = t."""
+
     terms: tuple[Term, Term]
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
+    """V \\= V."""
+
     terms: tuple[Term, Term]
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class TrueMark:
+    """true."""
+
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
+    """\\+ ( disjunction )."""
+
     body: Disjunction
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
+    """( disjunction )."""
+
     body: Disjunction
     offset: int
 

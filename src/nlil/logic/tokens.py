@@ -31,9 +31,11 @@ class Token(NamedTuple):
 
     @property
     def shown(self) -> str:
+        """As a message names it."""
         return "the end" if self.kind == "end" else repr(self.text)
 
     def is_mark(self, *marks: str) -> bool:
+        """Whether it is one of these marks."""
         return self.kind == "mark" and self.text in marks
 
 
