@@ -8,6 +8,7 @@ formulas; the rule it yields has, with one-hot attentions, exactly the soft scor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,8 @@ from ..logic.simplify import FALSE
 from .plan import last_of_unary
 from .space import PADDING, Attentions, Kind, Shape, Space
 
-Tree = tuple[Any, ...]
-"""A formula not yet built: ("not", tree), ("and", tree, tree), or the arguments of `Reader._statement`."""
-Scored = list[tuple[float, Tree]]
-"""Trees with their log-probability, best first."""
+Scored = list[tuple[float, Formula]]
+"""Formulas with their log-probability, best first."""
 Paths = list[tuple[float, tuple[int, ...]]]
 """Operator sequences with their log-probability, best first."""
 Chain = tuple[int, ...]
@@ -51,17 +50,19 @@ class Reader:
         member: int,
         linked: bool = False,
         longest: int = ANY_LENGTH,
-        positive: bool = False,
     ) -> None:
         """
         Args:
+            kb: names predicates and entities.
             space: of the member's target, padded to the shape.
+            shape: sizes of the attentions.
+            attentions: of a stack of members, ...
+            member: ... of which this one is read.
             linked: statements that are not between X and Y count as false, as in the plan.
             longest: most body atoms of a statement that a beam proposes.
-            positive: a beam of statements leaves out negations, which hold for nearly all pairs.
         """
         self.kb, self.space, self.shape = kb, space, shape
-        self.linked, self.longest, self.positive = linked, longest, positive
+        self.linked, self.longest = linked, longest
         self.head = Head.of(kb.predicates[space.target])
         named = {name: t[member].detach().cpu().double().numpy() for name, t in attentions.tensors().items()}
         self.operators: np.ndarray = named["operators"]  # (H, T, O)
@@ -156,52 +157,20 @@ class Reader:
 
     def beam(self, k: int) -> list[Rule]:
         """The k most probable rules, each once; choices of different statements are taken as independent."""
+        different = dict.fromkeys(formula for _, formula in self.scored(k) if formula != FALSE)
+        return [self.rule(formula) for formula in islice(different, k)]
+
+    def scored(self, k: int) -> Scored:
+        """What the beam chooses from; the same formula may be there more than once."""
         paths = self._best_paths(k)
-        if not self.factors:
-            return self._built(self._best_of_statements(paths, k), k)
         levels: list[list[Scored]] = [[self._best_statements(s, paths, k) for s in range(self.shape.statements)]]
         for first, second in self.factors:
             signed = [*levels[-1], *map(_negated, levels[-1])]
             levels.append([_best_products(signed, _log(first[c]), _log(second[c]), k) for c in range(len(first))])
         output = _log(self.output)
-        every = [trees for level in levels for trees in (*level, *map(_negated, level))]
-        pool = [(output[j] + p, tree) for j, trees in enumerate(every) for p, tree in trees]
-        return self._built(_largest(pool, len(pool)), k)
-
-    def _best_of_statements(self, paths: list[Paths], k: int) -> Scored:
-        """With no formulas above them: the statements that s_o prefers, until no other can be among the best."""
-        output = _log(self.output)
-        pool: Scored = []
-        for j in np.argsort(-output, kind="stable").tolist():
-            negated, s = divmod(j, self.shape.statements)
-            if self.positive and negated:
-                continue
-            if len(pool) >= 4 * k and output[j] < pool[-1][0]:
-                break
-            trees = self._best_statements(s, paths, k)
-            new = [(output[j] + p, tree) for p, tree in (_negated(trees) if negated else trees)]
-            pool = _largest(pool + new, 4 * k)
-        return pool
-
-    def _built(self, pool: Scored, k: int) -> list[Rule]:
-        """The first k different formulas of the pool, as rules."""
-        found: dict[Formula, None] = {}
-        for _, tree in pool:
-            formula = self._grow(tree)
-            if formula != FALSE:
-                found.setdefault(formula)
-            if len(found) == k:
-                break
-        return [self.rule(formula) for formula in found]
-
-    def _grow(self, tree: Tree) -> Formula:
-        match tree:
-            case ("not", argument):
-                return Not(self._grow(argument))
-            case ("and", left, right):
-                return And(self._grow(left), self._grow(right))
-            case _:
-                return self._statement(*tree)
+        every = [formulas for level in levels for formulas in (*level, *map(_negated, level))]
+        pool = [(output[j] + p, formula) for j, formulas in enumerate(every) for p, formula in formulas]
+        return _largest(pool, len(pool))
 
     def _best_paths(self, k: int) -> list[Paths]:
         """For each slot its most probable operator sequences."""
@@ -217,7 +186,7 @@ class Reader:
         return slots
 
     def _best_statements(self, s: int, paths: list[Paths], k: int) -> Scored:
-        """Trees (statement, left start, left path, right start, right path)."""
+        """The most probable ways to choose both arguments of statement s, those that say something."""
         if self.space.predicates[s % self.shape.predicates] < 0:
             return []
         most = 2 * k
@@ -229,14 +198,17 @@ class Reader:
             ]
             sides.append(_largest(options, most))
         one, two = ([o[0] for o in side] for side in sides)
-        trees: dict[Tree, float] = {}
+        found: dict[tuple[Any, ...], tuple[float, Formula]] = {}
         for p, i, j in _best_pairs(one, two, 4 * k):
-            tree = (s, *sides[0][i][1:], *sides[1][j][1:])
-            if len(tree[2]) + 1 + len(tree[4]) <= self.longest and self._statement(*tree) != FALSE:
-                trees.setdefault(tree, p)
-            if len(trees) == 2 * k:
+            (_, left, left_path), (_, right, right_path) = sides[0][i], sides[1][j]
+            choices = (left, left_path, right, right_path)
+            if choices not in found and len(left_path) + 1 + len(right_path) <= self.longest:
+                formula = self._statement(s, *choices)
+                if formula != FALSE:
+                    found[choices] = (p, formula)
+            if len(found) == 2 * k:
                 break
-        return [(p, tree) for tree, p in trees.items()]
+        return list(found.values())
 
 
 def _log(weights: np.ndarray) -> np.ndarray:
@@ -247,19 +219,21 @@ def _largest(options: list[Any], k: int) -> list[Any]:
     return sorted(options, key=lambda option: -option[0])[:k]
 
 
-def _negated(trees: Scored) -> Scored:
-    return [(p, ("not", tree)) for p, tree in trees]
+def _negated(formulas: Scored) -> Scored:
+    return [(p, Not(formula)) for p, formula in formulas]
 
 
 def _best_products(signed: list[Scored], first: np.ndarray, second: np.ndarray, k: int) -> Scored:
     sides = []
     for log in (first, second):
         options = [
-            (log[j] + p, tree) for j in np.argsort(-log, kind="stable")[: 2 * k].tolist() for p, tree in signed[j][:k]
+            (log[j] + p, formula)
+            for j in np.argsort(-log, kind="stable")[: 2 * k].tolist()
+            for p, formula in signed[j][:k]
         ]
         sides.append(_largest(options, 2 * k))
     pairs = _best_pairs([o[0] for o in sides[0]], [o[0] for o in sides[1]], 2 * k)
-    return [(p, ("and", sides[0][i][1], sides[1][j][1])) for p, i, j in pairs]
+    return [(p, And(sides[0][i][1], sides[1][j][1])) for p, i, j in pairs]
 
 
 def _best_pairs(one: list[float], two: list[float], k: int) -> list[tuple[float, int, int]]:
@@ -288,9 +262,18 @@ def best_chains(
 
     Its terms are added one after the other: no rule is among the best whose beginning, completed by the best that can
     follow, is not. So each of three rounds (where to begin and end, left path, right path) keeps the best of a row of
-    sums. `Reader.beam` says the same, member by member.
+    sums. `Reader.scored` says the same, member by member.
 
-    `spaces` are padded to the shape; each has as many members as the others. Ties go to the smaller index.
+    Ties go to the smaller index.
+
+    Args:
+        kb: says which predicates are unary.
+        spaces: padded to the shape; each has as many members as the others.
+        shape: sizes of the attentions; without formulas above statements.
+        attentions: of all members.
+        k: chains of each member.
+        longest: most body atoms of a chain.
+        positive: leave out negations, which hold for nearly all pairs.
     """
     assert not shape.widths, "formulas are read by Reader"
     device, members = attentions.output.device, attentions.members

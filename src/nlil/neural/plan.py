@@ -27,7 +27,7 @@ from .products import Products
 from .sampling import NO_ENTITY, Queries
 from .space import PADDING, Kind, Shape, Space
 
-AT_ONCE = 2**21
+MOST_EDGES = 2**21
 """Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
 
 
@@ -62,22 +62,18 @@ class Plan:
         return sum(len(m) for m in self.moves) + len(self.meets) + len(self.left) + len(self.right)
 
 
-MOST_AT_ONCE = 2**21
-"""Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
-
-
 def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> TensorGraph:
     """Every fact as an edge, a unary one from an entity to itself: one expansion serves all operators at once."""
     return Graph.of(kb).with_loops().to(device, wide=True)
 
 
 def pieces(degree: Tensor) -> list[slice]:
-    """Runs of rows whose edges together fit `MOST_AT_ONCE` (a single row may pass it)."""
+    """Runs of rows whose edges together fit `MOST_EDGES` (a single row may pass it)."""
     total = torch.cumsum(degree, 0)
     cuts, low = [], 0
     while low < len(degree):
         before = int(total[low - 1]) if low else 0
-        high = max(low + 1, int(torch.searchsorted(total, before + MOST_AT_ONCE, right=True)))
+        high = max(low + 1, int(torch.searchsorted(total, before + MOST_EDGES, right=True)))
         cuts.append(slice(low, high))
         low = high
     return cuts

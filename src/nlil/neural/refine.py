@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..data.arrays import Mask
 from ..data.kb import KnowledgeBase
 from ..errors import RuleError
+from ..kernel.pairs import combined
 from ..logic.formula import (
     ANY,
     TRUE,
@@ -58,7 +59,7 @@ LEAST_GAIN, LEAST_FIXED = 0.01, 0.2
 ROUNDING = 1e-6
 """A rule that is no longer must add more than this to F1."""
 
-Way = Literal["and", "or", "replace"]
+Join = type[And] | type[Or]
 Build = Callable[[Formula], Formula]
 
 
@@ -176,17 +177,7 @@ class Refiner:
         return self.known[statement]
 
     def _value(self, formula: Formula) -> Mask:
-        match formula:
-            case Statement():
-                return self._truth(formula)
-            case Not(argument):
-                return ~self._value(argument)
-            case And(arguments):
-                return np.logical_and.reduce([self._value(a) for a in arguments])
-            case Or(arguments):
-                return np.logical_or.reduce([self._value(a) for a in arguments])
-            case _:
-                return np.ones_like(self.label)
+        return np.broadcast_to(combined(formula, self._truth, True), self.label.shape)
 
     def _f1(self, formula: Formula) -> float:
         value = self._value(formula)
@@ -264,14 +255,14 @@ class Refiner:
         for part, build in places(body):
             low, value = self._value(build(FALSE)), self._value(part)
             decides = self._value(build(TRUE)) & ~low
-            ways: tuple[tuple[Way, Mask, Mask], ...] = (  # what holds already; where a statement more decides
-                ("and", low, decides & value),
-                ("or", low | (decides & value), decides & ~value),
-                ("replace", low, decides),
+            ways: tuple[tuple[Join | None, Mask, Mask], ...] = (  # what holds already; where a statement more decides
+                (And, low, decides & value),
+                (Or, low | (decides & value), decides & ~value),
+                (None, low, decides),  # in place of the part
             )
             masks = np.stack([m for _, _, where in ways for m in (where & self.label, where)], 1).astype(np.float32)
             hits, total = rows @ masks, masks.sum(0)
-            for column, (way, holds, _) in enumerate(ways):
+            for column, (join, holds, _) in enumerate(ways):
                 base = int((holds & self.label).sum()), int(holds.sum())
                 for sign, counts in ((True, hits), (False, total - hits)):
                     support, size = (base[i] + counts[:, 2 * column + i] for i in (0, 1))
@@ -279,17 +270,8 @@ class Refiner:
                     best = int(np.argmax(score))
                     wrong = int(facts + size[best] - 2 * support[best])
                     literal: Formula = pool[best] if sign else Not(pool[best])
-                    yield float(score[best]), wrong, build(changed(part, way, literal))
-
-
-def changed(part: Formula, way: Way, literal: Formula) -> Formula:
-    match way:
-        case "and":
-            return And(part, literal)
-        case "or":
-            return Or(part, literal)
-        case _:
-            return literal
+                    changed = literal if join is None else join(part, literal)
+                    yield float(score[best]), wrong, build(changed)
 
 
 def places(formula: Formula, build: Build = lambda whole: whole) -> Iterator[tuple[Formula, Build]]:

@@ -203,7 +203,7 @@ class Group:
         for g, space in enumerate(self.spaces):
             for restart in range(config.restarts):
                 member = g * config.restarts + restart
-                reader = Reader(self.kb, space, self.shape, attentions, member, self.linked, self.longest, large)
+                reader = Reader(self.kb, space, self.shape, attentions, member, self.linked, self.longest)
                 self._add(g, [reader.argmax()])
                 if chains is not None:
                     self._add_chains(g, chains[member])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refine_cases import HEAD, NO_PARTS, Rows, atom
 
 from nlil.logic.formula import And, Formula, Not, Or
-from nlil.neural.refine import Refiner, changed, places
+from nlil.neural.refine import Refiner, places
 
 # places and ways --------------------------------------------------------------------------------------
 
@@ -30,13 +30,6 @@ def test_every_part_has_its_place() -> None:
     ]
     assert all(build(part) == whole for part, build in places(whole))
     assert [part for part, _ in places(Not(a))] == [Not(a)]
-
-
-def test_a_part_is_narrowed_widened_or_replaced() -> None:
-    a, b, c = map(atom, "abc")
-    assert changed(Or(a, b), "and", Not(c)) == And(Or(a, b), Not(c))
-    assert changed(And(a, b), "or", c) == Or(And(a, b), c)
-    assert changed(And(a, b), "replace", c) == c
 
 
 # what is counted --------------------------------------------------------------------------------------
