@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .data.dataset import DataOptions
 
 Options = TypeVar("Options")
+Number = TypeVar("Number", int, float)
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -56,24 +57,25 @@ def parse_size(text: str | float) -> int:
     """
     units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
     plain = str(text).strip().lower().removesuffix("b")
-    digits = plain.rstrip("kmgi")
-    try:
-        return int(float(digits) * units[plain[len(digits) :]])
-    except (ValueError, KeyError, OverflowError):
-        raise ConfigError(f"memory: expected a size such as 2GiB or 512MB, got {str(text)!r}", "memory") from None
+    return _quantity(int, text, plain, units, "memory: expected a size such as 2GiB or 512MB", "memory")
 
 
 def parse_seconds(text: str | float) -> float:
     """Seconds: 60, 60s, 5min, 1h."""
     units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
     plain = str(text).strip().lower()
-    digits = plain.rstrip("smhin")
+    return _quantity(float, text, plain, units, "time limit: expected seconds such as 60s or 5min", "time_limit")
+
+
+def _quantity(
+    kind: type[Number], text: str | float, plain: str, units: Mapping[str, int], expected: str, key: str
+) -> Number:
+    """A number with a unit, where `plain` is the text in lower case; refused with what was `expected`."""
+    digits = plain.rstrip("".join(units))
     try:
-        return float(digits) * units[plain[len(digits) :]]
-    except (ValueError, KeyError):
-        raise ConfigError(
-            f"time limit: expected seconds such as 60s or 5min, got {str(text)!r}", "time_limit"
-        ) from None
+        return kind(float(digits) * units[plain[len(digits) :]])
+    except (ValueError, KeyError, OverflowError):
+        raise ConfigError(f"{expected}, got {str(text)!r}", key) from None
 
 
 class Allowed(NamedTuple):
@@ -142,11 +144,7 @@ class LearnerConfig:
 
     seed: int = general(0, "all randomness comes from here")
     search: str = rules("both", "how rules are found: count, neural, both", one_of("count", "neural", "both"))
-    preset: str = general(
-        "default",
-        "a named set of values, applied before all others",
-        Allowed(", ".join(PRESETS), lambda v: v in PRESETS),
-    )
+    preset: str = general("default", "a named set of values, applied before all others", one_of(*PRESETS))
     max_length: int = rules(3, "most body atoms of a chain found by counting", between(1, 8))
     tried_length: int = rules(
         5,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -150,7 +151,7 @@ def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
             "tree": rule_tree(rule),
         }
         if text in feedback:
-            document["verdict"] = feedback[text].to_dict()
+            document["verdict"] = asdict(feedback[text])
         sys.stdout.write(separator + json.dumps(document, ensure_ascii=False))
         separator = ",\n"
     exclusions = ",\n".join(json.dumps(e.to_dict(), ensure_ascii=False) for e in rules.exclusions)

@@ -91,7 +91,7 @@ def with_conjunctions(
         if len(tried):
             random = np.random.default_rng((options.seed, 7, target))
             facts = CONJUNCTIONS.drawn(valid.of(target), random)
-            rows, gain = helpful_rules(Standing.of(ranker, target, facts, known), tried, random)
+            rows, gain = helpful_rules(CandidateEvidence.of(ranker, target, facts, known), tried, random)
             parts.append(replace(tried.take(rows), weight=None))  # the smoothed confidence, unrounded
             gains.append(gain)
         progress("conjunctions", done + 1, len(judged))
@@ -99,7 +99,7 @@ def with_conjunctions(
 
 
 @dataclass(eq=False)
-class Standing:
+class CandidateEvidence:
     """The evidence of every candidate for the queries of some facts of one target.
 
     With n facts, query i asks for the object of fact i, query n + i for its subject.
@@ -116,7 +116,7 @@ class Standing:
     weight: Longs  # (top,): what the strongest count
 
     @classmethod
-    def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts) -> Standing:
+    def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts) -> CandidateEvidence:
         """Of `facts` that are not in the base; the answers in `known` do not compete."""
         shape = 2 * len(facts), ranker.kb.num_entities
         filters = [Answers.of(known, target, direction, shape[1]) for direction in (0, 1)]
@@ -124,10 +124,10 @@ class Standing:
         ends = facts.subject, facts.object
         total, allowed = np.zeros(shape, np.int64), np.ones(shape, bool)
         base = ranker.kb, target, ranker.memory
-        standing = cls(*base, ends, filters, total, strongest, allowed, np.zeros(0, np.int64))
+        current = cls(*base, ends, filters, total, strongest, allowed, np.zeros(0, np.int64))
         for direction in (0, 1):
-            standing._fill(ranker, direction)
-        return standing
+            current._fill(ranker, direction)
+        return current
 
     def _fill(self, ranker: Ranker, direction: int) -> None:
         plan, rest = ranker.target_plan(self.target, direction)
@@ -164,7 +164,7 @@ class Standing:
     def add(self, fires: Fires) -> None:
         _add(self.total, self.strongest, self.weight, *fires)
 
-    def copy(self) -> Standing:
+    def copy(self) -> CandidateEvidence:
         return replace(self, total=self.total.copy(), strongest=self.strongest.copy())
 
     def reciprocal(self) -> Doubles:
@@ -179,43 +179,45 @@ class Standing:
         return np.concatenate(parts)
 
 
-def helpful_rules(standing: Standing, tried: RuleSet, random: np.random.Generator) -> tuple[Longs, Doubles]:
+def helpful_rules(current: CandidateEvidence, tried: RuleSet, random: np.random.Generator) -> tuple[Longs, Doubles]:
     """Rows of the tried rules that help, and for each fact what rules that other facts chose add to its 1 / rank.
 
     Args:
-        standing: validation queries with the evidence of the rules at hand; the rules that help are added to it.
+        current: validation queries with the evidence of the rules at hand; the rules that help are added to it.
         tried: further rules, best first.
         random: cuts the facts in halves.
     """
-    firings = standing.firings(tried)
-    before, size = standing.reciprocal(), len(standing.known[0])
+    firings = current.firings(tried)
+    before, size = current.reciprocal(), len(current.known[0])
     gains, half = np.zeros(size), random.permutation(size) % 2 == 0
     for judges in (half, ~half):
-        trial = standing.copy()
+        trial = current.copy()
         add_helpful(trial, firings, np.tile(judges, 2))
         gain = (trial.reciprocal() - before).reshape(2, size).mean(axis=0)
         gains[~judges] = gain[~judges]
-    return add_helpful(standing, firings, np.ones(2 * size, bool)), gains
+    return add_helpful(current, firings, np.ones(2 * size, bool)), gains
 
 
-def add_helpful(standing: Standing, firings: Sequence[Fires], judges: Mask) -> Longs:
+def add_helpful(current: CandidateEvidence, firings: Sequence[Fires], judges: Mask) -> Longs:
     """Add the groups of firings that raise the mean 1 / rank of the queries that judge; their rows."""
     rows: list[int] = []
-    now = standing.reciprocal()
+    now = current.reciprocal()
     for begin in range(0, len(firings), GROUP_SIZE):
         group = firings[begin : begin + GROUP_SIZE]
-        trial = standing.copy()
+        trial = current.copy()
         for fires in group:
             trial.add(fires)
         then = trial.reciprocal()
         if (then - now)[judges].mean() > CONJUNCTIONS.least_gain:
-            standing.total, standing.strongest, now = trial.total, trial.strongest, then
+            current.total, current.strongest, now = trial.total, trial.strongest, then
             rows += range(begin, begin + len(group))
     return np.array(rows, np.int64)
 
 
 @compiled
-def _add(total, strongest, weight, query, candidate, evidence):
+def _add(
+    total: np.ndarray, strongest: np.ndarray, weight: Longs, query: Longs, candidate: Longs, evidence: Longs
+) -> None:
     """Add a firing to the totals of its candidates: the weakest rule of the kind may have to give way to it."""
     top = strongest.shape[2]
     for i in range(len(query)):

@@ -8,14 +8,13 @@ learned again from the same data when the run is replaced.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ..data.arrays import Mask
 from ..errors import ConfigError, RunError
 from ..kernel.ruleset import RuleSet
 from .folder import FileLocked, locked, read_json
@@ -34,9 +33,6 @@ class Verdict:
     verdict: str
     note: str = ""
     at: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        return {"verdict": self.verdict, "note": self.note, "at": self.at}
 
 
 Feedback = Mapping[str, Verdict]
@@ -84,7 +80,7 @@ def save_verdict(run: str | Path, rule: str, verdict: Verdict | None) -> Feedbac
 
 
 def write_feedback(run: Path, feedback: Feedback) -> None:
-    add_json(run, FEEDBACK, {"verdicts": [{"rule": text, **v.to_dict()} for text, v in feedback.items()]})
+    add_json(run, FEEDBACK, {"verdicts": [{"rule": text, **asdict(v)} for text, v in feedback.items()]})
 
 
 def verdicts_that_stay(run: Path, rules: RuleSet, source: str | None) -> Feedback:
@@ -108,19 +104,11 @@ def check_verdict(verdict: Verdict) -> None:
         raise ConfigError(f"note: expected at most {LONGEST_NOTE:,} characters, got {len(verdict.note):,}", "note")
 
 
-def rejected_rows(rules: RuleSet, feedback: Feedback) -> Mask:
-    """Which rows hold a rejected rule. A rule that the set cannot name is in none of its rows."""
-    mask: Mask = np.zeros(len(rules), bool)
-    for text, verdict in feedback.items():
-        if verdict.verdict == REJECTED:
-            mask[rules.rows_of_text(text)] = True
-    return mask
-
-
 def without_rejected(rules: RuleSet, feedback: Feedback) -> RuleSet:
-    """The rules that answers may rest on."""
-    rejected = rejected_rows(rules, feedback)
-    return rules.take(~rejected) if rejected.any() else rules
+    """The rules that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
+    rejected = [rules.rows_of_text(text) for text, v in feedback.items() if v.verdict == REJECTED]
+    rows = np.concatenate([np.zeros(0, np.int64), *rejected])
+    return rules.take(np.setdiff1d(np.arange(len(rules)), rows)) if len(rows) else rules
 
 
 def rejected_note(total: int, kept: int) -> tuple[str, ...]:
@@ -133,21 +121,4 @@ def rejected_note(total: int, kept: int) -> tuple[str, ...]:
 def verdict_document(feedback: Feedback, rule: str) -> dict[str, Any] | None:
     """For JSON: what was said of the rule; None where nothing was."""
     verdict = feedback.get(rule)
-    return None if verdict is None else verdict.to_dict()
-
-
-__all__ = [
-    "ACCEPTED",
-    "NONE",
-    "REJECTED",
-    "VERDICTS",
-    "Feedback",
-    "Verdict",
-    "load_feedback",
-    "rejected_note",
-    "rejected_rows",
-    "save_verdict",
-    "verdict_document",
-    "verdicts_that_stay",
-    "without_rejected",
-]
+    return None if verdict is None else asdict(verdict)

@@ -16,12 +16,12 @@ from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..kernel.aggregation import Aggregation
+from ..kernel.counting import count_statistics
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
-from ..logic.rule import ScoredRule
 from ..progress import Progress, Stop, silent
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
@@ -40,6 +40,9 @@ SMALL_BASE_PATHS = 1e7
 SMALL_BASE_CONFIDENCE, LARGE_BASE_CONFIDENCE = 0.002, 0.01
 """Least confidences where none is set: weak rules still order what stronger ones do not reach, but a large base has
 too many of them."""
+
+RECOUNTED_RULES = 1_000
+"""Rules that are counted against given negatives before the time is looked at."""
 
 
 def is_small(kb: KnowledgeBase) -> bool:
@@ -196,20 +199,14 @@ class Fit:
 
     def _against_negatives(self, rules: RuleSet) -> RuleSet:
         """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
-        from ..kernel.evaluator import Evaluator  # imports torch
-        from ..kernel.statistics import rule_stats
-
-        evaluator = Evaluator(self.kb, memory=self.config.memory)
-        kept = []
-        for row in range(len(rules)):
+        config, parts = self.config, [rules.take(np.zeros(len(rules), bool))]
+        for begin in range(0, len(rules), RECOUNTED_RULES):
             if self.stop():
                 break
-            rule = rules.rule(row)
-            stats = rule_stats(evaluator, rule, self.negatives)
-            if stats.support >= self.config.min_support and stats.confidence >= self.config.min_confidence:
-                kept.append(ScoredRule(rule, stats, stats.smoothed))
-            self.progress("negatives", row + 1, len(rules))
-        return replace(RuleSet.of(self.kb, kept), weight=None)  # the smoothed confidence, unrounded
+            some = rules.take(np.arange(begin, min(begin + RECOUNTED_RULES, len(rules))))
+            parts.append(count_statistics(some, self.kb, self.negatives, config.threads, config.memory, self.progress))
+        found = replace(RuleSet.join(parts), weight=None)  # the smoothed confidence, unrounded
+        return found.take((found.support >= config.min_support) & (found.confidence >= config.min_confidence))
 
     def _best(self, rules: RuleSet) -> RuleSet:
         """The `top_rules` best of each target, in the order of the set."""

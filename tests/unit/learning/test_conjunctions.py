@@ -16,7 +16,7 @@ from nlil.evaluation.ranking import Ranker
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import conjunctions as stage
-from nlil.learning.conjunctions import Standing
+from nlil.learning.conjunctions import CandidateEvidence
 from nlil.learning.gates import CONJUNCTIONS
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned, load_run, save_run
@@ -121,7 +121,7 @@ def test_an_excluded_candidate_gains_nothing(planted: tuple[KnowledgeBase, Split
     fired = []
     for exclusions in ((), (Exclusion(kb.predicates[target], far, 1.0),)):
         ranker = Ranker(replace(rules, exclusions=exclusions), kb, 1)
-        (firing,) = Standing.of(ranker, target, splits.valid, kb.facts).firings(tried)
+        (firing,) = CandidateEvidence.of(ranker, target, splits.valid, kb.facts).firings(tried)
         fired.append(len(firing.query))
     assert fired[0] > 0
     assert fired[1] < fired[0], "far(X, Y) rules t(X, Y) out"
