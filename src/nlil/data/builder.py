@@ -1,13 +1,14 @@
 """Names become ids: `Batch` in, `Collected` out. Readers yield batches of columns; single facts are gathered into them.
 
 `FactCollector` numbers entities in order of first appearance (row by row, the subject before the object), predicates by
-(name, arity). There is no loop over rows but in `add_fact`.
+(name, arity).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ class Batch:
         """From sequences, Arrow arrays or dictionary arrays of names; None in `object` marks a unary fact."""
         third = None if object is None else encoded(object)
         values = None if weight is None else np.asarray(weight, np.float32)
+        if values is not None and not (fine := (values >= 0) & (values <= 1)).all():
+            raise DataError(f"a weight must lie in [0, 1], got {weight[int(np.argmin(fine))]}")
         return cls(encoded(subject), encoded(predicate), third, values, **rest)
 
     @classmethod
@@ -77,6 +80,28 @@ class Collected:
     def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
         """The facts of one split over the vocabulary of all."""
         return KnowledgeBase(self.entities, self.predicates, self.of(split), **rest)
+
+
+def row_batches(rows: Iterable[Row]) -> Iterator[Batch]:
+    """The rows, many at a time."""
+    iterator = iter(rows)
+    while some := list(islice(iterator, ROWS_PER_BATCH)):
+        yield Batch.of_rows(some)
+
+
+def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
+    """A `Fact`, or a tuple in the order of the TSV format, as a row."""
+    if isinstance(fact, Fact):
+        subject, object = (*fact.arguments, None)[:2]
+        return str(subject), fact.predicate.name, object, 1.0
+    if not 2 <= len(fact) <= 4 or not all(isinstance(item, str) and item for item in fact[:2]):
+        expected = "(entity, predicate), (subject, predicate, object) or these with a weight"
+        raise DataError(f"expected {expected}, got {fact!r}")
+    try:
+        weight = float(fact[3]) if len(fact) > 3 else 1.0
+    except (TypeError, ValueError) as error:
+        raise DataError(f"expected a weight in [0, 1] in fourth place, got {fact!r}") from error
+    return fact[0], fact[1], None if len(fact) == 2 or fact[2] in ("", None) else str(fact[2]), weight
 
 
 def encoded(column: Any) -> pa.DictionaryArray:
@@ -117,7 +142,7 @@ class _Part:
 
 
 class FactCollector:
-    """Collects facts split by split, as batches or one by one; `finish` gives them ids."""
+    """Collects facts split by split; `finish` gives them ids."""
 
     def __init__(self) -> None:
         self._names = string_array([])
@@ -126,8 +151,6 @@ class FactCollector:
         self._predicate_ids: dict[Predicate, int] = {}
         self._labels: dict[str, str] = {}
         self._notes: list[str] = []
-        self._rows: list[Row] = []
-        self._rows_split = "train"
 
     def register(self, names: Sequence[str]) -> None:
         """Number entities ahead of their facts, or without any."""
@@ -144,37 +167,13 @@ class FactCollector:
         if sum(len(part.names) for part in self._pending) > NAMES_PENDING:
             self._number()
 
-    def add_fact(
-        self, predicate: Predicate, subject: str, object: str | None = None, weight: float = 1.0, split: str = "train"
-    ) -> None:
-        """Take one fact, by name, into a split."""
-        if not 0.0 <= weight <= 1.0:
-            raise DataError(f"a weight must lie in [0, 1], got {weight}")
-        if (object is None) != (predicate.arity == 1):
-            raise DataError(f"{predicate} takes {predicate.arity} argument(s), got {(subject, object)}")
-        if split != self._rows_split or len(self._rows) == ROWS_PER_BATCH:
-            self._flush()
-            self._rows_split = split
-        self._rows.append((subject, predicate.name, object, weight))
-
-    def add_row(self, row: Fact | tuple[Any, ...]) -> None:
-        """Take one training fact: a `Fact`, or a tuple in the order of the TSV format."""
-        if isinstance(row, Fact):
-            subject, object = (*row.arguments, None)[:2]
-            return self.add_fact(row.predicate, str(subject), object)
-        if not 2 <= len(row) <= 4 or not all(isinstance(item, str) and item for item in row[:2]):
-            expected = "(entity, predicate), (subject, predicate, object) or these with a weight"
-            raise DataError(f"expected {expected}, got {row!r}")
-        try:
-            weight = float(row[3]) if len(row) > 3 else 1.0
-        except (TypeError, ValueError) as error:
-            raise DataError(f"expected a weight in [0, 1] in fourth place, got {row!r}") from error
-        object = None if len(row) == 2 or row[2] in ("", None) else str(row[2])
-        return self.add_fact(Predicate(row[1], 1 if object is None else 2), row[0], object, weight)
+    def add_rows(self, rows: Iterable[Row], split: str = "train") -> None:
+        """Take single facts into a split."""
+        for batch in row_batches(rows):
+            self.add(batch, split)
 
     def finish(self) -> Collected:
         """Everything that was added, with ids; of facts added twice to a split the heaviest counts."""
-        self._flush()
         self._number()
         predicates = tuple(sorted(self._predicate_ids))
         order = np.zeros(len(predicates), np.int32)
@@ -182,11 +181,6 @@ class FactCollector:
             order[self._predicate_ids[predicate]] = new
         facts = {split: _join(parts, order) for split, parts in self._done.items()}
         return Collected(Vocabulary(self._names), predicates, facts, self._labels, tuple(dict.fromkeys(self._notes)))
-
-    def _flush(self) -> None:
-        if self._rows:
-            rows, self._rows = self._rows, []
-            self.add(Batch.of_rows(rows), self._rows_split)
 
     def _predicates(self, column: pa.DictionaryArray, is_binary: Mask) -> Ids:
         key = _codes(column.indices) * 2 + is_binary
@@ -239,8 +233,6 @@ def _join(parts: list[Facts], order: Ids) -> Facts:
     """The facts of all parts, each once; order[p] is the final id of the predicate p."""
     facts = Facts.join(parts)
     weight = facts.weight
-    if weight is not None:
-        if not ((weight >= 0) & (weight <= 1)).all():
-            raise DataError("a weight must lie in [0, 1]")
-        weight = None if (weight == 1.0).all() else weight
+    if weight is not None and (weight == 1.0).all():
+        weight = None
     return Facts(order[facts.predicate], facts.subject, facts.object, weight).unique()

@@ -56,11 +56,10 @@ class KnowledgeBase:
         >>> kb.num_entities, [str(p) for p in kb.predicates]
         (2, ['female/1', 'mother/2'])
         """
-        from .builder import FactCollector
+        from .builder import FactCollector, fact_row
 
         collector = FactCollector()
-        for row in facts:
-            collector.add_row(row)
+        collector.add_rows(map(fact_row, facts))
         return collector.finish().knowledge_base()
 
     @classmethod

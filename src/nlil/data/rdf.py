@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..errors import DataError, require
-from .builder import ROWS_PER_BATCH, Batch, Row
+from .builder import Batch, Row, row_batches
 from .files import ending, readable
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -24,24 +24,24 @@ def read_rdf(path: Path) -> Iterator[Batch]:
     """The triples of a .nt or .ttl file (also .gz)."""
     rdf = require("pyoxigraph", "rdf", "reading N-Triples and Turtle")
     syntax = rdf.RdfFormat.N_TRIPLES if ending(path) == ".nt" else rdf.RdfFormat.TURTLE
-    rows: list[Row] = []
     labels: dict[str, tuple[int, str]] = {}
-    with readable(path) as stream:
-        try:
-            for triple in rdf.parse(input=stream, format=syntax):
-                subject, predicate = _name(triple.subject), _name(triple.predicate)
-                if predicate == RDFS_LABEL:
-                    _keep_best(labels, subject, triple.object)
-                elif predicate == RDF_TYPE:
-                    rows.append((subject, _name(triple.object), None, 1.0))
-                else:
-                    rows.append((subject, predicate, _name(triple.object), 1.0))
-                if len(rows) == ROWS_PER_BATCH:
-                    yield Batch.of_rows(rows)
-                    rows = []
-        except SyntaxError as error:
-            raise DataError(f"expected {ending(path)[1:]} triples, got: {error.msg}", path, error.lineno) from error
-    yield Batch.of_rows(rows, labels={name: label for name, (_, label) in labels.items()})
+
+    def rows() -> Iterator[Row]:
+        with readable(path) as stream:
+            try:
+                for triple in rdf.parse(input=stream, format=syntax):
+                    subject, predicate = _name(triple.subject), _name(triple.predicate)
+                    if predicate == RDFS_LABEL:
+                        _keep_best(labels, subject, triple.object)
+                    elif predicate == RDF_TYPE:
+                        yield subject, _name(triple.object), None, 1.0
+                    else:
+                        yield subject, predicate, _name(triple.object), 1.0
+            except SyntaxError as error:
+                raise DataError(f"expected {ending(path)[1:]} triples, got: {error.msg}", path, error.lineno) from error
+
+    yield from row_batches(rows())
+    yield Batch.of_rows([], labels={name: label for name, (_, label) in labels.items()})
 
 
 def _name(term: Any) -> str:

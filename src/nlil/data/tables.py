@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import DataError, require
-from ..logic.predicate import Predicate
-from .builder import Batch, FactCollector, code_of_empty, encoded
+from .builder import Batch, FactCollector, Row, code_of_empty, encoded
 from .files import readable
 from .kb import KnowledgeBase
 
@@ -198,15 +197,14 @@ def from_networkx(
         raise DataError("expected a DiGraph or MultiDiGraph, got an undirected graph; use graph.to_directed()")
     if len({str(node) for node in graph}) != len(graph):
         raise DataError("expected nodes that differ as text, got two that read alike")
-    collector = FactCollector()
-    for node, data in graph.nodes(data=True):
-        for name in _names(data.get(unary)):
-            collector.add_fact(Predicate(name, 1), str(node))
     edges = (
         graph.edges(keys=True, data=True)
         if graph.is_multigraph()
         else ((a, b, None, data) for a, b, data in graph.edges(data=True))
     )
+    rows: list[Row] = [
+        (str(node), name, None, 1.0) for node, data in graph.nodes(data=True) for name in _names(data.get(unary))
+    ]
     for subject, object, key, data in edges:
         name = data.get(predicate, key)
         if not isinstance(name, str):
@@ -214,8 +212,9 @@ def from_networkx(
                 f"edge ({subject!r}, {object!r}): expected a predicate as the attribute "
                 f"{predicate!r} or as the key, got {name!r}"
             )
-        value = 1.0 if weight is None else float(data.get(weight, 1.0))
-        collector.add_fact(Predicate(name, 2), str(subject), str(object), value)
+        rows.append((str(subject), name, str(object), 1.0 if weight is None else float(data.get(weight, 1.0))))
+    collector = FactCollector()
+    collector.add_rows(rows)
     return collector.finish().knowledge_base()
 
 

@@ -91,10 +91,10 @@ def make_kin(size: int, seed: int = 0) -> Dataset:
     facts = [(p.name, *fact) for p in people for fact in _facts_of(p)]
     split_of = _held_out(people, facts, random)
     collector = FactCollector()
-    for person in people:
-        collector.add_fact(Predicate("male" if person.is_male else "female", 1), person.name)
-    for subject, relation, object in facts:
-        collector.add_fact(Predicate(relation, 2), subject, object, split=split_of.get(subject, "train"))
+    collector.add_rows((person.name, "male" if person.is_male else "female", None, 1.0) for person in people)
+    for split in ("train", "valid", "test"):
+        chosen = (fact for fact in facts if split_of.get(fact[0], "train") == split)
+        collector.add_rows(((*fact, 1.0) for fact in chosen), split)
     got = collector.finish()
     kb = got.knowledge_base()
     splits = Splits(kb.facts, got.of("valid"), got.of("test"))

@@ -9,6 +9,7 @@ Names are strings in columns, never names of tables, so each is exactly the name
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import count
 
 from ..data.kb import KnowledgeBase
@@ -40,80 +41,78 @@ def rule_query(rule: Rule, options: Options) -> str:
     if not found:
         columns = f"name AS subject, {quoted(rule.target.name)} AS predicate, name AS object"
         return f"SELECT {columns} FROM entities WHERE 1 = 0;"
-    return "\nUNION\n".join(_Select().query(rule, alternative) for alternative in found) + ";"
+    return "\nUNION\n".join(_query(rule, alternative) for alternative in found) + ";"
 
 
+def _query(rule: Rule, alternative: Alternative) -> str:
+    """One alternative."""
+    select = _Select(count(1))
+    for leaf in alternative.joined:
+        select.join(leaf)
+    for variable in alternative.unbound:
+        select.tables.append(f"entities {variable.name.lower()}")
+        select.columns[variable] = f"{variable.name.lower()}.name"
+    for term in alternative.in_graph:
+        select.tie(term)
+    select.conditions += [_test(leaf, select) for leaf in alternative.tested]
+    subject, *objects = map(select.column, rule.head.arguments)
+    chosen = f"{subject} AS subject, {quoted(rule.target.name)} AS predicate, {(*objects, 'NULL')[0]} AS object"
+    where = "\nWHERE " + "\n  AND ".join(select.conditions) if select.conditions else ""
+    return f"SELECT DISTINCT {chosen}\nFROM {', '.join(select.tables)}{where}"
+
+
+def _test(leaf: Leaf, outer: _Select) -> str:
+    """A condition on what stands around it."""
+    if leaf.equal is not None and not leaf.atoms:
+        one, two = map(outer.column, leaf.equal)
+        return f"{one} {'<>' if leaf.negated else '='} {two}"
+    inner = _Select(outer.numbers, dict(outer.columns), outer.graph)
+    inner.join(leaf)
+    if leaf.untied is not None and outer.graph is not None:
+        inner.tie(leaf.untied)
+    exists = f"EXISTS (SELECT 1 FROM {', '.join(inner.tables)} WHERE {' AND '.join(inner.conditions)})"
+    return f"NOT {exists}" if leaf.negated else exists
+
+
+@dataclass
 class _Select:
-    """One alternative: tables, conditions, and the column in which each term was first met."""
+    """Tables and conditions, the column in which each term was first met, and that of the graph of the query."""
 
-    def __init__(self) -> None:
-        self._numbers = count(1)
-        self._graph: str | None = None
+    numbers: Iterator[int]
+    columns: dict[Term, str] = field(default_factory=dict)
+    graph: str | None = None
+    tables: list[str] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
 
-    def query(self, rule: Rule, alternative: Alternative) -> str:
-        tables: list[str] = []
-        conditions: list[str] = []
-        columns: dict[Term, str] = {}
-        for leaf in alternative.joined:
-            self._join(leaf, tables, conditions, columns)
-        for variable in alternative.unbound:
-            tables.append(f"entities {variable.name.lower()}")
-            columns[variable] = f"{variable.name.lower()}.name"
-        self._same_graph(alternative, tables, conditions, columns)
-        conditions += [self._test(leaf, columns) for leaf in alternative.tested]
-        subject, *objects = [columns.get(a) or self._column(a) for a in rule.head.arguments]
-        chosen = f"{subject} AS subject, {quoted(rule.target.name)} AS predicate, {(*objects, 'NULL')[0]} AS object"
-        where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
-        return f"SELECT DISTINCT {chosen}\nFROM {', '.join(tables)}{where}"
+    def column(self, term: Term) -> str:
+        """Where the name of the term stands, or the name itself."""
+        return self.columns.get(term) or quoted(term.name)
 
-    def _column(self, term: Term) -> str:
-        assert isinstance(term, Constant), f"{term} is bound before it is used"
-        return quoted(term.name)
-
-    def _join(self, leaf: Leaf, tables: list[str], conditions: list[str], columns: dict[Term, str]) -> None:
+    def join(self, leaf: Leaf) -> None:
+        """The atoms of a statement."""
         for atom in leaf.atoms:
-            table = f"f{next(self._numbers)}"
-            tables.append(f"facts {table}")
-            conditions.append(f"{table}.predicate = {quoted(atom.predicate.name)}")
+            table = f"f{next(self.numbers)}"
+            self.tables.append(f"facts {table}")
+            self.conditions.append(f"{table}.predicate = {quoted(atom.predicate.name)}")
             if atom.predicate.arity == 1:
-                conditions.append(f"{table}.object IS NULL")
+                self.conditions.append(f"{table}.object IS NULL")
             for term, side in zip(atom.arguments, ("subject", "object")):
-                column = f"{table}.{side}"
-                known = columns.get(term) or (quoted(term.name) if isinstance(term, Constant) else None)
-                if known is not None:
-                    conditions.append(f"{column} = {known}")
+                if term in self.columns or isinstance(term, Constant):
+                    self.conditions.append(f"{table}.{side} = {self.column(term)}")
                     continue
-                columns[term] = column
+                self.columns[term] = f"{table}.{side}"
                 if side == "object":
-                    conditions.append(f"{column} IS NOT NULL")
-        conditions += [f"{columns[one]} <> {columns[two]}" for one, two in leaf.different]
+                    self.conditions.append(f"{table}.{side} IS NOT NULL")
+        self.conditions += [f"{self.columns[one]} <> {self.columns[two]}" for one, two in leaf.different]
 
-    def _same_graph(
-        self, alternative: Alternative, tables: list[str], conditions: list[str], columns: dict[Term, str]
-    ) -> None:
-        """The graph of the head's first argument, and the other arguments in it."""
-        for term in alternative.in_graph:
-            table = f"g{next(self._numbers)}"
-            tables.append(f"entities {table}")
-            conditions.append(f"{table}.name = {columns.get(term) or self._column(term)}")
-            if self._graph is not None:
-                conditions.append(f"{table}.graph = {self._graph}")
-            self._graph = self._graph or f"{table}.graph"
-
-    def _test(self, leaf: Leaf, columns: dict[Term, str]) -> str:
-        if leaf.equal is not None and not leaf.atoms:
-            one, two = [columns.get(t) or self._column(t) for t in leaf.equal]
-            return f"{one} {'<>' if leaf.negated else '='} {two}"
-        tables: list[str] = []
-        conditions: list[str] = []
-        inner = dict(columns)
-        self._join(leaf, tables, conditions, inner)
-        if leaf.untied is not None and self._graph is not None:
-            table = f"g{next(self._numbers)}"
-            tables.append(f"entities {table}")
-            conditions += [f"{table}.name = {inner[leaf.untied]}", f"{table}.graph = {self._graph}"]
-        exists = f"EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {' AND '.join(conditions)})"
-        return f"NOT {exists}" if leaf.negated else exists
+    def tie(self, term: Term) -> None:
+        """The term lies in the graph of the query, which the first one that is tied names."""
+        table = f"g{next(self.numbers)}"
+        self.tables.append(f"entities {table}")
+        self.conditions.append(f"{table}.name = {self.column(term)}")
+        if self.graph is not None:
+            self.conditions.append(f"{table}.graph = {self.graph}")
+        self.graph = self.graph or f"{table}.graph"
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
