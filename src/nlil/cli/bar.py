@@ -7,19 +7,19 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-PATIENCE = 2.0
+SHOW_AFTER_S = 2.0
 """Seconds of work before anything is shown."""
 
-PLAIN_PAUSE = 15.0
+SECONDS_BETWEEN_LINES = 15.0
 """Seconds between two lines when stderr is not a terminal."""
 
-ROWS = 8
+MAX_ROWS = 8
 """Stages shown at once, when several are under way (targets that are trained together)."""
 
-WIDE = 110
+WIDE_COLUMNS = 110
 """Columns of a terminal that has room for everything."""
 
-STALE = 30.0
+FORGET_AFTER_S = 30.0
 """Seconds after which a stage that says nothing more gives its row up, once another one speaks."""
 
 
@@ -41,7 +41,7 @@ class Stage:
 
 
 class Bar:
-    """A Progress. Starts to show itself after PATIENCE seconds."""
+    """A Progress. Starts to show itself after SHOW_AFTER_S seconds."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -53,11 +53,11 @@ class Bar:
         now = time.monotonic()
         known = self._stage(stage, done, now)
         known.heard, known.is_complete = now, done >= total
-        if now - self._start >= PATIENCE:
+        if now - self._start >= SHOW_AFTER_S:
             note = " ".join(note.split())
             if sys.stderr.isatty():
                 self._draw(stage, known, done, total, note)
-            elif now - self._last_line >= PLAIN_PAUSE:
+            elif now - self._last_line >= SECONDS_BETWEEN_LINES:
                 self._last_line = now
                 self._print(stage, known, done, total, note)
 
@@ -89,9 +89,9 @@ class Bar:
     def _make_room(self, now: float) -> None:
         """Rows of stages that fell silent go, and the one that was silent longest where there are too many."""
         shown = sorted((s.heard, name) for name, s in self._stages.items() if s.task is not None)
-        surplus = len(shown) - ROWS + 1
+        surplus = len(shown) - MAX_ROWS + 1
         for position, (heard, name) in enumerate(shown):
-            if position < surplus or now - heard > STALE:
+            if position < surplus or now - heard > FORGET_AFTER_S:
                 self._forget(name)
 
     def _forget(self, name: str) -> None:
@@ -114,8 +114,8 @@ def _live_bars() -> Any:
     # markup=False: a rule or a name from the data may look like markup.
     console = Console(stderr=True)
     # On a narrow terminal the note (loss, best rule so far) says more than a bar does.
-    drawn = (BarColumn(bar_width=12),) if console.width >= WIDE else ()
-    elapsed = (TimeElapsedColumn(),) if console.width >= WIDE else ()
+    drawn = (BarColumn(bar_width=12),) if console.width >= WIDE_COLUMNS else ()
+    elapsed = (TimeElapsedColumn(),) if console.width >= WIDE_COLUMNS else ()
     columns = (
         TextColumn("{task.description}", markup=False),
         *drawn,

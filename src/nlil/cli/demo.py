@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..evaluation.metrics import Metrics
     from ..learning.run import Learned
 
-SHOWN = ("aunt", "grandmother", "husband", "sister")
+SHOWN_TARGETS = ("aunt", "grandmother", "husband", "sister")
 TARGET = "aunt"
 
 
@@ -128,7 +128,7 @@ def best_rules(learned: Learned) -> Any:
     from ..logic.labels import Labels
     from .render import rule_table
 
-    wanted = [p for p in learned.rules.targets if p.name in SHOWN] or list(learned.rules.targets[:4])
+    wanted = [p for p in learned.rules.targets if p.name in SHOWN_TARGETS] or list(learned.rules.targets[:4])
     best = [scored for p in wanted for scored in learned.rules.for_target(p).top(2)]
     return rule_table(best, Labels.of(learned.rules))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..learning.opening import OpenedRun
     from ..scene.object_classes import ObjectClasses
 
-CANDIDATES = 5
+MAX_CLASSES = 5
 """Classes named for an object, the most probable one among them."""
 
 
@@ -111,7 +111,7 @@ def show(
         views.append(f"drawn in {out}")
     more: dict[str, Any] = {"picture": None if out is None else str(out), "near": near}
     if classes is not None:
-        more["object"] = classes.to_dict(CANDIDATES)
+        more["object"] = classes.to_dict(MAX_CLASSES)
     session.show({**explanation.to_dict(), "probability": probability, **more}, *views)
 
 
@@ -146,7 +146,7 @@ def verdict(classes: ObjectClasses) -> str:
 
     shown = classes.probability or [value for _, value in classes.ranked]
     best, *others = [
-        f"{predicate.name} ({number(value)})" for (predicate, _), value in zip(classes.ranked[:CANDIDATES], shown)
+        f"{predicate.name} ({number(value)})" for (predicate, _), value in zip(classes.ranked[:MAX_CLASSES], shown)
     ]
     true = " and ".join(predicate.name for predicate in classes.true) or "no class"
     rank = next((i for i, (p, _) in enumerate(classes.ranked, start=1) if p in classes.true), None)

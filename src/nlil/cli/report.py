@@ -20,7 +20,7 @@ def report(session: Session, run: Run, *, out: Path = Path("report.html"), data:
         out (FILE.html): Where the page goes.
         data: Other facts.
     """
-    from ..explanation.outline import many
+    from ..explanation.outline import plural
     from ..report import make_report, write_report
 
     check_page_name(out)
@@ -51,8 +51,8 @@ def report(session: Session, run: Run, *, out: Path = Path("report.html"), data:
     }
     session.show(
         document,
-        f"{document['num_rules_shown']:,} of {many(len(made.learned.rules), 'rule')} for "
-        f"{many(len(made.targets), 'predicate')} on one page, written to {out}",
+        f"{document['num_rules_shown']:,} of {plural(len(made.learned.rules), 'rule')} for "
+        f"{plural(len(made.targets), 'predicate')} on one page, written to {out}",
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..logic.rule import ScoredRule
 
 FORMATS = ("text", *LANGUAGES, "json")
-SHOWN = 20
+DEFAULT_TOP = 20
 
 
 def rules(
@@ -65,13 +65,13 @@ def rules(
             raise ConfigError(
                 f"--examples: as {format} rules have none; leave out --format, or take --json", "examples"
             )
-        return show_cards(session, opened(), target, SHOWN if top is None else top, examples)
+        return show_cards(session, opened(), target, DEFAULT_TOP if top is None else top, examples)
     if facts is not None:
         write_facts(session, chosen, facts, opened)
     found, feedback = load_run(run).rules, load_feedback(run)
     if target is not None:
         found = found.for_target(target)
-    limit = (SHOWN if chosen == "text" else 0) if top is None else top
+    limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)
     match chosen:
         case "prolog":

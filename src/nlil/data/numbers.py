@@ -44,9 +44,9 @@ FILE_STEM = "numbers"
 ENDINGS = (".tsv", ".csv", ".txt", ".parquet")
 
 NUM_BINS = 10
-FEW_DIGITS, ALL_DIGITS = 2, 17
+MIN_DIGITS, MAX_DIGITS = 2, 17
 """A rounded cut has 2 significant digits where that will do; 17 tell any two numbers apart."""
-MANY_DIGITS = 4
+READABLE_DIGITS = 4
 """More than a person wants to read."""
 
 NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
@@ -142,13 +142,13 @@ def quantile_cuts(values: Doubles, num_bins: int) -> Doubles:
         return np.zeros(0)
     exact = _quantiles(ordered, num_bins)
     wanted = _share_below(ordered, exact)
-    digits = np.full(len(exact), FEW_DIGITS)
+    digits = np.full(len(exact), MIN_DIGITS)
     while True:
         rounded = np.asarray([float(f"{cut:.{n - 1}e}") for cut, n in zip(exact, digits, strict=True)])
         same = np.isin(rounded, rounded[1:][np.diff(rounded) <= 0])
         share = _share_below(ordered, rounded)
         off = (np.abs(share - wanted) > 0.25 / num_bins) | (share == 0) | (share == 1)
-        coarse = (same | off) & (digits < ALL_DIGITS)
+        coarse = (same | off) & (digits < MAX_DIGITS)
         if not coarse.any():
             return _shortened(ordered, rounded, digits) + 0.0
         digits[coarse] += 1
@@ -157,9 +157,9 @@ def quantile_cuts(values: Doubles, num_bins: int) -> Doubles:
 def _shortened(ordered: Doubles, cuts: Doubles, digits: Ids) -> Doubles:
     """Cuts of many digits rounded up, as far as no value changes its side: 24 for 23.333333333333332."""
     result = cuts.copy()
-    for i in np.flatnonzero(digits > MANY_DIGITS):
+    for i in np.flatnonzero(digits > READABLE_DIGITS):
         following = ordered[np.searchsorted(ordered, cuts[i], side="right") :][:1]
-        for number in range(FEW_DIGITS, MANY_DIGITS + 1):
+        for number in range(MIN_DIGITS, READABLE_DIGITS + 1):
             up = Context(prec=number, rounding=ROUND_CEILING).create_decimal_from_float(float(cuts[i]))
             if len(following) and float(up) < following[0]:
                 result[i] = float(up)

@@ -26,7 +26,7 @@ from ..progress import Progress, silent
 from .members import MemberScorer
 from .metrics import recall_figures
 
-SHOWN = 20
+MAX_SHOWN = 20
 """Pairs and objects that are kept."""
 SAMPLE = 5_000
 """Objects that the temperature is fitted on."""
@@ -190,9 +190,9 @@ def _disagreements(
     apart = np.flatnonzero(rules_top != tested.top)
     counts = Counter((names[tested.top[i]], names[rules_top[i]], true_name(int(i))) for i in apart)
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0][:2], item[0][2] or ""))
-    pairs = tuple({"classifier": a, "rules": b, "truth": t, "count": n} for (a, b, t), n in order[:SHOWN])
+    pairs = tuple({"classifier": a, "rules": b, "truth": t, "count": n} for (a, b, t), n in order[:MAX_SHOWN])
     distance = 0.5 * np.abs(said - rules_say).sum(axis=1)
-    far = apart[np.argsort(-distance[apart], kind="stable")[:SHOWN]]
+    far = apart[np.argsort(-distance[apart], kind="stable")[:MAX_SHOWN]]
     objects = tuple(
         {
             "object": kb.entities.name(int(tested.entities[i])),

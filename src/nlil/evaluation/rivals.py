@@ -13,12 +13,12 @@ from ..progress import Progress, silent
 from .members import MemberScorer
 from .ranking import Answers, Ranker
 
-NOBODY = -1
+NO_RIVAL = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Row i belongs to fact i of those given: its own evidence, its best rival (NOBODY if there is none) and the
+    """Row i belongs to fact i of those given: its own evidence, its best rival (NO_RIVAL if there is none) and the
     rival's evidence, all with fact i hidden. Of equals the rival with the smallest id is taken."""
 
     own: Longs
@@ -35,11 +35,11 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
 
     def best(i: int, total: Longs) -> tuple[int, int, int]:
         a, mine = int(query[i]), int(total[answer[i]])
-        total[answers.to(a)] = NOBODY
+        total[answers.to(a)] = NO_RIVAL
         if graph_of is not None:
-            total[graph_of != graph_of[a]] = NOBODY
+            total[graph_of != graph_of[a]] = NO_RIVAL
         rival = int(total.argmax())
-        return mine, rival if total[rival] >= 0 else NOBODY, max(int(total[rival]), 0)
+        return mine, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
 
     found = ranker.each(target, direction, query, answer, best)
     return Rivals(*np.array(found, np.int64).reshape(-1, 3).T)
@@ -64,10 +64,10 @@ def rival_classes(
         low, high = (np.searchsorted(some.subject[order], held.subject, side) for side in ("left", "right"))
         for shift in range(int((high - low).max(initial=0))):
             there = low + shift < high
-            total[order[low[there] + shift], position[held.predicate[there]]] = NOBODY
+            total[order[low[there] + shift], position[held.predicate[there]]] = NO_RIVAL
         best = total.argmax(axis=1)
         power = total[rows, best]
-        rival = np.where(power >= 0, scorer.targets[best], NOBODY)
+        rival = np.where(power >= 0, scorer.targets[best], NO_RIVAL)
         parts.append(np.stack((own, rival, np.maximum(power, 0))))
         progress("classes", min(begin + block, len(facts)), len(facts))
     return Rivals(*np.concatenate(parts, axis=1))

@@ -34,7 +34,7 @@ def fact_ids(kb: KnowledgeBase, fact: Fact) -> Ids3:
     return kb.predicate_id(fact.predicate), ids[0], ids[1] if len(ids) == 2 else NO_OBJECT
 
 
-def place(facts: Facts, ids: Ids3) -> tuple[int, bool]:
+def find_fact(facts: Facts, ids: Ids3) -> tuple[int, bool]:
     """Where a fact stands or would stand among sorted facts, and whether it stands there."""
     low, high = 0, len(facts)
     # In the type of the columns: numpy would otherwise copy a whole column into that of the value.
@@ -48,13 +48,13 @@ def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact]
     """The base with the facts `add` and without the facts `without`; names must be known, and each a change."""
     for fact in without:
         ids = fact_ids(kb, fact)
-        row, is_there = place(kb.facts, ids)
+        row, is_there = find_fact(kb.facts, ids)
         if not is_there:
             raise ConfigError(f"without {fact_text(fact)}: the data has no such fact; name one that it has", "without")
         kb = _edited(kb, row, ids, is_added=False)
     for fact in add:
         ids = fact_ids(kb, fact)
-        row, is_there = place(kb.facts, ids)
+        row, is_there = find_fact(kb.facts, ids)
         if is_there:
             raise ConfigError(f"add {fact_text(fact)}: the data has this fact already; name one that it has not", "add")
         kb = _edited(kb, row, ids, is_added=True)

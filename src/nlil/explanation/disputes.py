@@ -20,7 +20,7 @@ from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
-from ..evaluation.rivals import NOBODY, Rivals, rival_answers, rival_classes
+from ..evaluation.rivals import NO_RIVAL, Rivals, rival_answers, rival_classes
 from ..kernel.aggregation import score
 from ..kernel.binding import bind
 from ..kernel.grounding import Grounding
@@ -32,7 +32,7 @@ from ..logic.text import fact_text
 from ..progress import Progress, silent
 from .changes import changed
 from .firing import Firing
-from .outline import Item, Shown, fact_document, grounding_document, grounding_line, rule_item
+from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, rule_item
 from .why import specific_groundings
 
 FUNCTIONAL_SHARE = 0.9
@@ -44,7 +44,7 @@ MAX_WAYS, MAX_COMPARED = 2, 20
 
 
 @dataclass(frozen=True)
-class Dispute(Shown):
+class Dispute(HasOutline):
     """The rules prefer `competitor` to `fact`; `reasons` are the strongest rules for the competitor, and `evidence`
     has for each of them some ways in which it holds, `fact` hidden."""
 
@@ -141,7 +141,7 @@ def _cases(facts: Facts, rivals: Rivals, direction: int) -> Longs:
     """Those in which the rival wins."""
     columns = (*_columns(facts), rivals.own, rivals.rival, rivals.evidence, np.full(len(facts), direction))
     table = np.column_stack(columns).astype(np.int64)
-    return table[(_margin(table) > 0) & (rivals.rival != NOBODY)]
+    return table[(_margin(table) > 0) & (rivals.rival != NO_RIVAL)]
 
 
 def _margin(table: Longs) -> Doubles:

@@ -28,7 +28,7 @@ class Item:
     below: tuple[Item, ...] = ()
 
 
-class Shown(ABC):
+class HasOutline(ABC):
     """A value with an outline: `str`, a terminal and a notebook show it."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ def number_pair(one: float, two: float) -> tuple[str, str]:
     return first, second
 
 
-def many(count: int, what: str) -> str:
+def plural(count: int, what: str) -> str:
     """The count with its noun: 1 rule, 1,200 rules."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 

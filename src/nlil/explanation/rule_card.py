@@ -31,9 +31,9 @@ from ..logic.labels import Labels
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
-from .changes import place
+from .changes import find_fact
 from .disputes import is_functional
-from .outline import Item, Shown, fact_document, grounding_document, grounding_line, many, number
+from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, number, plural
 from .scenes import Scenes
 from .why import specific_groundings
 
@@ -79,7 +79,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class RuleCard(Shown):
+class RuleCard(HasOutline):
     """`interval` holds the confidence with 95 % certainty (Wilson).
 
     Without given negatives a counterexample is a prediction that is not in the data, which need not be false; with
@@ -156,7 +156,7 @@ class RuleCard(Shown):
             more = instance.num_known - len(instance.known)
             notes.append(
                 f"known {'answer' if instance.num_known == 1 else 'answers'}: {others}"
-                + (f" and {many(more, 'other')}" if more else "")
+                + (f" and {plural(more, 'other')}" if more else "")
             )
         if instance.is_held_out:
             notes.append("a fact held out")
@@ -254,9 +254,9 @@ class RuleCards:
         ways, _ = specific_groundings(near, rule, x, other, 1, hide)
         target = self.kb.predicate_id(rule.target)
         fact = self.kb.fact(target, x, y)
-        if place(self.kb.facts, (target, x, y))[1]:
+        if find_fact(self.kb.facts, (target, x, y))[1]:
             return Instance(fact, ways[0] if ways else None)
-        held_out = self.known is not None and place(self.known, (target, x, y))[1]
+        held_out = self.known is not None and find_fact(self.known, (target, x, y))[1]
         answers = self._answers(target, x) if other is not None else []
         return Instance(fact, ways[0] if ways else None, tuple(answers[:MAX_ANSWERS]), len(answers), held_out)
 

@@ -15,8 +15,8 @@ from ..logic.query import Query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .changes import as_facts
-from .outline import Item, Shown, fact_document, many, number, number_pair
-from .why import Explainer, Explanation, Side, closed
+from .outline import HasOutline, Item, fact_document, number, number_pair, plural
+from .why import Explainer, Explanation, Side, as_fact
 
 MAX_WAYS = 50
 """Groundings of a rule that are compared: a fact is necessary to it if it is in every one."""
@@ -25,7 +25,7 @@ MAX_TESTED = 100
 
 
 @dataclass(frozen=True)
-class WhatIf(Shown):
+class WhatIf(HasOutline):
     """The explanation `before`, and `after` on the base with the facts `added` and without those `removed`."""
 
     before: Explanation
@@ -78,7 +78,7 @@ class Necessary:
 
 
 @dataclass(frozen=True)
-class NecessaryFacts(Shown):
+class NecessaryFacts(HasOutline):
     """The facts behind a score, those first without which it falls most. Of `num_tested` facts the others change
     nothing or raise it."""
 
@@ -99,7 +99,7 @@ class NecessaryFacts(Shown):
         for n in self.facts:
             left = f"score {number_pair(n.score, self.score)[0]} without it"
             lines.append(Item(f"-{number(n.fall)}  {self.labels.fact(n.fact)}", left))
-        tested = f"{many(self.num_tested, 'fact')} behind it tried one at a time"
+        tested = f"{plural(self.num_tested, 'fact')} behind it tried one at a time"
         return Item(
             f"{self.labels.fact(self.fact)}  score {number(self.score)}",
             tested,
@@ -143,7 +143,7 @@ def explain_what_if(
     top: int | None = None,
 ) -> WhatIf:
     """`what_if` with an Explainer that is kept."""
-    fact, removed, added = closed(query), as_facts(without), as_facts(add)
+    fact, removed, added = as_fact(query), as_facts(without), as_facts(add)
     after = explainer.changed(added, removed)
     return WhatIf(explainer.explain(fact, side=side, top=top), after.explain(fact, side=side, top=top), added, removed)
 

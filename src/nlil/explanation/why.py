@@ -28,16 +28,16 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text, formula_text
-from .changes import changed, fact_ids, place
+from .changes import changed, fact_ids, find_fact
 from .firing import Fired, Firing
 from .outline import (
+    HasOutline,
     Item,
-    Shown,
     fact_document,
     grounding_document,
     grounding_line,
-    many,
     number,
+    plural,
     rule_document,
     rule_item,
 )
@@ -73,7 +73,7 @@ class Support(ScoredRule):
         shown = [grounding_line(g, self.rule.distinct, labels) for g in self.groundings]
         below = [Item(line) for line in shown if line]
         if self.num_groundings > len(shown):
-            below.append(Item(f"and {many(self.num_groundings - len(shown), 'other way')}"))
+            below.append(Item(f"and {plural(self.num_groundings - len(shown), 'other way')}"))
         item = rule_item(self, labels, below, self.share)
         return item if self.value >= 1.0 else replace(item, note=f"{item.note}, holds to degree {number(self.value)}")
 
@@ -125,7 +125,7 @@ class Excluded:
 
 
 @dataclass(frozen=True)
-class Explanation(Shown):
+class Explanation(HasOutline):
     """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
 
     The score is that of the answer to `query`: weighed rules may score p(a, b) otherwise for p(a, ?) than for p(?, b).
@@ -201,10 +201,10 @@ class Explanation(Shown):
             below.insert(0, Item(f"{self.excluded.text(self.fact, labels)} ({self.excluded.exclusion.counts})"))
         unshown = self.num_counted - len(self.supports)
         if unshown > 0:
-            below.append(Item(f"+{number(self.other_share)}", f"{many(unshown, 'weaker rule')} beside these"))
+            below.append(Item(f"+{number(self.other_share)}", f"{plural(unshown, 'weaker rule')} beside these"))
         if self.misses:
             below.append(Item("these do not hold", "", tuple(miss.item(labels) for miss in self.misses)))
-        fired = many(self.num_fired, "rule") if self.num_fired else "no rule"
+        fired = plural(self.num_fired, "rule") if self.num_fired else "no rule"
         verb = "fires" if self.num_fired <= 1 else "fire"
         title = f"{labels.fact(self.fact)}  score {number(self.score)}"
         answers = f"answers {labels.query(self.query)}; " if self.fact.predicate.arity == 2 else ""
@@ -244,7 +244,7 @@ def explain(
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredFact:
     """A fact by ids (`y` is None for a unary predicate), the rules that fire for it, and what they add up to."""
 
     fact: Fact
@@ -279,17 +279,17 @@ class Explainer:
         """The score that `explain` gives, without the reasons."""
         return self.scored(fact, side).shares.score
 
-    def scored(self, query: str | Query | Fact, side: Side = "object") -> Scored:
+    def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
         """The rules that fire for a fact, the fact itself hidden, and its score."""
         check_side(side)
-        fact = closed(query)
+        fact = as_fact(query)
         target, x, object_ = fact_ids(self.kb, fact)
         y = None if object_ == NO_OBJECT else object_
         if y is None:
             fired = self.firing.member(target, x)
         else:
             fired = self.firing.pair(target, x, y, hidden=(x, y), direction=SIDES.index(side))
-        return Scored(fact, target, x, y, fired, fired.shares(self.rules.aggregation))
+        return ScoredFact(fact, target, x, y, fired, fired.shares(self.rules.aggregation))
 
     def explain(
         self,
@@ -320,9 +320,9 @@ class Explainer:
 
     def is_known(self, fact: Fact) -> bool:
         """Whether the data has the fact."""
-        return place(self.kb.facts, fact_ids(self.kb, fact))[1]
+        return find_fact(self.kb.facts, fact_ids(self.kb, fact))[1]
 
-    def _support(self, found: Scored, rank: int, limit: int) -> Support:
+    def _support(self, found: ScoredFact, rank: int, limit: int) -> Support:
         position = found.shares.order[rank]
         rule = self.rules[int(found.fired.rows[position])]
         share, value = float(found.shares.share[rank]), float(found.fired.value[position])
@@ -365,7 +365,7 @@ def check_side(side: str) -> None:
         )
 
 
-def closed(query: str | Query | Fact) -> Fact:
+def as_fact(query: str | Query | Fact) -> Fact:
     """The one fact that a query without `?` names."""
     if isinstance(query, Fact):
         return query
@@ -407,12 +407,12 @@ def specific_groundings(
     """Up to `limit` groundings, and how many there are (up to MAX_COUNTED)."""
     listed = groundings(kb, rule, x, y, limit=MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED), hide=hide)
     total = len(listed) if rule.distinct else count_groundings(kb, rule, x, y, hide=hide)
-    different = unlike(listed)
+    different = without_repeats(listed)
     total -= len(listed) - len(different)
     return tuple(most_specific(kb, different)[: max(limit, 0)]), min(total, MAX_COUNTED)
 
 
-def unlike(listed: list[Grounding]) -> list[Grounding]:
+def without_repeats(listed: list[Grounding]) -> list[Grounding]:
     """Of those that rest on the same facts and the same absences the first."""
     first: dict[object, Grounding] = {}
     for grounding in listed:

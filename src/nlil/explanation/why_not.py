@@ -29,8 +29,8 @@ from ..logic.query import Query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from .changes import Ids3, fact_ids
-from .outline import Item, Shown, fact_document, number, number_pair, rule_document, rule_item
-from .why import Excluded, Explainer, Scored, Side, known_text
+from .outline import HasOutline, Item, fact_document, number, number_pair, rule_document, rule_item
+from .why import Excluded, Explainer, ScoredFact, Side, known_text
 
 TRIES_PER_REMEDY = 4
 """Changes tried for each one shown: what one statement lacks may not help where variables have to differ."""
@@ -64,7 +64,7 @@ class Hindered(ScoredRule):
 
 
 @dataclass(frozen=True)
-class WhyNot(Shown):
+class WhyNot(HasOutline):
     """What `fact` lacks, the fact itself hidden. Where `excluded` rules it out, `lifted` is the remedy for that."""
 
     fact: Fact
@@ -164,10 +164,10 @@ def explain_why_not(
     return WhyNot(found.fact, known, found.shares.score, hindered, labels=labels)
 
 
-def _hindered(explainer: Explainer, found: Scored, row: int, facts: int, side: Side) -> Hindered:
+def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, side: Side) -> Hindered:
     scored = explainer.rules[row]
     remedies: list[Remedy] = []
-    proposals = apart(found.fact, completions(explainer.kb, scored.rule, found.x, found.y))
+    proposals = new_changes(found.fact, completions(explainer.kb, scored.rule, found.x, found.y))
     for change in islice(proposals, TRIES_PER_REMEDY * facts):
         is_added = change.action == "add"
         if is_added and explainer.is_known(change.fact):
@@ -373,7 +373,7 @@ def _busiest(nodes: Ids, said: Ids, num_entities: int) -> tuple[Longs, Longs]:
     return nodes[np.lexsort((nodes, -counts[nodes]))][:MAX_ENDS].astype(np.int64), counts
 
 
-def apart(fact: Fact, changes: Iterator[Change]) -> Iterator[Change]:
+def new_changes(fact: Fact, changes: Iterator[Change]) -> Iterator[Change]:
     """Each change once, without the explained fact itself: it is hidden, so it helps nobody."""
     seen = {Change("add", fact), Change("remove", fact)}
     for change in changes:

@@ -13,7 +13,7 @@ from ..data.dataset import Dataset
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..datasets.summary import Summary, summarise
-from ..explanation.changes import place
+from ..explanation.changes import find_fact
 from ..explanation.disputes import Dispute, check
 from ..explanation.rule_card import RuleCard, RuleCards
 from ..explanation.why import Explainer, Explanation
@@ -272,7 +272,7 @@ def _candidates(
     for row in rows[order[mine.body_size[order] > mine.support[order]][:num_rules]].tolist():
         scored = explainer.rules[row]
         for x, y in cards.instances(scored.rule, scored.stats).others(0, PREDICTIONS_PER_RULE):
-            if cards.known is None or not place(cards.known, (id, x, y))[1]:
+            if cards.known is None or not find_fact(cards.known, (id, x, y))[1]:
                 predicted[kb.fact(id, x, y)] = x
     facts = kb.facts.of(id)
     for fact, x in predicted.items():

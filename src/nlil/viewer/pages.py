@@ -17,7 +17,7 @@ from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
 from ..evaluation.prediction import Answer
 from ..explanation.rule_card import wilson_interval
-from ..explanation.why import SIDES, Explainer, Explanation, Side, closed
+from ..explanation.why import SIDES, Explainer, Explanation, Side, as_fact
 from ..explanation.why_not import explain_why_not
 from ..exports.english import rule_sentence
 from ..kernel.graph import Graph
@@ -492,7 +492,7 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
 def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
     """The fact that the parameters give, and the side of it that is predicted."""
     query = parse_query(parameters.text("q"))
-    return closed(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
+    return as_fact(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
 
 
 def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
