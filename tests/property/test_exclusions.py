@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.device_exclusions import exclude
+from nlil.evaluation.device_ranking import exclude
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.triples import fact_scores
 from nlil.kernel.exclusion import Exclusion

@@ -16,12 +16,11 @@ from torch import Tensor
 
 from ..data.arrays import Longs
 from ..data.facts import Facts
-from ..kernel.aggregation import SHIFT, UNIT
+from ..kernel.aggregation import SHIFT, UNIT, ScoreSpace, compare, tie_bounds
 from ..kernel.calculus import ranges, unique_pairs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
-from .device_exclusions import KnownAnswers, exclude
 from .plan import MOST_WALKED, Plan
 
 if TYPE_CHECKING:
@@ -132,6 +131,48 @@ class DeviceRanker:
         return owner, end.to(torch.int32)
 
 
+def exclude(
+    total: Tensor, known: Tensor, excluded: Tensor, owner: Tensor, pointer: Tensor, code: Tensor, neighbour: Tensor
+) -> Tensor:
+    """total[i, b] = 0 wherever an edge from known[i] to b has a code that excluded[owner[i]] marks; changes `total`.
+
+    (pointer, code, neighbour) are the edges of every entity.
+    """
+    row, edge = ranges(pointer[known], pointer[known + 1])
+    out = excluded[owner[row], code[edge]]
+    total[row[out], neighbour[edge[out]]] = 0
+    return total
+
+
+class KnownAnswers:
+    """Known answers of every target and direction, sorted by (code, entity)."""
+
+    def __init__(self, ranker: DeviceRanker, known: Facts) -> None:
+        self.ranker = ranker
+        facts = known[~known.is_unary]
+        n = ranker.num_entities
+        p, s, o = (a.astype(np.int64) for a in (facts.predicate, facts.subject, facts.object))
+        pair = np.concatenate((2 * p * n + s, (2 * p + 1) * n + o))
+        self.pair, self.answer = unique_pairs(ranker.put(pair), ranker.put(np.concatenate((o, s))), n)
+
+    def ranks(self, totals: Tensor, which: Longs, code: Longs, query: Longs, answer: Longs) -> np.ndarray:
+        """Above and tied of answer[i] in totals[which[i]], other known answers left out."""
+        r = self.ranker
+        total = totals[r.put(which)]
+        target = r.put(answer)
+        own = total.gather(1, target[:, None])[:, 0]
+        low, high = (r.put(bound) for bound in tie_bounds(own.cpu().numpy()))
+        above, tied = (holds.sum(1) for holds in compare(total, low[:, None], high[:, None]))
+        pair = r.put(code * r.num_entities + query)
+        row, place = ranges(torch.searchsorted(self.pair, pair), torch.searchsorted(self.pair, pair, right=True))
+        other = self.answer[place]
+        keep = other != target[row]
+        row, other = row[keep], other[keep]
+        for count, holds in zip((above, tied), compare(total[row, other], low[row], high[row])):
+            count.index_add_(0, row, -holds.to(torch.int64))
+        return torch.stack((above, tied)).cpu().numpy()
+
+
 class _Rules:
     """The plans of all groups on the device, one after the other."""
 
@@ -238,61 +279,44 @@ class _Rules:
 
     def _chain_lists(self, query: Longs, group: Longs) -> tuple[Tensor, ...]:
         """(pointer of each query, begin, end, evidence, kind) of its chains, and the array they point into."""
-        r = self.ranker
-        count = np.array([len(b) for b in self.bodies])[group]
-        body = np.concatenate([self.bodies[g] for g in group]) if count.sum() else np.zeros(0, np.int64)
-        power = np.concatenate([self.powers[g] for g in group]) if count.sum() else np.zeros(0, np.int64)
-        owner = np.repeat(np.arange(len(query)), count)
+        r, none = self.ranker, np.zeros(0, np.int64)
+        body, power = (np.concatenate([none, *(column[g] for g in group)]) for column in (self.bodies, self.powers))
+        owner = np.repeat(np.arange(len(query)), [len(self.bodies[g]) for g in group])
         key = r.put(query[owner] * self.span + body)
         begin, end = torch.searchsorted(self.chain_key, key), torch.searchsorted(self.chain_key, key, right=True)
-        other_owner, other_begin, other_end, other_power, other_is_one, other_ends = self._walked(query, group)
-        shift = len(self.ends)
-        owner_all = torch.cat((r.put(owner), r.put(other_owner)))
-        order = torch.argsort(owner_all, stable=True)
-        begin = torch.cat((begin, r.put(other_begin) + shift))[order]
-        end = torch.cat((end, r.put(other_end) + shift))[order]
-        power_all = torch.cat((r.put(power), r.put(other_power)))[order]
-        is_one = torch.cat((r.put(body >= r.num_codes**2), r.put(other_is_one)))[order]
-        kind = self.kind[1 - is_one]
-        ends = torch.cat((self.ends, r.put(other_ends).to(torch.int32))) if len(other_ends) else self.ends
-        return r._offsets(owner_all[order], len(query)), begin, end, power_all, kind, ends
+        walked_owner, size, walked_power, is_one, walked_ends = self._walked(query, group)
+        last = len(self.ends) + np.cumsum(size)
+        of_query = r.put(np.concatenate((owner, walked_owner)))
+        order = torch.argsort(of_query, stable=True)
+        begin, end = (torch.cat((one, r.put(two)))[order] for one, two in ((begin, last - size), (end, last)))
+        evidence = r.put(np.concatenate((power, walked_power)))[order]
+        kind = self.kind[1 - r.put(np.concatenate((body >= r.num_codes**2, is_one)))[order]]
+        ends = torch.cat((self.ends, r.put(walked_ends).to(torch.int32)))
+        return r._offsets(of_query[order], len(query)), begin, end, evidence, kind, ends
 
     def _walked(self, query: Longs, group: Longs) -> tuple[np.ndarray, ...]:
-        """(query position, begin, end, evidence, is one step, ends) of chains that the compiled loops walk."""
+        """(query position, number of ends, evidence, is one step) of chains that the compiled loops walk, and ends."""
         cpu = self.ranker.ranker
-        tasks = []
-        for g in np.unique(group):
-            if not self.short[g].all():
-                tasks += [(g, part) for part in np.array_split(np.flatnonzero(group == g), 16) if len(part)]
+        tasks = [
+            (g, part)
+            for g in np.unique(group)
+            if not self.short[g].all()
+            for part in np.array_split(np.flatnonzero(group == g), 16)
+            if len(part)
+        ]
 
-        def run(space: object, task: tuple[int, Longs]) -> tuple[np.ndarray, ...]:
+        def run(space: ScoreSpace, task: tuple[int, Longs]) -> tuple[np.ndarray, ...]:
             g, mine = task
-            plan = self.groups[g].plan
-            rules = np.flatnonzero(~self.short[g])
-            buffer = np.zeros(2**12, np.int64)
-            while True:
-                pointer = np.zeros(len(mine) * len(rules) + 1, np.int64)
-                used = _collect(cpu.graph, space.walk, plan, rules, cpu.is_unary, query[mine], pointer, buffer)  # type: ignore[attr-defined]
-                if used <= len(buffer):
-                    break
-                buffer = np.zeros(2 * used, np.int64)
-            return (
-                np.repeat(mine, len(rules)),
-                pointer,
-                np.tile(plan.chain_evidence[rules], len(mine)),
-                np.tile(plan.chain_length[rules] == 1, len(mine)),
-                buffer[:used],
-            )
+            plan, rules = self.groups[g].plan, np.flatnonzero(~self.short[g])
+            size, ends, used = np.zeros(len(mine) * len(rules), np.int64), np.zeros(2**12, np.int64), -1
+            while used < 0 or used > len(ends):
+                ends = np.zeros(max(2 * used, len(ends)), np.int64)
+                used = _collect(cpu.graph, space.walk, plan, rules, cpu.is_unary, query[mine], size, ends)
+            of_rule = plan.chain_evidence[rules], plan.chain_length[rules] == 1
+            return np.repeat(mine, len(rules)), size, *(np.tile(column, len(mine)) for column in of_rule), ends[:used]
 
-        parts = cpu.pool.map(run, tasks)
-        shift = np.cumsum([0] + [len(p[4]) for p in parts])
-        columns = (
-            [p[0] for p in parts],
-            [p[1][:-1] + s for p, s in zip(parts, shift)],
-            [p[1][1:] + s for p, s in zip(parts, shift)],
-            *([p[i] for p in parts] for i in (2, 3, 4)),
-        )
-        return tuple(np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
+        none = np.zeros(0, np.int64)
+        return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map(run, tasks)))
 
 
 @compiled
@@ -303,8 +327,8 @@ def _collect(
     rules: Longs,
     is_unary: np.ndarray,
     query: Longs,
-    pointer: Longs,
-    buffer: Longs,
+    size: Longs,
+    ends: Longs,
 ) -> int:
     """Ends of each (query, rule) one after the other; returns how many there are (they may not fit)."""
     no_group = np.zeros(len(is_unary), np.bool_)
@@ -325,9 +349,9 @@ def _collect(
                 NO_LIMIT,
                 -1,
             )
-            if used + found <= len(buffer):
-                buffer[used : used + found] = walk.ends[:found]
+            if used + found <= len(ends):
+                ends[used : used + found] = walk.ends[:found]
             used += found
+            size[row] = found
             row += 1
-            pointer[row] = used
     return used

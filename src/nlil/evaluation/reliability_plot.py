@@ -31,12 +31,10 @@ def plot_reliability(
 
     require("matplotlib", "report", "the reliability plot")
     # Not pyplot: it would look for a display and keep the figure in a global list.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     path = Path(path)
     figure = Figure(figsize=(5.5, 6.5), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
     shares, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     shares.plot((0, 1), (0, 1), color="gray", linewidth=0.8, linestyle="--", label="what is said is so")
     edges = np.linspace(0, 1, BINS + 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Mask
+from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import score
@@ -97,9 +97,7 @@ def labelled(
     context = splits.context.get(split)
     if context is not None:
         kb = kb.with_facts(context)
-    both = Facts(facts.predicate, facts.subject, facts.object) + Facts(
-        negatives.predicate, negatives.subject, negatives.object
-    )
+    both = facts + negatives
     is_true = np.arange(len(both)) < len(facts)
     return Labelled(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
 
@@ -115,8 +113,11 @@ def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 
             scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
             evidence[rows] = scorer.evidence(subject)[:, 0]
             continue
-        totals = ranker.each(int(p), 0, subject, object_, lambda _, total: total.copy())
-        evidence[rows] = [total[end] for total, end in zip(totals, object_)]
+
+        def own(i: int, total: Longs, ends: Ids = object_) -> int:
+            return int(total[ends[i]])
+
+        evidence[rows] = ranker.each(int(p), 0, subject, object_, own)
     return score(evidence)
 
 
