@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from io import StringIO
 from math import isfinite
 from pathlib import Path
@@ -40,20 +41,25 @@ def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path
     from ..data.files import replacing
 
     path = Path(path)
-    figure = _figure(history, PANELS, width=13)
+    figure = _figure(history, PANELS, 13, 4)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     return path
 
 
 def history_svg(history: Sequence[Mapping[str, Any]]) -> str | None:
-    """The same as SVG, a picture for each panel that has something to show; None where nothing was trained."""
+    """The same as SVG, a picture for each panel that has something to show.
+
+    None where nothing was trained, or matplotlib is not installed: a run folder has no curves.png then, either.
+    """
+    if find_spec("matplotlib") is None:
+        return None
     drawn = [_panel_svg(history, panel) for panel in PANELS if any(points(history, curve.key) for curve in panel[1])]
     return "".join(drawn) or None
 
 
 def _panel_svg(history: Sequence[Mapping[str, Any]], panel: Panel) -> str:
-    figure, text = _figure(history, (panel,), width=4.5), StringIO()
+    figure, text = _figure(history, (panel,), 3.5, 3), StringIO()
     from matplotlib import rc_context
 
     title = f"{panel[0]} by epoch, mean of {max(len(points(history, curve.key)) for curve in panel[1])} targets"
@@ -62,12 +68,12 @@ def _panel_svg(history: Sequence[Mapping[str, Any]], panel: Panel) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]  # what stands before it is for files
 
 
-def _figure(history: Sequence[Mapping[str, Any]], panels: Sequence[Panel], width: float) -> Figure:
+def _figure(history: Sequence[Mapping[str, Any]], panels: Sequence[Panel], width: float, height: float) -> Figure:
     require("matplotlib", "report", "the picture of the learning curves")
     # Not pyplot: it would look for a display and keep the figure in a global list.
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, 4), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     for position, (title, curves) in enumerate(panels, start=1):
         _draw(figure.add_subplot(1, len(panels), position), history, title, curves)
     return figure

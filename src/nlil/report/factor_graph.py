@@ -17,7 +17,7 @@ from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not,
 from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from ..scene.canvas import Point, Stroke, arrow, direction, element, escaped, picture, shortened, text_width, titled
+from ..scene.canvas import Point, Stroke, arrow, cut_line, element, escaped, picture, shortened, text_width, titled
 
 SIZE = 11.0
 """Of the text."""
@@ -294,9 +294,7 @@ def _edge(start: Point, left: Part | None, end: Point, right: Part | None) -> st
     to_right = left is not None and left.kind == "factor"
     factor = left if to_right else right
     assert factor is not None
-    along = direction(start, end)
-    reach = [RADIUS if part is None else part.own_width / 2 for part in (left, right)]
-    ends = [_moved(start, along, reach[0]), _moved(end, along, -reach[1])]
+    ends = cut_line(start, end, *(RADIUS if part is None else part.own_width / 2 for part in (left, right)))
     head = ARROW if factor.forward == to_right else 0.0
     tail, tip = ends if to_right else reversed(ends)
     return element("g", arrow(Stroke(tail, tip, "", 0.0, head=head)), class_="edge")
@@ -334,7 +332,3 @@ def _box(at: Point, width: float, height: float, radius: float, kind: str) -> st
 
 def _text(at: Point, text: str, anchor: str = "middle", kind: str | None = None) -> str:
     return element("text", escaped(text), x=at[0], y=at[1], text_anchor=anchor, class_=kind)
-
-
-def _moved(point: Point, along: Point, distance: float) -> Point:
-    return point[0] + along[0] * distance, point[1] + along[1] * distance

@@ -160,24 +160,31 @@ def gap(one: Box, two: Box) -> float:
 
 def shaft_end(stroke: Stroke) -> Point:
     """An arrow's line ends inside its head, so that its blunt end does not show at the tip."""
-    if not stroke.head:
-        return stroke.end
-    across, down = direction(stroke.start, stroke.end)
-    return stroke.end[0] - across * stroke.head * 0.7, stroke.end[1] - down * stroke.head * 0.7
+    return moved(stroke.end, direction(stroke.start, stroke.end), -0.7 * stroke.head)
 
 
 def arrow_head(stroke: Stroke) -> tuple[Point, Point, Point]:
     """The corners of its head, the tip first."""
     across, down = direction(stroke.start, stroke.end)
-    x, y = stroke.end
-    back, half = (x - across * stroke.head, y - down * stroke.head), stroke.head * 0.42
-    return (x, y), (back[0] - down * half, back[1] + across * half), (back[0] + down * half, back[1] - across * half)
+    back, half = moved(stroke.end, (across, down), -stroke.head), 0.42 * stroke.head
+    return stroke.end, moved(back, (-down, across), half), moved(back, (-down, across), -half)
 
 
 def direction(start: Point, end: Point) -> Point:
     """The unit vector from one point to another; to the right where they are the same."""
     length = math.dist(start, end)
     return ((end[0] - start[0]) / length, (end[1] - start[1]) / length) if length else (1.0, 0.0)
+
+
+def moved(point: Point, way: Point, distance: float) -> Point:
+    """The point so far along a direction."""
+    return point[0] + way[0] * distance, point[1] + way[1] * distance
+
+
+def cut_line(start: Point, end: Point, before: float, after: float) -> tuple[Point, Point]:
+    """The line from start to end without so much at its start and at its end."""
+    way = direction(start, end)
+    return moved(start, way, before), moved(end, way, -after)
 
 
 @dataclass

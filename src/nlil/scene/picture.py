@@ -28,15 +28,17 @@ from .canvas import (
     Stroke,
     Tag,
     as_svg,
+    cut_line,
     direction,
     gap,
+    moved,
     read_photo,
     shortened,
     tag_size,
     text_width,
     write_png,
 )
-from .picture_content import NO_RULE, Link, Scene, Thing, scene_of
+from .picture_content import NO_RULE, Link, Scene, Shown, Thing, scene_of
 
 FORMATS = (".svg", ".png", ".html")
 QUERY_COLOUR = "#b3122d"
@@ -130,7 +132,7 @@ def compose(scene: Scene, photo: Photo | None = None) -> Canvas:
         shapes.append(replace(photo, box=(0.0, 0.0, width * places.scale, height * places.scale)))
     shapes += drawing.shapes()
     shapes += _captions(scene, places)
-    height = places.height + _caption_height(scene)
+    height = places.height + len(scene.captions) * CAPTION * LINE_HEIGHT + 12
     return Canvas(round(places.width), round(height), scene.captions[0][0], tuple(shapes))
 
 
@@ -152,7 +154,7 @@ class _Drawing:
     above: list[Shape] = field(default_factory=list)
 
     def shapes(self) -> list[Shape]:
-        nodes = sorted(self.places.nodes.values(), key=lambda n: (_rank(n.thing), -n.box[2] * n.box[3]))
+        nodes = sorted(self.places.nodes.values(), key=_importance)
         self.below = [shape for node in nodes for shape in _frame(node, self.over_photo)]
         for node in nodes:
             if node.solid:
@@ -192,7 +194,7 @@ class _Drawing:
         self._write(node, box)
 
     def _write(self, node: Node, box: Box) -> None:
-        thing, text, kind = node.thing, shortened(node.thing.text), f"label {_kind(node.thing)}"
+        thing, text, kind = node.thing, shortened(node.thing.text), f"label {node.thing.kind}"
         if node.solid:
             self.room.take(box)
         if thing.matters:
@@ -209,9 +211,8 @@ class _Drawing:
         one, two = self.places.nodes[link.subject], self.places.nodes[link.object]
         across, down = direction(one.anchor, two.anchor)
         both_ways = any((k.subject, k.object) == (link.object, link.subject) for k in self.scene.links)
-        aside = (-down * SIDE, across * SIDE) if both_ways else (0.0, 0.0)
-        start, end = ((n.anchor[0] + aside[0], n.anchor[1] + aside[1]) for n in (one, two))
-        return _left(one, start, (across, down)), _left(two, end, (-across, -down))
+        start, end = (moved(node.anchor, (-down, across), SIDE if both_ways else 0.0) for node in (one, two))
+        return cut_line(start, end, *(_reach(node, across, down) for node in (one, two)))
 
     def _arrow(self, link: Link, path: tuple[Point, Point]) -> None:
         if link.subject == link.object:
@@ -219,8 +220,7 @@ class _Drawing:
         start, end = path
         if self.over_photo:
             self.arrows.append(Stroke(start, end, "#ffffff", 5.0, 0.7, kind="halo"))
-        kind = "link query" if link.is_query else f"link used rule-{link.rule}"
-        self.arrows.append(Stroke(start, end, _colour(link), 2.2, 1.0, link.is_query, 11.0, kind))
+        self.arrows.append(Stroke(start, end, _colour(link), 2.2, 1.0, link.is_query, 11.0, f"link {link.kind}"))
         for node in (self.places.nodes[link.subject], self.places.nodes[link.object]):
             if not node.solid:
                 x, y = node.anchor
@@ -245,21 +245,18 @@ class _Drawing:
             self.arrows.insert(0, Stroke(*path, OTHER_COLOUR, 1.0, 0.75, head=7.0, kind="link other"))
 
 
-def _rank(thing: Thing) -> int:
-    return 2 if thing.is_query else 1 if thing.is_used else 0
+def _importance(node: Node) -> tuple[bool, bool, float]:
+    """The most important is the last; of others a small box follows a large one."""
+    return node.thing.is_query, node.thing.is_used, -node.box[2] * node.box[3]
 
 
-def _kind(thing: Thing) -> str:
-    return "query" if thing.is_query else f"used rule-{thing.rule}" if thing.is_used else "other"
-
-
-def _colour(shown: Thing | Link) -> str:
+def _colour(shown: Shown) -> str:
     return QUERY_COLOUR if shown.is_query else colour_of(shown.rule)
 
 
 def _frame(node: Node, over_photo: bool) -> list[Shape]:
-    thing, matters, kind = node.thing, node.thing.matters, f"box {_kind(node.thing)}"
-    fill, width = "#ffffff" if node.solid else "none", (1.0, 2.5, 3.5)[_rank(thing)]
+    thing, matters, kind = node.thing, node.thing.matters, f"box {node.thing.kind}"
+    fill, width = "#ffffff" if node.solid else "none", 3.5 if thing.is_query else 2.5 if thing.is_used else 1.0
     colour = "#ffffff" if over_photo and not matters else _colour(thing)
     opacity = 1.0 if matters or node.solid else 0.8
     frame = Rect(node.box, colour, width, opacity, fill, kind, thing.name, thing.title)
@@ -292,29 +289,22 @@ def _beside_line(path: tuple[Point, Point], width: float, height: float) -> list
     parts = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
     points = [_along(path, part) for part in parts]
     aside = (width * abs(down) + height * abs(across)) / 2 + 5
-    off = [(x - down * aside * side, y + across * aside * side) for x, y in points for side in (1, -1)]
+    off = [moved(point, (-down, across), aside * side) for point in points for side in (1, -1)]
     return [*points, *off] if math.dist(*path) > covered + 36 else off
 
 
 def _along(path: tuple[Point, Point], part: float) -> Point:
-    (x1, y1), (x2, y2) = path
-    return x1 + (x2 - x1) * part, y1 + (y2 - y1) * part
+    return moved(path[0], direction(*path), math.dist(*path) * part)
 
 
-def _left(node: Node, point: Point, way: Point) -> Point:
-    """Where a line from the point leaves the node."""
-    if not node.solid:
-        return point[0] + way[0] * (DOT + 2), point[1] + way[1] * (DOT + 2)
+def _reach(node: Node, across: float, down: float) -> float:
+    """From the middle of the node to where a line in this direction leaves it."""
     _, _, width, height = node.box
-    reach = min(width / 2 / max(abs(way[0]), 1e-9), height / 2 / max(abs(way[1]), 1e-9)) + 3
-    return point[0] + way[0] * reach, point[1] + way[1] * reach
+    to_border = min(width / 2 / max(abs(across), 1e-9), height / 2 / max(abs(down), 1e-9))
+    return to_border + 3 if node.solid else DOT + 2
 
 
 # what is said below the picture -------------------------------------------------------------------------
-
-
-def _caption_height(scene: Scene) -> float:
-    return len(scene.captions) * CAPTION * LINE_HEIGHT + 12
 
 
 def _captions(scene: Scene, places: Placed) -> list[Shape]:

@@ -36,14 +36,10 @@ MAX_NEAREST = 8
 """Objects named in words beside those that rules use."""
 
 
-@dataclass(frozen=True)
-class Thing:
-    """An object: what it is, what is written at it, where it is, which of the strongest rules uses it."""
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The query, which is hidden, or what one of the strongest rules uses, or something else."""
 
-    name: str
-    what: str
-    text: str
-    box: Box | None = None
     is_query: bool = False
     rule: int = NO_RULE
 
@@ -58,25 +54,33 @@ class Thing:
         return self.is_query or self.is_used
 
     @property
+    def kind(self) -> str:
+        """For programs that read the drawing."""
+        return "query" if self.is_query else f"used rule-{self.rule}" if self.is_used else "other"
+
+
+@dataclass(frozen=True)
+class Thing(Shown):
+    """An object: what it is, what is written at it, where it is."""
+
+    name: str
+    what: str
+    text: str
+    box: Box | None = None
+
+    @property
     def title(self) -> str:
         """What is shown where a pointer rests on it."""
         return f"{self.text} ({self.name})"
 
 
 @dataclass(frozen=True)
-class Link:
-    """An arrow with the names of its relations. `is_query`: it is the fact that is explained, which is hidden."""
+class Link(Shown):
+    """An arrow with the names of its relations."""
 
     subject: str
     object: str
     text: str
-    rule: int = NO_RULE
-    is_query: bool = False
-
-    @property
-    def matters(self) -> bool:
-        """Whether it is drawn in any case."""
-        return self.is_query or self.rule != NO_RULE
 
     def other(self, name: str) -> str:
         """The end that is not `name`."""
@@ -195,7 +199,7 @@ class _Content:
         text = ", ".join([said or labels.get(name, name), *(trait for trait in traits if trait != said)])
         if said and (is_query or rule != NO_RULE) and name not in labels:
             text += f"  {name.rpartition('/')[2]}"  # so that the text of the explanation can be found in the picture
-        return Thing(name, what, text, self.boxes.get(name), is_query, rule)
+        return Thing(name, what, text, self.boxes.get(name), is_query=is_query, rule=rule)
 
     def links(self, relations: Iterable[Fact], names: Collection[str]) -> tuple[Link, ...]:
         """The query, what rules use, then some of the other relations between these objects."""
@@ -214,7 +218,7 @@ class _Content:
         near = [pair for pair in faint if not crowded or matter.intersection(pair)]
         near.sort(key=lambda pair: query.arguments[0] not in pair)
         most = MAX_FAINT_IN_CROWD if len(shown) > MAX_OBJECTS else MAX_FAINT
-        links = [Link(a, b, ", ".join(strong[a, b]), rule) for (a, b), rule in used.items()]
+        links = [Link(a, b, ", ".join(strong[a, b]), rule=rule) for (a, b), rule in used.items()]
         links += [Link(a, b, ", ".join(faint[a, b][:2])) for a, b in near[:most]]
         if query.predicate.arity == 2:
             a, b = query.arguments
