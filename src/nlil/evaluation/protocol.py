@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -64,8 +64,8 @@ def evaluate(
     values: dict[str, float] = {}
     per_predicate: dict[str, dict[str, float]] = {}
     num_queries = 0
-    for part in (_binary, _classes, _members):
-        figures, by_predicate, queries = part(rules, kb, facts, known, chosen, threads, memory, device, progress)
+    parts = _parts(rules, kb, facts, known, chosen, threads, memory, device, progress)
+    for figures, by_predicate, queries in parts:
         values |= figures
         per_predicate |= by_predicate
         num_queries += queries
@@ -88,7 +88,7 @@ def evaluate(
 Part = tuple[dict[str, float], dict[str, dict[str, float]], int]
 
 
-def _binary(
+def _parts(
     rules: RuleSet,
     kb: KnowledgeBase,
     facts: Facts,
@@ -98,13 +98,24 @@ def _binary(
     memory: int,
     device: str,
     progress: Progress,
-) -> Part:
-    facts = facts[~facts.is_unary]
-    if not len(facts):
-        return {}, {}, 0
-    return binary_figures(
-        Ranker(rules, kb, threads, memory, device).rank(facts, known, hide=True, progress=progress), facts, kb
-    )
+) -> Iterator[Part]:
+    """The figures of binary targets, of classes, and of other unary targets, as far as there are facts of them."""
+    binary = facts[~facts.is_unary]
+    if len(binary):
+        ranker = Ranker(rules, kb, threads, memory, device)
+        yield binary_figures(ranker.rank(binary, known, hide=True, progress=progress), binary, kb)
+
+    def evidence_of(targets: Ids, entities: Ids) -> Longs:
+        return MemberScorer(rules, kb, targets, threads, memory).evidence(entities, progress)
+
+    classes = np.array([t for t in targets if t in kb.classes], np.int32)
+    of_class = facts[np.isin(facts.predicate, classes)]
+    if len(of_class):
+        position = np.zeros(kb.num_predicates, np.int64)
+        position[classes] = np.arange(len(classes))
+        ranks = class_ranks(evidence_of(classes, of_class.subject), position[of_class.predicate])
+        yield class_figures(ranks, of_class, kb)
+    yield member_figures(lambda target, entities: evidence_of(np.array([target]), entities)[:, 0], kb, facts, known)
 
 
 def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
@@ -115,27 +126,6 @@ def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
         mine = predicate == p
         by_predicate[str(kb.predicates[p])] = {**rank_figures(ranks, mine), "num_queries": int(mine.sum())}
     return rank_figures(ranks), by_predicate, len(ranks.fact)
-
-
-def _classes(
-    rules: RuleSet,
-    kb: KnowledgeBase,
-    facts: Facts,
-    known: Facts,
-    targets: list[int],
-    threads: int,
-    memory: int,
-    device: str,
-    progress: Progress,
-) -> Part:
-    classes = np.array([t for t in targets if t in kb.classes], np.int32)
-    facts = facts[np.isin(facts.predicate, classes)]
-    if not len(facts):
-        return {}, {}, 0
-    position = np.zeros(kb.num_predicates, np.int64)
-    position[classes] = np.arange(len(classes))
-    evidence = MemberScorer(rules, kb, classes, threads, memory).evidence(facts.subject, progress)
-    return class_figures(class_ranks(evidence, position[facts.predicate]), facts, kb)
 
 
 def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
@@ -154,24 +144,6 @@ def has_relation(kb: KnowledgeBase) -> Mask:
     related[stated.subject] = True
     related[stated.object] = True
     return related
-
-
-def _members(
-    rules: RuleSet,
-    kb: KnowledgeBase,
-    facts: Facts,
-    known: Facts,
-    targets: list[int],
-    threads: int,
-    memory: int,
-    device: str,
-    progress: Progress,
-) -> Part:
-    def evidence_of(target: int, entities: Ids) -> Longs:
-        scorer = MemberScorer(rules, kb, np.array([target], np.int32), threads, memory)
-        return scorer.evidence(entities, progress)[:, 0]
-
-    return member_figures(evidence_of, kb, facts, known)
 
 
 def member_figures(evidence_of: Callable[[int, Ids], Longs], kb: KnowledgeBase, facts: Facts, known: Facts) -> Part:
