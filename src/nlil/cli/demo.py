@@ -29,11 +29,13 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
     from ..explanation.why import explain
     from ..learning.learner import Learner
     from ..learning.opening import Applied
+    from .ahead import compile_ahead
     from .evaluate import views
     from .report import check_page_name
 
     if out is not None:
         check_page_name(out)
+    compile_ahead()
     config = session.configure(LearnerConfig())
     dataset = session.read_data(data, config.seed)
     with session.progress() as progress:

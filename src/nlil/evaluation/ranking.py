@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from ..progress import Progress, silent
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
 from .programs import general_evidence
 from .queries import Answers, Group, QueryBatch, Task, queries_done
-from .scoring import score_queries
 from .settling import SHORT, score_until_settled
 
 Result = TypeVar("Result")
@@ -124,15 +123,24 @@ class Ranker:
 
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
         """(queries, entities): the evidence of every candidate."""
+        if self.graph.is_crisp:
+            none = np.zeros(0, np.int32)
+            answers = none, np.zeros(len(query) + 1, np.int64), none, np.zeros(self.kb.num_entities + 1, np.int64)
+            return self._scored(space, layout, query, hidden, extra, False, *answers)[0]
+        from .soft_scoring import score_soft
+
         totals = np.empty((len(query), self.kb.num_entities), np.int64)
         common = layout, self.is_unary, query, hidden, self.top, self.strongest_only, *_flat(extra), space, totals
-        if self.graph.is_crisp:
-            score_queries(self.graph, *common)
-        else:
-            from .soft_scoring import score_soft
-
-            score_soft(self.graph, self._crisp, *common)
+        score_soft(self.graph, self._crisp, *common)
         return totals
+
+    def _scored(
+        self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray], *answers: Any
+    ) -> tuple[np.ndarray, Longs]:
+        """What `score_block` says of crisp facts: totals, and which queries needed long chains."""
+        totals = np.empty((len(query), self.kb.num_entities), np.int64)
+        common = self.graph, layout, self.is_unary, query, hidden, self.top, self.strongest_only, *_flat(extra)
+        return totals, score_block(*common, *answers, space, totals)
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
         """Ranks for both directions of every binary fact; answers in `known` are filtered."""
@@ -230,23 +238,8 @@ class Ranker:
         pointer, known = batch.pointer[task.low : task.high + 1], batch.answers
         query, hidden = batch.query[some], batch.hidden[some]
         if self.graph.is_crisp:
-            totals = np.empty((len(query), self.kb.num_entities), np.int64)
-            walked = score_block(
-                self.graph,
-                batch.plan,
-                self.is_unary,
-                query,
-                hidden,
-                self.top,
-                self.strongest_only,
-                *_flat(task.extra),
-                batch.answer,
-                pointer,
-                known.answer,
-                known.pointer,
-                space,
-                totals,
-            )
+            answers = batch.answer, pointer, known.answer, known.pointer
+            totals, walked = self._scored(space, batch.plan, query, hidden, task.extra, True, *answers)
         else:
             totals, walked = self._totals(space, batch.plan, query, hidden, task.extra), np.ones(len(query), np.int64)
         row = np.repeat(np.arange(len(query)), np.diff(pointer))
@@ -264,10 +257,15 @@ def _flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
 @compiled
 def score_block(
     graph: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
-    extra: np.ndarray, extra_pointer: Longs, answer: Ids, pointer: Longs, known_answer: Ids, known_pointer: Longs,
-    space: ScoreSpace, totals: np.ndarray,
+    extra: np.ndarray, extra_pointer: Longs, settles: bool, answer: Ids, pointer: Longs, known_answer: Ids,
+    known_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
 ) -> Longs:  # fmt: skip
-    """Totals that rank the answers of every query as the whole totals would; which needed long chains for it."""
+    """totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
+
+    Where it `settles`, they rank the answers of every query as the whole totals would, and may lack what weak long
+    chains add. `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated. A candidate
+    that an exclusion rules out has no evidence, priors included. Returns which queries needed long chains.
+    """
     walked = np.zeros(len(query), np.int64)
     for i in range(len(query)):
         a = query[i]
@@ -280,6 +278,7 @@ def score_block(
             1 if strongest_only else top,
             strongest_only,
             extra[extra_pointer[i] : extra_pointer[i + 1]],
+            settles,
             answer[pointer[i] : pointer[i + 1]],
             known_answer[known_pointer[a] : known_pointer[a + 1]],
             plan.weight[plan.kind[1]],

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask
-from ..kernel.aggregation import ScoreSpace, add, clear, weigh
+from ..data.arrays import Longs, Mask
+from ..kernel.aggregation import ScoreSpace, add, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, span_edges
 from ..kernel.walk import NO_LIMIT, reach
@@ -191,26 +191,6 @@ def _chains_and_back(
             back = stronger
         num_touched = chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched)
     return _back(graph, plan, back, last, known, hidden_end, top, space, num_touched)
-
-
-@compiled
-def score_queries(
-    graph: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
-    extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
-) -> None:  # fmt: skip
-    """totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
-
-    `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated.
-    A candidate that an exclusion rules out has none, priors included.
-    """
-    most = 1 if strongest_only else top
-    for i in range(len(query)):
-        more = extra[extra_pointer[i] : extra_pointer[i + 1]]
-        touched = collect(graph, plan, is_unary, query[i], hidden[i], most, NO_LIMIT, more, space)
-        sum_up(graph, plan, query[i], hidden[i], strongest_only, space, touched)
-        for b in range(len(space.total)):  # assigning a row takes seconds to compile
-            totals[i, b] = space.total[b]
-        clear(space, touched)
 
 
 @compiled

@@ -26,20 +26,20 @@ APART = 2 * RESOLUTION
 @compiled
 def score_until_settled(
     graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, strongest_only: bool,
-    extra: np.ndarray, answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
+    extra: np.ndarray, settles: bool, answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
 ) -> tuple[int, int]:  # fmt: skip
-    """`collect` and `sum_up`, as far as the ranks of `answers` depend on it: totals may lack what weak long chains add.
+    """`collect` and `sum_up`; where it `settles`, only as far as the ranks of `answers` depend on it: totals may lack
+    what weak long chains add.
 
     Long chains count at most `weight`, by their place. Returns how many candidates have any rule (see `clear`), and
     whether a long chain was walked.
     """
-    if top == 0:  # every rule counts: there is no bound
-        touched = collect(graph, plan, is_unary, known, hidden_end, top, NO_LIMIT, extra, space)
-        sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
+    settles = settles and top > 0  # where every rule counts there is no bound
+    touched = collect(graph, plan, is_unary, known, hidden_end, top, SHORT if settles else NO_LIMIT, extra, space)
+    sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
+    if not settles:
         return touched, True
     no_group = np.zeros(len(is_unary), np.bool_)
-    touched = collect(graph, plan, is_unary, known, hidden_end, top, SHORT, extra, space)
-    sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
     looked, walked = np.int64(2**62), False
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] <= SHORT:

@@ -38,9 +38,7 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         if _interpreted.depth:
             return self.function(*arguments)
-        # One number type, one variant of the code: numba would compile again for each.
-        plain = [int(value) if isinstance(value, np.integer) else value for value in arguments]
-        return (self._entry or self.entry)(*plain)
+        return (self._entry or self.entry)(*[_plain(value, self.names) for value in arguments])
 
     @property
     def entry(self) -> Entry:
@@ -63,6 +61,14 @@ class Compiled:
     def _numba_type_(self) -> Any:
         """What numba asks every object that a compiled function names."""
         return self.part.type
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names in this function and in those that it calls, the fields that they read among them."""
+        own = _names(self.function.__code__)
+        named = [self.function.__globals__.get(name) for name in own]
+        named += [cell.cell_contents for cell in self.function.__closure__ or ()]
+        return frozenset(own).union(*(other.names for other in named if isinstance(other, Compiled)))
 
     @cached_property
     def stamp(self) -> str:
@@ -115,15 +121,29 @@ def interpreted(small: bool = True) -> Iterator[None]:
 
 
 class SmallWork:
-    """Runs work in plain Python until it has come to SMALL_STEPS steps in all, and as machine code from there on."""
+    """Runs work in plain Python until it has come to `limit` steps in all, and as machine code from there on."""
+
+    limit = SMALL_STEPS
 
     def __init__(self) -> None:
-        self.left: float = SMALL_STEPS
+        self.left: float = self.limit
 
     def of(self, steps: float) -> AbstractContextManager[None]:
         """The block of one piece of work, which takes about so many steps."""
         self.left -= steps
         return interpreted(self.left >= 0)
+
+
+def _plain(value: Any, names: frozenset[str]) -> Any:
+    """An argument without what numba would compile, and pass from function to function, for nothing.
+
+    Of whole numbers there is one type, not a variant of the code for each width. Fields of a named tuple that no
+    function reads are left empty: an array is seven arguments of every call.
+    """
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = zip(value._fields, value)
+        return value._make([_plain(item, names) if name in names else () for name, item in fields])  # type: ignore[attr-defined]
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def _code(code: CodeType) -> list[object]:

@@ -9,32 +9,49 @@ the time.
 
 from __future__ import annotations
 
+import gc
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import llvmlite
 import numba
 from numba.cloudpickle import loads
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import Compiler, CompileResult, Flags
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, Dispatcher, Integer, int64, uint64, unliteral
 
+from .code_files import digest, file_stem, folders, is_safe, make_folder
 from .compiled import Compiled
+
+try:
+    import fcntl
+except ImportError:  # Windows: processes that start at once compile the same code
+    fcntl = None  # type: ignore[assignment]
 
 OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None}
 ALLOCATING = frozenset(("append", "arange", "argsort", "copy", "empty", "full", "ones", "sort", "unique", "zeros"))
 """A part that names none of these makes no arrays, and is compiled without counting references to them."""
+
+
+class QuickFlags(Flags):
+    """numba's options of one function. They are part of the key of most look-ups while a function is typed, so that
+    comparing them one by one takes a tenth of the time to compile."""
+
+    __slots__ = ()
+    defaults: ClassVar = {name: option.default for name, option in Flags.options.items()}
+
+    def values(self) -> dict[str, Any]:
+        return {**self.defaults, **self._values}
 
 
 # Parts --------------------------------------------------------------------------------------------------------------
@@ -57,7 +74,8 @@ class _PartLibrary(JITCodeLibrary):
 class _PartCompiler(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        super().__init__(typing, target, _PartLibrary(target.codegen(), "part"), arguments, result, flags, names)
+        library = _PartLibrary(target.codegen(), "part")
+        super().__init__(typing, target, library, arguments, result, QuickFlags(flags), names)
 
     def compile_extra(self, function: Any) -> Any:
         done = super().compile_extra(function)
@@ -116,7 +134,7 @@ def _widened(kind: Any) -> Any:
 class _EntryCompiler(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
         flags.no_cfunc_wrapper = True
-        super().__init__(typing, target, library, arguments, result, flags, names)
+        super().__init__(typing, target, library, arguments, result, QuickFlags(flags), names)
 
     def compile_extra(self, function: Any) -> Any:
         done = super().compile_extra(function)
@@ -127,6 +145,22 @@ class _EntryCompiler(Compiler):
 
 class Entry(CPUDispatcher):
     """A function that Python calls."""
+
+    def compile(self, signature: Any) -> Any:
+        with self._cache.alone(signature, self.targetctx), _no_garbage_collection():
+            return super().compile(signature)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """numba makes many objects that stay: to look among them for garbage takes a tenth of the time to compile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def make_entry(function: Compiled) -> Entry:
@@ -152,12 +186,29 @@ class DiskCache:
     def cache_path(self) -> str:
         return str(next(folders(self.function), ""))
 
+    @contextmanager
+    def alone(self, signature: Any, target: Any) -> Iterator[None]:
+        """Of several processes that need the same code one compiles it; the others wait here, and read it then."""
+        name, handle = self._name(signature, target.codegen()), None
+        for folder in folders(self.function) if fcntl is not None else ():
+            with suppress(OSError):
+                if not (folder / name).is_file():
+                    make_folder(folder)
+                    handle = _lock(folder / f"{name}.lock")
+                break
+        try:
+            yield
+        finally:
+            if handle is not None:
+                (folder / f"{name}.lock").unlink(missing_ok=True)
+                os.close(handle)
+
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for the types of the arguments, or None: it is to be compiled."""
         target.refresh()
         for folder in folders(self.function):
             with suppress(OSError):
-                if not _is_safe(folder):
+                if not is_safe(folder):
                     continue
                 content = (folder / self._name(signature, target.codegen())).read_bytes()
                 if sha256(content[32:]).digest() == content[:32]:
@@ -172,66 +223,35 @@ class DiskCache:
         name = self._name(signature, done.codegen)
         for folder in folders(self.function):
             with suppress(OSError):
-                _make_folder(folder)
+                make_folder(folder)
                 _replace(folder / name, sha256(content).digest() + content)
                 self._remove_others(folder, name)
                 return
 
     def _name(self, signature: Any, codegen: Any) -> str:
-        function = self.function.function
-        stamp = _digest(self.function.stamp, _version())[:16]
-        machine = _digest(sys.implementation.cache_tag, *codegen.magic_tuple())[:8]
-        variant = _digest(*map(_description, signature))[:16]
-        name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
-        return f"{name}-{machine}-{stamp}-{variant}.machine"
+        machine = digest(sys.implementation.cache_tag, _version(), *codegen.magic_tuple())[:16]
+        variant = digest(*map(_description, signature))[:16]
+        return f"{file_stem(self.function)}-{machine}-{variant}.machine"
 
     def _remove_others(self, folder: Path, name: str) -> None:
-        own, stamp, _ = name.rsplit("-", 2)
+        own, *made_of, _ = name.rsplit("-", 3)
         for path in folder.glob(f"{own}-*.machine"):
-            if path.name.rsplit("-", 2)[1] != stamp:
+            if path.name.rsplit("-", 3)[1:3] != made_of:
                 path.unlink(missing_ok=True)
 
     def flush(self) -> None:
         """numba asks for this before it compiles all variants again."""
 
 
-def folders(function: Compiled) -> Iterator[Path]:
-    """Where machine code is kept, best first: beside the source as Python keeps its own, for the user, for now."""
-    source = Path(function.function.__code__.co_filename)
-    if not source.is_file():
-        return  # typed at a prompt
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(chosen) / _digest(str(source.parent))[:16]
-    yield source.parent / "__pycache__"
-    with suppress(RuntimeError):  # no home
-        yield _user_cache() / "nlil" / _digest(str(source.parent))[:16]
-    yield _temporary() / _digest(str(source.parent))[:16]
-
-
-def _make_folder(folder: Path) -> None:
-    if folder.parent == _temporary():
-        folder.parent.mkdir(mode=0o700, exist_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
-
-
-def _is_safe(folder: Path) -> bool:
-    """Whether nobody else may have put code there for us to run: anybody may write where temporary files are."""
-    if folder.parent != _temporary() or not hasattr(os, "getuid"):
-        return True
-    found = folder.parent.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-
-
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+def _lock(path: Path) -> int:
+    """Wait until no other process holds the lock; a handle that holds it until it is closed, or the process ends."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks
+        os.close(handle)
+        raise
+    return handle
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -256,9 +276,5 @@ def _description(kind: Any) -> str:
 @cache
 def _version() -> str:
     """What makes the code, and how."""
-    ours = _digest(Path(__file__).read_bytes())
+    ours = digest(Path(__file__).read_bytes())
     return repr((numba.__version__, llvmlite.__version__, numba.config.OPT, numba.config.BOUNDSCHECK, ours))
-
-
-def _digest(*parts: object) -> str:
-    return sha256(repr(parts).encode()).hexdigest()

@@ -417,6 +417,7 @@ def _gather_block(
             top,
             False,
             extra[extra_pointer[i] : extra_pointer[i + 1]],
+            True,
             answer[begin:end],
             known_answers,
             most,

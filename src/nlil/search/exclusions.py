@@ -19,7 +19,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.compiled import compiled
+from ..kernel.compiled import SmallWork, compiled
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, span_edges
 from ..logic.predicate import Predicate, Step
@@ -70,7 +70,7 @@ class _Meetings:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         kb = kb.crisp
-        self.kb, self.graph = kb, Graph.of(kb)
+        self.kb, self.graph, self._small = kb, Graph.of(kb), SmallWork()
         # last_seen[y] is the number of the (target, x) that y was last an object of.
         self.last_seen, self.clock = np.full(kb.num_entities, -1, np.int64), 0
 
@@ -81,14 +81,16 @@ class _Meetings:
         if len(facts):
             in_degree = np.bincount(facts.object, minlength=self.kb.num_entities)
             subjects = np.unique(facts.subject)
-            _pair_up(self.graph, subjects, 2 * target, in_degree, self.last_seen, self.clock, together, chance)
+            with self._small.of(int(self.graph.degree(subjects).sum())):
+                _pair_up(self.graph, subjects, 2 * target, in_degree, self.last_seen, self.clock, together, chance)
             self.clock += len(subjects)
         return len(facts), together, chance
 
     def with_facts(self, facts: Facts) -> Longs:
         """For each code, how often it leads from the subject of one of these facts to its object."""
         together = np.zeros(max(self.kb.num_codes, 1), np.int64)
-        _meet(self.graph, facts.subject, facts.object, together)
+        with self._small.of(int(self.graph.degree(facts.subject).sum())):
+            _meet(self.graph, facts.subject, facts.object, together)
         return together
 
 

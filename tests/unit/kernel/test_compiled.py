@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from nlil.kernel.code_files import is_kept
 from nlil.kernel.compiled import SMALL_STEPS, Compiled, SmallWork, _interpreted, compiled, interpreted, shared
 from nlil.kernel.sorting import sort_range
 
@@ -194,6 +196,42 @@ def test_a_tuple_with_other_fields_is_another() -> None:
     codegen = difference.entry.targetctx.codegen()
     names = {DiskCache(difference)._name(kinds, codegen) for kinds in difference.entry.signatures}
     assert len(names) == 2
+
+
+def test_fields_that_nobody_reads_are_left_out() -> None:
+    @compiled
+    def first(pair):  # type: ignore[no-untyped-def]
+        return pair.first[0]
+
+    @compiled
+    def twice(outer):  # type: ignore[no-untyped-def]
+        return 2 * first(outer.pair)
+
+    class Outer(NamedTuple):
+        pair: Pair
+        rest: object
+
+    assert twice(Outer(Pair(np.array([4]), object()), {})) == 8  # type: ignore[arg-type]
+    ((kind,),) = twice.entry.signatures
+    assert [len(kind.types), str(kind.types[0].types[1]), str(kind.types[1])] == [2, "Tuple()", "Tuple()"]
+
+
+def test_processes_that_come_at_once_compile_once(program: Path) -> None:
+    with ThreadPoolExecutor() as threads:
+        assert sorted(threads.map(run, [program] * 3)) == [[8, 0], [8, 1], [8, 1]]
+    assert not list(program.rglob("*.lock"))
+
+
+def test_whether_code_is_kept_is_known_without_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @compiled
+    def half(value):  # type: ignore[no-untyped-def]
+        return value / 2
+
+    assert not is_kept(half)
+    assert half(3) == 1.5
+    assert is_kept(half)
 
 
 def test_one_variant_for_all_widths_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,70 @@
+"""Where machine code is kept on disk, and whether there is any: known without numba."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .compiled import Compiled
+
+
+def is_kept(function: Compiled) -> bool:
+    """Whether some machine code of the function, as it is now, is on disk."""
+    return any(any(folder.glob(f"{file_stem(function)}-*.machine")) for folder in folders(function))
+
+
+def file_stem(function: Compiled) -> str:
+    """How the names of its files begin: the function, and all that its code is made of."""
+    name = f"{function.function.__module__}.{function.function.__qualname__}".replace("<", "").replace(">", "")
+    return f"{name}-{function.stamp[:16]}"
+
+
+def folders(function: Compiled) -> Iterator[Path]:
+    """Where machine code is kept, best first: beside the source as Python keeps its own, for the user, for now."""
+    source = Path(function.function.__code__.co_filename)
+    if not source.is_file():
+        return  # typed at a prompt
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen) / digest(str(source.parent))[:16]
+    yield source.parent / "__pycache__"
+    with suppress(RuntimeError):  # no home
+        yield _user_cache() / "nlil" / digest(str(source.parent))[:16]
+    yield _temporary() / digest(str(source.parent))[:16]
+
+
+def make_folder(folder: Path) -> None:
+    if folder.parent == _temporary():
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def is_safe(folder: Path) -> bool:
+    """Whether nobody else may have put code there for us to run: anybody may write where temporary files are."""
+    if folder.parent != _temporary() or not hasattr(os, "getuid"):
+        return True
+    found = folder.parent.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def digest(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()
