@@ -59,7 +59,7 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
         "entities": s.num_entities,
         "predicates": f"{s.num_predicates:,} ({s.num_unary_predicates:,} unary, {s.num_binary_predicates:,} binary)",
         "splits": ", ".join(f"{name} {count:,}" for name, count in s.splits.items()),
-        "facts at an entity": f"mean {s.degree.mean:.1f}, median {s.degree.median:g}, most {s.degree.max:,}",
+        "facts at an entity": "mean {mean:.1f}, median {median:g}, most {max:,}".format(**s.degree),
     }
     if s.num_weighted_facts:
         counts["soft facts"] = s.num_weighted_facts

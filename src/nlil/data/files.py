@@ -32,9 +32,9 @@ def stem_of_gzip(path: Path) -> str:
     return path.name[:-3] if path.name.lower().endswith(".gz") else path.name
 
 
-def beside(path: Path, name: str) -> Path | None:
-    """The file `name`, or `name.gz`, in the folder of `path`."""
-    return next((file for file in (path.with_name(name), path.with_name(f"{name}.gz")) if file.is_file()), None)
+def present(folder: Path, name: str) -> Path | None:
+    """The file `name`, or `name.gz`, in a folder that has it."""
+    return next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from ..data.builder import Batch, Collected, FactCollector
 from ..data.dataset import Dataset, make_dataset
 from ..data.delimited import read_delimited, read_labels
 from ..data.facts import Splits
-from ..data.files import ending, stem, unreadable
-from ..data.numbers import ENDINGS, FILE_STEM, NUM_BINS, read_numbers, with_numbers
+from ..data.files import ending, present, stem, unreadable
+from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers
 from ..data.prolog import read_examples, read_prolog
 from ..data.rdf import read_rdf
 from ..data.tables import read_parquet
@@ -59,9 +59,15 @@ NOT_FACTS = frozenset(
 )
 
 
-def read_path(path: Path, name: str | None = None, cuts: int = NUM_BINS, like: Collection[Predicate] = ()) -> Dataset:
-    """A data set from a file or a folder; its numbers are cut as in `like` (numbers.py), or into `cuts` bins."""
-    name = name or path.name
+def read_path(path: Path, name: str, cuts: int, like: Collection[Predicate]) -> Dataset:
+    """A data set from a file or a folder.
+
+    Args:
+        path: The file or folder.
+        name: What the data set is called.
+        cuts: Bins of a number.
+        like: Predicates of other data: numbers are cut as there.
+    """
     try:
         if str(path).endswith(ORIGINAL) and not path.exists():
             folder = Path(str(path).removesuffix(ORIGINAL))
@@ -80,9 +86,9 @@ def read_path(path: Path, name: str | None = None, cuts: int = NUM_BINS, like: C
 
 def _read_folder(folder: Path, name: str) -> Dataset:
     files = _files(folder)
-    background = _present(folder, "bk.pl")
+    background = present(folder, "bk.pl")
     if background:
-        return _read_ilp(folder, name, background, _present(folder, "exs.pl"))
+        return _read_ilp(folder, name, background, present(folder, "exs.pl"))
     scenes = common_files(files)
     if scenes:
         return _scene_dataset(scenes, name)
@@ -98,7 +104,7 @@ def _read_folder(folder: Path, name: str) -> Dataset:
 def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predicate]) -> Dataset:
     """With predicates made of the folder's numbers, where it has any; bk.pl is read without its neighbours."""
     files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
-    if not files or _present(folder, "bk.pl"):
+    if not files or present(folder, "bk.pl"):
         return dataset
     if len(files) > 1:
         raise DataError(f"expected one {FILE_STEM} file, got {files[0].name} and {files[1].name}", folder)
@@ -125,10 +131,6 @@ def _read_originals(folder: Path, name: str) -> Dataset:
     others = original_files([f for f in _files(folder) if f not in scenes.values()])
     note = f"files not read: {', '.join(f.name for f in others.values())}"
     return replace(dataset, notes=(*dataset.notes, note)) if others else dataset
-
-
-def _present(folder: Path, name: str) -> Path | None:
-    return next((f for f in (folder / name, folder / f"{name}.gz") if f.is_file()), None)
 
 
 def _roles(folder: Path, files: list[Path]) -> dict[str, list[Path]]:
@@ -188,7 +190,7 @@ def _finish(
 
 
 def _labels(folder: Path | None, name: str) -> dict[str, str]:
-    file = _present(folder, f"{name}.tsv") if folder else None
+    file = present(folder, f"{name}.tsv") if folder else None
     return read_labels(file) if file else {}
 
 

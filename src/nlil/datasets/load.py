@@ -69,21 +69,25 @@ def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: C
         return builtin
     from .folder import read_path  # with all readers
 
-    if isinstance(source, Path):
-        return read_path(source, None, cuts, like)
+    path = source if isinstance(source, Path) else _folder_of_name(source, may_download)
+    if path is not None:
+        return read_path(path, path.name if isinstance(source, Path) else source, cuts, like)
+    path = Path(source).expanduser()
+    if str(source) and Path(str(path).removesuffix(ORIGINAL)).exists():
+        return read_path(path, path.name, cuts, like)
+    known = (*builtin_names(), *catalog_names())
+    raise UnknownName("data set", str(source), known, "it is neither a known set nor an existing path")
+
+
+def _folder_of_name(source: str, may_download: bool) -> Path | None:
+    """The folder of a set that is known by name, fetched if it must be; None where there is no such set."""
     name = source.removesuffix(ORIGINAL)
-    ending = source[len(name) :]
     folder = find(name)
-    if folder is not None:
-        return read_path(folder.with_name(folder.name + ending), source, cuts, like)
-    if name in catalog_names():
+    if folder is None and name in catalog_names():
         if not may_download:
             raise DataError(f"{name} is not on this machine; fetch it with: nlil datasets get {name}")
-        return read_path(Path(f"{download(name)}{ending}"), source, cuts, like)
-    if name and Path(name).expanduser().exists():
-        return read_path(Path(source).expanduser(), None, cuts, like)
-    known = (*builtin_names(), *catalog_names())
-    raise UnknownName("data set", source, known, "it is neither a known set nor an existing path")
+        folder = download(name)
+    return None if folder is None else folder.with_name(folder.name + source[len(name) :])
 
 
 def lasting_source(source: str) -> str:

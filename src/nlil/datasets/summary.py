@@ -14,15 +14,6 @@ NUM_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Degrees:
-    """Binary training facts at an entity, as subject or object, over all entities."""
-
-    mean: float
-    median: float
-    max: int
-
-
-@dataclass(frozen=True)
 class Summary:
     """Counts of a data set. `num_facts` are the training facts, as in the paper's Table 2."""
 
@@ -39,7 +30,7 @@ class Summary:
     num_classes: int
     splits: dict[str, int]
     negatives: dict[str, int]
-    degree: Degrees
+    degree: dict[str, float]
     top_predicates: tuple[tuple[str, int], ...]
     targets: tuple[str, ...]
     checksum: str
@@ -88,9 +79,9 @@ def summarise(dataset: Dataset, num_shown: int = NUM_SHOWN) -> Summary:
     )
 
 
-def _degrees(dataset: Dataset) -> Degrees:
+def _degrees(dataset: Dataset) -> dict[str, float]:
+    """Binary training facts at an entity, as subject or object, over all entities."""
     binary, size = dataset.kb.binary, dataset.kb.num_entities
-    if not size:
-        return Degrees(0.0, 0.0, 0)
     degree = np.bincount(binary.subject, minlength=size) + np.bincount(binary.object, minlength=size)
-    return Degrees(float(degree.mean()), float(np.median(degree)), int(degree.max()))
+    degree = degree if size else np.zeros(1, np.int64)
+    return {"mean": float(degree.mean()), "median": float(np.median(degree)), "max": int(degree.max())}

@@ -164,11 +164,7 @@ class Explanation(HasOutline):
             predicate=self.fact.predicate.name,
             arguments=list(self.fact.arguments),
             query=str(self.query),
-            known=self.known,
-            score=self.score,
-            num_fired=self.num_fired,
-            num_counted=self.num_counted,
-            other_share=self.other_share,
+            **{key: getattr(self, key) for key in ("known", "score", "num_fired", "num_counted", "other_share")},
             excluded=None if by is None or excluded is None else by | excluded.exclusion.to_dict(),
             supports=[
                 {

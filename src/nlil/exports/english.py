@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
 from ..logic.formula import statements as statements_of
@@ -127,28 +127,11 @@ class Holding:
 Reading = Saying | Property | Holding
 
 
-@dataclass(frozen=True)
-class Noun:
-    """X is a person."""
+class Quality(NamedTuple):
+    """What a unary predicate says: X is a person (noun), X is red (adjective), X takes half of the image (verb)."""
 
+    kind: Literal["noun", "adjective", "verb"]
     text: str
-
-
-@dataclass(frozen=True)
-class Adjective:
-    """X is red; a red shirt."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Doing:
-    """X takes more than 12 % of the image."""
-
-    text: str
-
-
-Quality = Noun | Adjective | Doing
 
 
 def words_of(name: str) -> str:
@@ -305,17 +288,17 @@ def unary_reading(name: str, label: str | None = None) -> Quality:
     """What a unary predicate says of an entity."""
     number = _NUMBER.fullmatch(name.removeprefix(BOX))
     if number is not None and label is None:
-        return Doing(_number(number))
+        return Quality("verb", _number(number))
     text = words_of(label or name)
     if text.startswith("at ") and text.count(" ") == 1:
-        return Adjective(text.replace("at ", "at the "))
+        return Quality("adjective", text.replace("at ", "at the "))
     if text.startswith("is "):
-        return Adjective(text.removeprefix("is "))
+        return Quality("adjective", text.removeprefix("is "))
     last = text.rpartition(" ")[2]
     looks_so = last.endswith("ing") or is_participle(last) or last.endswith(("ful", "less", "ous", "able", "ible"))
     if last in ADJECTIVES or (looks_so and last not in NOUNS_IN_DISGUISE):
-        return Adjective(text)
-    return Noun(text)
+        return Quality("adjective", text)
+    return Quality("noun", text)
 
 
 def _number(found: re.Match[str]) -> str:
@@ -510,7 +493,7 @@ class _Speaker:
             qualities: list[str] = []
             if isinstance(line.anchors[node], Anything):
                 introduced = there = self._fresh()
-                if any(isinstance(self._unary(p), Noun) for p in line.filters[node]):
+                if any(self._unary(p).kind == "noun" for p in line.filters[node]):
                     introduced = f"{self._thing(line.filters[node], '')} {there}"
                 else:
                     qualities = [self._quality(p, there) for p in line.filters[node]]
@@ -525,21 +508,18 @@ class _Speaker:
 
     def _quality(self, predicate: Predicate, subject: str, negated: bool = False) -> str:
         no = " not" if negated else ""
-        match self._unary(predicate):
-            case Noun(text):
-                return f"{subject} is{no} {with_article(text)}"
-            case Adjective(text):
-                return f"{subject} is{no} {text}"
-            case Doing(text):
-                return f"it is not true that {subject} {text}" if negated else f"{subject} {text}"
+        kind, text = self._unary(predicate)
+        if kind == "verb":
+            return f"it is not true that {subject} {text}" if negated else f"{subject} {text}"
+        return f"{subject} is{no} {with_article(text) if kind == 'noun' else text}"
 
     def _thing(self, filters: tuple[Predicate, ...], quantifier: str) -> str:
         """a red shirt, something red, a person that takes more than 12 % of the image; with `no` none of it."""
         qualities = [self._unary(predicate) for predicate in filters]
-        nouns = [q.text for q in qualities if isinstance(q, Noun)]
-        plain = [q.text for q in qualities if isinstance(q, Adjective) and not q.text.startswith("at ")]
-        added = [q.text for q in qualities if isinstance(q, Doing)]
-        added += [f"is {q.text}" for q in qualities if isinstance(q, Adjective) and q.text.startswith("at ")]
+        nouns = [q.text for q in qualities if q.kind == "noun"]
+        plain = [q.text for q in qualities if q.kind == "adjective" and not q.text.startswith("at ")]
+        added = [q.text for q in qualities if q.kind == "verb"]
+        added += [f"is {q.text}" for q in qualities if q.kind == "adjective" and q.text.startswith("at ")]
         added += [f"is also {with_article(noun)}" for noun in nouns[1:]]
         if nouns:
             noun = " ".join([*plain, nouns[0]])

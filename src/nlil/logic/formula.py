@@ -12,7 +12,7 @@ Two statements that draw the same line are therefore equal as values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..errors import RuleError
@@ -206,13 +206,16 @@ class Not:
     argument: Formula
 
 
-def _flatten(kind: type, arguments: tuple[Formula, ...]) -> tuple[Formula, ...]:
-    flat: list[Formula] = []
-    for argument in arguments:
-        flat += argument.arguments if isinstance(argument, kind) else (argument,)  # type: ignore[union-attr]
-    if len(flat) < 2:
-        raise RuleError(f"{kind.__name__} takes at least two formulas, got {len(flat)}")
-    return tuple(flat)
+def flat(kind: type[And] | type[Or], arguments: Iterable[Formula]) -> list[Formula]:
+    """The arguments, with those of nested formulas of the same kind in their place."""
+    return [inner for a in arguments for inner in (a.arguments if isinstance(a, kind) else (a,))]
+
+
+def _at_least_two(kind: type[And] | type[Or], arguments: tuple[Formula, ...]) -> tuple[Formula, ...]:
+    found = flat(kind, arguments)
+    if len(found) < 2:
+        raise RuleError(f"{kind.__name__} takes at least two formulas, got {len(found)}")
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -222,7 +225,7 @@ class And:
     arguments: tuple[Formula, ...]
 
     def __init__(self, *arguments: Formula) -> None:
-        object.__setattr__(self, "arguments", _flatten(And, arguments))
+        object.__setattr__(self, "arguments", _at_least_two(And, arguments))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -232,7 +235,7 @@ class Or:
     arguments: tuple[Formula, ...]
 
     def __init__(self, *arguments: Formula) -> None:
-        object.__setattr__(self, "arguments", _flatten(Or, arguments))
+        object.__setattr__(self, "arguments", _at_least_two(Or, arguments))
 
 
 Formula = Statement | Not | And | Or | Truth

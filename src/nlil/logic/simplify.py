@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .formula import ANY, TRUE, And, Anything, Formula, Not, Or, Statement, Truth, anchor_key
+from .formula import ANY, TRUE, And, Anything, Formula, Not, Or, Statement, Truth, anchor_key, flat
 from .predicate import Step
 from .rule import Rule
 
@@ -109,12 +109,12 @@ def _join(kind: type[And] | type[Or], arguments: Sequence[Formula]) -> Formula:
     """kind(arguments), arguments being simplified already."""
     unit, zero, dual = (TRUE, FALSE, Or) if kind is And else (FALSE, TRUE, And)
     while True:
-        flat = [a for a in _flat(kind, arguments) if a != unit]
-        literals: set[Formula] = {a for a in flat if not isinstance(a, And | Or)}
-        if zero in flat or any(_complement(a) in literals for a in literals):
+        rest = [a for a in flat(kind, arguments) if a != unit]
+        literals: set[Formula] = {a for a in rest if not isinstance(a, And | Or)}
+        if zero in rest or any(_complement(a) in literals for a in literals):
             return zero
-        arguments = [_given(argument, dual, literals, zero) for argument in flat]
-        if arguments == flat:
+        arguments = [_given(argument, dual, literals, zero) for argument in rest]
+        if arguments == rest:
             break
     kept = _absorb(dual, arguments)
     match kept:
@@ -123,13 +123,6 @@ def _join(kind: type[And] | type[Or], arguments: Sequence[Formula]) -> Formula:
         case [only]:
             return only
     return kind(*kept)
-
-
-def _flat(kind: type[And] | type[Or], arguments: Sequence[Formula]) -> list[Formula]:
-    flat: list[Formula] = []
-    for argument in arguments:
-        flat += argument.arguments if isinstance(argument, kind) else (argument,)
-    return flat
 
 
 def _complement(literal: Formula) -> Formula:
@@ -151,7 +144,7 @@ def _given(argument: Formula, dual: type[And] | type[Or], literals: set[Formula]
 
 def _absorb(dual: type[And] | type[Or], arguments: Sequence[Formula]) -> list[Formula]:
     """a and (a or b) is a; of equal arguments, also of those in another order, the first stays."""
-    parts = [frozenset(map(formula_key, _flat(dual, [argument]))) for argument in arguments]
+    parts = [frozenset(map(formula_key, flat(dual, [argument]))) for argument in arguments]
     kept = []
     for i, argument in enumerate(arguments):
         idle = any(parts[j] < parts[i] or (parts[j] == parts[i] and j < i) for j in range(len(parts)) if j != i)

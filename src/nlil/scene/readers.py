@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..data.facts import Splits
-from ..data.files import beside, lines, readable, stem, stem_of_gzip
+from ..data.files import lines, present, readable, stem, stem_of_gzip
 from ..data.kb import KnowledgeBase
 from ..errors import DataError, require
 from .collector import BOX, SIZE, SceneCollector, as_number, check, items
@@ -365,14 +365,14 @@ def _vrd_names(path: Path, name: str) -> list[str]:
 
 def _beside(path: Path, name: str, numbers: str) -> Path:
     """A file beside another one; it says what the `numbers` of the other mean."""
-    file = beside(path, name)
+    file = present(path.parent, name)
     if file is None:
         raise DataError(f"expected {name} beside it, which says what {numbers} means, got none", path)
     return file
 
 
 def _vrd_sizes(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    file = beside(path, f"{stem(path).removeprefix('annotations_')}_image_metadata.json")
+    file = present(path.parent, f"{stem(path).removeprefix('annotations_')}_image_metadata.json")
     if file is None:
         return {}
     sizes = next(_elements(file, "", "{file name: {'width', 'height'}}"))
