@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -10,8 +13,8 @@ from nlil.errors import RuleError
 from nlil.kernel.materialize import materialize
 from nlil.kernel.strata import strata
 from nlil.logic.formula import Constant, X, Y
-from nlil.logic.rule import Head
-from property.engine_cases import BIG, KNOWS, LIKES, RED, bases, rules
+from nlil.logic.rule import Head, Rule
+from property.engine_cases import BIG, KNOWS, LIKES, RED, bases, rules, statements
 
 heads = st.one_of(
     st.sampled_from([Head.of(p) for p in (BIG, RED, KNOWS, LIKES)]),
@@ -36,6 +39,31 @@ def test_materialize_equals_naive_iteration(kb, program):
         assume(False)
     derived = materialize(kb, program)
     assert named(kb, derived) == oracle.fixpoint(oracle.World.of(kb), program, levels)
+
+
+@st.composite
+def line_rules(draw):
+    """Rules whose bodies are one statement: they negate nothing, so every program of them has a fixpoint."""
+    head = draw(heads)
+    return Rule(head, draw(statements(sorted(head.variables, key=str))), draw(st.booleans()))
+
+
+@given(
+    kb=bases(weighted=False, graphs=False),
+    program=st.lists(st.tuples(line_rules(), confidences), min_size=1, max_size=6),
+    more=programs,
+)
+@settings(deadline=None, max_examples=200)
+def test_lines_by_column_derive_what_joins_derive(kb, program, more):
+    """Facts that have weights, be they all 1, are left to joins."""
+    soft = replace(kb, facts=replace(kb.facts, weight=np.ones(len(kb.facts), np.float32)))
+    for rules_of_both_kinds in (program, program + more):
+        try:
+            derived, joined = materialize(kb, rules_of_both_kinds), materialize(soft, rules_of_both_kinds)
+        except RuleError:
+            continue
+        assert derived.rounds == joined.rounds
+        assert named(kb, derived) == named(kb, joined)
 
 
 @given(kb=bases(), program=programs)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..errors import ConfigError
 from .session import OtherData, Run, Session
-
-if TYPE_CHECKING:
-    from ..kernel.ruleset import RuleSet
-    from ..logic.rule import Rule
 
 
 def materialize(
@@ -32,7 +28,7 @@ def materialize(
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
     opened = session.open_run(run, data)
-    strong = strong_rules(opened.rules, min_confidence)
+    strong = opened.rules.take(opened.rules.confidence >= min_confidence)
     with session.progress() as progress:
         # How many rounds there will be is not known before the last one.
         derived = derive(
@@ -54,10 +50,3 @@ def materialize(
         f"{len(derived.facts):,} new facts from {len(strong):,} rules in {derived.rounds:,} rounds, written to {out}"
         + (f"; {derived.num_excluded:,} more are ruled out by exclusions" if derived.num_excluded else ""),
     )
-
-
-def strong_rules(rules: RuleSet, min_confidence: float) -> list[tuple[Rule, float]]:
-    import numpy as np
-
-    confidence = rules.confidence
-    return [(rules.rule(int(row)), float(confidence[row])) for row in np.flatnonzero(confidence >= min_confidence)]

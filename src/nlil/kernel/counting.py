@@ -7,8 +7,8 @@ rules that have it; what the loops do not know (programs, soft heads of scene gr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,26 @@ from .walk import NO_LIMIT, WalkSpace, reach, walk_space
 
 BLOCK = 64
 """Bodies of one task."""
+LOOKUP = 8
+"""Looking up the edges of one node costs about as much as looking at this many nodes in a row."""
+
+
+class Walked(NamedTuple):
+    """Lines as compiled loops take them: `backwards` are the steps from the end."""
+
+    steps: np.ndarray
+    backwards: np.ndarray
+    lengths: Longs
+    end: Longs
+    distinct: Mask
+
+    @classmethod
+    def of(cls, lines: Lines, is_unary: Mask) -> Walked:
+        steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
+        place = lengths[:, None] - 1 - np.arange(lines.width)
+        backwards = np.take_along_axis(steps, np.maximum(place, 0), axis=1)
+        backwards = np.where(is_unary[backwards >> 1], backwards, backwards ^ 1)
+        return cls(steps, backwards, lengths, lines.end.astype(np.int64), lines.distinct)
 
 
 def count_statistics(
@@ -95,8 +115,8 @@ class LineRules:
         self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
         self.is_unary = unary_mask(kb.predicates)
         self.lines: Lines = rules.bodies.lines
-        self.lengths = self.lines.lengths.astype(np.int64)
-        self.steps = self.lines.steps.astype(np.int64)
+        self.walked = Walked.of(self.lines, self.is_unary)
+        self.lengths, self.steps = self.walked.lengths, self.walked.steps
         self.line = rules.line
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, self.lines.width), threads)
         is_line = self.line >= 0
@@ -110,35 +130,22 @@ class LineRules:
         from_variable = has_steps & (start == variable) & ((end == ANY_NODE) | (end >= 0))
         self.is_entity = is_line & one_variable & (from_variable | rules.is_prior)
 
-    def derived(self) -> Iterator[tuple[Longs, Longs, Longs]]:
-        """(rows that share a line, x, y) of all that the line joins, nothing hidden; y is -1 where it does not stand on
-        the line."""
-        space = self.pool.scratch()
-        for rows in self._by_line(np.flatnonzero(self.is_chain)):
-            yield rows, *self._pairs(space, int(self.line[rows[0]]))
-        for rows in self._by_line(np.flatnonzero(self.is_entity)):
-            found = np.flatnonzero(self._holders(space, int(self.line[rows[0]]))[0])
-            yield rows, found, np.full(len(found), -1)
+    def answers(self, lines: Longs) -> tuple[Longs, Longs, Longs]:
+        """(line, x, y) of all that each of the lines joins, nothing hidden.
 
-    def _pairs(self, space: WalkSpace, line: int) -> tuple[Longs, Longs]:
-        steps, distinct = self.steps[line, : self.lengths[line]], bool(self.lines.distinct[line])
-        found = np.zeros((2, 2**10), np.int64)
-        while (size := _list_pairs(self.graph, space, steps, self.is_unary, distinct, found)) > found.shape[1]:
-            found = np.zeros((2, size), np.int64)
-        return found[0, :size], found[1, :size]
-
-    def _holders(self, space: WalkSpace, line: int) -> tuple[Mask, int]:
-        """(entities of which the line from the head's variable holds, how many they are), nothing hidden."""
-        steps, constant = self.steps[line, : self.lengths[line]], int(self.lines.end[line])
-        backwards = np.where(self.is_unary[steps >> 1], steps, steps ^ 1)[::-1].copy()
-        member = np.zeros(self.kb.num_entities, bool)
-        distinct = bool(self.lines.distinct[line])
-        size = _holders(self.graph, space, steps, backwards, self.is_unary, distinct, constant, member)
-        return member, size
+        A line from X to Y joins two entities. Of others y is -1, and x is the one variable that they have with a head.
+        """
+        is_pair = (self.lines.start == X_NODE) & (self.lines.end == Y_NODE)
+        found = np.zeros((3, 2**12), np.int64)
+        size = found.shape[1] + 1
+        while size > found.shape[1]:
+            found = found if size == found.shape[1] + 1 else np.zeros((3, size), np.int64)
+            size = _list_answers(self.graph, self.pool.scratch(), self.walked, self.is_unary, lines, is_pair, found)
+        return found[0, :size], found[1, :size], found[2, :size]
 
     def _by_line(self, rows: Longs) -> list[Longs]:
-        """Rows grouped by their line."""
-        rows = rows[np.argsort(self.line[rows], kind="stable")]
+        """Rows grouped by their line, those of a line by their head."""
+        rows = rows[np.lexsort((self.rules.fixed[rows], self.rules.head[rows], self.line[rows]))]
         return np.split(rows, np.flatnonzero(np.diff(self.line[rows])) + 1) if len(rows) else []
 
     def _names(self, line: int, predicate: int) -> bool:
@@ -193,41 +200,29 @@ class LineRules:
 
     def entity_rules(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
         """(rows, statistics) of the rules whose head has one variable, with a line from it or with `true`."""
-        rows = np.flatnonzero(self.is_entity)
+        blocks = self._blocks(self._by_line(np.flatnonzero(self.is_entity)))
+        return self.pool.map(self._of_entities, blocks, "statistics", progress)
 
-        def run(space: WalkSpace, block: list[Longs]) -> list[tuple[Longs, np.ndarray]]:
-            return [(group, self._of_entity(space, group)) for group in block]
-
-        found = self.pool.map(run, self._blocks(self._by_line(rows)), "statistics", progress)
-        return [pair for block in found for pair in block]
-
-    def _of_entity(self, space: WalkSpace, rows: Longs) -> np.ndarray:
-        line = int(self.line[rows[0]])
-        steps, constant = self.steps[line, : self.lengths[line]], int(self.lines.end[line])
-        distinct, predicate = bool(self.lines.distinct[line]), self.rules.head[rows]
-        member, size = self._holders(space, line)
-        touched = np.array([self._names(line, int(p)) for p in predicate], bool)
-        # The step code that leads from the head's variable to its constant; unary heads have none.
-        code = np.where(self.rules.fixed[rows] == FIRST, 2 * predicate + 1, 2 * predicate).astype(np.int64)
-        entity = np.where(self.rules.fixed[rows] == 0, NO_ENTITY, self.rules.head_entity[rows]).astype(np.int64)
+    def _of_entities(self, space: WalkSpace, groups: list[Longs]) -> tuple[Longs, np.ndarray]:
+        """The rows of some lines, and their statistics."""
+        rows, first = np.concatenate(groups), np.array([group[0] for group in groups])
+        fixed, predicate = self.rules.fixed[rows], self.rules.head[rows].astype(np.int64)
         result = np.zeros((4, len(rows)), np.int64)
         _count_entities(
             self.graph,
             space,
-            steps,
+            self.walked,
             self.is_unary,
-            distinct,
-            constant,
-            member,
-            size,
-            code,
-            entity,
-            touched,
+            self.line[first].astype(np.int64),
+            np.cumsum([0, *map(len, groups)]),
+            # The step code that leads from the head's variable to its constant; unary heads have none.
+            np.where(fixed == FIRST, 2 * predicate + 1, 2 * predicate),
+            np.where(fixed == 0, NO_ENTITY, self.rules.head_entity[rows]).astype(np.int64),
             self.kb.unary_pointer,
             self.kb.unary.subject,
             result,
         )
-        return result
+        return rows, result
 
 
 @compiled
@@ -252,7 +247,7 @@ def _count_chain(
     body = 0
     check = np.empty(16, np.int64)
     starts = np.empty(graph.num_entities, np.int64)
-    for k in range(_starts(graph, steps, is_unary, starts)):
+    for k in range(_starts(graph, steps, len(steps), is_unary, starts)):
         a = starts[k]
         found = reach(graph, space, steps, len(steps), is_unary, a, distinct, -1, -1, no_group, NO_LIMIT, -1)
         if found == 0:
@@ -282,25 +277,38 @@ def _count_chain(
 
 
 @compiled
-def _list_pairs(graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, distinct: bool, found: np.ndarray) -> int:
-    """Into `found` the pairs (start, end) of the line; returns how many there are (they may not fit)."""
+def _list_answers(
+    graph: Graph, space: WalkSpace, walked: Walked, is_unary: Mask, lines: Longs, is_pair: Mask, found: np.ndarray
+) -> int:
+    """Into `found` (line, x, y) of the answers of each line; returns how many there are (they may not fit)."""
     no_group = np.zeros(len(is_unary), np.bool_)
-    starts = np.empty(graph.num_entities, np.int64)
+    buffer = np.empty(graph.num_entities, np.int64)
     size = 0
-    for k in range(_starts(graph, steps, is_unary, starts)):
-        ends = reach(graph, space, steps, len(steps), is_unary, starts[k], distinct, -1, -1, no_group, NO_LIMIT, -1)
-        if size + ends <= found.shape[1]:
-            found[0, size : size + ends] = starts[k]
-            found[1, size : size + ends] = space.ends[:ends]
-        size += ends
+    for line in lines:
+        if not is_pair[line]:
+            more = _holders(graph, space, walked, is_unary, line, buffer)
+            if size + more <= found.shape[1]:
+                found[0, size : size + more] = line
+                found[1, size : size + more] = buffer[:more]
+                found[2, size : size + more] = -1
+            size += more
+            continue
+        steps, length, distinct = walked.steps[line], walked.lengths[line], walked.distinct[line]
+        for k in range(_starts(graph, steps, length, is_unary, buffer)):
+            more = reach(graph, space, steps, length, is_unary, buffer[k], distinct, -1, -1, no_group, NO_LIMIT, -1)
+            if size + more <= found.shape[1]:
+                found[0, size : size + more] = line
+                found[1, size : size + more] = buffer[k]
+                found[2, size : size + more] = space.ends[:more]
+            size += more
     return size
 
 
 @compiled
-def _starts(graph: Graph, steps: Longs, is_unary: Mask, starts: Longs) -> int:
+def _starts(graph: Graph, steps: Longs, length: int, is_unary: Mask, starts: Longs) -> int:
     """Into `starts` the entities at which the first step is there, ascending; returns how many."""
     size = 0
-    if len(steps) == 0:
+    if length == 0:
         for x in range(graph.num_entities):
             starts[x] = x
         return graph.num_entities
@@ -317,31 +325,21 @@ def _starts(graph: Graph, steps: Longs, is_unary: Mask, starts: Longs) -> int:
 
 
 @compiled
-def _holders(
-    graph: Graph,
-    space: WalkSpace,
-    steps: Longs,
-    backwards: Longs,
-    is_unary: Mask,
-    distinct: bool,
-    constant: int,
-    member: Mask,
-) -> int:
-    """member[x]: the line from x holds, nothing hidden; returns how many do. `backwards` are the steps reversed."""
+def _holders(graph: Graph, space: WalkSpace, walked: Walked, is_unary: Mask, line: int, members: Longs) -> int:
+    """Into `members` the entities of which the line from the head's variable holds, nothing hidden; how many."""
+    steps, length = walked.steps[line], walked.lengths[line]
+    distinct, constant = walked.distinct[line], walked.end[line]
     no_group = np.zeros(len(is_unary), np.bool_)
     size = 0
     if constant >= 0 and not distinct:
-        size = reach(graph, space, backwards, len(steps), is_unary, constant, False, -1, -1, no_group, NO_LIMIT, -1)
-        for i in range(size):
-            member[space.ends[i]] = True
+        back = walked.backwards[line]
+        size = reach(graph, space, back, length, is_unary, constant, False, -1, -1, no_group, NO_LIMIT, -1)
+        members[:size] = space.ends[:size]
         return size
-    starts = np.empty(graph.num_entities, np.int64)
-    for i in range(_starts(graph, steps, is_unary, starts)):
-        x = starts[i]
-        if len(steps) == 0 or reach(
-            graph, space, steps, len(steps), is_unary, x, distinct, -1, -1, no_group, 1, constant
-        ):
-            member[x] = True
+    for i in range(_starts(graph, steps, length, is_unary, members)):
+        x = members[i]  # what holds is written over what was tried
+        if length == 0 or reach(graph, space, steps, length, is_unary, x, distinct, -1, -1, no_group, 1, constant):
+            members[size] = x
             size += 1
     return size
 
@@ -350,58 +348,78 @@ def _holders(
 def _count_entities(
     graph: Graph,
     space: WalkSpace,
-    steps: Longs,
+    walked: Walked,
     is_unary: Mask,
-    distinct: bool,
-    constant: int,
-    member: Mask,
-    size: int,
+    lines: Longs,
+    pointer: Longs,
     code: Longs,
     entity: Longs,
-    touched: Mask,
     unary_pointer: Longs,
     unary_subject: Ids,
     result: Longs,
 ) -> None:
-    """result[:, i]: support, body size, head size, PCA body of the rule i, whose body holds of the members."""
+    """result[:, i]: support, body size, head size, PCA body of the rule i; pointer[k] .. are those with lines[k]."""
     group = np.zeros(len(is_unary), np.bool_)
-    for i in range(len(code)):
-        predicate = code[i] >> 1
-        if entity[i] < 0:
-            low, high = unary_pointer[predicate], unary_pointer[predicate + 1]
-        else:
-            low, high = span_edges(graph, entity[i], code[i] ^ 1)
-        support, inside = 0, 0
-        for f in range(low, high):
-            x = unary_subject[f] if entity[i] < 0 else graph.neighbour[f]
-            if not member[x]:
-                continue
-            inside += 1
-            if not touched[i]:
-                support += 1
-            elif entity[i] < 0:
-                group[predicate] = True
-                support += reach(graph, space, steps, len(steps), is_unary, x, distinct, -1, -1, group, 1, constant) > 0
-                group[predicate] = False
+    members = np.empty(graph.num_entities, np.int64)
+    is_member = np.zeros(graph.num_entities, np.bool_)
+    for k in range(len(lines)):
+        line = lines[k]
+        steps, length = walked.steps[line], walked.lengths[line]
+        distinct, constant = walked.distinct[line], walked.end[line]
+        size = _holders(graph, space, walked, is_unary, line, members)
+        is_member[members[:size]] = True
+        counted, with_fact = -1, 0
+        for i in range(pointer[k], pointer[k + 1]):
+            predicate = code[i] >> 1
+            touched = False  # a query's own fact may stand on the line
+            for step in steps[:length]:
+                touched |= step >> 1 == predicate
+            if entity[i] < 0:
+                low, high = unary_pointer[predicate], unary_pointer[predicate + 1]
             else:
-                found = reach(
-                    graph, space, steps, len(steps), is_unary, x, distinct, code[i], entity[i], group, 1, constant
-                )
-                support += found > 0
-        others = size - inside
-        result[0, i], result[1, i], result[2, i] = support, support + others, high - low
-        if entity[i] < 0:
-            result[3, i] = -1
-        elif code[i] & 1:  # p(c, Y): every other tuple has the same subject
-            result[3, i] = support + (others if high > low else 0)
-        else:
-            result[3, i] = support + _with_fact(graph, code[i], member) - inside
+                low, high = span_edges(graph, entity[i], code[i] ^ 1)
+            support, inside = 0, 0
+            for f in range(low, high):
+                x = unary_subject[f] if entity[i] < 0 else graph.neighbour[f]
+                if not is_member[x]:
+                    continue
+                inside += 1
+                if not touched:
+                    support += 1
+                    continue
+                hidden_code, hidden_entity = code[i], entity[i]
+                if entity[i] < 0:
+                    group[predicate], hidden_code, hidden_entity = True, -1, -1
+                support += (
+                    reach(
+                        graph, space, steps, length, is_unary, x, distinct,
+                        hidden_code, hidden_entity, group, 1, constant,
+                    ) > 0
+                )  # fmt: skip
+                group[predicate] = False
+            others = size - inside
+            result[0, i], result[1, i], result[2, i] = support, support + others, high - low
+            if entity[i] < 0:
+                result[3, i] = -1
+            elif code[i] & 1:  # p(c, Y): every other tuple has the same subject
+                result[3, i] = support + (others if high > low else 0)
+            else:
+                if counted != code[i]:
+                    counted, with_fact = code[i], _with_fact(graph, code[i], members[:size], is_member)
+                result[3, i] = support + with_fact - inside
+        is_member[members[:size]] = False
 
 
 @compiled
-def _with_fact(graph: Graph, code: int, member: Mask) -> int:
+def _with_fact(graph: Graph, code: int, members: Longs, is_member: Mask) -> int:
     """How many members have an edge of this code."""
     count = 0
-    for i in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
-        count += member[graph.span_node[graph.code_span[i]]]
+    low, high = graph.code_pointer[code], graph.code_pointer[code + 1]
+    if len(members) < (high - low) // LOOKUP:
+        for x in members:
+            begin, end = span_edges(graph, x, code)
+            count += end > begin
+        return count
+    for i in range(low, high):
+        count += is_member[graph.span_node[graph.code_span[i]]]
     return count

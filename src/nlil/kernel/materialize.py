@@ -1,7 +1,8 @@
 """materialize: everything that rules derive, to the least fixpoint; recursive rules allowed.
 
 Semi-naive: after the first round of a stratum a rule is only looked at from the facts that are new or
-stronger than before, outward along its lines. So a round costs in proportion to what it changes.
+stronger than before, outward along its lines. So a round costs in proportion to what it changes. Rules whose bodies are
+lines are solved together by column (`line_rounds`), other bodies one by one, by joins.
 
 What an exclusion rules out is not derived. Only facts of the base exclude, as in predictions: if derived facts did,
 what is found would hang on the order in which it is found.
@@ -15,20 +16,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs
+from ..data.arrays import Doubles
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, LimitError
 from ..logic.formula import Formula
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from .bodies import X_NODE, Y_NODE, IdHead, IdLine
-from .counting import LineRules
 from .exclusion import Exclusion, by_code
 from .joins import UNBOUND, Binding, LineJoin, Occurrence, Solutions, occurrences
+from .line_rounds import LineRounds
 from .normal import alternatives, leaves, normal_form
 from .ruleset import RuleSet
 from .store import FactKey, Store
-from .strata import strata
+from .strata import levels
 
 Found = dict[FactKey, float]
 HOLDS = 0.5
@@ -163,7 +164,7 @@ class RuledOut:
 
 def materialize(
     kb: KnowledgeBase,
-    rules: Sequence[tuple[Rule, float]],
+    rules: RuleSet | Sequence[tuple[Rule, float]],
     max_rounds: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     max_facts: int | None = None,
@@ -172,74 +173,107 @@ def materialize(
     """The least fixpoint of the rules over the facts: what is new, and how sure.
 
     confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep
-    their weight. `progress(rounds, new facts so far)` is called after every round.
-    A fact that one of the `exclusions` rules out by a fact of the base is not derived.
+    their weight. A fact that one of the `exclusions` rules out by a fact of the base is not derived.
     A LimitError ends what would derive, or hold at once, more than `max_facts`.
+
+    Args:
+        kb: The facts.
+        rules: Rules in the ids of `kb`, which derive with their confidence, or rules with confidences.
+        max_rounds: Rounds after which it ends.
+        progress: Called with (rounds, new facts so far) after every round.
+        max_facts: The limit.
+        exclusions: What never holds with what.
     """
-    for rule, confidence in rules:
-        if not 0.0 <= confidence <= 1.0:
-            raise ConfigError(f"a rule's confidence must lie in [0, 1], got {confidence} for {rule}")
-    level_of = strata(rule for rule, _ in rules)
-    store = Store(kb, sorted({kb.predicate_id(p) for rule, _ in rules for p in (*rule.predicates, rule.target)}))
+    if isinstance(rules, RuleSet):
+        columns, confidence = rules, rules.confidence
+    else:
+        columns, confidence = _columns(kb, rules)
+    level_of = levels(columns)
     derived: Found = {}
     ruled_out = RuledOut(kb, exclusions)
     rounds = 0
-    for level in sorted(set(level_of.values())):
+    for level in np.unique(level_of).tolist():
         if rounds == max_rounds:
             break
-        mine = [(rule, confidence) for rule, confidence in rules if level_of[rule.target] == level]
-        clauses = list(_clauses(kb, store, mine, max_facts))
-        first: Iterator[Found] = (clause.everything() for clause in clauses)
-        if not derived and kb.facts.weight is None and kb.graph_of is None:
-            first = _first_round(kb, store, mine, max_facts)
-        changes = _changes(store, derived, ruled_out, first, max_facts)
-        places = _places(clauses)
+        mine = level_of == level
+        stratum = Stratum(kb, columns.take(mine), confidence[mine], max_facts, derived)
+        changes = _changes(derived, ruled_out, stratum.first(), max_facts)
         while changes and (max_rounds is None or rounds < max_rounds):
-            for fact, confidence in changes.items():
-                store.put(fact, confidence)
+            stratum.put(changes)
             derived.update(changes)
             _refuse_more(derived, max_facts)
             rounds += 1
             if progress is not None:
                 progress(rounds, len(derived))
-            changes = _changes(store, derived, ruled_out, _consequences(places, changes), max_facts)
+            changes = _changes(derived, ruled_out, stratum.from_facts(changes), max_facts)
     return replace(_result(derived, rounds), num_excluded=len(ruled_out.stopped))
 
 
-def _first_round(
-    kb: KnowledgeBase, store: Store, rules: Sequence[tuple[Rule, float]], max_facts: int | None
-) -> Iterator[Found]:
-    """All that the rules derive from the crisp facts of the base: lines by compiled loops, other bodies by joins."""
-    of_lines = LineRules(RuleSet.of(kb, [ScoredRule(rule, NO_STATS, 0.0) for rule, _ in rules]), kb, threads=1)
-    heads = [IdHead.of(kb, rule) for rule, _ in rules]
-    known = {t: fact_pairs(kb, t) for t in {kb.predicate_id(rule.target) for rule, _ in rules}}
-    for rows, x, y in of_lines.derived():
-        found: Found = {}
-        for row in rows.tolist():
-            confidence, head, target = rules[row][1], heads[row], kb.predicate_id(rules[row][0].target)
-            subject = np.full_like(x, head.subject) if head.subject >= 0 else x
-            object_ = y if head.object in (None, Y_NODE) and head.subject < 0 else x
-            if head.object is not None and head.object >= 0:
-                object_ = np.full_like(x, head.object)
-            is_new = ~np.isin(pair_keys(kb, subject, object_), known[target], assume_unique=False)
-            for s, o in zip(subject[is_new].tolist(), object_[is_new].tolist()):
-                if confidence > found.get((target, s, o), 0.0):
-                    found[target, s, o] = confidence
-            _refuse_more(found, max_facts)
-        yield found
-    rest = [rules[row] for row in np.flatnonzero(~(of_lines.is_chain | of_lines.is_entity)).tolist()]
-    yield from (clause.everything() for clause in _clauses(kb, store, rest, max_facts))
+def _columns(kb: KnowledgeBase, rules: Sequence[tuple[Rule, float]]) -> tuple[RuleSet, Doubles]:
+    for rule, confidence in rules:
+        if not 0.0 <= confidence <= 1.0:
+            raise ConfigError(f"a rule's confidence must lie in [0, 1], got {confidence} for {rule}")
+    columns = RuleSet.of(kb, [ScoredRule(rule, NO_STATS, 0.0) for rule, _ in rules])
+    return columns, np.array([confidence for _, confidence in rules], np.float64)
 
 
-def pair_keys(kb: KnowledgeBase, subject: Ids | Longs, object_: Ids | Longs) -> Longs:
-    """One number for each pair; the object of a unary fact is NO_OBJECT."""
-    return subject.astype(np.int64) * (kb.num_entities + 1) + object_ + 1
+class Stratum:
+    """The rules of one stratum: those whose bodies are lines by column, where facts are crisp and of one graph; the
+    others by joins. `derived` are the facts of the strata before."""
+
+    def __init__(
+        self, kb: KnowledgeBase, rules: RuleSet, confidence: Doubles, max_facts: int | None, derived: Found
+    ) -> None:
+        self.earlier = dict(derived)
+        self.lines: LineRounds | None = None
+        others = np.arange(len(rules))
+        if kb.facts.weight is None and kb.graph_of is None:
+            self.lines = LineRounds(rules, kb, confidence)
+            others = np.flatnonzero(~self.lines.taken)
+        rest = [(rules.rule(row), float(confidence[row])) for row in others.tolist()]
+        named = {kb.predicate_id(p) for rule, _ in rest for p in (*rule.predicates, rule.target)}
+        self.store = Store(kb, sorted(named))
+        self.given = Given(self.store, self.earlier)
+        self.clauses = list(_clauses(kb, self.store, rest, max_facts))
+        self.places = _places(self.clauses)
+        self.put(derived)
+
+    def put(self, changes: Found) -> None:
+        """Let facts be known from now on."""
+        for fact, confidence in changes.items():
+            if fact[0] in self.store.members:
+                self.store.put(fact, confidence)
+        self.given.derived.update(changes)
+        if self.lines is not None and changes:
+            self.lines.put(changes)
+
+    def first(self) -> Iterator[Found]:
+        """All that the rules derive from what is known."""
+        if self.lines is not None:
+            yield from self.lines.first()
+            yield from self.lines.from_facts(self.earlier) if self.earlier else ()
+        for clause in self.clauses:
+            yield self.given.without(clause.everything())
+
+    def from_facts(self, changes: Found) -> Iterator[Found]:
+        """What the rules derive with one of these facts, which must have been `put`."""
+        if self.lines is not None:
+            yield from self.lines.from_facts(changes)
+        yield from map(self.given.without, _consequences(self.places, changes))
 
 
-def fact_pairs(kb: KnowledgeBase, target: int) -> Longs:
-    """The `pair_keys` of the facts of a predicate."""
-    facts = kb.facts.of(target)
-    return pair_keys(kb, facts.subject, facts.object)
+class Given:
+    """Which facts the base has, or denies: they stay as they are."""
+
+    def __init__(self, store: Store, derived: Found) -> None:
+        self.store, self.derived = store, dict(derived)
+
+    def without(self, found: Found) -> Found:
+        """The facts that the base does not have."""
+        return {fact: value for fact, value in found.items() if not self._has(fact)}
+
+    def _has(self, fact: FactKey) -> bool:
+        return fact not in self.derived and (self.store.confidence(fact) > 0 or fact in self.store.denied)
 
 
 def _clauses(
@@ -289,14 +323,12 @@ def _consequences(places: dict[FactKey, list[Place]], changes: Found) -> Iterato
                 yield clause.from_fact(line, where, fact, confidence)
 
 
-def _changes(store: Store, derived: Found, ruled_out: RuledOut, parts: Iterator[Found], max_facts: int | None) -> Found:
-    """What is new, or derived before with less confidence. Facts of the base stay as they are, those denied too."""
+def _changes(derived: Found, ruled_out: RuledOut, parts: Iterator[Found], max_facts: int | None) -> Found:
+    """What is new, or derived before with less confidence."""
     changes: Found = {}
     for part in parts:
         for fact, confidence in part.items():
-            known = store.confidence(fact)
-            is_given = fact not in derived if known else fact in store.denied
-            if not is_given and confidence > max(known, changes.get(fact, 0.0)) and not ruled_out.stops(fact):
+            if confidence > max(derived.get(fact, 0.0), changes.get(fact, 0.0)) and not ruled_out.stops(fact):
                 changes[fact] = confidence
         _refuse_more(changes, max_facts)
     return changes

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..errors import RuleError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
+from .bodies import NO_STEP
 from .normal import leaves, normal_form
 
+if TYPE_CHECKING:
+    from ..data.arrays import Longs
+    from .ruleset import RuleSet
+
 Edges = dict[tuple[Predicate, Predicate], bool]
+
+
+def levels(rules: RuleSet) -> Longs:
+    """The stratum of each rule of a set."""
+    predicates, line = rules.predicates, rules.line
+    pairs = np.unique(rules.head.astype(np.int64) * (len(rules.bodies) + 1) + rules.body)
+    head, body = np.divmod(pairs, len(rules.bodies) + 1)
+    edges: Edges = {}
+    of_line = rules.bodies.line[body] if len(body) else body
+    steps = rules.bodies.lines.steps[of_line] if len(body) else np.zeros((0, 1), np.int64)
+    uses = (steps != NO_STEP) & (of_line >= 0)[:, None]
+    used = np.unique(np.repeat(head, uses.sum(axis=1)) * len(predicates) + (steps[uses] >> 1))
+    targets = sorted(predicates[number] for number in np.unique(head).tolist())
+    known = set(targets)
+    for own, other in zip(*(column.tolist() for column in np.divmod(used, max(len(predicates), 1)))):
+        if predicates[other] in known:
+            edges[predicates[own], predicates[other]] = False
+    longer = (rules.rule(row) for row in np.flatnonzero(line < 0).tolist())
+    level = _levels(targets, edges | _dependencies(longer, targets))
+    return np.array([level.get(predicate, 0) for predicate in predicates], np.int64)[rules.head]
 
 
 def strata(rules: Iterable[Rule]) -> dict[Predicate, int]:
     """The stratum of each target: at least that of every target it uses, above every target it negates."""
     rules = list(rules)
     targets = sorted({rule.target for rule in rules})
-    edges = _dependencies(rules, targets)
+    return _levels(targets, _dependencies(rules, targets))
+
+
+def _levels(targets: list[Predicate], edges: Edges) -> dict[Predicate, int]:
     _refuse_negative_cycles(edges)
     level = dict.fromkeys(targets, 0)
     changed = True
