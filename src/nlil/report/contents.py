@@ -49,6 +49,9 @@ SURPRISES_PER_TARGET = 2
 """So that the list tells of several targets."""
 MIN_SURPRISE_SCORE = 0.5
 
+Figures = Mapping[str, Mapping[str, Any]]
+"""Those of `nlil evaluate`, by split."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -115,7 +118,7 @@ class Report:
     summary: Summary
     versions: Mapping[str, str]
     settings: Mapping[str, Any]
-    figures: Mapping[str, Mapping[str, Any]]
+    figures: Figures
     targets: tuple[TargetEntry, ...]
     curves: str | None
     surprises: tuple[Surprise, ...]
@@ -133,7 +136,7 @@ def make_report(
     learned: Learned,
     dataset: Dataset,
     *,
-    figures: Mapping[str, Mapping[str, Any]] | None = None,
+    figures: Figures | None = None,
     versions: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     threads: int = 0,
@@ -154,14 +157,14 @@ def make_report(
     """
     limits, figures = limits or Limits(), figures or {}
     kb, base = dataset.kb, dataset.world
-    rules = bind(learned.rules, kb).rules
+    learned = replace(learned, rules=bind(learned.rules, kb).rules)
+    rules = learned.rules
     cards = RuleCards(rules, kb, dataset.splits.all(), dataset.splits.negatives.get("train"), memory)
     explainer = Explainer(rules, base, memory)
     disputes = tuple(check(rules, base, top=limits.disputes, threads=threads, memory=memory, progress=progress))
-    measured = main_figures(figures).get("per_predicate", {})
-    targets = tuple(target_entries(rules, kb, cards, learned.targets, measured, limits, progress))
+    targets = tuple(target_entries(learned, kb, cards, figures, limits, progress))
     return Report(
-        learned=replace(learned, rules=rules),
+        learned=learned,
         summary=summarise(dataset, TOP_PREDICATES),
         versions=dict(versions or {}),
         settings=changed_settings(learned.config),
@@ -179,7 +182,7 @@ def make_report(
     )
 
 
-def main_figures(figures: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+def main_figures(figures: Figures) -> Mapping[str, Any]:
     """Those of the split that says most about facts not seen before."""
     return next((figures[split] for split in ("test", "valid", "train") if split in figures), {})
 
@@ -192,16 +195,11 @@ def changed_settings(config: LearnerConfig) -> dict[str, Any]:
 
 
 def target_entries(
-    rules: RuleSet,
-    kb: KnowledgeBase,
-    cards: RuleCards,
-    targets: Sequence[Predicate],
-    measured: Mapping[str, Mapping[str, float]],
-    limits: Limits,
-    progress: Progress,
+    learned: Learned, kb: KnowledgeBase, cards: RuleCards, figures: Figures, limits: Limits, progress: Progress
 ) -> Iterator[TargetEntry]:
     """The targets that have rules, those with the most facts first."""
-    counts = {p: int(kb.predicate_counts[kb.predicate_id(p)]) for p in targets if p in kb.predicates}
+    rules, measured = learned.rules, main_figures(figures).get("per_predicate", {})
+    counts = {p: int(kb.predicate_counts[kb.predicate_id(p)]) for p in learned.targets if p in kb.predicates}
     with_rules = set(np.unique(rules.head).tolist())
     named = sorted((p for p in counts if kb.predicate_id(p) in with_rules), key=lambda p: (-counts[p], p))
     for number, target in enumerate(named[: limits.targets], start=1):

@@ -60,7 +60,7 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.label)
 
-    def take(self, chosen: Longs) -> Labelled:
+    def take(self, chosen: Longs | slice) -> Labelled:
         """The chosen objects alone."""
         return Labelled(self.label[chosen], self.held[chosen], self.shares[chosen])
 
@@ -199,27 +199,26 @@ def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu") -> t
         from .device_fitting import device_slopes
 
         return device_slopes(model, data, device)
-    weights, shares, classes = Weights.of(model, data), columns(data.shares), len(model.bias)
-    pointer, column, _ = columns(data.held)
+    classes = len(model.bias)
     gradient, curvature = (np.zeros((data.held.shape[1], classes), np.float32) for _ in range(2))
     pool: Pool[None] = Pool(lambda: None, threads)
-    edges = np.linspace(0, classes, min(pool.threads, classes) + 1).astype(int)
+    edges = np.linspace(0, classes, min(pool.threads, classes) + 1).astype(int).tolist()
 
-    def add(begin: int, end: int) -> None:
-        probability = np.zeros((end - begin, classes), np.float32)
+    def add(part: Labelled) -> None:
+        weights, held, shares = Weights.of(model, part), columns(part.held), columns(part.shares)
+        probability = np.zeros((len(part), classes), np.float32)
 
-        def fill(_: None, first: int) -> None:
-            last = min(first + BLOCK // 4, end)
-            _probabilities(weights, first, last, probability[first - begin : last - begin])
+        def fill(_: None, begin: int) -> None:
+            _probabilities(weights, begin, probability[begin : begin + BLOCK // 4])
 
         def scatter(_: None, some: tuple[int, int]) -> None:
-            _scatter(pointer, column, shares, begin, end, probability, *some, gradient, curvature)
+            _scatter(held, shares, probability, some, gradient, curvature)
 
-        pool.map(fill, range(begin, end, BLOCK // 4))
+        pool.map(fill, range(0, len(part), BLOCK // 4))
         pool.map(scatter, list(pairwise(edges)))
 
     for begin in range(0, len(data), 4 * BLOCK):
-        add(begin, min(begin + 4 * BLOCK, len(data)))
+        add(data.take(slice(begin, begin + 4 * BLOCK)))
     return gradient, curvature
 
 
@@ -332,33 +331,27 @@ def _losses_of_block(weights: Weights, shares: Columns, begin: int, end: int, mi
 
 
 @compiled
-def _probabilities(weights: Weights, begin: int, end: int, out: Floats) -> None:
+def _probabilities(weights: Weights, begin: int, out: Floats) -> None:
+    """Those of as many objects from `begin` on as `out` has rows."""
     scores, scratch = np.zeros(len(weights.bias)), np.zeros(len(weights.bias))
-    for i in range(begin, end):
-        _softmax(weights, i, scores, scratch)
-        out[i - begin] = scores
+    for i in range(len(out)):
+        _softmax(weights, begin + i, scores, scratch)
+        out[i] = scores
 
 
 @compiled
 def _scatter(
-    pointer: Longs,
-    column: Ids,
-    shares: Columns,
-    begin: int,
-    end: int,
-    probability: Floats,
-    first: int,
-    last: int,
-    gradient: Floats,
-    curvature: Floats,
+    held: Columns, shares: Columns, probability: Floats, some: tuple[int, int], gradient: Floats, curvature: Floats
 ) -> None:
-    """`gradient` and `curvature` of all patterns grow by what objects begin .. end add for classes first .. last."""
+    """`gradient` and `curvature` of all patterns grow by what the objects add for classes from some[0] to some[1]."""
+    pointer, column, _ = held
     share_pointer, label, share = shares
-    for i in range(begin, end):
+    first, last = some
+    for i in range(len(probability)):
         for k in range(pointer[i], pointer[i + 1]):
             f = column[k]
             for c in range(first, last):
-                p = probability[i - begin, c]
+                p = probability[i, c]
                 gradient[f, c] -= p
                 curvature[f, c] += p * (1 - p)
             for s in range(share_pointer[i], share_pointer[i + 1]):

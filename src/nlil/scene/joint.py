@@ -27,7 +27,7 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
 from ..kernel.aggregation import Aggregation
-from ..kernel.bodies import NO_STEP, NOT, X_NODE, unary_mask
+from ..kernel.bodies import NO_STEP, NOT, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
@@ -115,8 +115,9 @@ def joint_rules(
     else:
         rows, label = np.arange(len(given)), given.top
         shares = sparse.csr_array((given.share, given.label, given.pointer), shape=(len(given), num_classes))
-    patterns, model = choose(patterns, rows, label, shares, choice, progress, stop)
-    return as_rules(kb, patterns, model, Labelled(label, patterns.held[rows], shares), targets)
+    data = Labelled(label, patterns.held[rows], shares)
+    patterns, model = choose(patterns, rows, data, choice, progress, stop)
+    return as_rules(kb, patterns, model, replace(data, held=patterns.held[rows]), targets)
 
 
 def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs, Ids]:
@@ -124,16 +125,13 @@ def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs
     position = np.full(kb.num_predicates, -1, np.int32)
     position[targets] = np.arange(len(targets), dtype=np.int32)
     unary = kb.crisp.unary
-    mine = unary[position[unary.predicate] >= 0]
-    place = np.full(kb.num_entities, -1, np.int64)
-    place[entities] = np.arange(len(entities))
-    has = np.zeros(len(entities), bool)
-    has[place[mine.subject]] = True
-    without = np.flatnonzero(~has)
-    rows = np.concatenate((place[mine.subject], without))
-    label = np.concatenate((position[mine.predicate], np.full(len(without), len(targets), np.int32)))
-    order = np.lexsort((label, rows))
-    return rows[order], label[order]
+    own = unary[position[unary.predicate] >= 0]
+    places, shape = (own.subject, position[own.predicate]), (kb.num_entities, len(targets) + 1)
+    has = sparse.csr_array((np.ones(len(own), bool), places), shape=shape)[entities]
+    without = np.flatnonzero(np.diff(has.indptr) == 0)
+    none = np.ones(len(without), bool), (without, np.full(len(without), len(targets)))
+    rows, label = (has + sparse.csr_array(none, shape=has.shape)).nonzero()
+    return rows.astype(np.int64), label.astype(np.int32)
 
 
 def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled, targets: Ids) -> RuleSet:
@@ -158,24 +156,27 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
     support = np.where(against, total[model.target] - support, support)
     size = np.where(against, num_objects - size, size)
     negated = [[*patterns.bodies.program(pattern), NOT] for pattern in model.pattern[against].tolist()]
-    number = model.pattern.copy()
+    number = model.pattern.astype(np.int64)
     number[against] = len(patterns) + np.arange(len(negated))
-    true = np.full((len(targets), 1), NO_STEP)
-    priors = RuleSet.of_lines(kb, true, head=targets, support=total, body_size=num_objects, head_size=total)
-    others = RuleSet.of_lines(
+    true = Bodies.of_lines(Lines.of(np.full((1, 1), NO_STEP)))
+    bodies, (prior, new) = Bodies.join([true, patterns.bodies.with_programs(negated)])
+    of_class = np.concatenate((np.arange(len(targets)), model.target))
+    rules = RuleSet.of_lines(
         kb,
-        np.full((len(model), 1), NO_STEP),
-        head=targets[model.target],
-        support=support,
-        body_size=size,
-        head_size=total[model.target],
+        np.full((len(of_class), 1), NO_STEP),
+        head=targets[of_class],
+        support=np.concatenate((total, support)),
+        body_size=np.concatenate((np.full(len(targets), num_objects), size)),
+        head_size=total[of_class],
     )
     return replace(
-        RuleSet.join([priors, replace(others, bodies=patterns.bodies.with_programs(negated), body=number)]).compact(),
+        rules,
+        bodies=bodies,
+        body=np.concatenate((np.repeat(prior, len(targets)), new[number])).astype(np.int32),
         weight=-np.expm1(-np.concatenate((bias, np.abs(model.weight))) * scale).astype(np.float32),
         aggregation=Aggregation("noisy-or", 0, unit=scale),
         requested=tuple(kb.predicates[t] for t in targets),
-    )
+    ).compact()
 
 
 def _scale(model: Model, bias: Doubles, data: Labelled) -> float:
@@ -190,27 +191,20 @@ def _scale(model: Model, bias: Doubles, data: Labelled) -> float:
 
 
 def choose(
-    patterns: Patterns,
-    rows: Longs,
-    label: Ids,
-    shares: sparse.csr_array,
-    choice: Choice,
-    progress: Progress,
-    stop: Stop,
+    patterns: Patterns, rows: Longs, everything: Labelled, choice: Choice, progress: Progress, stop: Stop
 ) -> tuple[Patterns, Model]:
     """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs.
 
     Args:
         patterns: What holds for which object.
         rows: Places in patterns.entities, one for each object and class to learn from.
-        label: The classes of `rows`; the last class means any other.
-        shares: (rows, classes) to be fitted; `label` is the largest of a row, and is only counted.
+        everything: The classes of `rows`, of which the last means any other, and the patterns that hold for them.
         choice: How many pairs, and how carefully.
         progress: Told after each round.
         stop: Asked before each round; what is chosen so far is fitted once more and stays.
     """
-    num_single, everything = len(patterns), Labelled(label, patterns.held[rows], shares)
-    counts, total = class_counts(everything), np.bincount(label, minlength=shares.shape[1])
+    num_single, counts = len(patterns), class_counts(everything)
+    total = np.bincount(everything.label, minlength=counts.shape[1])
     nothing = np.zeros(0, np.int32)
     model = Model.of(nothing, nothing, np.zeros(0), np.log(total + 0.5))
     if choice.conjunctions:  # what is sure by itself is said, also where several unsure rules would do together
