@@ -107,6 +107,7 @@ class Firing:
         self._together = np.unique(np.asarray(together, np.int32))
         self._exclusions = by_code(rules.exclusions, kb)
         self._small = SmallWork()
+        self._kinds: dict[int, Longs] = {}
         self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
         self._scorer: tuple[RuleSet, MemberScorer] | None = None
         self._scored: tuple[Ids, Doubles]
@@ -121,7 +122,7 @@ class Firing:
         """
         other = Firing(self.rules, kb, self.memory)
         other._small = self._small
-        other._target, other._rows, other._mine = self._target, self._rows, self._mine
+        other._target, other._rows, other._mine, other._kinds = self._target, self._rows, self._mine, self._kinds
         other._before = None if self._last is None else (self._last, changed)
         return other
 
@@ -130,6 +131,7 @@ class Firing:
         if target != self._target:
             rows = np.flatnonzero(self.rules.head == target)
             self._target, self._rows, self._mine = target, rows, self.rules.take(rows).compact()
+            self._kinds = {}
         return self._rows, self._mine
 
     def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
@@ -151,11 +153,16 @@ class Firing:
             fits &= self.kb.graph_of[x] == self.kb.graph_of[y]
         hide = hidden is not None
         value = self._values((target, x, y, hide), fits, lambda some: self._pair_values(some, target, x, y, hide))
-        kind = None
-        if mine.aggregation.weighing:
-            shapes = Shapes.of(mine.bodies, self.graph, self.is_unary)
-            kind = kinds(TargetRules.of(mine, shapes, Parts.of(mine, shapes)), direction)[value > 0]
+        kind = self._kinds_for(direction)[value > 0] if mine.aggregation.weighing else None
         return self._fired(value, rows[fits], self._exclusion(target, x, y, hide), kind)
+
+    def _kinds_for(self, direction: int) -> Longs:
+        """The kind of each rule of the target."""
+        if direction not in self._kinds:
+            shapes = Shapes.of(self._mine.bodies, self.graph, self.is_unary)
+            mine = TargetRules.of(self._mine, shapes, Parts.of(self._mine, shapes))
+            self._kinds[direction] = kinds(mine, direction)
+        return self._kinds[direction]
 
     def member(self, target: int, x: int) -> Fired:
         """Rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""

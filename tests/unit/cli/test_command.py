@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import subprocess
 import sys
+from typing import Annotated
 
 import pytest
 
 import nlil
 from commandline import Nlil
-from nlil.cli.main import COMMANDS
-from nlil.cli.session import Session, command, complain, guarded, sentence
+from nlil.cli.main import COMMANDS, own_command
+from nlil.cli.session import Bounds, Session, command, complain, guarded, sentence
 from nlil.errors import NlilError, UnknownName
 
 
@@ -153,3 +155,38 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     )
     os.close(write_end)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_docstring_of_a_command_is_the_help_of_its_options() -> None:
+    def greet(
+        session: Session, who: str, *, times: Annotated[int, Bounds(1, 3)] = 1, words: str = "", loud: bool = False
+    ) -> None:
+        """Greet somebody.
+
+        Args:
+            session: The common options.
+            who (NAME): The one to greet.
+            times: How often, in
+                two lines.
+            words (--say TEXT): What to say.
+            loud: Shout.
+        """
+
+    made = command(greet)
+    about = {name: p.annotation.__metadata__[0] for name, p in inspect.signature(made).parameters.items()}
+    assert made.__doc__ == "Greet somebody."
+    assert (about["who"].metavar, about["who"].help) == ("NAME", "The one to greet.")
+    assert (about["times"].help, about["times"].min, about["times"].max) == (
+        "How often, in two lines.",
+        1,
+        3,
+    )
+    assert (about["words"].default, about["words"].metavar, about["words"].help) == ("--say", "TEXT", "What to say.")
+    assert (about["loud"].default, about["loud"].help) == ("--loud", "Shout.")
+    assert [type(about[name]).__name__ for name in ("who", "times")] == ["ArgumentInfo", "OptionInfo"]
+
+
+def test_every_option_has_help() -> None:
+    for name in COMMANDS:
+        parameters = inspect.signature(command(own_command(name))).parameters.values()
+        assert all(p.annotation.__metadata__[0].help for p in parameters), name
