@@ -3,6 +3,7 @@
     python benchmarks/compare.py --list
     python benchmarks/compare.py kin es --runs 5                 the working tree beside e0b4461
     python benchmarks/compare.py --base v1.0 --new HEAD wn18
+    python benchmarks/compare.py --base ../older rules-kin       beside another checkout, as it lies there
     NLIL_DATA=FOLDER python benchmarks/compare.py                everything whose data are there
 
 The older revision is checked out with `git worktree` into a folder that is removed at the end, and runs in the same
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from threading import Timer
@@ -37,13 +39,17 @@ SLOWER = 1.1
 """Marked from this ratio of medians on."""
 RULES = 100_000
 """Rules of a large file in AnyBURL's format."""
+PART = 4
+"""A rule file is also read cut to one of so many parts: what more rules cost, apart from what every command costs."""
+TOP_RULES = 500
+"""Rules of each target of a run whose rules the older side can derive with in minutes."""
 DIGITS = 4
 """Figures of both sides are the same if they are when rounded so."""
 TIMES = ("seconds", "peak_memory_mb", "calibration_seconds")
 """Values of an answer that are no answer."""
 
 Words = tuple[str, ...]
-"""Words after `nlil`; {run}, {out}, {rules} and {count} are replaced."""
+"""Words after `nlil`; {run}, {out}, {rules}, {part} and {count} are replaced."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,7 @@ def rule_file(data: str, language: str, *settings: str, is_built_in: bool = Fals
     """`evaluate --rules FILE` with the rules of a run, and `materialize` of that run."""
     steps = (
         Step(f"evaluate --rules, {data}", ("evaluate", "--rules", "{rules}", "--data", data, "--json"), figures),
+        Step(f"evaluate 1/{PART} of them", ("evaluate", "--rules", "{part}", "--data", data, "--json"), figures),
         Step(f"materialize {data}", ("materialize", "{run}", "--out", "{out}", "--json"), facts),
     )
     top = () if is_built_in else ("--top", "{count}", "--leave-out")
@@ -145,7 +152,7 @@ WORKLOADS: Mapping[str, Workload] = {
         "nlil bench es --quick", (Step("bench es", ("bench", "es", "--quick", "--out", "{out}.d", "--json"), passed),)
     ),
     "rules-kin": rule_file("kin", "prolog", is_built_in=True),
-    "rules-fb15k-237": rule_file("fb15k-237", "anyburl"),
+    "rules-fb15k-237": rule_file("fb15k-237", "anyburl", f"top_rules={TOP_RULES}"),
 }
 
 
@@ -192,9 +199,9 @@ class Side:
 
 @contextmanager
 def checkout(revision: str | None, folder: Path) -> Iterator[Path]:
-    """The sources of a revision in a worktree of its own; None: those of the working tree."""
-    if revision is None:
-        yield ROOT / "src"
+    """The sources of a revision in a worktree of its own, or of a folder; None: those of the working tree."""
+    if revision is None or Path(revision).is_dir():
+        yield (ROOT if revision is None else Path(revision).resolve()) / "src"
         return
     place = folder / f"tree-{revision}"
     git = ["git", "-C", str(ROOT), "worktree"]
@@ -266,8 +273,22 @@ def compare(
         for side, mine in zip(sides, places):
             side.run(words, mine, limit)
     if workload.rules:
-        Path(places[0]["rules"]).write_text(sides[0].run(workload.rules, places[0], limit).output, encoding="utf-8")
+        text = sides[0].run(workload.rules, places[0], limit).output
+        lines = text.splitlines(keepends=True)
+        Path(places[0]["rules"]).write_text(text, encoding="utf-8")
+        Path(places[0]["part"]).write_text("".join(lines[: len(lines) // PART]), encoding="utf-8")
     return [measure(step, sides, places, runs, limit, bool(workload.rules)) for step in workload.steps]
+
+
+def print_slopes(rows: Sequence[Row]) -> None:
+    """What one more rule of a file costs: the difference of a whole file and a part of it."""
+    for whole, part in pairwise(rows):
+        more = (whole.num_rules or 0) - (part.num_rules or 0)
+        if part.step.startswith(f"evaluate 1/{PART}") and more > 0:
+            base, new = (1e6 * (a - b) / more for a, b in zip(whole.cpu, part.cpu))
+            print(
+                f"{whole.step}: {base:.1f} and {new:.1f} microseconds of CPU for one more rule, {base / new:.1f} times"
+            )
 
 
 def measure(
@@ -310,8 +331,14 @@ def _each(usages: Sequence[list[Usage]], value: Callable[[list[Usage]], float]) 
 def _places(name: str, side: Side, base: Side, rules: int) -> dict[str, str]:
     folder = side.folder / name
     folder.mkdir(parents=True, exist_ok=True)
-    shared = base.folder / name / "rules.txt"
-    return {"run": str(folder / "run"), "out": str(folder / "out.tsv"), "rules": str(shared), "count": str(rules)}
+    shared = base.folder / name
+    return {
+        "run": str(folder / "run"),
+        "out": str(folder / "out.tsv"),
+        "rules": str(shared / "rules.txt"),
+        "part": str(shared / "part.txt"),
+        "count": str(rules),
+    }
 
 
 def _num_rules(output: str) -> int | None:
@@ -331,7 +358,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="those of --list; default: all with data")
     parser.add_argument("--list", action="store_true", help="say which workloads there are")
-    parser.add_argument("--base", default=BASE, metavar="REV", help=f"the older revision ({BASE})")
+    parser.add_argument("--base", default=BASE, metavar="REV", help=f"the older revision, or a folder ({BASE})")
     parser.add_argument("--new", metavar="REV", help="the newer one; default: the working tree")
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs of each command ({RUNS})")
     parser.add_argument("--rules", type=int, default=RULES, metavar="N", help=f"rules of a large file ({RULES:,})")
@@ -361,6 +388,7 @@ def main() -> None:
         for name in chosen:
             rows += compare(name, WORKLOADS[name], sides, given.runs, given.rules, given.limit)
     print_table([HEAD, *(row.cells for row in rows)])
+    print_slopes(rows)
     if given.out is not None:
         document = {"base": given.base, "new": given.new, "runs": given.runs, "rows": [row.__dict__ for row in rows]}
         given.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

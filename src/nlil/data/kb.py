@@ -19,6 +19,9 @@ from .arrays import Floats, Ids, Longs, Mask, offsets
 from .facts import NO_OBJECT, Facts
 from .vocabulary import Vocabulary
 
+MOST_IDS = 2**31 - 1
+"""Entities of a base, and step codes: ids are 32 bits wide. Facts and counts have no such limit."""
+
 PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
 
 
@@ -235,6 +238,12 @@ class KnowledgeBase:
         return replace(self, facts=self.facts[keep])
 
     def __post_init__(self) -> None:
+        for what, number, most in (
+            ("entities", len(self.entities), MOST_IDS),
+            ("predicates", len(self.predicates), MOST_IDS // 2),
+        ):
+            if number > most:
+                raise DataError(f"a base has at most {most:,} {what}, got {number:,}")
         top = max((int(a.max(initial=-1)) for a in (self.facts.subject, self.facts.object)), default=-1)
         if top >= len(self.entities):
             raise DataError(f"entity ids must be below {len(self.entities)}, got {top}")

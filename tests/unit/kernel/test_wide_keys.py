@@ -1,0 +1,133 @@
+"""Keys and numbers on the borders of 32 and 64 bits, for bases of 10^9 facts and 10^8 entities, without the memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nlil.data.facts import Facts, fact_keys
+from nlil.data.kb import KnowledgeBase
+from nlil.data.vocabulary import Vocabulary
+from nlil.errors import DataError
+from nlil.evaluation.plan import stable_order
+from nlil.kernel.bodies import NO_STEP, Lines, step_dtype
+from nlil.kernel.graph import Graph, span_numbers
+from nlil.kernel.line_rounds import Edges, directed, pair_keys
+from nlil.kernel.ruleset import RuleSet
+from nlil.logic.predicate import Predicate
+
+ENTITIES = 10**8
+LAST = 2**31 - 2
+"""The last id of the largest base."""
+KB = KnowledgeBase.from_facts([("a", "p", "b"), ("b", "q", "c"), ("c", "p", "a")])
+
+
+class Names(Vocabulary):
+    """A vocabulary that says how many names it has, and has none."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__([])
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def ids(*values: int) -> Any:
+    return np.array(values, np.int32)
+
+
+def test_ids_end_where_32_bits_end() -> None:
+    facts = Facts(ids(0), ids(LAST), ids(LAST))
+    kb = KnowledgeBase(Names(2**31 - 1), (Predicate("p", 2),), facts)
+    assert kb.num_entities == 2**31 - 1
+    with pytest.raises(DataError, match="at most 2,147,483,647 entities, got 2,147,483,648"):
+        KnowledgeBase(Names(2**31), (Predicate("p", 2),), facts)
+
+
+@pytest.mark.parametrize("top", [ENTITIES - 1, LAST])
+def test_keys_of_pairs_are_exact(top: int) -> None:
+    """Of ids that are 32 bits wide; the key of a unary fact is that of no pair."""
+    subject, object_ = ids(top, top, top - 1, 0), ids(top, -1, top, 0)
+    keys = pair_keys(top + 1, subject, object_).tolist()
+    assert keys == [s * (top + 2) + o + 1 for s, o in zip(subject.tolist(), object_.tolist())]
+    assert max(keys) < 2**63
+    assert len(set(keys)) == 4
+
+
+def test_keys_of_facts_are_exact_whatever_the_ids() -> None:
+    """Three ids of 31 bits do not fit in 63: subjects of a predicate are ranked first."""
+    facts = Facts(ids(LAST, LAST, 0, LAST, LAST), ids(LAST, LAST, LAST, 0, LAST), ids(LAST, LAST - 1, LAST, LAST, LAST))
+    (keys,) = fact_keys(facts)
+    assert np.argsort(keys, kind="stable").tolist() == [2, 3, 1, 0, 4]
+    assert len(set(keys.tolist())) == 4
+    unique = facts.unique()
+    assert list(zip(unique.predicate.tolist(), unique.subject.tolist(), unique.object.tolist())) == [
+        (0, LAST, LAST), (LAST, 0, LAST), (LAST, LAST, LAST - 1), (LAST, LAST, LAST),
+    ]  # fmt: skip
+    assert facts.isin(unique[np.array([0, 3])]).tolist() == [True, False, True, False, True]
+
+
+def test_packed_facts_keep_their_ids() -> None:
+    """10^8 entities take 27 bits: with up to 512 predicates a fact is one number."""
+    facts = Facts(ids(511, 511), ids(ENTITIES - 1, 0), ids(ENTITIES - 1, -1))
+    found = facts.unique()
+    assert found.subject.tolist() == [0, ENTITIES - 1]
+    assert found.object.tolist() == [-1, ENTITIES - 1]
+    assert found.predicate.tolist() == [511, 511]
+
+
+def test_spans_and_steps_are_numbered_as_wide_as_they_need() -> None:
+    assert span_numbers(2**31 - 1) == np.int32
+    assert span_numbers(2**31) == np.int64
+    assert step_dtype(2**15 - 1) == np.int16
+    assert step_dtype(2**15) == np.int32
+
+
+def test_spans_are_found_by_nodes_and_codes_of_any_size() -> None:
+    """The key of a span is node * codes + code."""
+    codes = 2**31 - 2
+    graph = Graph.of(KB)
+    key = np.array([5, LAST * codes + 3, LAST * codes + codes - 1], np.int64)
+    graph = graph._replace(num_codes=codes, span_key=np.append(key, np.iinfo(np.int64).max))
+    assert graph.find_spans(ids(LAST, LAST, LAST, 0), ids(3, codes - 1, 4, 5)).tolist() == [1, 2, -1, 0]
+
+
+def test_keys_of_derived_edges_are_exact() -> None:
+    changes = {(2_000, ENTITIES - 1, ENTITIES - 2): 0.5, (2_001, ENTITIES - 1, -1): 0.25}
+    code, node, neighbour, confidence = directed(changes)
+    assert list(zip(code.tolist(), node.tolist(), neighbour.tolist(), confidence.tolist())) == [
+        (4_000, ENTITIES - 1, ENTITIES - 2, 0.5),
+        (4_002, ENTITIES - 1, ENTITIES - 1, 0.25),
+        (4_001, ENTITIES - 2, ENTITIES - 1, 0.5),
+    ]
+    edges = Edges.of(changes, ENTITIES)
+    assert edges.key.tolist() == [
+        4_000 * ENTITIES + ENTITIES - 1, 4_001 * ENTITIES + ENTITIES - 2, 4_002 * ENTITIES + ENTITIES - 1,
+    ]  # fmt: skip
+
+
+def test_lines_that_differ_in_large_ids_stay_apart() -> None:
+    """Their columns do not fit in one key of 64 bits."""
+    steps = np.full((4, 6), LAST, np.int32)
+    steps[1, 5] = LAST - 1
+    steps[3, 0] = NO_STEP
+    lines, number = Lines.of(steps, ids(LAST, LAST, LAST - 1, 0), ids(LAST, LAST, LAST, 0)).unique()
+    assert lines.num_lines == len(set(number.tolist())) == 4
+
+
+def test_rules_are_told_apart_by_large_constants() -> None:
+    rules = RuleSet.of_lines(KB, np.zeros((3, 1)), head=1, head_entity=ids(LAST, LAST - 1, LAST), fixed=2)
+    rules = RuleSet(
+        rules.predicates, Names(2**31 - 1), rules.bodies, rules.head, rules.head_entity, rules.fixed, ids(0, 0, 0),
+        rules.support, rules.body_size, rules.head_size, rules.pca_body,
+    )  # fmt: skip
+    assert rules.unique().head_entity.tolist() == [LAST, LAST - 1]
+
+
+def test_items_are_sorted_beyond_2_to_the_31() -> None:
+    for top in (2**32 - 1, 2**32, 2**40):
+        keys = np.array([top, 2**31, 2**31 - 1, 2**31, 0])
+        assert stable_order(keys).tolist() == [4, 2, 1, 3, 0]
