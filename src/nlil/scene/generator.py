@@ -1,4 +1,4 @@
-"""`scenes:n`: n scene graphs to learn from, as large as Visual Genome if asked, with planted rules for every class.
+"""`scenes:n`: n scene graphs to learn from, up to the size of Visual Genome, with planted rules for every class.
 
 `scenes:85000` has about 1.4 million objects and 1.9 million facts to learn from: 150 classes, 23 relations and 40
 attributes, with GQA's own names and frequencies where `gqa-sample/vocab` is found (the notes say which). A quarter as

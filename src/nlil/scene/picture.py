@@ -493,7 +493,7 @@ def _columns(scene: Scene) -> Placed:
     for column in columns:
         widest = max(_node_size(things[name])[0] for name in column)
         for i, name in enumerate(column):
-            # Middle columns stand a little lower, so that the arrow of the question has the straight way.
+            # Middle columns stand a little lower, so that the arrow of the query runs straight.
             lower = 34.0 if name not in (first, last) and len(column) % 2 else 0.0
             nodes[name] = _solid(things[name], (left + widest / 2, height * (i + 0.5) / len(column) + lower))
         left += widest + gap

@@ -28,7 +28,7 @@ from ..logic.predicate import Predicate, Step
 from ..logic.rule import Head, Rule
 from .collector import SceneCollector
 
-KEPT = 0.85
+RELATION_CHANCE = 0.85
 """The chance that a relation of a situation is said."""
 
 SITUATIONS = (
@@ -107,7 +107,7 @@ def _scene(number: int, random: Random) -> dict[str, dict[str, dict[str, object]
             named[letter] = street if letter == "s" else thing(kind)
         for clause in said.split(", "):
             subject, relation, other = clause.split()
-            if random.random() < KEPT:
+            if random.random() < RELATION_CHANCE:
                 relations[named[subject]].append({"name": relation, "object": named[other]})
     ids = list(classes)
     for _ in range(len(ids) // 3):

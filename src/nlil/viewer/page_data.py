@@ -191,7 +191,7 @@ class PageData:
     ) -> tuple[Explainer, Longs]:
         """For facts of the predicate about these entities; and the rows of the rules it knows.
 
-        `only_firing`: rules that can hold for none of the facts may be left out, so misses are not to be asked for.
+        `only_firing`: rules that can hold for none of the facts may be left out, so its misses are not complete.
         """
         ids, base = entity_ids(self.kb, names), self._explainer
         if self.kb.graph_of is not None:

@@ -38,7 +38,7 @@ CACHED_ANSWERS = 32
 SAMPLE_PER_ROW = 16
 """Rows looked at first, for each one wanted."""
 Key = Callable[[Longs], np.ndarray]
-"""What rows are sorted by, for some of them: a later key is asked only where the keys before it are equal."""
+"""What rows are sorted by, for some of them: a later key is computed only where the keys before it are equal."""
 
 
 class RuleStore:
