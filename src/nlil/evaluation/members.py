@@ -17,6 +17,7 @@ from ..kernel.aggregation import degree_evidence, evidence, place_weights, sink,
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import hidden_mask, num_seen
 from ..kernel.line_answers import UNARY, LineAnswers
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
@@ -180,14 +181,6 @@ class MemberScorer:
         self.walked = WalkedLines.of(lines, np.flatnonzero(walked), self.graph.num_codes)
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, lines.width), threads)
 
-    def hidden_group(self) -> np.ndarray:
-        """What a query hides at x: all classes if the targets are classes, else the targets themselves."""
-        group = np.zeros(self.kb.num_predicates + 1, bool)
-        group[self.targets] = True
-        if set(self.targets.tolist()) & self.kb.classes:
-            group[list(self.kb.classes)] = True
-        return group
-
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
         """(entities, targets): the evidence of each target for each entity, the entity's own facts hidden."""
         entities = np.asarray(entities, np.int32)
@@ -211,7 +204,7 @@ class MemberScorer:
 
     def _line_values(self, entities: Ids, walk: WalkSpace) -> np.ndarray:
         """(entities, lines): truth values, or degrees of truth where facts are soft."""
-        lines, hidden = self.bodies.lines, self.hidden_group()
+        lines, hidden = self.bodies.lines, hidden_mask(self.kb, self.targets.tolist())
         held: np.ndarray = np.zeros((len(entities), lines.num_lines), np.float64 if self.is_soft else np.bool_)
         held[:, (lines.lengths == 0) & (lines.start == ANY_NODE)] = 1
         mark = _mark_degrees if self.is_soft else _mark
@@ -239,7 +232,7 @@ class MemberScorer:
         if hidden_group[predicate] and len(members):
             place = np.minimum(np.searchsorted(members, entities), len(members) - 1)
             is_own = members[place] == entities
-            count, total = count - is_own, total - np.where(is_own, weight[place], 0.0)
+            count, total = num_seen(count, is_own), num_seen(total, np.where(is_own, weight[place], 0.0))
         return np.where(count > 0, np.minimum(total, 1.0), 0.0)
 
     def rule_values(self, entities: Ids) -> Doubles:

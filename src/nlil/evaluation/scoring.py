@@ -12,19 +12,9 @@ from ..data.arrays import Longs, Mask
 from ..kernel.aggregation import ScoreSpace, add, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, span_edges
+from ..kernel.hidden import hidden_neighbour
 from ..kernel.walk import NO_LIMIT, reach
 from .plan import Plan
-
-
-@compiled
-def _hidden_end(query_code: int, known: int, hidden_end: int, node: int, code: int) -> int:
-    """Where the query's own fact would lead from `node` along `code`: no such edge counts. -1: nowhere."""
-    if hidden_end >= 0:
-        if code == query_code and node == known:
-            return hidden_end
-        if code == (query_code ^ 1) and node == hidden_end:
-            return known
-    return -1
 
 
 @compiled
@@ -61,7 +51,7 @@ def _two_moves(
     low, high = span_edges(graph, known, plan.chain_steps[i, 0])
     if low == high:
         return num_touched
-    hidden = _hidden_end(plan.code, known, hidden_end, known, plan.chain_steps[i, 0])
+    hidden = hidden_neighbour(plan.code, known, hidden_end, plan.chain_steps[i, 0], known)
     space.walk.clock[0] += 1
     epoch = space.walk.clock[0]
     for e in range(low, high):
@@ -117,7 +107,7 @@ def _forward(
     end = graph.pointer[known]
     while end < graph.pointer[known + 1]:
         code, begin = graph.code[end], end
-        hidden = _hidden_end(plan.code, known, hidden_end, known, code)
+        hidden = hidden_neighbour(plan.code, known, hidden_end, code, known)
         leaves_at_all, leaves_itself = False, False
         while end < graph.pointer[known + 1] and graph.code[end] == code:
             if graph.neighbour[end] != hidden:
@@ -148,9 +138,9 @@ def _body_holds(graph: Graph, query_code: int, known: int, hidden_end: int, x: i
     """Whether x, a member of the body, is one without the hidden fact too."""
     num_items = len(graph.span_node)
     if body < num_items:
-        return graph.span_node[body] != _hidden_end(query_code, known, hidden_end, x, graph.span_code[body] ^ 1)
+        return graph.span_node[body] != hidden_neighbour(query_code, known, hidden_end, graph.span_code[body] ^ 1, x)
     code, distinct = (body - num_items) >> 1, (body - num_items) & 1 == 1
-    return leaves(graph, x, code, distinct, _hidden_end(query_code, known, hidden_end, x, code))
+    return leaves(graph, x, code, distinct, hidden_neighbour(query_code, known, hidden_end, code, x))
 
 
 @compiled
@@ -250,5 +240,5 @@ def _exclude(graph: Graph, plan: Plan, known: int, hidden_end: int, total: Longs
     """No fact but the hidden one is overlooked: it must not rule itself out."""
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         code, b = graph.code[e], graph.neighbour[e]
-        if plan.excluded[code] and b != _hidden_end(plan.code, known, hidden_end, known, code):
+        if plan.excluded[code] and b != hidden_neighbour(plan.code, known, hidden_end, code, known):
             total[b] = 0

@@ -1,4 +1,4 @@
-"""walk: one line for a block of queries, as sparse rows. The only place that hides facts and compares variables.
+"""walk: one line for a block of queries, as sparse rows.
 
 Rows are (query, node, value). Rows of the same query and node are merged after every step, unless `distinct`
 still needs to know how they came there: then `trail` holds the earlier body variables.
@@ -122,14 +122,10 @@ class Walk:
         if self.distinct and self._known(i - 1) is None:
             trail += (source,)
         moved = Rows(query, node, value, trail)
-        return moved if self.hidden is None else moved.keep(~self._is_own_fact(code, source, moved))
-
-    def _is_own_fact(self, code: int, source: Tensor, moved: Rows) -> Tensor:
         x, y = self.queries.x, self.queries.y
-        if self.hidden is None or code >> 1 != self.hidden.binary or x is None or y is None:
-            return torch.zeros_like(source, dtype=torch.bool)
-        subject, object_ = (moved.node, source) if code & 1 else (source, moved.node)
-        return (subject == x[moved.query]) & (object_ == y[moved.query])
+        if self.hidden is None or not self.hidden.hides_step(code) or x is None or y is None:
+            return moved
+        return moved.keep(~self.hidden.edge(x[query], y[query], code, source, node))
 
     def _arrive(self, rows: Rows, i: int) -> Rows:
         """What node i demands: the query's graph, different variables, its filters; then merge."""
@@ -167,7 +163,7 @@ class Walk:
         kept = Rows(kept.query, kept.node, value, kept.trail)
         if self.hidden is None or predicate not in self.hidden.unary or self.queries.x is None:
             return kept
-        return kept.keep(kept.node != self.queries.x[kept.query])
+        return kept.keep(~self.hidden.member(self.queries.x[kept.query], predicate, kept.node))
 
     def _may_repeat(self, i: int) -> bool:
         """Whether several rows may share (query, node) where it matters; at a closed far end psi adds them up."""

@@ -2,20 +2,25 @@
 
 A query about p(x, y) does not see that fact, in whichever direction a body walks along it; a query about p(x) does not
 see p(x), nor any other class of x where p is one of an exclusive group of classes.
+
+Drivers ask the functions below. A hidden binary fact is written as an edge: start --code--> end, where `code` is the
+step code of the query's target as the query knows it (2p from x, 2p + 1 from y) and an `end` of -1 hides nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..data.arrays import Ids, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule
 from .bodies import IdLine
-from .compiled import shared
+from .compiled import compiled, shared
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Hidden:
         target = kb.predicate_id(rule.target)
         if rule.target.arity == 2:
             return cls(target, frozenset())
-        return cls(None, kb.classes if target in kb.classes else frozenset([target]))
+        return cls(None, hidden_classes(kb, [target]))
 
     @classmethod
     def of_class(cls, kb: KnowledgeBase) -> Hidden:
@@ -46,13 +51,94 @@ class Hidden:
         """Whether hiding can change the value of the line at all."""
         return self.binary in line.predicates or bool(self.unary & line.predicates)
 
+    def edge(self, x: Any, y: Any, step: int, here: Any, there: Any) -> Any:
+        """Whether here --step--> there is the own fact of the query about (x, y): numbers, arrays or tensors."""
+        return hides_edge(-1 if self.binary is None else 2 * self.binary, x, y, step, here, there)
+
+    def hides_step(self, step: int) -> bool:
+        """Whether some edge of the step may be hidden."""
+        return self.binary == step >> 1
+
+    def member(self, x: Any, predicate: int, here: Any) -> Any:
+        """Whether predicate(here) is hidden from the query about x: numbers, arrays or tensors."""
+        return (here == x) & (predicate in self.unary)
+
+
+# edges ------------------------------------------------------------------------------------------------
+
 
 @shared
 def hides_edge(code: Any, start: Any, end: Any, step: Any, here: Any, there: Any) -> Any:
     """Whether the edge here --step--> there is the hidden fact start --code--> end, walked either way.
 
-    An `end` of -1 hides nothing. For numbers, inside compiled loops too, for arrays and for tensors.
+    For numbers, inside compiled loops too, for arrays and for tensors.
     """
     forward = (step == code) & (here == start) & (there == end)
     backward = (step == (code ^ 1)) & (here == end) & (there == start)
     return forward | backward
+
+
+@shared
+def can_hide(code: Any, step: Any) -> Any:
+    """Whether some edge of `step` may be a fact along `code`, walked either way: numbers, arrays or tensors."""
+    return (step == code) | (step == (code ^ 1))
+
+
+@shared
+def is_own_fact(code: Any, step: Any) -> Any:
+    """Whether the body step(X, Y) of the head code(X, Y), X and Y different, holds of each fact only by the fact
+    itself: numbers, inside compiled loops too, arrays or tensors."""
+    return step == code
+
+
+@compiled
+def hidden_neighbour(code: int, start: int, end: int, step: int, here: int) -> int:
+    """Where the hidden fact start --code--> end would lead from `here` along `step`: no such edge counts. -1: nowhere.
+
+    For loops over the edges of one node: they compare each neighbour with one number.
+    """
+    if end >= 0:
+        if step == code and here == start:
+            return end
+        if step == (code ^ 1) and here == end:
+            return start
+    return -1
+
+
+# unary facts ------------------------------------------------------------------------------------------
+
+
+def hidden_classes(kb: KnowledgeBase, targets: Iterable[int]) -> frozenset[int]:
+    """The unary predicates that are hidden at x from a query whether x is in one of the unary `targets`."""
+    own = frozenset(targets)
+    return own | kb.classes if own & kb.classes else own
+
+
+def hidden_mask(kb: KnowledgeBase, targets: Iterable[int]) -> Mask:
+    """`hidden_classes` by predicate, and one entry more that is False: what `walk.reach` takes."""
+    mask = np.zeros(kb.num_predicates + 1, bool)
+    mask[list(hidden_classes(kb, targets))] = True
+    return mask
+
+
+def hides_without_fact(kb: KnowledgeBase, target: int) -> bool:
+    """Whether a query about the target hides something even where what it asks is no fact: x's other classes."""
+    return target in kb.classes
+
+
+def hides_membership(kb: KnowledgeBase, target: Ids, predicate: Ids) -> Mask:
+    """Whether predicate[i](x) is hidden from a query target[i](x)."""
+    is_class = np.zeros(kb.num_predicates, bool)
+    is_class[list(kb.classes)] = True
+    return (predicate == target) | (is_class[predicate] & is_class[target])
+
+
+def num_seen(count: Any, is_own: Any) -> Any:
+    """How many facts a query sees out of `count`, the hidden one among them where `is_own`: arrays or tensors."""
+    return count - is_own
+
+
+@compiled
+def hides_member(hidden: Mask, start: int, predicate: int, here: int) -> bool:
+    """Whether predicate(here) is hidden from a query about `start` that hides the predicates marked in `hidden`."""
+    return hidden[predicate] and here == start

@@ -17,6 +17,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from .compiled import compiled
 from .graph import Graph, has_unary, span_edges
+from .hidden import hides_edge, hides_member
 
 NO_LIMIT = 2**62
 BLOCKING = 8
@@ -83,7 +84,7 @@ def _open(
     code = steps[depth]
     node = space.node[depth]
     if is_unary[code >> 1]:
-        holds = has_unary(graph, node, code >> 1) and not (hidden_group[code >> 1] and node == start)
+        holds = has_unary(graph, node, code >> 1) and not hides_member(hidden_group, start, code >> 1, node)
         space.position[depth], space.stop[depth] = 0, 1 if holds else 0
     else:
         space.position[depth], space.stop[depth] = span_edges(graph, node, code)
@@ -192,11 +193,7 @@ def reach(
         there = here
         if not is_unary[steps[depth] >> 1]:
             there = graph.neighbour[e]
-            code = steps[depth]
-            if hidden_end >= 0 and (
-                (code == hidden_code and here == start and there == hidden_end)
-                or (code == (hidden_code ^ 1) and here == hidden_end and there == start)
-            ):
+            if hidden_end >= 0 and hides_edge(hidden_code, start, hidden_end, steps[depth], here, there):
                 continue
             if constant >= 0 and depth == last_move:
                 if there != constant:

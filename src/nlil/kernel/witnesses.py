@@ -53,7 +53,7 @@ class LineQuery:
 
     def membership(self, node: int, predicate: int) -> float:
         """The weight of predicate(node), 0 if it is no fact or hidden."""
-        if self.hidden is not None and node == self.x and predicate in self.hidden.unary:
+        if self.hidden is not None and self.hidden.member(self.x, predicate, node):
             return 0.0
         graph = self.graph
         members = graph.members(predicate)
@@ -82,9 +82,7 @@ class LineQuery:
                 yield target, float(graph.weight[low + position]) if len(graph.weight) else 1.0
 
     def _is_own_fact(self, code: int, source: int, target: int) -> bool:
-        if self.hidden is None or code >> 1 != self.hidden.binary:
-            return False
-        return (target, source) == (self.x, self.y) if code & 1 else (source, target) == (self.x, self.y)
+        return self.hidden is not None and bool(self.hidden.edge(self.x, self.y, code, source, target))
 
     # which nodes to try ---------------------------------------------------------------------------
 

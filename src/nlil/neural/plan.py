@@ -23,6 +23,7 @@ from torch import Tensor
 from ..data.kb import KnowledgeBase
 from ..kernel.calculus import ranges, segment_sum
 from ..kernel.graph import Graph, TensorGraph
+from ..kernel.hidden import hidden_classes, hides_edge
 from .products import Products
 from .sampling import NO_ENTITY, Queries
 from .space import PADDING, Kind, Shape, Space
@@ -131,7 +132,7 @@ class Tables:
                 real = np.flatnonzero(codes >= 0)
                 table[g, codes[real]] = real
             sets = {start.id for start in space.starts if start is not None and start.kind == Kind.UNARY}
-            own = kb.classes if space.target in kb.classes else frozenset([space.target])
+            own = hidden_classes(kb, [space.target])
             can_hide[g] = not own.isdisjoint([*(space.operators // 2), *space.predicates, *sets])
             hidden[g].reshape(-1, 2)[list(own)] = True
             for n, start in enumerate(space.starts):
@@ -327,9 +328,7 @@ class _Block:
 
     def _is_hidden(self, target: Tensor, code: Tensor, node: Tensor, neighbour: Tensor, hidden: Tensor) -> Tensor:
         """Whether an edge is the query's own fact, walked either way."""
-        inverse = (code % 2)[:, None]
-        begin, end = hidden.gather(1, inverse).squeeze(1), hidden.gather(1, 1 - inverse).squeeze(1)
-        return self.tables.hidden[target, code] & (node == begin) & (neighbour == end)
+        return self.tables.hidden[target, code] & hides_edge(code & ~1, *hidden.T, code, node, neighbour)
 
     # where rows meet --------------------------------------------------------------------------------
 

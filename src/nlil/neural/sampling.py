@@ -11,6 +11,7 @@ from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.graph import Graph
+from ..kernel.hidden import hides_without_fact
 
 NO_ENTITY = -1
 """The y of a query of a unary target, and the x and y of padding."""
@@ -93,7 +94,7 @@ class Sampler:
         false_x, false_y = false_x[keep][:wanted], false_y[keep][:wanted]
         all_x, all_y = np.concatenate([x, false_x]), np.concatenate([y, false_y])
         label = np.concatenate([weight, np.zeros(len(false_x), np.float32)])
-        hide = np.isin(self._keys(all_x, all_y), visible) | (target in self.kb.classes)
+        hide = np.isin(self._keys(all_x, all_y), visible) | hides_without_fact(self.kb, target)
         order = random.permutation(len(all_x))
         return Queries(all_x, all_y, label, hide)[order]
 

@@ -18,6 +18,7 @@ from ..kernel.batch import BatchStatistics, TruthTable
 from ..kernel.evaluator import Evaluator
 from ..kernel.fixpoint import fixpoint_stats, is_recursive
 from ..kernel.graph import Graph, target_facts
+from ..kernel.hidden import is_own_fact
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And, Not, Or, Statement, X
@@ -166,7 +167,7 @@ def _promising(
 
 def _without_itself(chains: Chains, targets: Ids) -> Chains:
     """p(X, Y) :- p(X, Y) has no support once the query's own fact is hidden."""
-    other = chains.steps[:, 0] != 2 * targets[chains.target]
+    other = ~is_own_fact(2 * targets[chains.target], chains.steps[:, 0])
     columns = (chains.target, chains.steps, chains.support, chains.body_size, chains.pca_body)
     return Chains(*(column[other] for column in columns))
 

@@ -21,7 +21,7 @@ from ..data.arrays import Ids, Longs, offsets, ranges
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import AND, ANY_NODE, NO_STEP, X_NODE, Bodies, Lines, step_dtype, unary_mask
 from ..kernel.graph import Graph, num_paths
-from ..kernel.hidden import Hidden
+from ..kernel.hidden import Hidden, hidden_mask
 from ..kernel.pool import Pool
 from ..search.unary import Bodies as Numbering
 from ..search.unary import list_bodies
@@ -176,15 +176,14 @@ def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listin
 def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, threads: int) -> Iterator[Listing]:
     """Of every object what a walk of up to `moves` edges finds, except what is hidden from a query for its class."""
     graph = Graph.of(kb)
-    is_hidden = np.zeros(numbering.ends, bool)
-    is_hidden[[predicate + 1 for predicate in Hidden.of_class(kb).unary]] = True
+    is_hidden = hidden_mask(kb, kb.classes)
 
     def walk(_: None, start: int) -> list[Listing]:
         found = []
         for begin, pointer, held in list_bodies(graph, entities[start : start + BLOCK], numbering, moves):
             first = start + begin
             owner = np.repeat(np.arange(first, first + len(pointer) - 1, dtype=np.int32), np.diff(pointer))
-            keep = (held >= numbering.ends) | ~is_hidden[np.minimum(held, numbering.ends - 1)]
+            keep = (held >= numbering.ends) | ~is_hidden[np.where(held < numbering.ends, held - 1, -1)]
             found.append((owner[keep], held[keep]))
         return found
 

@@ -103,12 +103,15 @@ def _anchored_of(graph, code, begin, end, bodies_beyond_self, min_support, min_c
         code_count[:] = 0
         num_touched, lonely = _count_bodies(graph, head, item_count, touched, code_count)
         c = graph.span_node[head]
-        # At a self-loop the mirrored body holds of c only by the hidden fact.
-        mirror = find_span(graph, c, code) if _has_edge(graph, c, code, c) else -1
+        is_loop = _has_edge(graph, c, code, c)
         kept = 0
         for i in range(num_touched):
             item = touched[i]
-            body = graph.span_pointer[item + 1] - graph.span_pointer[item] - (item == mirror)
+            body = (
+                graph.span_pointer[item + 1]
+                - graph.span_pointer[item]
+                - _holds_by_itself(graph, item, code, c, is_loop)
+            )
             if item_count[item] < min_support or item_count[item] < min_confidence * body:
                 item_count[item] = 0
                 continue
@@ -123,9 +126,10 @@ def _anchored_of(graph, code, begin, end, bodies_beyond_self, min_support, min_c
         for rows in range(first, first + kept):
             step, d = columns[0, rows] // graph.num_entities, columns[0, rows] % graph.num_entities
             item = find_span(graph, d, step ^ 1)
-            body = graph.span_pointer[item + 1] - graph.span_pointer[item] - (item == mirror)
+            less = _holds_by_itself(graph, item, code, c, is_loop)
+            body = graph.span_pointer[item + 1] - graph.span_pointer[item] - less
             columns[1, rows], columns[2, rows], columns[3, rows], columns[4, rows] = step, d, item_count[item], body
-            columns[5, rows] = item_pca[item] - (item == mirror) if code % 2 == 0 else body
+            columns[5, rows] = item_pca[item] - less if code % 2 == 0 else body
             item_count[item] = 0
         rows = first + kept
         for k in range(graph.num_codes):
@@ -141,6 +145,12 @@ def _anchored_of(graph, code, begin, end, bodies_beyond_self, min_support, min_c
                 rows += 1
         columns[0, first:rows] = c
     return end, 0, rows, columns
+
+
+@compiled
+def _holds_by_itself(graph, item, code, c, is_loop):
+    """Whether the body of `item` holds of c only by the hidden fact, a self-loop code(c, c)."""
+    return is_loop and hides_edge(code, c, c, graph.span_code[item] ^ 1, c, graph.span_node[item])
 
 
 @compiled

@@ -17,6 +17,7 @@ from ..data.kb import KnowledgeBase
 from ..kernel.array_cache import ArrayCache
 from ..kernel.bodies import ANY_NODE, NO_STEP
 from ..kernel.graph import Graph
+from ..kernel.hidden import hides_edge, num_seen
 from ..logic.formula import Statement, X, Y
 from ..logic.rule import SMOOTHING
 from .filters import Filters
@@ -131,14 +132,12 @@ class Board:
         here, there = (self.x, self.y) if side == 0 else (self.y, self.x)
         code, end = int(self.filters.code[row]), int(self.filters.end[row])
         holds = self.filters.holds(row, self.kb.num_entities)[here]
-        if code != 2 * self.target + side:
-            # Walked backwards the fact leads from here to here only if both are one, and then no chain holds of it.
-            return holds if code >> 1 != self.target or end == ANY_NODE else holds & ~((here == there) & (here == end))
         if end != ANY_NODE:
-            return holds & (there != end)
-        apart = here != there
-        degree = np.bincount(here[apart], minlength=self.kb.num_entities)
-        return degree[here] - apart > 0
+            return holds & ~hides_edge(2 * self.target + side, here, there, code, here, end)
+        # `q(X, Z)` of distinct variables: an edge to oneself is none. All edges along the target itself are facts.
+        own = hides_edge(2 * self.target + side, here, there, code, here, there) & (here != there)
+        degree = np.bincount(here[own], minlength=self.kb.num_entities)[here]
+        return holds & ~(own & (num_seen(degree, own) == 0))
 
     @property
     def num_chains(self) -> int:

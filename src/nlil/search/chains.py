@@ -17,6 +17,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
+from ..kernel.hidden import is_own_fact
 from .hash_table import first_visit, new_table, next_epoch, table_mask
 
 
@@ -147,7 +148,7 @@ def _one_step(graph, facts, target_code, mark, support, pca, body):
             if mark[b, 0] == a:
                 f = mark[b, 1]
                 while f < facts.pointer[a + 1] and facts.object[f] == b:
-                    if target_code[facts.target[f]] != step:
+                    if not is_own_fact(target_code[facts.target[f]], step):
                         support[facts.target[f], step] += 1
                     f += 1
 

@@ -17,6 +17,7 @@ from ..data.arrays import Doubles, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import NO_STEP, X_NODE, Y_NODE
 from ..kernel.graph import Graph
+from ..kernel.hidden import can_hide
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule
@@ -99,7 +100,7 @@ class Conjunctions:
                 member = self.filters.member[rows]
                 worth[rows] = self._worth(member @ of_facts, member @ of_others, before).max(axis=1)
             # Filters along the target itself held of some facts only through them: count these again.
-            for row in np.flatnonzero((worth > 0) & (self.filters.code >> 1 == board.target)):
+            for row in np.flatnonzero((worth > 0) & can_hide(2 * board.target, self.filters.code)):
                 holds = board.holds_of_facts(int(row), side)
                 again = board.facts[holds].sum(axis=0), (self.filters.member[row] @ of_others)[0]
                 worth[row] = self._worth(*again, before).max()

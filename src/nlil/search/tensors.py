@@ -19,7 +19,7 @@ from ..kernel.bodies import ANY_NODE
 from ..kernel.calculus import ranges as ranges_between
 from ..kernel.calculus import unique_pairs
 from ..kernel.graph import Graph, TargetFacts
-from ..kernel.hidden import hides_edge
+from ..kernel.hidden import hides_edge, is_own_fact, num_seen
 from .anchored import Anchored
 from .chains import Chains
 
@@ -109,7 +109,7 @@ class TensorCounter:
         target, body = key // num_bodies, key % num_bodies
         enough = (support >= min_support) & (support >= min_confidence * body_size[body])
         if length == 1:
-            enough &= self.target_code[target] != body
+            enough &= ~is_own_fact(self.target_code[target], body)
         key, support, target, body = key[enough], support[enough], target[enough], body[enough]
         pca = self._pca(key, reached, num_bodies)
         return self._chains(target, body, support, body_size[body], pca, length)
@@ -230,12 +230,12 @@ class TensorCounter:
         count = self.beyond_pointer[x + 1] - self.beyond_pointer[x]
         entry = ranges(self.beyond_pointer[x], count)
         owner, x = torch.repeat_interleave(owner, count), torch.repeat_interleave(x, count)
-        code, own = self.beyond_code[entry], self.step[head]
+        code, own, c = self.beyond_code[entry], self.step[head], self.graph.span_node[head][owner]
         # For k = q the edge to c is the fact itself: another one is needed.
-        others = self.beyond_many[entry] - ((code == own[owner]) & (self.graph.span_node[head][owner] != x)).long()
+        others = num_seen(self.beyond_many[entry], (hides_edge(own[owner], x, c, code, x, c) & (c != x)).long())
         key, support = torch.unique((owner * codes + code)[others > 0], return_counts=True)
         lonely = torch.zeros(len(head), dtype=torch.int64, device=self.device)
-        lonely.index_add_(0, owner, ((code == own[owner]) & (others == 0)).long())
+        lonely.index_add_(0, owner, (others == 0).long())
         owner, k = key // codes, key % codes
         q = own[owner]
         body = self.half_body[k] - torch.where(k == q, lonely[owner], 0)

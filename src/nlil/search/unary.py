@@ -20,6 +20,7 @@ from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, NO_STEP
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import hides_membership
 from ..kernel.sorting import sort_range
 from ..progress import Progress, silent
 from .options import CountOptions
@@ -200,11 +201,7 @@ def _select(
     keep = (support >= options.min_support) & (support >= options.min_confidence * size)
     # u(X) for the target itself, or class for class, is the query's own fact.
     own = (body < bodies.ends) & (body > 0)
-    unary = body - 1
-    is_class = np.zeros(bodies.ends, bool)
-    is_class[list(kb.classes)] = True
-    keep &= ~(own & (unary == target))
-    keep &= ~(own & is_class[np.where(own, unary, 0)] & is_class[target])
+    keep &= ~(own & hides_membership(kb, target, np.where(own, body - 1, 0)))
     steps, end = bodies.decode(body[keep], bodies.moves + 1)
     return UnaryRules(target[keep].astype(np.int32), steps, end, support[keep], size[keep])
 
