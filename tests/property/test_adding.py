@@ -37,7 +37,7 @@ def test_a_rule_on_top_ranks_as_the_whole_set(kb: KnowledgeBase, aggregation: Ag
     rules = count_rules(kb, np.array([p], np.int32), options).rules
     exclusions = (Exclusion(kb.predicates[p], kb.step(2 * q), 1.0),) if excluded else ()
     rules = replace(rules, aggregation=aggregation, exclusions=exclusions)
-    tried = RuleSet.of(kb, Conjunctions(kb, None, options).proposals(rules, p, 4))
+    tried = Conjunctions(kb, None, options).proposals(rules, p, 4)
     assume(len(tried) > 1)
     everyone = [(a, b) for a in range(kb.num_entities) for b in range(kb.num_entities)]
     seen = set(zip(kb.facts.of(p).subject.tolist(), kb.facts.of(p).object.tolist()))

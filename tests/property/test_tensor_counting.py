@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.kernel.graph import Graph, target_facts
-from nlil.search import anchored, chains
+from nlil.kernel.graph import Graph
+from nlil.search.anchored import anchored_rows, body_sizes
+from nlil.search.chains import one_step_chains, two_step_chains
+from nlil.search.options import CountOptions, Task
 from nlil.search.tensors import TensorCounter
 from property.test_counting import bases
 
@@ -25,19 +27,13 @@ DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, support: int, confidence: float) -> None:
     graph = Graph.of(kb.crisp)
     targets = np.array([i for i, p in enumerate(kb.predicates) if p.arity == 2], np.int32)
-    facts = target_facts(kb, targets)
-    counter = TensorCounter(graph, facts, targets, device, memory)
-    one, two = counter.chains(support, confidence)
-    work = chains.Workspace(graph, len(targets))
-    loops = [chains.chains_from(graph, facts, r, work, support, confidence) for r in range(graph.num_codes)]
-    for mine, theirs in (
-        (one, chains.one_step_chains(graph, facts, targets, support, confidence)),
-        (two, chains.Chains.join(loops, 2)),
-    ):
-        for column in ("target", "steps", "support", "body_size", "pca_body"):
-            assert getattr(mine, column).tolist() == getattr(theirs, column).tolist(), column
+    options = CountOptions(min_support=support, min_confidence=confidence, device=device, memory=memory)
+    task = Task.of(kb, graph, targets, options)
+    counter = TensorCounter(task)
+    for mine, theirs in zip(counter.chains(), (one_step_chains(task), two_step_chains(task)), strict=True):
+        for column, expected in zip(mine, theirs, strict=True):
+            assert column.dtype == expected.dtype
+            assert column.tolist() == expected.tolist()
     codes = [int(c) for t in targets for c in (2 * t, 2 * t + 1)]
-    for code, rows in counter.anchored(codes, support, confidence):
-        expected = anchored.anchored_rules(graph, code, support, confidence, 2**20)
-        for column in anchored.Anchored._fields:
-            assert getattr(rows, column).tolist() == getattr(expected, column).tolist(), (code, column)
+    for code, rows in counter.anchored(codes):
+        assert rows.tolist() == anchored_rows(graph, code, body_sizes(graph), options, 2**20).tolist(), code

@@ -47,3 +47,15 @@ def sort_range(values: np.ndarray, begin: int, end: int) -> None:
             return
         top -= 2
         low, high = waiting[top], waiting[top + 1]
+
+
+@compiled
+def sort_unique(values: np.ndarray, begin: int, end: int) -> int:
+    """Sort values[begin:end] in place, each number once; returns where they end now."""
+    sort_range(values, begin, end)
+    last = begin
+    for i in range(begin, end):
+        if i == begin or values[i] != values[last - 1]:
+            values[last] = values[i]
+            last += 1
+    return last

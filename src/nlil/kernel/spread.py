@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Longs, Mask
 from .compiled import compiled
 from .graph import Graph, span_edges
-from .hidden import hides_edge
+from .hidden import hides_edge, hides_member
 from .walk import WalkSpace
 
 
@@ -129,7 +129,7 @@ def _distinct_paths(
         code = steps[depth]
         if is_unary[code >> 1]:
             weight = 0.0
-            if entering and not (hidden_group[code >> 1] and here == hidden_node):
+            if entering and not hides_member(hidden_group, hidden_node, code >> 1, here):
                 weight = membership(graph, here, code >> 1)
             if weight > 0.0:
                 space.node[depth + 1], space.product[depth + 1] = here, value * weight
@@ -184,7 +184,7 @@ def _layers(
             here = space.layer[now, k]
             value = space.amount[now, here]
             if is_unary[code >> 1]:
-                hidden = hidden_group[code >> 1] and here == hidden_node
+                hidden = hides_member(hidden_group, hidden_node, code >> 1, here)
                 weight = 0.0 if hidden else membership(graph, here, code >> 1)
                 if weight > 0.0:
                     space.layer[1 - now, reached], space.amount[1 - now, here] = here, value * weight

@@ -87,7 +87,7 @@ def with_conjunctions(
         if done and stop is not None and used * len(judged) / done > CONJUNCTIONS.most_time * (used + stop.left):
             stop.cut = True
             return rules, (NO_TIME,)
-        tried = RuleSet.of(kb, search.proposals(rules, target, most))
+        tried = search.proposals(rules, target, most)
         if len(tried):
             random = np.random.default_rng((options.seed, 7, target))
             facts = CONJUNCTIONS.drawn(valid.of(target), random)

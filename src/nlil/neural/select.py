@@ -10,24 +10,23 @@ from functools import partial
 import numpy as np
 
 from ..config import LearnerConfig
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Floats, Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError, RuleError
 from ..kernel.batch import BatchStatistics, TruthTable
 from ..kernel.evaluator import Evaluator
 from ..kernel.fixpoint import fixpoint_stats, is_recursive
-from ..kernel.graph import Graph, target_facts
-from ..kernel.hidden import is_own_fact
+from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And, Not, Or, Statement, X
 from ..logic.predicate import Step
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..progress import Progress, Stop
-from ..search.chains import Chains
-from ..search.count import chain_part
-from ..search.longer import ChainCounter, counted, estimate
+from ..search.chains import ChainCounter
+from ..search.longer import estimates
+from ..search.options import ChainRows, CountOptions, Task, join_rows
 from .candidates import Candidate, Codes, as_candidate, as_rule, shorter
 from .refine import LEAST_GAIN, Parts, Refiner
 
@@ -117,59 +116,37 @@ def count_chains(
     Of more than `neural_candidates` bodies of a target those with the best estimate, on sampled starts, are counted.
     """
     targets = np.array(sorted(proposed), np.int32)
-    graph, facts = Graph.of(kb.crisp), target_facts(kb, targets)
+    settings = CountOptions(min_support=config.min_support, min_confidence=config.min_confidence)
+    task = Task.of(kb.crisp, Graph.of(kb.crisp), targets, settings, progress)
     parts = [RuleSet.empty(kb)]
     for length in sorted({len(body) for bodies in proposed.values() for body in bodies}):
         mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
         bodies = sorted({body for found in mine for body in found})
         steps = np.array(bodies, np.int32)
-        pool = Pool(partial(ChainCounter, graph, facts, len(targets), length), config.threads)
+        pool = Pool(partial(ChainCounter, task, length), config.threads)
         most = config.neural_candidates if length < LONG_STEPS else max(1, config.neural_candidates // 4)
         if max(map(len, mine)) > most:
             row = {body: i for i, body in enumerate(bodies)}
             rows = [np.array([row[body] for body in found], np.int64) for found in mine]
-            steps = steps[_promising(pool, steps, rows, most, config.min_confidence, progress, stop)]
+            guessed = estimates(pool, task, steps, f"estimate chains of length {length}", stop)
+            steps = steps[_promising(guessed, rows, most)]
 
-        def count(counter: ChainCounter, block: Ids, length: int = length) -> Chains:
-            parts = [counted(counter, codes, config.min_support, config.min_confidence) for codes in block]
-            return Chains.join(parts, length)
+        def count(counter: ChainCounter, block: Ids) -> list[ChainRows]:
+            return [counter.rows(codes) for codes in block]
 
         blocks = [steps[i : i + 4] for i in range(0, len(steps), 4)]
-        found = Chains.join(pool.map(count, blocks, f"count chains of length {length}", progress, stop), length)
-        parts.append(chain_part(kb, targets, facts, _without_itself(found, targets) if length == 1 else found))
+        found = pool.map(count, blocks, f"count chains of length {length}", progress, stop)
+        parts.append(task.chain_rules(join_rows([rows for block in found for rows in block], length)))
     return RuleSet.join(parts)
 
 
-def _promising(
-    pool: Pool[ChainCounter],
-    steps: Ids,
-    rows: list[Longs],
-    most: int,
-    min_confidence: float,
-    progress: Progress,
-    stop: Stop,
-) -> Longs:
-    """The rows of `steps` that are, for some target, among the `most` of its own rows with the best estimate."""
-    blocks = [steps[i : i + 64] for i in range(0, len(steps), 64)]
-
-    def guess(counter: ChainCounter, block: Ids) -> np.ndarray:
-        return np.array([estimate(counter, codes, min_confidence) for codes in block], np.float32)
-
-    stage = f"estimate chains of length {steps.shape[1]}"
-    none = np.zeros((0, len(rows)), np.float32)
-    guessed = np.concatenate([none, *pool.map(guess, blocks, stage, progress, stop)])
+def _promising(guessed: Floats, rows: list[Longs], most: int) -> Longs:
+    """The bodies that are, for some target, among the `most` of its own rows with the best estimate."""
     best = []
     for position, mine in enumerate(rows):
         mine = mine[mine < len(guessed)]  # fewer when it was stopped
         best.append(mine[np.argsort(-guessed[mine, position], kind="stable")[:most]])
     return np.unique(np.concatenate(best))
-
-
-def _without_itself(chains: Chains, targets: Ids) -> Chains:
-    """p(X, Y) :- p(X, Y) has no support once the query's own fact is hidden."""
-    other = ~is_own_fact(2 * targets[chains.target], chains.steps[:, 0])
-    columns = (chains.target, chains.steps, chains.support, chains.body_size, chains.pca_body)
-    return Chains(*(column[other] for column in columns))
 
 
 # other rules ------------------------------------------------------------------------------------------

@@ -23,8 +23,7 @@ from ..kernel.bodies import AND, ANY_NODE, NO_STEP, X_NODE, Bodies, Lines, step_
 from ..kernel.graph import Graph, num_paths
 from ..kernel.hidden import Hidden, hidden_mask
 from ..kernel.pool import Pool
-from ..search.unary import Bodies as Numbering
-from ..search.unary import list_bodies
+from ..search.unary import Numbering, list_bodies
 
 BYTES_OF_ENTRY = 48
 """Of one (object, pattern) pair while patterns are listed and numbered."""
@@ -229,7 +228,7 @@ def _lines(kb: KnowledgeBase, numbering: Numbering, numbers: Longs) -> Lines:
     described = numbers >= numbering.constants_from + numbering.ends
     width = numbering.moves + 1
     steps: np.ndarray = np.full((len(numbers), max(width, 3)), NO_STEP, step_dtype(kb.num_codes))
-    steps[~in_graph, :width], _ = numbering.decode(numbers[~in_graph], width)
+    steps[~in_graph, :width], _ = numbering.decode(numbers[~in_graph])
     steps[in_graph, 0] = 2 * (numbers[in_graph] - numbering.constants_from)
     rest, other = np.divmod(numbers[described] - numbering.constants_from - numbering.ends, numbering.ends)
     code, own_class = np.divmod(rest, numbering.ends)

@@ -12,183 +12,188 @@ k = q where x has no other q-edge.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.arrays import Longs
-from ..kernel.bodies import ANY_NODE, NO_STEP
+from ..data.kb import KnowledgeBase
+from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, find_span
 from ..kernel.hidden import hides_edge
+from ..kernel.pool import Pool
+from ..kernel.ruleset import FIRST, SECOND, RuleSet
 from ..kernel.sorting import sort_range
+from .options import CountOptions, Task
+
+if TYPE_CHECKING:
+    from .tensors import TensorCounter
 
 
-class Anchored(NamedTuple):
-    """Rows: the constant of the head, step and end of the body, support, body size, PCA body.
+@compiled
+def _add_bodies(graph, x, q, c, count, lost, touched, num_touched):
+    """Add 1 to the count of each body that holds of x without the fact q(x, c), and to `lost` of those that hold of x
+    only by that fact. A body k(X, d) is a span, the bodies k(X, Z1) are numbered behind the spans.
 
-    A prior has no step (NO_STEP); the end of a half-anchored rule is any other entity (ANY_NODE).
+    touched[:num_touched] lists the bodies that have been added to; returns the new num_touched.
     """
-
-    head: Longs
-    step: Longs
-    end: Longs
-    support: Longs
-    body_size: Longs
-    pca_body: Longs
-
-    @classmethod
-    def join(cls, parts: list[Anchored]) -> Anchored:
-        none = cls(*np.zeros((len(cls._fields), 0), np.int64))
-        return cls(*(np.concatenate(column) for column in zip(none, *parts)))
-
-
-@compiled
-def _pca_bodies(graph, code, item_pca, code_pca):
-    """For the entities that have an edge `code`: how many have each body k(X, d), each k(X, Z1)."""
-    for i in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
-        x = graph.span_node[graph.code_span[i]]
-        last = -1
-        for e in range(graph.pointer[x], graph.pointer[x + 1]):
-            item_pca[graph.back_span[e]] += 1
-            if graph.code[e] != last and graph.neighbour[e] != x:
-                last = graph.code[e]
-                code_pca[last] += 1
+    e, end = graph.pointer[x], graph.pointer[x + 1]
+    while e < end:
+        k, leaves, is_lost = graph.code[e], False, False
+        while e < end and graph.code[e] == k:
+            d = graph.neighbour[e]
+            is_own = hides_edge(q, x, c, k, x, d)
+            num_touched = _add(graph.back_span[e], is_own, count, lost, touched, num_touched)
+            leaves, is_lost = leaves or (d != x and not is_own), is_lost or (d != x and is_own)
+            e += 1
+        if leaves or is_lost:
+            num_touched = _add(len(graph.span_node) + k, not leaves, count, lost, touched, num_touched)
+    return num_touched
 
 
 @compiled
-def _count_bodies(graph, head, item_count, touched, code_count):
-    """Edges of the head's members by body; (bodies touched, members whose only q-edge is the fact itself)."""
-    num_touched = 0
-    lonely = 0
-    q, c = graph.span_code[head] ^ 1, graph.span_node[head]
-    for m in range(graph.span_pointer[head], graph.span_pointer[head + 1]):
-        x = graph.neighbour[m]
-        last = -1
-        leaves, leaves_otherwise = False, False
-        for e in range(graph.pointer[x], graph.pointer[x + 1]):
-            k, d = graph.code[e], graph.neighbour[e]
-            if hides_edge(q, x, c, k, x, d):
-                leaves = leaves or d != x
-                continue
-            item = graph.back_span[e]
-            if item_count[item] == 0:
-                touched[num_touched] = item
-                num_touched += 1
-            item_count[item] += 1
-            if k != last and d != x:
-                last = k
-                code_count[k] += 1
-                leaves_otherwise = leaves_otherwise or k == q
-        lonely += leaves and not leaves_otherwise
-    return num_touched, lonely
+def _add(body, is_lost, count, lost, touched, num_touched):
+    if count[body] == 0 and lost[body] == 0:
+        touched[num_touched] = body
+        num_touched += 1
+    if is_lost:
+        lost[body] += 1
+    else:
+        count[body] += 1
+    return num_touched
 
 
 @compiled
-def _anchored_of(graph, code, begin, end, bodies_beyond_self, min_support, min_confidence, capacity):
-    """Rules of the heads begin .. end of a code, until `capacity` rows; (next head, rows it takes, rows, columns)."""
+def _anchored_of(graph, code, begin, end, size, min_support, min_confidence, capacity):
+    """Rules of the heads begin .. end of a code, until `capacity` rows; (next head, rows it takes, rows, columns).
+
+    `size` says how many entities each body holds of.
+    """
     columns = np.empty((6, capacity), np.int64)
+    num_spans, num_codes, n = len(graph.span_node), graph.num_codes, graph.num_entities
+    count, lost, pca = np.zeros(len(size), np.int32), np.zeros(len(size), np.int32), np.zeros(len(size), np.int32)
+    touched = np.empty(len(size), np.int64)
     rows = 0
-    item_count = np.zeros(len(graph.span_node), np.int32)  # of entities, so 32 bits are enough
-    touched = np.empty(len(graph.span_node), graph.back_span.dtype)
-    code_count = np.zeros(graph.num_codes, np.int64)
-    item_pca = np.zeros(len(graph.span_node), np.int32)
-    code_pca = np.zeros(graph.num_codes, np.int64)
     if code % 2 == 0:
-        _pca_bodies(graph, code, item_pca, code_pca)
+        for i in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
+            _add_bodies(graph, graph.span_node[graph.code_span[i]], code, -1, pca, lost, touched, 0)
     for place in range(begin, end):
         head = graph.code_span[place]
-        if graph.span_pointer[head + 1] - graph.span_pointer[head] < min_support:
+        low, high, c = graph.span_pointer[head], graph.span_pointer[head + 1], graph.span_node[head]
+        if high - low < min_support:
             continue
-        code_count[:] = 0
-        num_touched, lonely = _count_bodies(graph, head, item_count, touched, code_count)
-        c = graph.span_node[head]
-        is_loop = _has_edge(graph, c, code, c)
-        kept = 0
+        num_touched, kept = 0, 0
+        for m in range(low, high):
+            num_touched = _add_bodies(graph, graph.neighbour[m], code, c, count, lost, touched, num_touched)
         for i in range(num_touched):
-            item = touched[i]
-            body = (
-                graph.span_pointer[item + 1]
-                - graph.span_pointer[item]
-                - _holds_by_itself(graph, item, code, c, is_loop)
-            )
-            if item_count[item] < min_support or item_count[item] < min_confidence * body:
-                item_count[item] = 0
-                continue
-            if rows + kept < capacity:
-                step = np.int64(graph.span_code[item] ^ 1)
-                columns[0, rows + kept] = step * graph.num_entities + graph.span_node[item]
-            kept += 1
-        if rows + kept + graph.num_codes > capacity:
-            return place, kept + graph.num_codes, rows, columns
-        first = rows
+            body = touched[i]
+            least = max(min_support, 1, min_confidence * (size[body] - lost[body]))
+            if count[body] >= least:
+                if rows + kept < capacity:
+                    is_span = body < num_spans
+                    step = np.int64(graph.span_code[body] ^ 1) if is_span else num_codes + body - num_spans
+                    columns[0, rows + kept] = step * n + (graph.span_node[body] if is_span else 0)
+                kept += 1
+        if rows + kept > capacity:
+            return place, kept, rows, columns
         sort_range(columns[0], rows, rows + kept)
-        for rows in range(first, first + kept):
-            step, d = columns[0, rows] // graph.num_entities, columns[0, rows] % graph.num_entities
-            item = find_span(graph, d, step ^ 1)
-            less = _holds_by_itself(graph, item, code, c, is_loop)
-            body = graph.span_pointer[item + 1] - graph.span_pointer[item] - less
-            columns[1, rows], columns[2, rows], columns[3, rows], columns[4, rows] = step, d, item_count[item], body
-            columns[5, rows] = item_pca[item] - less if code % 2 == 0 else body
-            item_count[item] = 0
-        rows = first + kept
-        for k in range(graph.num_codes):
-            support = code_count[k]
-            body = bodies_beyond_self[k]
-            pca = code_pca[k] if code % 2 == 0 else body
-            if k == code:
-                body -= lonely
-                pca = body
-            if support >= min_support and support >= min_confidence * body:
-                columns[1, rows], columns[2, rows] = k, ANY_NODE
-                columns[3, rows], columns[4, rows], columns[5, rows] = support, body, pca
-                rows += 1
-        columns[0, first:rows] = c
+        for i in range(rows, rows + kept):
+            step, d = columns[0, i] // n, columns[0, i] % n
+            body = num_spans + step - num_codes
+            if step < num_codes:
+                body = find_span(graph, d, step ^ 1)
+            columns[0, i], columns[1, i] = c, step if step < num_codes else step - num_codes
+            columns[2, i], columns[3, i] = d if step < num_codes else ANY_NODE, count[body]
+            columns[4, i] = size[body] - lost[body]
+            columns[5, i] = (pca[body] if code % 2 == 0 else size[body]) - lost[body]
+        for i in range(num_touched):
+            count[touched[i]], lost[touched[i]] = 0, 0
+        rows += kept
     return end, 0, rows, columns
 
 
-@compiled
-def _holds_by_itself(graph, item, code, c, is_loop):
-    """Whether the body of `item` holds of c only by the hidden fact, a self-loop code(c, c)."""
-    return is_loop and hides_edge(code, c, c, graph.span_code[item] ^ 1, c, graph.span_node[item])
-
-
-@compiled
-def _has_edge(graph, node, code, neighbour):
-    span = find_span(graph, node, code)
-    if span < 0:
-        return False
-    for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
-        if graph.neighbour[e] == neighbour:
-            return True
-    return False
-
-
-def anchored_rules(graph: Graph, code: int, min_support: int, min_confidence: float, budget: int) -> Anchored:
-    """Anchored and half-anchored rules of all heads q(X, c) for the step code q, in up to `budget` bytes at a time."""
-    begin, end = graph.code_pointer[code ^ 1], graph.code_pointer[(code ^ 1) + 1]
-    # The body size of k(X, Z1): the entities with an edge k to another entity.
+def body_sizes(graph: Graph) -> Longs:
+    """How many entities each body holds of: the spans k(X, d), and the entities with an edge k to another entity."""
     beyond_self = np.bincount(graph.span_code[graph.leaves()], minlength=graph.num_codes)
-    capacity = max(budget // 48, 1)
-    parts = []
+    return np.concatenate((np.diff(graph.span_pointer), beyond_self))
+
+
+def anchored_rows(graph: Graph, code: int, sizes: Longs, options: CountOptions, budget: int) -> Longs:
+    """Anchored and half-anchored rules of all heads q(X, c) for the step code q, in up to `budget` bytes at a time.
+
+    Rows of the result: the constant of the head, step and end of the body, support, body size, PCA body. The end of a
+    half-anchored rule is any other entity (ANY_NODE). `sizes` are those of `body_sizes`.
+    """
+    begin, end = graph.code_pointer[code ^ 1], graph.code_pointer[(code ^ 1) + 1]
+    capacity, parts = max(budget // 48, 1), [np.zeros((6, 0), np.int64)]
     while begin < end:
         begin, needed, rows, columns = _anchored_of(
-            graph, code, begin, end, beyond_self, min_support, min_confidence, capacity
+            graph, code, begin, end, sizes, options.min_support, options.min_confidence, capacity
         )
-        parts.append(Anchored(*columns[:, :rows].copy()))
+        parts.append(columns[:, :rows].copy())
         capacity = max(capacity, needed)
-    return Anchored.join(parts)
+    return np.concatenate(parts, axis=1)
 
 
-def priors(graph: Graph, code: int, min_support: int) -> Anchored:
-    """q(X, c) :- true for every c: its body holds for every entity."""
+def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
+    """q(X, c) :- true for every c: its body has no step and holds for every entity. Rows as of `anchored_rows`."""
     spans = graph.code_span[graph.code_pointer[code ^ 1] : graph.code_pointer[(code ^ 1) + 1]]
     support = np.diff(graph.span_pointer)[spans]
-    head, support = graph.span_node[spans].astype(np.int64)[support >= min_support], support[support >= min_support]
-
-    def same(value: int) -> Longs:
-        return np.full(len(head), value, np.int64)
-
+    spans, support = spans[support >= min_support], support[support >= min_support]
     subjects = graph.code_pointer[code + 1] - graph.code_pointer[code]
-    pca = same(subjects if code % 2 == 0 else graph.num_entities)
-    return Anchored(head, same(NO_STEP), same(ANY_NODE), support, same(graph.num_entities), pca)
+    rows = np.empty((6, len(spans)), np.int64)
+    rows[0], rows[1], rows[2], rows[3] = graph.span_node[spans], NO_STEP, ANY_NODE, support
+    rows[4], rows[5] = graph.num_entities, subjects if code % 2 == 0 else graph.num_entities
+    return rows
+
+
+def rules_of(kb: KnowledgeBase, graph: Graph, code: int, rows: Longs) -> RuleSet:
+    """q(X, c) for an even code, q(c, Y) for an odd one: the same spans seen from the other argument."""
+    constant, step, end, support, body_size, pca_body = rows
+    low, high = graph.edges(constant, code ^ 1)
+    return RuleSet.of_lines(
+        kb,
+        step[:, None],
+        head=code >> 1,
+        head_entity=constant,
+        fixed=SECOND if code % 2 == 0 else FIRST,
+        start=X_NODE if code % 2 == 0 else Y_NODE,
+        end=end,
+        distinct=(step != NO_STEP) & (end == ANY_NODE),
+        support=support,
+        body_size=body_size,
+        head_size=high - low,
+        pca_body=pca_body,
+    )
+
+
+def priors(kb: KnowledgeBase, target: int, min_support: int) -> list[RuleSet]:
+    """p(X, c) :- true and p(c, Y) :- true of a binary target."""
+    graph, codes = Graph.of(kb), (2 * target, 2 * target + 1)
+    return [rules_of(kb, graph, code, prior_rows(graph, code, min_support)) for code in codes]
+
+
+def constant_rules(task: Task, tensors: TensorCounter | None) -> list[RuleSet]:
+    """Anchored, half-anchored rules and priors, direction by direction of each target; on a device with `tensors`."""
+    kb, graph, options = task.kb, task.graph, task.options
+    codes = [int(code) for t in task.targets for code in (2 * t, 2 * t + 1)]
+
+    def part(code: int, rows: Longs) -> RuleSet:
+        return rules_of(kb, graph, code, np.concatenate((rows, prior_rows(graph, code, options.min_support)), axis=1))
+
+    if tensors is not None:
+        parts: list[RuleSet] = []
+        for code, rows in tensors.anchored(codes):
+            if parts and options.is_late:
+                break
+            parts.append(part(code, rows))
+            task.progress("constants", len(parts), len(codes))
+        return parts
+    pool: Pool[None] = Pool(lambda: None, options.threads)
+    budget, sizes = max(options.memory // (4 * pool.threads), 2**20), body_sizes(graph)
+
+    def constant(_: None, code: int) -> RuleSet:
+        return part(code, anchored_rows(graph, code, sizes, options, budget))
+
+    return pool.map(constant, codes, "constants", task.progress, options.stop)

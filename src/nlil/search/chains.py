@@ -1,72 +1,206 @@
-"""All chains of length 1 and 2, with exact statistics for every target at once.
+"""Chains with exact statistics, for every target at once: one given chain, or all chains of one or two steps.
 
     p(X, Y) :- r(X, Y)              p(X, Y) :- r1(X, Z1), r2(Z1, Y)        all variables distinct
 
-For one first step r1 and each start a the loop visits every distinct (r2, b) that r1 then r2 reaches:
-body size counts them, support those with a target fact p(a, b), and the PCA body those of which a has
-some target fact. With distinct variables a chain of two or more steps cannot run through p(a, b)
+Body size counts the pairs (a, b) that the chain connects, support those with a target fact p(a, b), and the PCA body
+those of which a has some target fact. With distinct variables a chain of two or more steps cannot run through p(a, b)
 itself, so nothing needs hiding; for one step p(a, b) is excluded as its own body.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, TargetFacts
+from ..kernel.graph import Graph
 from ..kernel.hidden import is_own_fact
+from ..kernel.pool import Pool
+from ..kernel.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
 from .hash_table import first_visit, new_table, next_epoch, table_mask
+from .options import ChainRows, Task, join_rows
 
-
-@dataclass(frozen=True, eq=False)
-class Chains:
-    """Rows: target position, step codes (n, length), support, body size, PCA body."""
-
-    target: Ids
-    steps: Ids
-    support: Longs
-    body_size: Longs
-    pca_body: Longs
-
-    @classmethod
-    def join(cls, parts: list[Chains], length: int) -> Chains:
-        none = np.zeros(0, np.int64)
-        parts = [*parts, cls(np.zeros(0, np.int32), np.zeros((0, length), np.int32), none, none, none)]
-        columns = ("target", "steps", "support", "body_size", "pca_body")
-        return cls(*(np.concatenate([getattr(p, c) for p in parts]) for c in columns))
-
-
-class Workspace:
-    """Scratch arrays of one thread; `epoch` never repeats, so nothing is ever cleared."""
-
-    def __init__(self, graph: Graph, num_targets: int) -> None:
-        self.table = new_table(most_reached(graph))
-        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
-        self.epoch = 0
-        self.support = np.zeros((num_targets, graph.num_codes), np.int64)
-        self.pca = np.zeros((num_targets, graph.num_codes), np.int64)
-        self.body = np.zeros(graph.num_codes, np.int64)
-
-
-def most_reached(graph: Graph) -> int:
-    """The most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
-    if not len(graph.code):
-        return 1
-    reached = np.diff(graph.pointer)[graph.neighbour]
-    return int(np.add.reduceat(reached, graph.span_pointer[:-1]).max(initial=1))
+CHEAP = 50
+"""Ways on from an entity up to which they are walked again rather than tested for leading anywhere new."""
+MANY = 1 << 30
 
 
 @compiled
-def _mark_objects(facts, a, mark, epoch):
+def mark_objects(facts, a, mark, epoch):
     """mark[b] = (epoch, first fact of the pair (a, b)) for every b with a target fact of a."""
     for f in range(facts.pointer[a], facts.pointer[a + 1]):
         b = facts.object[f]
         if mark[b, 0] != epoch:
             mark[b, 0] = epoch
             mark[b, 1] = f
+
+
+# one chain --------------------------------------------------------------------------------------------
+
+
+class ChainEdges(NamedTuple):
+    """Scratch of one thread: the edges of one chain, by step, from which the rest of it can still be walked."""
+
+    span: Ids  # (steps, entities, 2): from where to where the edges of an entity stand; ~from where not `cheap`
+    neighbour: Ids  # (steps, edges)
+    ways: Ids  # (steps, entities, 2): the chain that it was written for, and how many ways on there are, MANY at most
+    chain: Longs  # (1,): the number of the present chain
+    cheap: int
+
+
+@compiled
+def _keep_alive(graph, steps, path):
+    """Fill `path` for this chain, from its last step to its first."""
+    path.chain[0] += 1
+    chain = path.chain[0]
+    for depth in range(len(steps) - 1, -1, -1):
+        is_last = depth == len(steps) - 1
+        kept = 0
+        for i in range(graph.code_pointer[steps[depth]], graph.code_pointer[steps[depth] + 1]):
+            span = graph.code_span[i]
+            here, begin, ways = graph.span_node[span], kept, 0
+            for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
+                there = graph.neighbour[e]
+                if here == there or not (is_last or path.ways[depth + 1, there, 0] == chain):
+                    continue
+                path.neighbour[depth, kept] = there
+                kept += 1
+                ways += 1 if is_last else path.ways[depth + 1, there, 1]
+            if kept > begin:
+                path.ways[depth, here, 0], path.ways[depth, here, 1] = chain, min(ways, MANY)
+                path.span[depth, here, 0] = begin if ways <= path.cheap else ~begin
+                path.span[depth, here, 1] = kept
+
+
+@compiled
+def _ends(space, path, start, length):
+    """The ends of the chain from `start`, all its entities different, into space.ends; returns how many."""
+    space.clock[0] += 1
+    epoch = space.clock[0]
+    found, depth, last = 0, 0, length - 1
+    node, seen = space.node, space.seen
+    node[0] = start
+    seen[start] = epoch
+    first = path.span[0, start, 0]
+    space.position[0], space.stop[0] = max(first, ~first), path.span[0, start, 1]
+    while depth >= 0:
+        if depth == last:
+            for e in range(space.position[depth], space.stop[depth]):
+                there = path.neighbour[depth, e]
+                if seen[there] == epoch:
+                    continue
+                repeated = False
+                for i in range(1, length):
+                    repeated |= node[i] == there
+                if not repeated:
+                    seen[there] = epoch
+                    space.ends[found] = there
+                    found += 1
+            depth -= 1
+            continue
+        if space.position[depth] >= space.stop[depth]:
+            depth -= 1
+            continue
+        there = path.neighbour[depth, space.position[depth]]
+        space.position[depth] += 1
+        repeated = False
+        for i in range(depth + 1):
+            repeated |= node[i] == there
+        if repeated:
+            continue
+        node[depth + 1] = there
+        first = path.span[depth + 1, there, 0]
+        if first < 0:
+            if is_needless(space, depth + 1, length, epoch):
+                continue
+            first = ~first
+        depth += 1
+        space.position[depth], space.stop[depth] = first, path.span[depth, there, 1]
+    return found
+
+
+@compiled
+def _count_chain(graph, facts, steps, stride, most_pairs, space, path, mark, support, pca):
+    """Adds to the support and PCA body of each target; returns the body size. Only every `stride`-th start counts, and
+    no start after `most_pairs` pairs."""
+    _keep_alive(graph, steps, path)
+    first = graph.code_pointer[steps[0]]
+    body = 0
+    for i in range(first, graph.code_pointer[steps[0] + 1]):
+        if body >= most_pairs:
+            break
+        a = graph.span_node[graph.code_span[i]]
+        if (i - first + 1) % stride or path.ways[0, a, 0] != path.chain[0]:
+            continue
+        found = _ends(space, path, a, len(steps))
+        body += found
+        if found == 0:
+            continue
+        for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
+            pca[facts.subject_target[t]] += found
+        if facts.pointer[a] == facts.pointer[a + 1]:
+            continue
+        mark_objects(facts, a, mark, space.clock[0])
+        for k in range(found):
+            b = space.ends[k]
+            if mark[b, 0] == space.clock[0]:
+                f = mark[b, 1]
+                while f < facts.pointer[a + 1] and facts.object[f] == b:
+                    support[facts.target[f]] += 1
+                    f += 1
+    return body
+
+
+class ChainCounter:
+    """Counts chains of `length` steps, one after the other, for all targets; the scratch arrays of one thread."""
+
+    def __init__(self, task: Task, length: int) -> None:
+        graph, shape = task.graph, (length, task.graph.num_entities, 2)
+        self.task = task
+        self.space: WalkSpace = walk_space(graph.num_entities, length)
+        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
+        self.path = ChainEdges(
+            np.zeros(shape, np.int32),
+            np.zeros((length, int(graph.code_edges.max(initial=0))), np.int32),
+            np.zeros(shape, np.int32),
+            np.zeros(1, np.int64),
+            CHEAP,
+        )
+
+    def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
+        """Support of each target, body size, PCA body of each target.
+
+        With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
+        """
+        graph, facts = self.task.graph, self.task.facts
+        support, pca = np.zeros((2, len(self.task.targets)), np.int64)
+        body = _count_chain(graph, facts, steps, stride, most_pairs, self.space, self.path, self.mark, support, pca)
+        return support, body, pca
+
+    def rows(self, steps: Ids) -> ChainRows:
+        """The rules that have this chain as body, for every target that it supports well enough."""
+        support, body, pca = self.count(steps)
+        enough = self.task.options.enough(support, body)
+        if len(steps) == 1:
+            enough &= ~is_own_fact(2 * self.task.targets, steps[0])
+        target = np.flatnonzero(enough)
+        counts = np.empty((4, len(target)), np.int64)  # filled in place: a stack takes longer than most chains
+        counts[0], counts[1], counts[2], counts[3] = target, support[target], body, pca[target]
+        return np.repeat(steps[None, :], len(target), axis=0), counts
+
+
+def one_step_chains(task: Task) -> ChainRows:
+    """p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct; by target and step."""
+    counter = ChainCounter(task, 1)
+    codes = np.arange(task.graph.num_codes, dtype=np.int32)[:, None]
+    steps, counts = join_rows([counter.rows(code) for code in codes], 1)
+    order = np.lexsort((steps[:, 0], counts[0]))
+    return steps[order], counts[:, order]
+
+
+# all chains of two steps ------------------------------------------------------------------------------
 
 
 @compiled
@@ -83,7 +217,7 @@ def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
             z = graph.neighbour[k]
             reached += graph.pointer[z + 1] - graph.pointer[z]
         epoch = next_epoch(epoch, num_keys, table, mark)
-        _mark_objects(facts, a, mark, epoch)
+        mark_objects(facts, a, mark, epoch)
         mask = table_mask(table, reached)
         alone = high - low == 1  # a single middle entity reaches nothing twice
         num_touched = 0
@@ -117,51 +251,41 @@ def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
     return epoch
 
 
-def chains_from(
-    graph: Graph, facts: TargetFacts, first: int, work: Workspace, min_support: int, min_confidence: float
-) -> Chains:
-    """All chains of length 2 that begin with the step code `first`."""
-    work.support[:] = 0
-    work.pca[:] = 0
-    work.body[:] = 0
-    work.epoch = _two_steps(graph, facts, first, work.epoch, work.table, work.mark, work.support, work.pca, work.body)
-    enough = work.support >= np.maximum(min_support, min_confidence * work.body)
-    target, second = np.nonzero(enough & (work.support > 0))
-    steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
-    return Chains(
-        target.astype(np.int32), steps, work.support[target, second], work.body[second], work.pca[target, second]
-    )
+class TwoStepCounter:
+    """Counts all chains of two steps that begin with one step; the scratch arrays of one thread.
+
+    For each start a the loop visits every distinct (r2, b) once. `epoch` never repeats, so nothing is ever cleared.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.graph = task, task.graph
+        self.table, self.epoch = new_table(most_reached(self.graph)), 0
+        self.mark = np.full((self.graph.num_entities, 2), -1, np.int64)
+        self.counts = np.zeros((2, len(task.targets), self.graph.num_codes), np.int64)
+        self.body = np.zeros(self.graph.num_codes, np.int64)
+
+    def rows(self, first: int) -> ChainRows:
+        """All chains of length 2 that begin with the step code `first`."""
+        self.counts[:], self.body[:] = 0, 0
+        support, pca = self.counts
+        self.epoch = _two_steps(
+            self.graph, self.task.facts, first, self.epoch, self.table, self.mark, support, pca, self.body
+        )
+        target, second = np.nonzero(self.task.options.enough(support, self.body))
+        steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
+        return steps, np.stack((target, support[target, second], self.body[second], pca[target, second]))
 
 
-@compiled
-def _one_step(graph, facts, target_code, mark, support, pca, body):
-    for a in range(graph.num_entities):
-        _mark_objects(facts, a, mark, a)
-        for e in range(graph.pointer[a], graph.pointer[a + 1]):
-            b = graph.neighbour[e]
-            if a == b:
-                continue
-            step = graph.code[e]
-            body[step] += 1
-            for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
-                pca[facts.subject_target[t], step] += 1
-            if mark[b, 0] == a:
-                f = mark[b, 1]
-                while f < facts.pointer[a + 1] and facts.object[f] == b:
-                    if not is_own_fact(target_code[facts.target[f]], step):
-                        support[facts.target[f], step] += 1
-                    f += 1
+def most_reached(graph: Graph) -> int:
+    """The most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
+    if not len(graph.code):
+        return 1
+    reached = np.diff(graph.pointer)[graph.neighbour]
+    return int(np.add.reduceat(reached, graph.span_pointer[:-1]).max(initial=1))
 
 
-def one_step_chains(graph: Graph, facts: TargetFacts, targets: Ids, min_support: int, min_confidence: float) -> Chains:
-    """p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct."""
-    shape = (len(targets), graph.num_codes)
-    support, pca = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    body = np.zeros(graph.num_codes, np.int64)
-    mark = np.full((graph.num_entities, 2), -1, np.int64)
-    _one_step(graph, facts, 2 * targets.astype(np.int64), mark, support, pca, body)
-    enough = (support > 0) & (support >= np.maximum(min_support, min_confidence * body))
-    target, step = np.nonzero(enough)
-    return Chains(
-        target.astype(np.int32), step[:, None].astype(np.int32), support[target, step], body[step], pca[target, step]
-    )
+def two_step_chains(task: Task) -> ChainRows:
+    """All chains of length 2, by first step, target and second step."""
+    pool = Pool(lambda: TwoStepCounter(task), task.options.threads)
+    codes = range(task.graph.num_codes)
+    return join_rows(pool.map(TwoStepCounter.rows, codes, "chains", task.progress, task.options.stop), 2)

@@ -52,7 +52,4 @@ def table_mask(table: Longs, entries: int) -> int:
 
 def new_table(entries: int) -> Longs:
     """A table for up to `entries` keys per epoch."""
-    size = 16
-    while size < 2 * entries:
-        size *= 2
-    return np.full(size, -1, np.int64)
+    return np.full(max(16, 1 << (2 * entries - 1).bit_length()), -1, np.int64)

@@ -4,26 +4,34 @@ Exhaustive counting stops at length 2. For a longer chain, paths of that length 
 sampled facts of a target say which bodies have support at all; the most frequent are kept, their
 confidence is estimated on a sample of starts, and the best are counted exactly over the whole base.
 All effort is bounded by counts (`samples`, `candidates`, steps per fact), never by time.
+
+Some steps lead to the same places, such as `hypernym` and `hyponym` walked backwards: they are synonyms. A chain of
+four steps that all have a synonym can be written in sixteen ways which say the same thing. Chains are proposed in one
+spelling; the spellings that differ from it in one step are counted beside it, for where a fact is known under one name
+and not under the other.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Doubles, Floats, Ids, Longs
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, TargetFacts
-from ..kernel.sorting import sort_range
-from ..kernel.walk import NO_LIMIT, WalkSpace, walk_space
+from ..kernel.graph import Graph
+from ..kernel.pool import Pool
+from ..kernel.sorting import sort_unique
+from ..kernel.walk import walk_space
 from ..logic.rule import SMOOTHING
-from .chain_walk import chain_edges, count_chain
-from .chains import Chains
+from ..progress import Stop
+from .chains import ChainCounter
+from .options import ChainRows, Task, join_rows
 
 MOST_EDGES = 200_000
 """Edges that the search for paths between the ends of one fact may look at, ..."""
 MOST_LOOKED = 20_000_000
 """... and for all facts of one target; no further fact is sampled then."""
-FULL, LEAST_SHARE = 2_000, 0.15
+FULL_FACTS, MIN_SHARE = 2_000, 0.15
 """Facts of a target for which all candidates are counted; with fewer, fewer are, but this share at least."""
 ESTIMATE_STARTS = 100
 """Starts on which the confidence of a candidate is estimated, ..."""
@@ -31,39 +39,46 @@ ESTIMATE_PAIRS = 500
 """... fewer when they reach this many pairs."""
 ESTIMATED = 5
 """Candidates estimated for each one that is then counted."""
+ESTIMATE_BLOCK = 64
+"""Candidates of one task."""
+SYNONYM_SHARE = 0.8
+"""Two steps are synonyms when each has this share of the other's pairs."""
+MOST_SPELLED = 4
+"""Steps of the longest chain that is spelled in more than one way."""
 
 
-class ChainCounter:
-    """Counts bodies for all targets at once; the scratch arrays of one thread."""
+# proposals --------------------------------------------------------------------------------------------
 
-    def __init__(
-        self, graph: Graph, facts: TargetFacts, num_targets: int, length: int, twin: Ids | None = None
-    ) -> None:
-        self.graph, self.facts, self.num_targets = graph, facts, num_targets
-        self.twin = np.arange(graph.num_codes, dtype=np.int32) if twin is None else twin
-        self.space: WalkSpace = walk_space(graph.num_entities, length)
-        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
-        self.path = chain_edges(graph, length)
+
+class Proposer:
+    """Finds bodies of `length` steps from facts; the scratch arrays of one thread."""
+
+    def __init__(self, task: Task, length: int, synonym: Ids) -> None:
+        self.task, self.length, self.synonym = task, length, synonym
+        self.space = walk_space(task.graph.num_entities, length)
         self.buffer = np.zeros(2**16, np.int64)
 
-    def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
-        """Support of each target, body size, PCA body of each target.
+    def proposals(self, target: int, keep: int) -> Longs:
+        """The bodies that most of the sampled facts of a target have, in base num_codes; the `keep` most frequent."""
+        facts, options = self.task.facts, self.task.options
+        random = np.random.default_rng((options.seed, self.length, target))
+        mine = np.flatnonzero(facts.target == target)
+        if len(mine) > options.samples:
+            mine = mine[np.sort(random.choice(len(mine), options.samples, replace=False))]
+        mine = mine[random.permutation(len(mine))]
+        subject = (np.searchsorted(facts.pointer, mine, side="right") - 1).astype(np.int32)
+        body, count = np.unique(self._bodies(subject, facts.object[mine]), return_counts=True)
+        often = count >= min(options.min_support, 2)
+        body, count = body[often], count[often]
+        return body[np.lexsort((body, -count))[:keep]]
 
-        With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
-        """
-        support, pca = np.zeros(self.num_targets, np.int64), np.zeros(self.num_targets, np.int64)
-        body = count_chain(
-            self.graph, self.facts, steps, stride, most_pairs, self.space, self.path, self.mark, support, pca
-        )
-        return support, body, pca
-
-    def bodies(self, subject: Ids, object: Ids, length: int) -> Longs:
-        """The bodies of `length` steps that lead from one end of a fact to the other, as mixed-radix numbers, twins as
-        one: each once for every fact, one fact after the other until MOST_LOOKED edges were looked at."""
-        out, used, looked, fact = np.zeros(2**14, np.int64), 0, 0, 0
+    def _bodies(self, subject: Ids, object: Ids) -> Longs:
+        """The bodies that lead from one end of a fact to the other, synonyms as one: each once for every fact, one fact
+        after the other until MOST_LOOKED edges were looked at."""
+        graph, out, used, looked, fact = self.task.graph, np.zeros(2**14, np.int64), 0, 0, 0
         while True:
             fact, used, looked, more = _bodies_of_facts(
-                self.graph, subject, object, fact, length, self.twin, self.space, self.buffer, out, used, looked
+                graph, subject, object, fact, self.length, self.synonym, self.space, self.buffer, out, used, looked
             )
             if not more:
                 return out[:used]
@@ -73,27 +88,25 @@ class ChainCounter:
 
 
 @compiled
-def _bodies_of_facts(graph, subject, object, fact, length, twin, space, buffer, out, used, looked):
+def _bodies_of_facts(graph, subject, object, fact, length, synonym, space, buffer, out, used, looked):
     """Goes on at `fact`. Returns where it ended, how much of `out` is used, how many edges were looked at, and how many
     numbers there must be room for to go on: 0 when all is done."""
     while fact < len(subject) and looked <= MOST_LOOKED:
         a, b = subject[fact], object[fact]
         if a != b:
-            found, more = _paths_between(graph, a, b, length, twin, space, buffer, MOST_EDGES)
+            found, more = _paths_between(graph, a, b, length, synonym, space, buffer, MOST_EDGES)
             if found > min(len(buffer), len(out) - used):
                 return fact, used, looked, found
             looked += more
-            sort_range(buffer, 0, found)
-            for i in range(found):
-                if i == 0 or buffer[i] != buffer[i - 1]:
-                    out[used] = buffer[i]
-                    used += 1
+            for i in range(sort_unique(buffer, 0, found)):
+                out[used] = buffer[i]
+                used += 1
         fact += 1
     return fact, used, looked, 0
 
 
 @compiled
-def _paths_between(graph, a, b, length, twin, space, out, most_edges):
+def _paths_between(graph, a, b, length, synonym, space, out, most_edges):
     """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit), and
     how many edges were looked at.
 
@@ -127,7 +140,7 @@ def _paths_between(graph, a, b, length, twin, space, out, most_edges):
             repeated = repeated or space.node[i] == there
         if repeated:
             continue
-        prefix[depth + 1] = prefix[depth] * base + twin[graph.code[e]]
+        prefix[depth + 1] = prefix[depth] * base + synonym[graph.code[e]]
         if depth + 2 < length:
             depth += 1
             space.node[depth] = there
@@ -140,40 +153,20 @@ def _paths_between(graph, a, b, length, twin, space, out, most_edges):
             for f in range(graph.pointer[b], graph.pointer[b + 1]):
                 if graph.neighbour[f] == there:
                     if found < len(out):
-                        out[found] = prefix[depth + 1] * base + twin[graph.code[f] ^ 1]
+                        out[found] = prefix[depth + 1] * base + synonym[graph.code[f] ^ 1]
                     found += 1
         else:
             for f in range(graph.pointer[there], graph.pointer[there + 1]):
                 if graph.neighbour[f] == b:
                     if found < len(out):
-                        out[found] = prefix[depth + 1] * base + twin[graph.code[f]]
+                        out[found] = prefix[depth + 1] * base + synonym[graph.code[f]]
                     found += 1
     return found, looked
 
 
 def most_candidates(facts: Longs, most: int) -> Longs:
     """How many bodies to count for targets of so many facts: few facts cannot tell many bodies apart."""
-    return np.rint(most * np.clip(facts / FULL, LEAST_SHARE, 1)).astype(np.int64)
-
-
-def proposals(
-    counter: ChainCounter,
-    facts: tuple[Ids, Ids],
-    length: int,
-    samples: int,
-    keep: int,
-    random: np.random.Generator,
-    least: int = 2,
-) -> Longs:
-    """The bodies that most of the sampled facts (subjects, objects) of one target have, at least `least` of them."""
-    subject, object = facts
-    if len(subject) > samples:
-        chosen = np.sort(random.choice(len(subject), samples, replace=False))
-        subject, object = subject[chosen], object[chosen]
-    order = random.permutation(len(subject))
-    body, count = np.unique(counter.bodies(subject[order], object[order], length), return_counts=True)
-    body, count = body[count >= least], count[count >= least]
-    return body[np.lexsort((body, -count))[:keep]]
+    return np.rint(most * np.clip(facts / FULL_FACTS, MIN_SHARE, 1)).astype(np.int64)
 
 
 def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
@@ -184,25 +177,86 @@ def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
     return steps
 
 
-def estimate(counter: ChainCounter, steps: Ids, min_confidence: float) -> np.ndarray:
-    """For each target the smoothed confidence of the body on every n-th start; 0 where it is not confident enough."""
-    stride = max(1, int(counter.graph.code_edges[steps[0]]) // ESTIMATE_STARTS)
-    support, body, _ = counter.count(steps, stride, ESTIMATE_PAIRS)
-    smoothed = stride * support / (stride * body + SMOOTHING)
-    return np.where(support >= min_confidence * body, smoothed, 0.0)
+def synonyms(graph: Graph) -> Ids:
+    """For each code the least code that is its synonym, or the code itself."""
+    pairs, pair = np.unique(graph.node.astype(np.int64) * graph.num_entities + graph.neighbour, return_inverse=True)
+    holds = csr_array((np.ones(len(pair), np.int32), (graph.code, pair)), shape=(graph.num_codes, len(pairs)))
+    shared = (holds @ holds.T).tocoo()
+    size = np.bincount(graph.code, minlength=graph.num_codes)
+    row, column = shared.coords
+    same = shared.data >= SYNONYM_SHARE * np.maximum(size[row], size[column])
+    synonym = np.arange(graph.num_codes, dtype=np.int32)
+    np.minimum.at(synonym, row[same], column[same].astype(np.int32))
+    return synonym
 
 
-def counted(counter: ChainCounter, steps: Ids, min_support: int, min_confidence: float) -> Chains:
-    """The exact statistics of one body for every target that it supports well enough."""
-    support, body, pca = counter.count(steps)
-    target = np.flatnonzero((support > 0) & (support >= np.maximum(min_support, min_confidence * body)))
-    return Chains(
-        target.astype(np.int32),
-        np.repeat(steps[None, :], len(target), axis=0),
-        support[target],
-        np.full(len(target), body, np.int64),
-        pca[target],
-    )
+def spellings(steps: Ids, synonym: Ids) -> Ids:
+    """The rows of steps, and those that differ in one step by a synonym, each once, in order."""
+    if steps.shape[1] > MOST_SPELLED:
+        return steps
+    rows = [steps]
+    for place in range(steps.shape[1]):
+        for code in np.unique(steps[:, place]):
+            for other in np.flatnonzero(synonym == synonym[code]):
+                changed = steps[steps[:, place] == code].copy()
+                changed[:, place] = other
+                rows.append(changed)
+    return np.unique(np.concatenate(rows), axis=0)
+
+
+# counting ---------------------------------------------------------------------------------------------
+
+
+def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop: Stop | None) -> Floats:
+    """(bodies, targets): the smoothed confidence of each body on every n-th start; 0 where it is not confident enough.
+
+    Fewer rows where it was stopped.
+    """
+    edges, min_confidence = task.graph.code_edges, task.options.min_confidence
+
+    def estimate(counter: ChainCounter, row: Ids) -> Doubles:
+        stride = max(1, int(edges[row[0]]) // ESTIMATE_STARTS)
+        support, body, _ = counter.count(row, stride, ESTIMATE_PAIRS)
+        smoothed = stride * support / (stride * body + SMOOTHING)
+        return np.where(support >= min_confidence * body, smoothed, 0.0)
+
+    def block(counter: ChainCounter, begin: int) -> Floats:
+        return np.array([estimate(counter, row) for row in steps[begin : begin + ESTIMATE_BLOCK]], np.float32)
+
+    found = pool.map(block, range(0, len(steps), ESTIMATE_BLOCK), stage, task.progress, stop)
+    return np.concatenate([np.zeros((0, len(task.targets)), np.float32), *found])
+
+
+def longer_chains(task: Task, length: int) -> ChainRows:
+    """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
+    options, num_targets = task.options, len(task.targets)
+    synonym, most = synonyms(task.graph), most_candidates(task.facts.size, options.candidates)
+
+    def propose(proposer: Proposer, target: int) -> Longs:
+        return proposer.proposals(target, ESTIMATED * int(most[target]))
+
+    # A stage that took all the time would leave nothing counted.
+    proposers = Pool(lambda: Proposer(task, length, synonym), options.threads)
+    stage, stop = f"length {length}: propose", options.stop_after(1 / 3)
+    proposed = proposers.map(propose, range(num_targets), stage, task.progress, stop)
+    bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
+    steps = unpack(bodies, length, task.graph.num_codes)
+    pool = Pool(lambda: ChainCounter(task, length), options.threads)
+    guessed = estimates(pool, task, steps, f"length {length}: estimate", options.stop_after(1 / 2))
+    chosen = np.zeros(len(guessed), bool)
+    for target, mine in enumerate(guessed.T):
+        best = np.argsort(-mine, kind="stable")[: most[target]]
+        chosen[best[mine[best] > 0]] = True
+    picked = spellings(steps[: len(guessed)][chosen], synonym)
+
+    def count(counter: ChainCounter, place: int) -> tuple[int, ChainRows]:
+        return place, counter.rows(picked[place])
+
+    # One by one, as a single body may take a second; such bodies first, unless they might take the time of all others.
+    is_timed = options.stop is not None and options.stop.is_timed
+    order = range(len(picked)) if is_timed else by_effort(task.graph, picked).tolist()
+    counted = pool.map(count, order, f"length {length}: count", task.progress, options.stop)
+    return join_rows([rows for _, rows in sorted(counted, key=lambda pair: pair[0])], length)
 
 
 def by_effort(graph: Graph, steps: Ids) -> Longs:

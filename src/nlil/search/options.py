@@ -1,14 +1,29 @@
-"""What the counting search is asked for."""
+"""What the counting search looks for: settings, and the targets with their facts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ..progress import Stop
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..data.kb import KnowledgeBase
+from ..kernel.bodies import Y_NODE
+from ..kernel.graph import Graph, TargetFacts, target_facts
+from ..kernel.ruleset import RuleSet
+from ..progress import Progress, Stop, silent
+
+ChainRows = tuple[Ids, Longs]
+"""Rules p(X, Y) with a chain as body, as columns: steps (rules, length), and counts (4, rules): position of the target,
+support, body size, PCA body."""
 
 
 @dataclass(frozen=True)
 class CountOptions:
+    """The settings of the search; `LearnerConfig` says what each of them means."""
+
     max_length: int = 3
     tried_length: int = 0
     min_support: int = 2
@@ -24,3 +39,64 @@ class CountOptions:
     memory: int = 2**30
     stop: Stop | None = None
     chain_length: int = 2  # set by the search: how far chains are grown
+
+    def enough(self, support: Any, body_size: Any) -> Any:
+        """Which rules have enough support and confidence: arrays or tensors."""
+        return (support > 0) & (support >= self.min_support) & (support >= self.min_confidence * body_size)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.stop is not None and self.stop()
+
+    def stop_after(self, share: float) -> Stop | None:
+        """A stop after this share of the time that is left."""
+        return None if self.stop is None else self.stop.part(share)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A search for rules p(X, Y).
+
+    Args:
+        kb: crisp facts.
+        graph: what bodies walk along.
+        targets: binary predicates p.
+        facts: those of the targets, which rules have to explain.
+        options: the settings of the search.
+        progress: told how far each stage is.
+    """
+
+    kb: KnowledgeBase
+    graph: Graph
+    targets: Ids
+    facts: TargetFacts
+    options: CountOptions
+    progress: Progress = silent
+
+    @classmethod
+    def of(
+        cls, kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
+    ) -> Task:
+        """The task for the facts that `kb` has of the targets."""
+        return cls(kb, graph, targets, target_facts(kb, targets), options, progress)
+
+    def chain_rules(self, rows: ChainRows) -> RuleSet:
+        """p(X, Y) :- a chain from X to Y, all variables distinct."""
+        steps, (target, support, body_size, pca_body) = rows
+        return RuleSet.of_lines(
+            self.kb,
+            steps,
+            head=self.targets[target],
+            end=Y_NODE,
+            support=support,
+            body_size=body_size,
+            head_size=self.facts.size[target],
+            pca_body=pca_body,
+        )
+
+
+def join_rows(parts: Sequence[ChainRows], length: int) -> ChainRows:
+    """All rows of chains of `length` steps, in order."""
+    steps = np.concatenate([np.zeros((0, length), np.int32), *(steps for steps, _ in parts)])
+    return steps, np.concatenate([np.zeros((4, 0), np.int64), *(counts for _, counts in parts)], axis=1)

@@ -7,21 +7,20 @@ a fraction of a second where a CPU needs several; on a CPU it is slower than the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.arrays import Ids
+from ..data.arrays import Longs
 from ..kernel.bodies import ANY_NODE
 from ..kernel.calculus import ranges as ranges_between
 from ..kernel.calculus import unique_pairs
-from ..kernel.graph import Graph, TargetFacts
+from ..kernel.graph import TargetFacts
 from ..kernel.hidden import hides_edge, is_own_fact, num_seen
-from .anchored import Anchored
-from .chains import Chains
+from .options import ChainRows, Task
 
 BYTES_PER_PATH = 96
 """Keys, their sort and its result, for each path of a block."""
@@ -34,21 +33,22 @@ def ranges(low: Tensor, count: Tensor) -> Tensor:
 class TensorCounter:
     """Edges and target facts on a device."""
 
-    def __init__(self, graph: Graph, facts: TargetFacts, targets: Ids, device: str, memory: int) -> None:
+    def __init__(self, task: Task) -> None:
+        graph, self.options = task.graph, task.options
         self.num_entities, self.num_codes = graph.num_entities, graph.num_codes
-        self.num_targets, self.most_paths = len(targets), max(memory // BYTES_PER_PATH, 1)
+        self.num_targets, self.most_paths = len(task.targets), max(task.options.memory // BYTES_PER_PATH, 1)
+        self.device = device = torch.device(task.options.device)
 
         def tensor(array: Any) -> Any:
             return torch.as_tensor(array.astype(np.int64), device=device)
 
-        self.device = torch.device(device)
         self.graph = graph.to(device, wide=True)
-        of_targets: Any = TargetFacts(*map(tensor, facts))
+        of_targets: Any = TargetFacts(*map(tensor, task.facts))
         self.facts = of_targets
         everyone = torch.arange(graph.num_entities, device=device)
         self.degree = self.graph.pointer.diff()
         self.node = torch.repeat_interleave(everyone, self.degree)
-        self.target_code = 2 * tensor(targets)
+        self.target_code = 2 * tensor(task.targets)
         subject = torch.repeat_interleave(everyone, self.facts.pointer.diff())
         self.pair, self.pair_count = torch.unique_consecutive(
             subject * self.num_entities + self.facts.object, return_counts=True
@@ -67,15 +67,12 @@ class TensorCounter:
 
     # chains ---------------------------------------------------------------------------------------
 
-    def chains(self, min_support: int, min_confidence: float) -> list[Chains]:
+    def chains(self) -> list[ChainRows]:
         """All chains of length 1 and of length 2."""
         graph = self.graph
         apart = graph.neighbour != self.node
-        one = self._count(
-            iter([(self.node[apart], graph.code[apart], graph.neighbour[apart])]), 1, min_support, min_confidence
-        )
-        two = self._count(self._two_steps(), 2, min_support, min_confidence)
-        return [one, two]
+        one = (self.node[apart], graph.code[apart], graph.neighbour[apart])
+        return [self._count([one], 1), self._count(self._two_steps(), 2)]
 
     def _two_steps(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """(start, body, end) of every two-step path with distinct nodes, by blocks of starts."""
@@ -92,9 +89,7 @@ class TensorCounter:
             body = graph.code[first] * self.num_codes + graph.code[second]
             yield start[keep], body[keep], last[keep]
 
-    def _count(
-        self, paths: Iterator[tuple[Tensor, Tensor, Tensor]], length: int, min_support: int, min_confidence: float
-    ) -> Chains:
+    def _count(self, paths: Iterable[tuple[Tensor, Tensor, Tensor]], length: int) -> ChainRows:
         num_bodies = self.num_codes**length
         body_size = torch.zeros(num_bodies, dtype=torch.int64, device=self.device)
         supported: list[Tensor] = []
@@ -107,21 +102,23 @@ class TensorCounter:
             supported.append(self._supported(start_body // num_bodies, start_body % num_bodies, end, num_bodies))
         key, support = torch.unique(torch.cat(supported), return_counts=True)
         target, body = key // num_bodies, key % num_bodies
-        enough = (support >= min_support) & (support >= min_confidence * body_size[body])
+        enough = self.options.enough(support, body_size[body])
         if length == 1:
             enough &= ~is_own_fact(self.target_code[target], body)
         key, support, target, body = key[enough], support[enough], target[enough], body[enough]
-        pca = self._pca(key, reached, num_bodies)
-        return self._chains(target, body, support, body_size[body], pca, length)
+        counts = torch.stack((target, support, body_size[body], self._pca(key, reached, num_bodies)))
+        steps = torch.stack([body // self.num_codes**i % self.num_codes for i in reversed(range(length))], dim=1)
+        # The loops go first step by first step, then target, then second step.
+        first = steps[:, 0] if length == 2 else torch.zeros_like(body)
+        order = torch.argsort((first * max(self.num_targets, 1) + target) * self.num_codes + steps[:, -1])
+        return steps[order].int().cpu().numpy(), counts[:, order].cpu().numpy()
 
     def _supported(self, start: Tensor, body: Tensor, end: Tensor, num_bodies: int) -> Tensor:
         """target * num_bodies + body for each target fact at the ends of a path."""
-        pair = start * self.num_entities + end
-        place = torch.searchsorted(self.pair, pair).clamp(max=max(len(self.pair) - 1, 0))
-        hit = (self.pair[place] == pair).nonzero().squeeze(1) if len(self.pair) else place[:0]
-        count = self.pair_count[place[hit]]
-        fact = ranges(self.pair_start[place[hit]], count)
-        return self.facts.target[fact] * num_bodies + torch.repeat_interleave(body[hit], count)
+        at, place = _find(self.pair, start * self.num_entities + end)
+        count = self.pair_count[place]
+        fact = ranges(self.pair_start[place], count)
+        return self.facts.target[fact] * num_bodies + torch.repeat_interleave(body[at], count)
 
     def _pca(self, wanted: Tensor, reached: list[tuple[Tensor, Tensor]], num_bodies: int) -> Tensor:
         """For each wanted target * num_bodies + body the pairs whose start has some fact of the target."""
@@ -133,118 +130,101 @@ class TensorCounter:
                 some, many = start[begin:end], fan[start[begin:end]]
                 target = self.facts.subject_target[ranges(self.facts.subject_pointer[some], many)]
                 key = target * num_bodies + torch.repeat_interleave(owner[begin:end] % num_bodies, many)
-                place = torch.searchsorted(wanted, key).clamp(max=max(len(wanted) - 1, 0))
-                hit = (wanted[place] == key).nonzero().squeeze(1) if len(wanted) else place[:0]
-                total.index_add_(0, place[hit], torch.repeat_interleave(count[begin:end], many)[hit])
+                at, place = _find(wanted, key)
+                total.index_add_(0, place, torch.repeat_interleave(count[begin:end], many)[at])
         return total
-
-    def _chains(self, target: Tensor, body: Tensor, support: Tensor, size: Tensor, pca: Tensor, length: int) -> Chains:
-        steps = torch.stack([body // self.num_codes**i % self.num_codes for i in reversed(range(length))], dim=1)
-        # The loops go first step by first step, then target, then second step.
-        first = steps[:, 0] if length == 2 else torch.zeros_like(body)
-        order = torch.argsort((first * max(self.num_targets, 1) + target) * self.num_codes + steps[:, -1])
-        columns = (t[order].cpu().numpy() for t in (target, steps, support, size, pca))
-        target_, steps_, *rest = columns
-        return Chains(target_.astype(np.int32), steps_.astype(np.int32), *rest)
 
     # constants --------------------------------------------------------------------------------------
 
-    def anchored(self, codes: list[int], min_support: int, min_confidence: float) -> Iterator[tuple[int, Anchored]]:
-        """(code, its anchored and half-anchored rules) in the order of `codes`."""
+    def anchored(self, codes: list[int]) -> Iterator[tuple[int, Longs]]:
+        """(code, rows of its anchored and half-anchored rules) in the order of `codes`, as `anchored_rows` has them."""
         graph = self.graph
-        self.size, self.step = graph.span_pointer.diff(), graph.span_code ^ 1
-        self._prepare_constants()
+        self.step = torch.cat((graph.span_code ^ 1, torch.arange(self.num_codes, device=self.device)))
+        self._list_bodies()
+        self._count_pca()
+        size = graph.span_pointer.diff()
         wanted = torch.zeros(self.num_codes, dtype=torch.bool, device=self.device)
         wanted[torch.as_tensor(codes, device=self.device)] = True
-        heads = (wanted[self.step] & (self.size >= min_support)).nonzero().squeeze(1)
-        work = torch.zeros_like(self.size).index_add_(0, graph.back_span, self.degree[self.node])
+        heads = (wanted[self.step[: graph.num_spans]] & (size >= self.options.min_support)).nonzero().squeeze(1)
+        work = torch.zeros_like(size).index_add_(0, graph.back_span, self.num_bodies[self.node])
         parts = [torch.zeros((7, 0), dtype=torch.int64, device=self.device)]
         for low, high in self._blocks(work[heads]):
-            parts.append(_enough(self._anchored(heads[low:high]), min_support, min_confidence))
-            parts.append(_enough(self._half(heads[low:high]), min_support, min_confidence))
-        rows = _sorted(torch.cat(parts, dim=1))
+            rows = self._count_bodies(heads[low:high])
+            parts.append(rows[:, self.options.enough(rows[4], rows[5])])
+        found = _sorted(torch.cat(parts, dim=1))
         for code in codes:
-            low, high = np.searchsorted(rows[0], (code, code + 1))
-            yield code, Anchored(*rows[1:, low:high])
+            low, high = np.searchsorted(found[0], (code, code + 1))
+            yield code, found[1:, low:high]
 
-    def _prepare_constants(self) -> None:
-        """What every head needs: codes that lead to another entity, self-loops, and the PCA counts of even codes."""
+    def _list_bodies(self) -> None:
+        """The bodies that hold of each entity, and by how many edges: k(X, d) by span, then the k(X, Z1) by code."""
         graph, codes = self.graph, self.num_codes
         apart = graph.neighbour != self.node
-        self.loop = torch.zeros(len(self.size), dtype=torch.bool, device=self.device)
-        self.loop[graph.back_span[~apart]] = True
-        beyond, self.beyond_many = torch.unique((self.node * codes + graph.code)[apart], return_counts=True)
-        beyond_node, self.beyond_code = beyond // codes, beyond % codes
-        everyone = torch.arange(self.num_entities + 1, device=self.device)
-        self.beyond_pointer = torch.searchsorted(beyond_node, everyone)
-        self.half_body = torch.bincount(self.beyond_code, minlength=codes)
-        has = torch.unique(self.node * codes + graph.code)
-        has = has[has % codes % 2 == 0]
-        owner, code = has // codes, has % codes
-        count = self.beyond_pointer[owner + 1] - self.beyond_pointer[owner]
-        other = self.beyond_code[ranges(self.beyond_pointer[owner], count)]
-        pairs = torch.repeat_interleave(code, count) * codes + other
-        self.code_pca = torch.bincount(pairs, minlength=codes * codes)
-        keys, counts = [], []
-        for low, high in self._blocks(self.degree[owner]):
-            many = self.degree[owner[low:high]]
-            item = graph.back_span[ranges(graph.pointer[owner[low:high]], many)]
-            key, number = torch.unique(
-                torch.repeat_interleave(code[low:high], many) * len(self.size) + item, return_counts=True
-            )
-            keys.append(key)
-            counts.append(number)
-        every = torch.cat(keys) if keys else torch.zeros(0, dtype=torch.int64, device=self.device)
-        self.pca_key, place = torch.unique(every, return_inverse=True)
-        self.pca_count = torch.zeros_like(self.pca_key)
-        if keys:
-            self.pca_count.index_add_(0, place, torch.cat(counts))
+        beyond, many = torch.unique((self.node * codes + graph.code)[apart], return_counts=True)
+        owner = torch.cat((self.node, beyond // codes))
+        order = torch.argsort(owner, stable=True)
+        self.body = torch.cat((graph.back_span, graph.num_spans + beyond % codes))[order]
+        self.edges_of_body = torch.cat((torch.ones_like(graph.code), many))[order]
+        self.num_bodies = torch.bincount(owner, minlength=self.num_entities)
+        self.body_pointer = self.num_bodies.cumsum(0) - self.num_bodies
+        self.body_size = torch.bincount(self.body, minlength=len(self.step))
 
-    def _members(self, head: Tensor) -> tuple[Tensor, Tensor]:
-        """(position in head, member) of every member of the head spans."""
-        member = self.graph.neighbour[ranges(self.graph.span_pointer[head], self.size[head])]
-        return torch.repeat_interleave(torch.arange(len(head), device=self.device), self.size[head]), member
+    def _count_pca(self) -> None:
+        """For how many of the entities with an edge q each body holds, for even codes q."""
+        has = self.graph.span_key[:-1]
+        has = has[has % self.num_codes % 2 == 0]
+        owner, code = has // self.num_codes, has % self.num_codes
+        keys, counts = [has[:0]], [has[:0]]
+        for low, high in self._blocks(self.num_bodies[owner]):
+            many = self.num_bodies[owner[low:high]]
+            body = self.body[ranges(self.body_pointer[owner[low:high]], many)]
+            key = torch.repeat_interleave(code[low:high], many) * len(self.step) + body
+            for found, part in zip((keys, counts), torch.unique(key, return_counts=True)):
+                found.append(part)
+        self.pca_key, place = torch.unique(torch.cat(keys), return_inverse=True)
+        self.pca_count = torch.zeros_like(self.pca_key).index_add_(0, place, torch.cat(counts))
 
-    def _anchored(self, head: Tensor) -> Tensor:
-        """Rows (code of the head, its constant, step, end, support, body size, PCA body) of all anchored rules."""
-        graph, num_items = self.graph, len(self.size)
-        owner, x = self._members(head)
-        edge = ranges(graph.pointer[x], self.degree[x])
-        owner = torch.repeat_interleave(owner, self.degree[x])
-        x = torch.repeat_interleave(x, self.degree[x])
-        item, c, q = graph.back_span[edge], graph.span_node[head][owner], self.step[head][owner]
-        keep = ~hides_edge(q, x, c, graph.code[edge], x, graph.neighbour[edge])
-        key, support = torch.unique(owner[keep] * num_items + item[keep], return_counts=True)
-        owner, item = key // num_items, key % num_items
-        c, q, k, d = graph.span_node[head][owner], self.step[head][owner], self.step[item], graph.span_node[item]
-        # At a self-loop the mirrored body holds of c only by the hidden fact.
-        less = (self.loop[head][owner] & hides_edge(q, c, c, k, c, d)).long()
-        place = torch.searchsorted(self.pca_key, q * num_items + item).clamp(max=max(len(self.pca_key) - 1, 0))
-        pca = torch.where(q % 2 == 0, self.pca_count[place], self.size[item]) if len(self.pca_key) else self.size[item]
-        return torch.stack((q, c, k, d, support, self.size[item] - less, pca - less))
+    def _count_bodies(self, head: Tensor) -> Tensor:
+        """Rows (code of the head, its constant, step, end, support, body size, PCA body) of all rules of the heads."""
+        graph, bodies = self.graph, len(self.step)
+        low, high = graph.span_pointer[head], graph.span_pointer[head + 1]
+        owner = torch.repeat_interleave(torch.arange(len(head), device=self.device), high - low)
+        x = graph.neighbour[ranges(low, high - low)]
+        entry = ranges(self.body_pointer[x], self.num_bodies[x])
+        owner, x = (torch.repeat_interleave(column, self.num_bodies[x]) for column in (owner, x))
+        body, c, q = self.body[entry], graph.span_node[head][owner], self.step[head][owner]
+        # One edge of k(X, Z1) leads to c, to another entity than x, if it is the hidden fact.
+        is_half, d = self._end(body, c)
+        own = hides_edge(q, x, c, self.step[body], x, d) & ~(is_half & (x == c))
+        seen = num_seen(self.edges_of_body[entry], own.long()) > 0
+        key, support = torch.unique((owner * bodies + body)[seen], return_counts=True)
+        hidden, times = torch.unique((owner * bodies + body)[~seen], return_counts=True)
+        lost = _counts(hidden, times, key, torch.zeros_like(key))
+        owner, body = key // bodies, key % bodies
+        c, q, size = graph.span_node[head][owner], self.step[head][owner], self.body_size[body]
+        _, d = self._end(body, torch.full_like(c, ANY_NODE))
+        pca = _counts(self.pca_key, self.pca_count, q * bodies + body, size)
+        return torch.stack((q, c, self.step[body], d, support, size - lost, pca - lost))
 
-    def _half(self, head: Tensor) -> Tensor:
-        """Rows as those of `_anchored` of all half-anchored rules."""
-        codes = self.num_codes
-        owner, x = self._members(head)
-        count = self.beyond_pointer[x + 1] - self.beyond_pointer[x]
-        entry = ranges(self.beyond_pointer[x], count)
-        owner, x = torch.repeat_interleave(owner, count), torch.repeat_interleave(x, count)
-        code, own, c = self.beyond_code[entry], self.step[head], self.graph.span_node[head][owner]
-        # For k = q the edge to c is the fact itself: another one is needed.
-        others = num_seen(self.beyond_many[entry], (hides_edge(own[owner], x, c, code, x, c) & (c != x)).long())
-        key, support = torch.unique((owner * codes + code)[others > 0], return_counts=True)
-        lonely = torch.zeros(len(head), dtype=torch.int64, device=self.device)
-        lonely.index_add_(0, owner, (others == 0).long())
-        owner, k = key // codes, key % codes
-        q = own[owner]
-        body = self.half_body[k] - torch.where(k == q, lonely[owner], 0)
-        pca = torch.where((k == q) | (q % 2 == 1), body, self.code_pca[q * codes + k])
-        return torch.stack((q, self.graph.span_node[head][owner], k, torch.full_like(k, ANY_NODE), support, body, pca))
+    def _end(self, body: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+        """Whether each body is some k(X, Z1), and its end d; there `other`."""
+        is_half = body >= self.graph.num_spans
+        return is_half, torch.where(is_half, other, self.graph.span_node[body.clamp(max=self.graph.num_spans - 1)])
 
 
-def _enough(rows: Tensor, min_support: int, min_confidence: float) -> Tensor:
-    return rows[:, (rows[4] >= min_support) & (rows[4] >= min_confidence * rows[5])]
+def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """(positions of the wanted numbers that are among the ascending keys, their places there)."""
+    if not len(keys):
+        return wanted[:0], wanted[:0]
+    place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    at = (keys[place] == wanted).nonzero().squeeze(1)
+    return at, place[at]
+
+
+def _counts(keys: Tensor, counts: Tensor, wanted: Tensor, default: Tensor) -> Tensor:
+    """The counts of the wanted numbers among the ascending keys, `default` where they are not there."""
+    at, place = _find(keys, wanted)
+    return default.index_put((at,), counts[place])
 
 
 def _sorted(rows: Tensor) -> np.ndarray:

@@ -10,29 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.arrays import Ids
-from ..kernel.bodies import NO_STEP
+from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, TargetFacts
+from ..kernel.pool import Pool
 from ..logic.rule import SMOOTHING
-from .chains import Chains, _mark_objects
+from .chains import mark_objects
 from .hash_table import first_visit, new_table, next_epoch
-from .options import CountOptions
+from .options import ChainRows, Task, join_rows
 
 MOST_VARIANTS = 5
 """Variants kept for one chain, best first."""
 GAIN = 1.1
 """A variant is kept when its smoothed confidence is at least this many times the chain's."""
-
-
-class TypedCounter:
-    """Scratch of one thread for chains of up to two steps over `num_predicates` predicates."""
-
-    def __init__(self, graph: Graph, num_predicates: int) -> None:
-        self.mark = np.full((graph.num_entities, 2), -1, np.int64)
-        self.table = new_table(2**16)
-        self.epoch = 0
-        self.counts = np.zeros((3, 3, num_predicates), np.int64)
 
 
 @compiled
@@ -48,7 +37,7 @@ def _count_typed(graph, facts, steps, target, epoch, table, mark, counts):
         span = graph.code_span[i]
         a = graph.span_node[span]
         epoch = next_epoch(epoch, num_keys, table, mark)
-        _mark_objects(facts, a, mark, epoch)
+        mark_objects(facts, a, mark, epoch)
         has_target = False
         for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
             has_target = has_target or facts.subject_target[t] == target
@@ -89,36 +78,47 @@ def _count_typed(graph, facts, steps, target, epoch, table, mark, counts):
     return epoch
 
 
-def typed_variants(
-    graph: Graph, facts: TargetFacts, chains: Chains, row: int, counter: TypedCounter, options: CountOptions
-) -> Chains:
-    """The best filtered variants of one chain; their steps are one longer, filters included."""
-    steps, target = chains.steps[row], int(chains.target[row])
-    steps = steps[steps != NO_STEP]
-    while True:
-        counter.counts[:] = 0
-        counter.epoch = _count_typed(
-            graph, facts, steps, target, counter.epoch, counter.table, counter.mark, counter.counts
-        )
-        if counter.epoch >= 0:
-            break
-        counter.epoch = -counter.epoch
-        counter.table = new_table(len(counter.table))
-    support, body, pca = counter.counts
-    base = chains.support[row] / (chains.body_size[row] + SMOOTHING)
-    gain = support / (body + SMOOTHING)
-    enough = (support >= max(options.min_support, 1)) & (gain >= GAIN * base)
-    variable, predicate = np.nonzero(enough)
-    best = np.lexsort((predicate, variable, -gain[variable, predicate]))[:MOST_VARIANTS]
-    variable, predicate = variable[best], predicate[best]
-    rows = [_with_filter(steps, v, p) for v, p in zip(variable.tolist(), predicate.tolist())]
-    return Chains(
-        np.full(len(rows), target, np.int32),
-        np.array(rows, np.int32).reshape(len(rows), len(steps) + 1),
-        support[variable, predicate], body[variable, predicate], pca[variable, predicate],
-    )  # fmt: skip
+class TypedCounter:
+    """Counts the typed variants of chains of up to two steps; the scratch arrays of one thread."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.table, self.epoch = task, new_table(2**16), 0
+        self.mark = np.full((task.graph.num_entities, 2), -1, np.int64)
+        self.counts = np.zeros((3, 3, task.kb.num_predicates), np.int64)
+
+    def rows(self, steps: Ids, counts: Longs) -> ChainRows:
+        """The best variants of one chain with its counts; their steps are one longer, filters included."""
+        task, (target, support, body_size, _) = self.task, counts.tolist()
+        while True:
+            self.counts[:] = 0
+            self.epoch = _count_typed(
+                task.graph, task.facts, steps, target, self.epoch, self.table, self.mark, self.counts
+            )
+            if self.epoch >= 0:
+                break
+            self.epoch, self.table = -self.epoch, new_table(len(self.table))
+        smoothed = self.counts[0] / (self.counts[1] + SMOOTHING)
+        enough = self.counts[0] >= max(task.options.min_support, 1)
+        variable, predicate = np.nonzero(enough & (smoothed >= GAIN * (support / (body_size + SMOOTHING))))
+        best = np.lexsort((predicate, variable, -smoothed[variable, predicate]))[:MOST_VARIANTS]
+        variable, predicate = variable[best], predicate[best]
+        codes, places = steps.tolist(), (0, 1, len(steps))
+        rows = [
+            [*codes[: places[v]], 2 * p, *codes[places[v] :]] for v, p in zip(variable.tolist(), predicate.tolist())
+        ]
+        found = np.array(rows, np.int32).reshape(len(best), len(steps) + 1)
+        counts = np.empty((4, len(best)), np.int64)
+        counts[0], counts[1:] = target, self.counts[:, variable, predicate]
+        return found, counts
 
 
-def _with_filter(steps: Ids, variable: int, predicate: int) -> list[int]:
-    place = 0 if variable == 0 else 1 if variable == 1 else len(steps)
-    return [*steps[:place].tolist(), 2 * predicate, *steps[place:].tolist()]
+def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
+    """The typed variants of chains that do not hold always, chain by chain."""
+    steps, counts = chains
+    pool = Pool(lambda: TypedCounter(task), task.options.threads)
+
+    def variants(counter: TypedCounter, row: int) -> ChainRows:
+        return counter.rows(steps[row], counts[:, row])
+
+    rows = np.flatnonzero(counts[1] < counts[2]).tolist()
+    return join_rows(pool.map(variants, rows, "typed", task.progress, task.options.stop), steps.shape[1] + 1)

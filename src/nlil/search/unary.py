@@ -11,33 +11,22 @@ variables that concerns bodies u(X) only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
-from ..kernel.bodies import ANY_NODE, NO_STEP
+from ..kernel.bodies import ANY_NODE, NO_STEP, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.hidden import hides_membership
-from ..kernel.sorting import sort_range
+from ..kernel.ruleset import RuleSet
+from ..kernel.sorting import sort_unique
 from ..progress import Progress, silent
 from .options import CountOptions
 
 
-@dataclass(frozen=True, eq=False)
-class UnaryRules:
-    """Rows: target (predicate id), steps padded with NO_STEP, end, support, body size."""
-
-    target: Ids
-    steps: Ids
-    end: Ids
-    support: Longs
-    body_size: Longs
-
-
-class Bodies:
+class Numbering:
     """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare);
     k(X, d) is `constants_from` + k * num_entities + d."""
 
@@ -50,56 +39,48 @@ class Bodies:
         self.moves = moves
         self.graph = graph
 
-    def decode(self, numbers: Longs, width: int) -> tuple[Ids, Ids]:
-        """Steps (n, width) and end of each body."""
-        steps = np.full((len(numbers), width), NO_STEP, np.int32)
-        end = np.full(len(numbers), ANY_NODE, np.int32)
+    def decode(self, numbers: Longs) -> tuple[Ids, Ids]:
+        """Steps (n, moves + 1), NO_STEP behind them, and end of each body."""
         constant = numbers >= self.constants_from
+        path, unary = np.divmod(np.where(constant, 0, numbers), self.ends)
+        steps: Ids = np.full((len(numbers), self.moves + 1), NO_STEP, np.int32)
+        for place in reversed(range(self.moves)):
+            path, digit = np.divmod(path, self.base)
+            steps[:, place] = digit - 1
+        steps[:, -1] = np.where(unary > 0, 2 * (unary - 1), NO_STEP)
+        steps = np.take_along_axis(steps, np.argsort(steps == NO_STEP, axis=1, kind="stable"), axis=1)
+        end = np.full(len(numbers), ANY_NODE, np.int32)
         number = numbers[constant] - self.constants_from
         steps[constant, 0], end[constant] = np.divmod(number, max(self.graph.num_entities, 1))
-        for row in np.flatnonzero(~constant):
-            path, unary = divmod(int(numbers[row]), self.ends)
-            digits = []
-            while path:
-                path, digit = divmod(path, self.base)
-                digits.append(digit - 1)
-            digits.reverse()
-            if unary:
-                digits.append(2 * (unary - 1))
-            steps[row, : len(digits)] = digits
         return steps, end
 
 
 @compiled
+def _put(out, used, value):
+    """out[used] = value where there is room; returns used + 1."""
+    if used < len(out):
+        out[used] = value
+    return used + 1
+
+
+@compiled
 def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, constants, out, pointer):
-    """Bodies that hold for entities[begin:], sorted and once each, until `out` is full; returns the next entity."""
+    """Bodies that hold for entities[begin:], sorted and once each, until `out` is full; returns the next entity, and
+    the room that its bodies need."""
     node = np.zeros(moves + 1, np.int64)
     position = np.zeros(moves + 1, np.int64)
     path = np.zeros(moves + 1, np.int64)
     used = 0
-    index = begin
-    while index < len(entities):
-        x = entities[index]
-        start = used
-        depth = 0
-        node[0] = x
-        path[0] = 0
-        position[0] = graph.pointer[x]
-        fits = True
-        arrived = True
-        while depth >= 0 and fits:
+    for index in range(begin, len(entities)):
+        x, start, depth, arrived = entities[index], used, 0, True
+        node[0], position[0] = x, graph.pointer[x]
+        while depth >= 0:
             here = node[depth]
             if arrived:
-                unary = graph.unary_pointer[here + 1] - graph.unary_pointer[here]
-                if used + unary + 1 > len(out):
-                    fits = False
-                    break
                 for i in range(graph.unary_pointer[here], graph.unary_pointer[here + 1]):
-                    out[used] = path[depth] * ends + graph.unary_predicate[i] + 1
-                    used += 1
+                    used = _put(out, used, path[depth] * ends + graph.unary_predicate[i] + 1)
                 if depth > 0:
-                    out[used] = path[depth] * ends
-                    used += 1
+                    used = _put(out, used, path[depth] * ends)
                 arrived = False
             if depth == moves or position[depth] == graph.pointer[here + 1]:
                 depth -= 1
@@ -110,35 +91,23 @@ def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, cons
             repeated = False
             for i in range(depth + 1):
                 repeated = repeated or node[i] == there
-            if repeated:
-                continue
-            depth += 1
-            node[depth] = there
-            path[depth] = path[depth - 1] * base + graph.code[e] + 1
-            position[depth] = graph.pointer[there]
-            arrived = True
-        if fits and constants:
-            fits = used + graph.pointer[x + 1] - graph.pointer[x] <= len(out)
-            if fits:
-                for e in range(graph.pointer[x], graph.pointer[x + 1]):
-                    out[used] = constants_from + np.int64(graph.code[e]) * graph.num_entities + graph.neighbour[e]
-                    used += 1
-        if not fits:
-            return index
-        sort_range(out, start, used)
-        last = start
-        for i in range(start, used):
-            if i == start or out[i] != out[last - 1]:
-                out[last] = out[i]
-                last += 1
-        used = last
-        index += 1
-        pointer[index] = used
-    return index
+            if not repeated:
+                depth, arrived = depth + 1, True
+                node[depth], position[depth] = there, graph.pointer[there]
+                path[depth] = path[depth - 1] * base + graph.code[e] + 1
+        if constants:
+            for e in range(graph.pointer[x], graph.pointer[x + 1]):
+                number = np.int64(graph.code[e]) * graph.num_entities + graph.neighbour[e]
+                used = _put(out, used, constants_from + number)
+        if used > len(out):
+            return index, used - start
+        used = sort_unique(out, start, used)
+        pointer[index + 1] = used
+    return len(entities), 0
 
 
 def list_bodies(
-    graph: Graph, entities: Ids, bodies: Bodies, moves: int, constants: bool = False, size: int = 2**20
+    graph: Graph, entities: Ids, bodies: Numbering, moves: int, constants: bool = False, size: int = 2**20
 ) -> Iterator[tuple[int, Longs, Longs]]:
     """(first entity's place, pointer, bodies) of block after block of entities; those of one are sorted, once each."""
     out = np.zeros(size, np.int64)
@@ -146,13 +115,13 @@ def list_bodies(
     begin = 0
     while begin < len(entities):
         pointer[begin] = 0
-        end = _list_bodies(
+        end, needed = _list_bodies(
             graph, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants, out, pointer
         )
-        if end == begin:
-            out = np.zeros(2 * len(out), np.int64)
-            continue
-        yield begin, pointer[begin : end + 1], out[: pointer[end]]
+        if end > begin:
+            yield begin, pointer[begin : end + 1], out[: pointer[end]]
+        if needed > len(out):
+            out = np.zeros(2 * needed, np.int64)
         begin = end
 
 
@@ -164,51 +133,56 @@ def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple
 
 def unary_rules(
     kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
-) -> UnaryRules:
-    """All rules for the unary `targets` (predicate ids) with enough support and confidence."""
-    kb = kb.crisp
-    bodies = Bodies(graph, kb.num_predicates, max(options.max_length - 1, 0))
+) -> list[RuleSet]:
+    """All rules for the unary `targets` (predicate ids) with enough support and confidence, then their priors."""
+    bodies = Numbering(graph, kb.num_predicates, max(options.max_length - 1, 0))
     constants = options.constants and kb.graph_of is None
     entities = np.flatnonzero(kb.domain).astype(np.int32)
-    targets_of = _targets_of(kb, targets)
+    members = np.zeros((len(targets), kb.num_entities), bool)
+    for row, target in zip(members, targets.tolist()):
+        row[kb.members(target)] = True
     none = np.zeros(0, np.int64)
     body_keys, body_counts, pair_keys, pair_counts = none, none, none, none
     size = min(max(options.memory // 64, 2**16), 2**22)
     for begin, pointer, held in list_bodies(graph, entities, bodies, bodies.moves, constants, size):
-        if options.stop is not None and options.stop():
+        if options.is_late:
             # Counts of a part of the entities are no statistics: nothing is better than something wrong.
-            targets, pair_keys, pair_counts = targets[:0], none, none
+            pair_keys, pair_counts = none, none
             break
         progress("paths", begin, len(entities))
         found, place, count = np.unique(held, return_inverse=True, return_counts=True)
         body_keys, body_counts = _merge(body_keys, body_counts, found, count)
-        owner = np.repeat(np.arange(begin, begin + len(pointer) - 1), np.diff(pointer))
-        for t in range(len(targets)):
-            mine = np.bincount(place[targets_of[t][entities[owner]]], minlength=len(found))
+        owner = np.repeat(entities[begin : begin + len(pointer) - 1], np.diff(pointer))
+        for t, member in enumerate(members):
+            mine = np.bincount(place[member[owner]], minlength=len(found))
             some = np.flatnonzero(mine)
             pair_keys = np.concatenate((pair_keys, found[some] * len(targets) + t))
             pair_counts = np.concatenate((pair_counts, mine[some]))
-    pair_keys, pair_counts = _merge(none, none, pair_keys, pair_counts)
-    body, target = np.divmod(pair_keys, max(len(targets), 1))
-    sizes = body_counts[np.searchsorted(body_keys, body)]
+    pair_keys, support = _merge(none, none, pair_keys, pair_counts)
     progress("paths", len(entities), len(entities))
-    return _select(kb, bodies, targets[target] if len(targets) else target, body, pair_counts, sizes, options)
-
-
-def _select(
-    kb: KnowledgeBase, bodies: Bodies, target: Ids, body: Longs, support: Longs, size: Longs, options: CountOptions
-) -> UnaryRules:
-    keep = (support >= options.min_support) & (support >= options.min_confidence * size)
+    body, position = np.divmod(pair_keys, len(targets))
+    target, body_size = targets[position], body_counts[np.searchsorted(body_keys, body)]
+    keep = options.enough(support, body_size)
     # u(X) for the target itself, or class for class, is the query's own fact.
     own = (body < bodies.ends) & (body > 0)
     keep &= ~(own & hides_membership(kb, target, np.where(own, body - 1, 0)))
-    steps, end = bodies.decode(body[keep], bodies.moves + 1)
-    return UnaryRules(target[keep].astype(np.int32), steps, end, support[keep], size[keep])
+    steps, end = bodies.decode(body[keep])
+    moves = ((steps != NO_STEP) & ~unary_mask(kb.predicates)[steps >> 1]).sum(axis=1)
+    rules = RuleSet.of_lines(
+        kb,
+        steps,
+        head=target[keep],
+        end=end,
+        distinct=(moves > 1) | ((moves == 1) & (end == ANY_NODE)),
+        support=support[keep],
+        body_size=body_size[keep],
+        head_size=kb.predicate_counts[target[keep]],
+    )
+    return [rules, unary_priors(kb, targets)]
 
 
-def _targets_of(kb: KnowledgeBase, targets: Ids) -> np.ndarray:
-    """(targets, entities): does the entity have the target?"""
-    table = np.zeros((len(targets), kb.num_entities), bool)
-    for t, predicate in enumerate(targets):
-        table[t, kb.members(int(predicate))] = True
-    return table
+def unary_priors(kb: KnowledgeBase, targets: Ids) -> RuleSet:
+    """p(X) :- true of the unary targets."""
+    size, everyone = kb.predicate_counts[targets], int(kb.domain.sum())
+    no_steps = np.full((len(targets), 1), NO_STEP)
+    return RuleSet.of_lines(kb, no_steps, head=targets, support=size, body_size=everyone, head_size=size)

@@ -16,7 +16,7 @@ import pytest
 
 from nlil.kernel.code_files import is_kept
 from nlil.kernel.compiled import SMALL_STEPS, Compiled, SmallWork, _interpreted, compiled, interpreted, shared
-from nlil.kernel.sorting import sort_range
+from nlil.kernel.sorting import sort_range, sort_unique
 
 INNER = """from nlil.kernel.compiled import compiled
 LIMIT = 10
@@ -340,3 +340,13 @@ def test_sort_range_sorts_the_range_and_nothing_else(size: int, kind: type) -> N
         expected = np.sort(values)
         sort_range(values, 0, size)
         assert np.array_equal(values, expected)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 50])
+def test_sort_unique_leaves_each_number_once(size: int) -> None:
+    values = np.random.default_rng(size).integers(0, 10, size + 5)
+    before = values.copy()
+    end = sort_unique(values, 3, 3 + size)
+    assert values[3:end].tolist() == np.unique(before[3 : 3 + size]).tolist()
+    assert values[:3].tolist() == before[:3].tolist()
+    assert values[3 + size :].tolist() == before[3 + size :].tolist()

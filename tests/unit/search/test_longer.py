@@ -1,4 +1,4 @@
-"""Twins: which steps lead to the same places, and how a chain over them is spelled."""
+"""Longer chains: which steps lead to the same places, how a chain over them is spelled, what is counted first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph, num_paths
-from nlil.search.longer import by_effort, most_candidates
-from nlil.search.twins import SPELLED, spellings, twin_of
+from nlil.search.longer import MOST_SPELLED, by_effort, most_candidates, spellings, synonyms
 
 
 def base() -> KnowledgeBase:
@@ -22,29 +21,29 @@ def codes(kb: KnowledgeBase, *names: str) -> list[int]:
     return [2 * kb.predicate_id(kb.predicate(name.strip("'"))) + name.endswith("'") for name in names]
 
 
-def test_twins_share_most_of_their_pairs() -> None:
+def test_synonyms_share_most_of_their_pairs() -> None:
     kb = base()
-    twin = twin_of(Graph.of(kb.crisp))
+    synonym = synonyms(Graph.of(kb.crisp))
     above, above_back, below, below_back, near, near_back, far, far_back = codes(
         kb, "above", "above'", "below", "below'", "near", "near'", "far", "far'"
     )
-    assert twin[above] == twin[below_back] == min(above, below_back)
-    assert twin[above_back] == twin[below] == min(above_back, below)
-    assert twin[near] == twin[near_back] == min(near, near_back)
-    assert twin[far] == far  # one shared pair of three is not enough
-    assert twin[far_back] == far_back
+    assert synonym[above] == synonym[below_back] == min(above, below_back)
+    assert synonym[above_back] == synonym[below] == min(above_back, below)
+    assert synonym[near] == synonym[near_back] == min(near, near_back)
+    assert synonym[far] == far  # one shared pair of three is not enough
+    assert synonym[far_back] == far_back
     (half,) = codes(kb, "half")
-    assert twin[half] == half  # five of ten are not enough
+    assert synonym[half] == half  # five of ten are not enough
 
 
 def test_spellings_differ_in_one_step() -> None:
     kb = base()
-    twin = twin_of(Graph.of(kb.crisp))
+    synonym = synonyms(Graph.of(kb.crisp))
     above, below_back, far = codes(kb, "above", "below'", "far")
-    found = {tuple(row) for row in spellings(np.array([[above, far, above]], np.int32), twin).tolist()}
+    found = {tuple(row) for row in spellings(np.array([[above, far, above]], np.int32), synonym).tolist()}
     assert found == {(above, far, above), (below_back, far, above), (above, far, below_back)}
-    long = np.array([[above] * (SPELLED + 1)], np.int32)
-    assert spellings(long, twin).tolist() == long.tolist()
+    long = np.array([[above] * (MOST_SPELLED + 1)], np.int32)
+    assert spellings(long, synonym).tolist() == long.tolist()
 
 
 def test_paths_over_two_names_are_one() -> None:

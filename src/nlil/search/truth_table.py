@@ -1,0 +1,175 @@
+"""The truth table of one target: which statements hold for which of its facts, and for which other pairs of entities.
+
+A statement is a line: a chain from X to Y, or a filter on X or on Y. All entities of a chain are distinct, so it never
+walks through the fact in question: only filters along the target itself must be told to overlook that fact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from ..data.arrays import Ids, Longs, Mask
+from ..data.kb import KnowledgeBase
+from ..kernel.array_cache import ArrayCache
+from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines
+from ..kernel.graph import Graph
+from ..kernel.hidden import hides_edge, num_seen
+from ..logic.formula import Formula
+
+MOST_OTHERS = 300_000
+"""Pairs of entities that are no facts, of one target; chains that would need more are left out."""
+
+
+class ChainPairs:
+    """The pairs x * n + y that chains of up to two steps join, all their entities distinct; cached by chain."""
+
+    def __init__(self, graph: Graph, memory: int) -> None:
+        self.n, self.graph = graph.num_entities, graph
+        self.cache = ArrayCache(memory // 8)
+        self.steps: dict[int, csr_matrix] = {}
+
+    def keys(self, steps: tuple[int, ...]) -> Longs:
+        """The pairs of one chain, ascending."""
+        return self.cache.get(steps, lambda: self._keys(steps))
+
+    def _keys(self, steps: tuple[int, ...]) -> Longs:
+        reached = self._step(steps[0])
+        for code in steps[1:]:
+            reached = reached @ self._step(code)
+        pairs = reached.tocoo()
+        apart = pairs.row != pairs.col
+        return np.unique(pairs.row[apart].astype(np.int64) * self.n + pairs.col[apart])
+
+    def _step(self, code: int) -> csr_matrix:
+        if code not in self.steps:
+            node, neighbour = self.graph.edges_along(code)
+            apart = node != neighbour
+            ones = np.ones(int(apart.sum()), np.float32)
+            self.steps[code] = csr_matrix((ones, (node[apart], neighbour[apart])), (self.n, self.n))
+        return self.steps[code]
+
+
+class Filters(NamedTuple):
+    """What can be said of one entity: lines `q(X, c)`, `q(X, Z)` with any Z, `u(X)`; the same serve Y.
+
+    `member` is (lines, entities), ones where a line holds.
+    """
+
+    lines: Lines
+    member: csr_matrix
+
+    @classmethod
+    def of(cls, graph: Graph, constants: bool, least: int) -> Filters:
+        """Those that hold of `least` entities or more, and not of all."""
+        n, codes, any_node = graph.num_entities, np.arange(graph.num_codes), np.full(graph.num_codes, ANY_NODE)
+
+        def matrix(code: np.ndarray, entity: np.ndarray) -> csr_matrix:
+            return csr_matrix((np.ones(len(code), np.float32), (code, entity)), (graph.num_codes, n))
+
+        ones = np.ones(len(graph.neighbour), np.float32)
+        spans = csr_matrix((ones, graph.neighbour, graph.span_pointer), (graph.num_spans, n))
+        order = np.lexsort((graph.span_node, graph.span_code ^ 1))[: graph.num_spans if constants else 0]
+        leaves = graph.leaves()  # `q(X, Z)` of distinct variables: an edge to oneself is none
+        entity = np.repeat(np.arange(n), np.diff(graph.unary_pointer))
+        of_codes = matrix(graph.span_code[leaves], graph.span_node[leaves]), matrix(2 * graph.unary_predicate, entity)
+        member = vstack((spans[order], *of_codes), format="csr")
+        size = np.diff(member.indptr)
+        useful = (size >= least) & (size < n)
+        code = np.concatenate((graph.span_code[order] ^ 1, codes, codes))[useful]
+        end = np.concatenate((graph.span_node[order], any_node, any_node))[useful]
+        return cls(Lines.of(code[:, None], X_NODE, end), member[np.flatnonzero(useful)])
+
+    @property
+    def code(self) -> Ids:
+        """The step of each filter."""
+        return self.lines.steps[:, 0]
+
+    def holds(self, row: int) -> Mask:
+        """Of which entities a filter holds."""
+        found = np.zeros(self.member.shape[1], bool)
+        found[self.member.indices[self.member.indptr[row] : self.member.indptr[row + 1]]] = True
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class StatementTable:
+    """Column i of `facts` and `others` says where line i holds: chains, then filters on X, then filters on Y."""
+
+    kb: KnowledgeBase
+    target: int
+    pairs: Longs  # (2, facts): x and y
+    other_pairs: Longs  # (2, others)
+    lines: Lines
+    num_chains: int
+    facts: np.ndarray  # (facts, lines) uint8
+    others: np.ndarray  # (others, lines) uint8
+
+    @classmethod
+    def of_chains(cls, kb: KnowledgeBase, target: int, chain_pairs: ChainPairs, steps: np.ndarray) -> StatementTable:
+        """Of the given chains, best first, as many as fit."""
+        n, mine = kb.num_entities, kb.facts.of(target)
+        pairs = np.stack((mine.subject, mine.object)).astype(np.int64)
+        place = np.full(n * n, -1, np.int32)
+        place[pairs[0] * n + pairs[1]] = -2 - np.arange(len(mine))
+        kept: list[int] = []
+        rows_of, size = [], 0
+        for row, chain in enumerate(steps.tolist()):
+            keys = chain_pairs.keys(tuple(code for code in chain if code != NO_STEP))
+            new = keys[place[keys] == -1]
+            if size + len(new) > MOST_OTHERS:
+                continue
+            place[new] = np.arange(size, size + len(new))
+            size += len(new)
+            kept.append(row)
+            rows_of.append(place[keys])
+        facts, others = np.zeros((len(mine), len(kept)), np.uint8), np.zeros((size, len(kept)), np.uint8)
+        for column, rows in enumerate(rows_of):
+            facts[-2 - rows[rows < 0], column] = 1
+            others[rows[rows >= 0], column] = 1
+        found = np.flatnonzero(place >= 0)
+        key = np.empty(size, np.int64)
+        key[place[found]] = found
+        lines = Lines.of(steps[kept], X_NODE, Y_NODE)
+        return cls(kb, target, pairs, np.stack(np.divmod(key, n)), lines, len(kept), facts, others)
+
+    def with_filters(self, filters: Filters, chosen: tuple[Longs, Longs]) -> StatementTable:
+        """This table and columns for the chosen filters on X and on Y."""
+        lines, facts, others = [self.lines], [self.facts], [self.others]
+        for side, rows in enumerate(chosen):
+            start = np.full(len(rows), (X_NODE, Y_NODE)[side], np.int32)
+            lines.append(filters.lines.take(rows)._replace(start=start))
+            for row in rows.tolist():
+                facts.append(self.holds_of_facts(filters, row, side)[:, None])
+                others.append(filters.holds(row)[self.other_pairs[side], None])
+        return replace(
+            self,
+            lines=Lines.join(lines),
+            facts=np.concatenate(facts, axis=1, dtype=np.uint8),
+            others=np.concatenate(others, axis=1, dtype=np.uint8),
+        )
+
+    def holds_of_facts(self, filters: Filters, row: int, side: int) -> Mask:
+        """For which facts a filter on X (side 0) or on Y (side 1) holds, each fact hidden from itself."""
+        here, there = self.pairs[side], self.pairs[1 - side]
+        code, end = int(filters.code[row]), int(filters.lines.end[row])
+        holds = filters.holds(row)[here]
+        if end != ANY_NODE:
+            return holds & ~hides_edge(2 * self.target + side, here, there, code, here, end)
+        # `q(X, Z)` of distinct variables: an edge to oneself is none. All edges along the target itself are facts.
+        own = hides_edge(2 * self.target + side, here, there, code, here, there) & (here != there)
+        degree = np.bincount(here[own], minlength=self.kb.num_entities)[here]
+        return holds & ~(own & (num_seen(degree, own) == 0))
+
+    @cached_property
+    def has_fact(self) -> Mask:
+        """Of each other pair: has its x some fact?"""
+        return np.isin(self.other_pairs[0], self.pairs[0])
+
+    def statement(self, index: int) -> Formula:
+        """The line of a column."""
+        return Bodies.of_lines(self.lines).formula(index, self.kb.predicates, self.kb.entities.name)
