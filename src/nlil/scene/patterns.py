@@ -110,7 +110,7 @@ def find_patterns(
         threads: Threads of the walk; 0: one for each core.
     """
     kb = kb.crisp
-    numbering = Numbering(Graph.of(kb), kb.num_predicates, moves)
+    numbering = Numbering.of(Graph.of(kb), kb.num_predicates, moves)
     parts = list(_listed(kb, entities, numbering, memory, threads))
     owner = np.concatenate([part[0] for part in parts])
     number = np.concatenate([part[1] for part in parts])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
 from ..kernel.compiled import compiled
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @compiled
-def _add_bodies(graph, x, q, c, count, lost, touched, num_touched):
+def _add_bodies(graph: Graph, x: int, q: int, c: int, count: Ids, lost: Ids, touched: Longs, num_touched: int) -> int:
     """Add 1 to the count of each body that holds of x without the fact q(x, c), and to `lost` of those that hold of x
     only by that fact. A body k(X, d) is a span, the bodies k(X, Z1) are numbered behind the spans.
 
@@ -53,7 +53,7 @@ def _add_bodies(graph, x, q, c, count, lost, touched, num_touched):
 
 
 @compiled
-def _add(body, is_lost, count, lost, touched, num_touched):
+def _add(body: int, is_lost: bool, count: Ids, lost: Ids, touched: Longs, num_touched: int) -> int:
     if count[body] == 0 and lost[body] == 0:
         touched[num_touched] = body
         num_touched += 1
@@ -65,7 +65,9 @@ def _add(body, is_lost, count, lost, touched, num_touched):
 
 
 @compiled
-def _anchored_of(graph, code, begin, end, size, min_support, min_confidence, capacity):
+def _anchored_of(
+    graph: Graph, code: int, begin: int, end: int, size: Longs, min_support: int, min_confidence: float, capacity: int
+) -> tuple[int, int, int, Longs]:
     """Rules of the heads begin .. end of a code, until `capacity` rows; (next head, rows it takes, rows, columns).
 
     `size` says how many entities each body holds of.

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph
+from ..kernel.graph import Graph, TargetFacts
 from ..kernel.hidden import is_own_fact
 from ..kernel.pool import Pool
 from ..kernel.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
@@ -28,7 +28,7 @@ MANY = 1 << 30
 
 
 @compiled
-def mark_objects(facts, a, mark, epoch):
+def mark_objects(facts: TargetFacts, a: int, mark: Longs, epoch: int) -> None:
     """mark[b] = (epoch, first fact of the pair (a, b)) for every b with a target fact of a."""
     for f in range(facts.pointer[a], facts.pointer[a + 1]):
         b = facts.object[f]
@@ -51,7 +51,7 @@ class ChainEdges(NamedTuple):
 
 
 @compiled
-def _keep_alive(graph, steps, path):
+def _keep_alive(graph: Graph, steps: Ids, path: ChainEdges) -> None:
     """Fill `path` for this chain, from its last step to its first."""
     path.chain[0] += 1
     chain = path.chain[0]
@@ -75,7 +75,7 @@ def _keep_alive(graph, steps, path):
 
 
 @compiled
-def _ends(space, path, start, length):
+def _ends(space: WalkSpace, path: ChainEdges, start: int, length: int) -> int:
     """The ends of the chain from `start`, all its entities different, into space.ends; returns how many."""
     space.clock[0] += 1
     epoch = space.clock[0]
@@ -122,7 +122,18 @@ def _ends(space, path, start, length):
 
 
 @compiled
-def _count_chain(graph, facts, steps, stride, most_pairs, space, path, mark, support, pca):
+def _count_chain(
+    graph: Graph,
+    facts: TargetFacts,
+    steps: Ids,
+    stride: int,
+    most_pairs: int,
+    space: WalkSpace,
+    path: ChainEdges,
+    mark: Longs,
+    support: Longs,
+    pca: Longs,
+) -> int:
     """Adds to the support and PCA body of each target; returns the body size. Only every `stride`-th start counts, and
     no start after `most_pairs` pairs."""
     _keep_alive(graph, steps, path)
@@ -204,8 +215,11 @@ def one_step_chains(task: Task) -> ChainRows:
 
 
 @compiled
-def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
-    """Counts for all chains that begin with the step `first`; returns the last epoch used."""
+def _two_steps(
+    graph: Graph, facts: TargetFacts, first: int, epoch: int, table: Longs, mark: Longs, counts: Longs, body: Longs
+) -> int:
+    """Adds to the body size of each chain that begins with the step `first`, and to counts[0], counts[1]: support and
+    PCA body of each target and chain. Returns the last epoch used."""
     num_keys = np.int64(graph.num_codes) * graph.num_entities
     count = np.zeros(graph.num_codes, np.int64)
     touched = np.empty(graph.num_codes, np.int64)
@@ -240,13 +254,13 @@ def _two_steps(graph, facts, first, epoch, table, mark, support, pca, body):
                 if mark[b, 0] == epoch:
                     f = mark[b, 1]
                     while f < facts.pointer[a + 1] and facts.object[f] == b:
-                        support[facts.target[f], second] += 1
+                        counts[0, facts.target[f], second] += 1
                         f += 1
         for k in range(num_touched):
             second = touched[k]
             body[second] += count[second]
             for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
-                pca[facts.subject_target[t], second] += count[second]
+                counts[1, facts.subject_target[t], second] += count[second]
             count[second] = 0
     return epoch
 
@@ -267,10 +281,10 @@ class TwoStepCounter:
     def rows(self, first: int) -> ChainRows:
         """All chains of length 2 that begin with the step code `first`."""
         self.counts[:], self.body[:] = 0, 0
-        support, pca = self.counts
         self.epoch = _two_steps(
-            self.graph, self.task.facts, first, self.epoch, self.table, self.mark, support, pca, self.body
+            self.graph, self.task.facts, first, self.epoch, self.table, self.mark, self.counts, self.body
         )
+        support, pca = self.counts
         target, second = np.nonzero(self.task.options.enough(support, self.body))
         steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
         return steps, np.stack((target, support[target, second], self.body[second], pca[target, second]))

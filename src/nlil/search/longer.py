@@ -21,7 +21,7 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.sorting import sort_unique
-from ..kernel.walk import walk_space
+from ..kernel.walk import WalkSpace, walk_space
 from ..logic.rule import SMOOTHING
 from ..progress import Stop
 from .chains import ChainCounter
@@ -88,7 +88,19 @@ class Proposer:
 
 
 @compiled
-def _bodies_of_facts(graph, subject, object, fact, length, synonym, space, buffer, out, used, looked):
+def _bodies_of_facts(
+    graph: Graph,
+    subject: Ids,
+    object: Ids,
+    fact: int,
+    length: int,
+    synonym: Ids,
+    space: WalkSpace,
+    buffer: Longs,
+    out: Longs,
+    used: int,
+    looked: int,
+) -> tuple[int, int, int, int]:
     """Goes on at `fact`. Returns where it ended, how much of `out` is used, how many edges were looked at, and how many
     numbers there must be room for to go on: 0 when all is done."""
     while fact < len(subject) and looked <= MOST_LOOKED:
@@ -106,7 +118,9 @@ def _bodies_of_facts(graph, subject, object, fact, length, synonym, space, buffe
 
 
 @compiled
-def _paths_between(graph, a, b, length, synonym, space, out, most_edges):
+def _paths_between(
+    graph: Graph, a: int, b: int, length: int, synonym: Ids, space: WalkSpace, out: Longs, most_edges: int
+) -> tuple[int, int]:
     """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit), and
     how many edges were looked at.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
+from ..kernel.graph import Graph, TargetFacts
 from ..kernel.pool import Pool
 from ..logic.rule import SMOOTHING
 from .chains import mark_objects
@@ -25,7 +26,9 @@ GAIN = 1.1
 
 
 @compiled
-def _count_typed(graph, facts, steps, target, epoch, table, mark, counts):
+def _count_typed(
+    graph: Graph, facts: TargetFacts, steps: Ids, target: int, epoch: int, table: Longs, mark: Longs, counts: Longs
+) -> int:
     """counts[what, variable, u]: what = support, body, PCA body of the chain filtered by u(variable).
 
     Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative when the table is too small.

@@ -11,6 +11,7 @@ variables that concerns bodies u(X) only.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,18 +27,24 @@ from ..progress import Progress, silent
 from .options import CountOptions
 
 
-class Numbering:
+class Numbering(NamedTuple):
     """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare);
     k(X, d) is `constants_from` + k * num_entities + d."""
 
-    def __init__(self, graph: Graph, num_predicates: int, moves: int) -> None:
-        self.base = graph.num_codes + 1
-        self.ends = num_predicates + 1
-        while moves > 1 and (self.base**moves * self.ends + graph.num_codes * graph.num_entities) * self.ends >= 2**63:
-            moves -= 1  # longer paths, with a target beside them, have no 64-bit number
-        self.constants_from = self.base**moves * self.ends
-        self.moves = moves
-        self.graph = graph
+    base: int
+    ends: int  # num_predicates + 1
+    moves: int
+    constants_from: int
+    num_entities: int
+
+    @classmethod
+    def of(cls, graph: Graph, num_predicates: int, moves: int) -> Numbering:
+        """The numbers of paths of up to `moves` edges; fewer where they, with a target beside them, would not fit 64
+        bits."""
+        base, ends = graph.num_codes + 1, num_predicates + 1
+        while moves > 1 and (base**moves * ends + graph.num_codes * graph.num_entities) * ends >= 2**63:
+            moves -= 1
+        return cls(base, ends, moves, base**moves * ends, graph.num_entities)
 
     def decode(self, numbers: Longs) -> tuple[Ids, Ids]:
         """Steps (n, moves + 1), NO_STEP behind them, and end of each body."""
@@ -51,12 +58,12 @@ class Numbering:
         steps = np.take_along_axis(steps, np.argsort(steps == NO_STEP, axis=1, kind="stable"), axis=1)
         end = np.full(len(numbers), ANY_NODE, np.int32)
         number = numbers[constant] - self.constants_from
-        steps[constant, 0], end[constant] = np.divmod(number, max(self.graph.num_entities, 1))
+        steps[constant, 0], end[constant] = np.divmod(number, max(self.num_entities, 1))
         return steps, end
 
 
 @compiled
-def _put(out, used, value):
+def _put(out: Longs, used: int, value: int) -> int:
     """out[used] = value where there is room; returns used + 1."""
     if used < len(out):
         out[used] = value
@@ -64,7 +71,9 @@ def _put(out, used, value):
 
 
 @compiled
-def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, constants, out, pointer):
+def _list_bodies(
+    graph: Graph, entities: Ids, begin: int, bodies: Numbering, moves: int, constants: bool, out: Longs, pointer: Longs
+) -> tuple[int, int]:
     """Bodies that hold for entities[begin:], sorted and once each, until `out` is full; returns the next entity, and
     the room that its bodies need."""
     node = np.zeros(moves + 1, np.int64)
@@ -78,9 +87,9 @@ def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, cons
             here = node[depth]
             if arrived:
                 for i in range(graph.unary_pointer[here], graph.unary_pointer[here + 1]):
-                    used = _put(out, used, path[depth] * ends + graph.unary_predicate[i] + 1)
+                    used = _put(out, used, path[depth] * bodies.ends + graph.unary_predicate[i] + 1)
                 if depth > 0:
-                    used = _put(out, used, path[depth] * ends)
+                    used = _put(out, used, path[depth] * bodies.ends)
                 arrived = False
             if depth == moves or position[depth] == graph.pointer[here + 1]:
                 depth -= 1
@@ -94,11 +103,11 @@ def _list_bodies(graph, entities, begin, moves, base, ends, constants_from, cons
             if not repeated:
                 depth, arrived = depth + 1, True
                 node[depth], position[depth] = there, graph.pointer[there]
-                path[depth] = path[depth - 1] * base + graph.code[e] + 1
+                path[depth] = path[depth - 1] * bodies.base + graph.code[e] + 1
         if constants:
             for e in range(graph.pointer[x], graph.pointer[x + 1]):
                 number = np.int64(graph.code[e]) * graph.num_entities + graph.neighbour[e]
-                used = _put(out, used, constants_from + number)
+                used = _put(out, used, bodies.constants_from + number)
         if used > len(out):
             return index, used - start
         used = sort_unique(out, start, used)
@@ -115,9 +124,7 @@ def list_bodies(
     begin = 0
     while begin < len(entities):
         pointer[begin] = 0
-        end, needed = _list_bodies(
-            graph, entities, begin, moves, bodies.base, bodies.ends, bodies.constants_from, constants, out, pointer
-        )
+        end, needed = _list_bodies(graph, entities, begin, bodies, moves, constants, out, pointer)
         if end > begin:
             yield begin, pointer[begin : end + 1], out[: pointer[end]]
         if needed > len(out):
@@ -135,7 +142,7 @@ def unary_rules(
     kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
 ) -> list[RuleSet]:
     """All rules for the unary `targets` (predicate ids) with enough support and confidence, then their priors."""
-    bodies = Numbering(graph, kb.num_predicates, max(options.max_length - 1, 0))
+    bodies = Numbering.of(graph, kb.num_predicates, max(options.max_length - 1, 0))
     constants = options.constants and kb.graph_of is None
     entities = np.flatnonzero(kb.domain).astype(np.int32)
     members = np.zeros((len(targets), kb.num_entities), bool)

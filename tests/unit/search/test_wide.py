@@ -51,7 +51,7 @@ def test_anchored_rules_do_not_depend_on_the_room_for_rows() -> None:
 def test_the_numbers_of_bodies_with_constants_fit_64_bits() -> None:
     """10^8 entities and 2,000 codes: k(X, d) is numbered beyond all paths, and read back."""
     graph = Graph.of(KB)._replace(num_entities=10**8, num_codes=2_000)
-    bodies = Numbering(graph, 1_000, 3)
+    bodies = Numbering.of(graph, 1_000, 3)
     top = bodies.constants_from + 2_000 * 10**8
     assert top * 1_001 < 2**63
     steps, end = bodies.decode(np.array([bodies.constants_from + 1_999 * 10**8 + 99_999_999]))
