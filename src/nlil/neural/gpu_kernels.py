@@ -20,12 +20,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .products import FACTORS, Products, Rounds
+from .products import Products, Rounds
 
 TILE = 128  # sums (pieces x columns) of one program
 MOST_COLUMNS = 64  # of one program
 WARPS = 2
 UNROLL = 4  # entries whose loads are under way at once
+FACTORS = {"segment": ("left", "right"), "left": ("segment", "right"), "right": ("segment", "left")}
+"""Sums by a column: the columns that index the two factors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,27 +44,32 @@ class Lists:
 _LISTS: WeakKeyDictionary[Products, dict[str, Lists]] = WeakKeyDictionary()
 
 
-def sums(entries: Products, by: str, one: Tensor, two: Tensor, slots: int) -> Tensor:
-    """`products.sums` of CUDA tensors."""
-    lists, width = _lists(entries, by), one.shape[2]
-    pieces, columns = lists.sums, slots * width
+def sums(entries: Products, by: str, one: Tensor, two: Tensor) -> Tensor:
+    """(rows of `by`, columns): the sum of weight * one * two over the entries of each row.
+
+    Args:
+        entries: the entries.
+        by: the column that says where an entry goes; the other two index the factors (FACTORS).
+        one: the first factor.
+        two: the second factor.
+    """
+    lists, columns = _lists(entries, by), one.shape[1]
+    pieces = lists.sums
     out = torch.empty(pieces.num_rows, columns, dtype=one.dtype, device=one.device)
     if out.numel():
         block = min(triton.next_power_of_2(columns), MOST_COLUMNS)
         sizes = {"COLUMNS": columns, "BLOCK": block, "PIECES": TILE // block, "UNROLL": UNROLL, "num_warps": WARPS}
         weight = lists.first if lists.weight is None else lists.weight
+        weighted = lists.weight is not None
         with torch.cuda.device_of(one):
             for number, part in enumerate(pieces.rounds):
                 grid = triton.cdiv(len(part.row), TILE // block), triton.cdiv(columns, block)
                 if number:
                     _row_kernel[grid](*part, out, len(part.row), **sizes)
-                    continue
-                _product_kernel[grid](
-                    one, two, lists.first, lists.second, weight, *part, out, len(part.row),
-                    WIDTH=width, ONE_SLOTS=one.shape[1], TWO_SLOTS=two.shape[1],
-                    TERMS=max(one.shape[1], two.shape[1]) // slots, WEIGHTED=lists.weight is not None, **sizes,
-                )  # fmt: skip
-    return out[: pieces.num_segments].view(-1, slots, width)
+                else:
+                    entry = (one, two, lists.first, lists.second, weight)
+                    _product_kernel[grid](*entry, *part, out, len(part.row), WEIGHTED=weighted, **sizes)
+    return out[: pieces.num_segments]
 
 
 def _lists(entries: Products, by: str) -> Lists:
@@ -78,7 +85,8 @@ def _lists(entries: Products, by: str) -> Lists:
             order = torch.argsort(index, stable=True)
             index, first, second = index[order], first[order], second[order]
             weight = None if weight is None else weight[order]
-        counts = torch.bincount(index, minlength=entries.num_rows(by))
+        rows = {"segment": entries.num_segments, "left": entries.num_left, "right": entries.num_right}
+        counts = torch.bincount(index, minlength=rows[by])
         pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         cached[by] = Lists(first, second, weight, Rounds.of(pointer))
     return cached[by]
@@ -100,28 +108,21 @@ def _place(begin, end, row, num_pieces, COLUMNS: tl.constexpr, BLOCK: tl.constex
 @triton.jit(do_not_specialize=["num_pieces"])
 def _product_kernel(
     one, two, first, second, weight, begin, end, row, out, num_pieces,
-    WIDTH: tl.constexpr, ONE_SLOTS: tl.constexpr, TWO_SLOTS: tl.constexpr, TERMS: tl.constexpr, WEIGHTED: tl.constexpr,
-    COLUMNS: tl.constexpr, BLOCK: tl.constexpr, PIECES: tl.constexpr, UNROLL: tl.constexpr,
+    WEIGHTED: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, PIECES: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """A column of a row is (slot, column of the slot). Either the sums have one slot, or there is one term."""
     low, high, column, inside, place, real = _place(begin, end, row, num_pieces, COLUMNS, BLOCK, PIECES)
     total = tl.zeros([PIECES, BLOCK], out.dtype.element_ty)
     for step in range(0, tl.max(high - low), UNROLL):
         for ahead in tl.static_range(UNROLL):
             entry = low + step + ahead
             valid = entry < high
-            i = tl.load(first + entry, mask=valid, other=0).to(tl.int64)[:, None] * (ONE_SLOTS * WIDTH)
-            j = tl.load(second + entry, mask=valid, other=0).to(tl.int64)[:, None] * (TWO_SLOTS * WIDTH)
+            i = tl.load(first + entry, mask=valid, other=0).to(tl.int64)[:, None] * COLUMNS + column[None, :]
+            j = tl.load(second + entry, mask=valid, other=0).to(tl.int64)[:, None] * COLUMNS + column[None, :]
             mask = valid[:, None] & inside
-            for term in tl.static_range(TERMS):
-                # A factor of one slot has it for all slots of the sums.
-                at_one = column % WIDTH if ONE_SLOTS == 1 else column + term * WIDTH
-                at_two = column % WIDTH if TWO_SLOTS == 1 else column + term * WIDTH
-                x = tl.load(one + i + at_one[None, :], mask=mask, other=0)
-                y = tl.load(two + j + at_two[None, :], mask=mask, other=0)
-                if WEIGHTED:
-                    x *= tl.load(weight + entry, mask=valid, other=0).to(x.dtype)[:, None]
-                total += x * y
+            x = tl.load(one + i, mask=mask, other=0)
+            if WEIGHTED:
+                x *= tl.load(weight + entry, mask=valid, other=0).to(x.dtype)[:, None]
+            total += x * tl.load(two + j, mask=mask, other=0)
     tl.store(out + place, total, mask=real)
 
 

@@ -2,9 +2,8 @@
 
     out[segment] = sum over entries of weight * a[left] * b[right]
 
-Each gradient is the same sum with two of the three columns exchanged, so one loop serves all three. Rows of a and b are
-vectors (columns), or matrices (slots, columns), whose products are then added up over the slots. Sums run in the fixed
-order of the entries: the same inputs give the same bits on one type of device.
+Each gradient is the same sum with two of the three columns exchanged. Sums run in the fixed order of the entries: the
+same inputs give the same bits on one type of device.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from ..kernel.compiled import compiled
 
 PIECE_ENTRIES = 128
 """Most entries that are summed one after the other on a GPU; the sums of pieces are summed in turn."""
-FACTORS = {"segment": ("left", "right"), "left": ("segment", "right"), "right": ("segment", "left")}
-"""Sums by a column: the columns that index the two factors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,80 +54,92 @@ class Products:
     def __len__(self) -> int:
         return len(self.segment)
 
-    def num_rows(self, column: str) -> int:
-        """Rows of what the column indexes."""
-        return {"segment": self.num_segments, "left": self.num_left, "right": self.num_right}[column]
-
 
 def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
-    """The sums: (segments, columns) of a and b that are both (rows, columns) or both (rows, slots, columns)."""
-    one, two = (factor if factor.dim() == 3 else factor[:, None] for factor in (a, b))
-    return _MultiplyAdd.apply(one.contiguous(), two.contiguous(), entries).squeeze(1)
+    """(segments, columns): the sums; a and b are (rows, columns)."""
+    return _MultiplyAdd.apply(a.contiguous(), b.contiguous(), entries)
 
 
 class _MultiplyAdd(torch.autograd.Function):
-    """Of tensors (rows, slots, columns)."""
-
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, entries: Products) -> Tensor:
         ctx.save_for_backward(a, b)
         ctx.entries = entries
-        return sums(entries, "segment", a, b, 1)
+        if a.is_cuda:
+            from .gpu_kernels import sums
+
+            return sums(entries, "segment", a, b)
+        out = torch.zeros(entries.num_segments, a.shape[1], dtype=a.dtype)
+        _multiply_add(a.numpy(), b.numpy(), *_arrays(entries, a), out.numpy())
+        return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         a, b = ctx.saved_tensors
-        want_a, want_b, _ = ctx.needs_input_grad
-        gradient, slots = gradient.contiguous(), a.shape[1]
-        return (
-            sums(ctx.entries, "left", gradient, b, slots) if want_a else None,
-            sums(ctx.entries, "right", gradient, a, slots) if want_b else None,
-            None,
-        )
+        entries, gradient = ctx.entries, gradient.contiguous()
+        if a.is_cuda:
+            from .gpu_kernels import sums
+
+            want_a, want_b, _ = ctx.needs_input_grad
+            grad_a = sums(entries, "left", gradient, b) if want_a else None
+            return grad_a, sums(entries, "right", gradient, a) if want_b else None, None
+        grads = torch.zeros_like(a), torch.zeros_like(b)
+        given = (a.numpy(), b.numpy(), gradient.numpy(), *_arrays(entries, a))
+        _gradients(*given, *(grad.numpy() for grad in grads))
+        return *grads, None
 
 
-def sums(entries: Products, by: str, one: Tensor, two: Tensor, slots: int) -> Tensor:
-    """(rows of `by`, slots, columns): the sum of weight * one * two over the entries of each row.
-
-    Args:
-        entries: the entries.
-        by: the column that says where an entry goes; the other two index the factors (FACTORS).
-        one: the first factor; one that has a single slot has it for all.
-        two: the second factor.
-        slots: of the sums; 1 adds up over the slots of the factors.
-    """
-    if one.is_cuda:
-        from .gpu_kernels import sums as sums_on_gpu
-
-        return sums_on_gpu(entries, by, one, two, slots)
-    out = torch.zeros(entries.num_rows(by), slots, one.shape[2], dtype=one.dtype)
-    weight = torch.zeros(0) if entries.weight is None else entries.weight  # an empty array stands for 1 everywhere
-    columns = (getattr(entries, name).numpy() for name in (by, *FACTORS[by]))
-    _multiply_add(one.numpy(), two.numpy(), *columns, weight.to(one.dtype).numpy(), out.numpy())
-    return out
+def _arrays(entries: Products, like: Tensor) -> tuple[np.ndarray, ...]:
+    """Segment, left, right, weight; an empty array stands for weight 1 everywhere."""
+    weight = torch.zeros(0) if entries.weight is None else entries.weight
+    ids = (entries.segment.numpy(), entries.left.numpy(), entries.right.numpy())
+    return *ids, weight.to(like.dtype).numpy()
 
 
 @compiled
 def _multiply_add(
-    one: np.ndarray,
-    two: np.ndarray,
-    row: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    segment: np.ndarray,
     left: np.ndarray,
     right: np.ndarray,
     weight: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """No array as long as the list of entries is ever made."""
+    columns = a.shape[1]
     weighted = len(weight) > 0
-    unit = one.dtype.type(1)  # not 1.0: that would lift the product to double precision
-    for e in range(len(row)):
-        w = weight[e] if weighted else unit  # multiplying by one changes no bit, and costs nothing measurable
-        for slot in range(max(one.shape[1], two.shape[1])):
-            x = one[left[e], min(slot, one.shape[1] - 1)]
-            y = two[right[e], min(slot, two.shape[1] - 1)]
-            to = out[row[e], min(slot, out.shape[1] - 1)]
-            for c in range(len(to)):
-                to[c] += w * x[c] * y[c]
+    one = a.dtype.type(1)  # not 1.0: that would lift the product to double precision
+    for e in range(len(segment)):
+        s, i, j = segment[e], left[e], right[e]
+        w = weight[e] if weighted else one  # multiplying by one changes no bit, and costs nothing measurable
+        for c in range(columns):
+            out[s, c] += w * a[i, c] * b[j, c]
+
+
+@compiled
+def _gradients(
+    a: np.ndarray,
+    b: np.ndarray,
+    gradient: np.ndarray,
+    segment: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    weight: np.ndarray,
+    grad_a: np.ndarray,
+    grad_b: np.ndarray,
+) -> None:
+    """Both in one pass over the entries, which is quicker than one for each."""
+    columns = a.shape[1]
+    weighted = len(weight) > 0
+    one = a.dtype.type(1)
+    for e in range(len(segment)):
+        s, i, j = segment[e], left[e], right[e]
+        w = weight[e] if weighted else one
+        for c in range(columns):
+            g = w * gradient[s, c]
+            grad_a[i, c] += g * b[j, c]
+            grad_b[j, c] += g * a[i, c]
 
 
 # sums on a GPU ------------------------------------------------------------------------------------------

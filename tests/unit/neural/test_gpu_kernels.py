@@ -103,13 +103,11 @@ def with_gradients(a: Tensor, b: Tensor, gradient: Tensor, entries: Products) ->
 @needs_gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("slots", [None, 1, 5, 20])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_and_gradients(name: str, slots: int | None, weighted: bool, dtype: torch.dtype) -> None:
+def test_products_and_gradients(name: str, weighted: bool, dtype: torch.dtype) -> None:
     *sizes, columns = PRODUCTS[name]
     entries = products(*sizes, weighted)
-    row = (columns,) if slots is None else (slots, columns)
-    a, b = (draw(rows, *row, dtype=dtype) for rows in (entries.num_left, entries.num_right))
+    a, b = (draw(rows, columns, dtype=dtype) for rows in (entries.num_left, entries.num_right))
     gradient = draw(entries.num_segments, columns, dtype=dtype)
     there = moved(entries)
     device = with_gradients(*(t.to(DEVICE) for t in (a, b, gradient)), there)
@@ -129,16 +127,14 @@ def test_runs_repeat_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("slots", [None, 1, 5])
 @pytest.mark.parametrize("name", ["nothing", "no entries", "one", "small", "long"])
-def test_the_loop_adds_up_what_plain_torch_does(name: str, slots: int | None, weighted: bool) -> None:
+def test_the_loop_adds_up_what_plain_torch_does(name: str, weighted: bool) -> None:
     *sizes, columns = PRODUCTS[name]
     entries = products(*sizes, weighted)
-    row = (columns,) if slots is None else (slots, columns)
-    a, b = (draw(rows, *row, dtype=torch.float64) for rows in (entries.num_left, entries.num_right))
+    a, b = (draw(rows, columns, dtype=torch.float64) for rows in (entries.num_left, entries.num_right))
     gradient = draw(entries.num_segments, columns, dtype=torch.float64)
     a, b = a.requires_grad_(), b.requires_grad_()
-    both = (a[entries.left.long()] * b[entries.right.long()]).view(len(entries), slots or 1, columns).sum(1)
+    both = a[entries.left.long()] * b[entries.right.long()]
     weight = torch.ones(len(entries)) if entries.weight is None else entries.weight
     out = torch.zeros(entries.num_segments, columns, dtype=torch.float64)
     out = out.index_add(0, entries.segment.long(), both * weight[:, None])
