@@ -14,7 +14,7 @@ from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning.conjunctions import Standing
+from nlil.learning.conjunctions import CandidateEvidence
 from nlil.search.conjunctions import Conjunctions
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
@@ -43,13 +43,13 @@ def test_a_rule_on_top_ranks_as_the_whole_set(kb: KnowledgeBase, aggregation: Ag
     seen = set(zip(kb.facts.of(p).subject.tolist(), kb.facts.of(p).object.tolist()))
     x, y = np.array([pair for pair in everyone if pair not in seen], np.int32).T
     facts = Facts(np.full(len(x), p, np.int32), x, y)
-    standing = Standing.of(Ranker(rules, kb, 1), p, facts, kb.facts + facts)
-    assert (standing.reciprocal() == reciprocal(rules, kb, facts)).all()
-    for row, firing in enumerate(standing.firings(tried)):
+    current = CandidateEvidence.of(Ranker(rules, kb, 1), p, facts, kb.facts + facts)
+    assert (current.reciprocal() == reciprocal(rules, kb, facts)).all()
+    for row, firing in enumerate(current.firings(tried)):
         rules = RuleSet.join([rules, tried.take(np.array([row]))])
-        before = standing.reciprocal()
-        trial = standing.copy()
+        before = current.reciprocal()
+        trial = current.copy()
         trial.add(firing)
         assert (trial.reciprocal() == reciprocal(rules, kb, facts)).all()
-        assert (standing.reciprocal() == before).all(), "a trial changes nothing"
-        standing = trial
+        assert (current.reciprocal() == before).all(), "a trial changes nothing"
+        current = trial

@@ -33,7 +33,7 @@ from .run import Learned
 HELD_OUT = 0.1
 """Of the scored graphs, where no object of the test split has a score."""
 BATCH = 4096
-"""Rows that a PyTorch module is asked about at once."""
+"""Rows that a PyTorch module is given at once."""
 
 
 def imitate(
@@ -82,9 +82,9 @@ def learn_from_scores(
         )
     if not kb.classes:  # of a plain base: what the classifier tells apart is hidden together, as classes are
         kb = replace(kb, classes=frozenset(scores.classes.tolist()))
-    train, world, asked, held_out = parts(kb, splits, scores, config.seed)
+    train, world, judged, held_out = parts(kb, splits, scores, config.seed)
     rules = class_rules(kb, body_facts(kb, config), scores.classes, config, progress, stop, train)
-    fidelity = measure_fidelity(rules, kb, train, world, asked, held_out, config.threads, config.memory, progress)
+    fidelity = measure_fidelity(rules, kb, train, world, judged, held_out, config.threads, config.memory, progress)
     targets = tuple(kb.predicates[c] for c in scores.classes)
     return Learned(
         rules,
@@ -93,7 +93,7 @@ def learn_from_scores(
         stop.cut,
         {},
         time.monotonic() - started,
-        notes=_notes(scores, train, asked),
+        notes=_notes(scores, train, judged),
         fidelity=fidelity,
     )
 
@@ -150,8 +150,8 @@ def _held_out(kb: KnowledgeBase, scores: TargetScores, here: Mask, seed: int) ->
     return here & np.isin(group, chosen), f"{len(chosen):,} of {len(groups):,} scored {what}"
 
 
-def _notes(scores: TargetScores, train: TargetScores, asked: TargetScores) -> tuple[str, ...]:
-    unused = len(scores) - len(train) - len(asked)
+def _notes(scores: TargetScores, train: TargetScores, judged: TargetScores) -> tuple[str, ...]:
+    unused = len(scores) - len(train) - len(judged)
     return (f"target scores of {unused:,} objects of other splits are not used",) if unused else ()
 
 

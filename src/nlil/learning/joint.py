@@ -12,7 +12,7 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop
 
 RULES = 30
-"""Rules of a class on average, its prior among them, where nothing is asked for."""
+"""Rules of a class on average, its prior among them, where no number is set."""
 
 
 def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:

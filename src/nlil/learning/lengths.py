@@ -68,7 +68,7 @@ def _reciprocal_ranks(
 ) -> list[np.ndarray]:
     """1 / rank of every query with the lines of up to each of the `lengths`; nothing where no time is left.
 
-    The longest come first: most ranks are the same without any long chain, and are not asked for again.
+    The longest come first: most ranks are the same without any long chain, and are not computed again.
     """
     graph, is_unary = Graph.of(kb.crisp), unary_mask(kb.predicates)
     others = Parts.of(rules, Shapes.of(rules.bodies, graph, is_unary)).rest

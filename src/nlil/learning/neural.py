@@ -21,12 +21,12 @@ from ..search.count import prior_rules
 from .checkpoint import Checkpoint
 from .reasons import allowed_predicates
 
-EXPLAINED = 0.9
+EXPLAINED_SHARE = 0.9
 """A target is left to counting when it has a counted rule of this F1, or rules of this confidence that together
 support this share of its facts."""
-A_PART = 0.1
-"""A rule that supports less of the target than this says little of why the target holds."""
-HINTS = 50
+LEAST_SHARE = 0.1
+"""Of the target's facts: a rule that supports less says little of why the target holds."""
+HINT_RULES = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
 
@@ -93,12 +93,12 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
     f1 = rule_f1(counted)
     # A head with a constant explains only its own part of the target.
     whole = counted.head_entity == NO_ENTITY
-    sure = whole & (counted.confidence >= EXPLAINED) & (counted.support >= A_PART * counted.head_size)
+    sure = whole & (counted.confidence >= EXPLAINED_SHARE) & (counted.support >= LEAST_SHARE * counted.head_size)
     best, size, covered = np.zeros((3, len(counted.predicates)))
     np.maximum.at(best, counted.head[whole], f1[whole])
     np.maximum.at(size, counted.head, counted.head_size)
     np.add.at(covered, counted.head[sure], counted.support[sure])
-    left = [t for t in targets if best[t] < EXPLAINED and covered[t] < EXPLAINED * size[t]]
+    left = [t for t in targets if best[t] < EXPLAINED_SHARE and covered[t] < EXPLAINED_SHARE * size[t]]
     left.sort(key=lambda t: (-size[t], t))
     return np.array(sorted(left[:most] if most else left), np.int32)
 
@@ -106,7 +106,7 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
 def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     """The share of each step code in the best counted rules of the target, weighted by confidence."""
     mine = np.flatnonzero((counted.head == target) & ~counted.is_program)
-    best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINTS]]
+    best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINT_RULES]]
     steps = counted.bodies.lines.steps[counted.line[best]].astype(np.int64)
     weight = np.broadcast_to(counted.weights[best][:, None], steps.shape)
     real = steps != NO_STEP
