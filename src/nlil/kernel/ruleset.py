@@ -20,7 +20,7 @@ from ..errors import RuleError, RuleSyntaxError, UnknownName
 from ..logic.formula import Constant, X, Y
 from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate
-from ..logic.rule import SMOOTHING, Head, Rule, RuleStats, ScoredRule, rules_html
+from ..logic.rule import Head, Rule, RuleStats, ScoredRule, rules_html, smoothed_confidence
 from ..logic.text import atom_text, readable_text
 from .aggregation import DEFAULT, Aggregation
 from .bodies import ANY_NODE, X_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
@@ -189,7 +189,7 @@ class RuleSet:
         """The weight of each rule: the given one, else the smoothed confidence."""
         if self.weight is not None:
             return self.weight.astype(np.float64)
-        return self.support / (self.body_size + float(SMOOTHING))
+        return np.asarray(smoothed_confidence(self.support, self.body_size), np.float64)
 
     @property
     def confidence(self) -> Doubles:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import RuleError
 from .formula import Constant, Formula, Variable, X, Y, length, statements
 from .predicate import Predicate
 
-SMOOTHING = 5
-"""Smoothed confidence is support / (body size + SMOOTHING)."""
+SMOOTHING = 5.0
+"""Body tuples without a fact that every rule is given in its smoothed confidence: few examples are little evidence."""
+
+
+def smoothed_confidence(support: Any, body_size: Any) -> Any:
+    """The weight of rules that nothing else weighs: of numbers or of arrays.
+
+    >>> smoothed_confidence(5, 5)
+    0.5
+    """
+    return support / (body_size + SMOOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +132,8 @@ class RuleStats:
 
     @property
     def smoothed(self) -> float:
-        """support / (body size + SMOOTHING)."""
-        return self.support / (self.body_size + SMOOTHING)
+        """`smoothed_confidence` of the counts."""
+        return float(smoothed_confidence(self.support, self.body_size))
 
     @property
     def head_coverage(self) -> float:

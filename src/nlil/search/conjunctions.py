@@ -20,7 +20,7 @@ from ..kernel.graph import Graph
 from ..kernel.hidden import can_hide
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import And
-from ..logic.rule import SMOOTHING, Head, Rule, RuleStats, ScoredRule
+from ..logic.rule import Head, Rule, RuleStats, ScoredRule, smoothed_confidence
 from ..logic.simplify import formula_key
 from .options import CountOptions
 from .truth_table import ChainPairs, Filters, StatementTable
@@ -66,7 +66,7 @@ class Conjunctions:
             (np.concatenate((pairs[0], triples[0])), np.concatenate((pairs[1], triples[1]), axis=1)), MOST_PAIRS
         )
         chains, others = table.facts[:, : table.num_chains], table.others[:, : table.num_chains]
-        known = (chains * smoothed(chains.sum(axis=0), others.sum(axis=0))).max(axis=1)
+        known = (chains * _smoothed(chains.sum(axis=0), others.sum(axis=0))).max(axis=1)
         return RuleSet.of(self.kb, [self._scored(table, found, i) for i in chosen(table, found, known, count)])
 
     def _chains(self, rules: RuleSet, target: int) -> Longs:
@@ -81,7 +81,7 @@ class Conjunctions:
     def _helpful(self, table: StatementTable) -> tuple[Longs, Longs]:
         """The filters on X, and those on Y, that help some chain most."""
         support, others = table.facts.sum(axis=0), table.others.sum(axis=0, dtype=np.int64)
-        before = smoothed(support, others)
+        before = _smoothed(support, others)
         found = []
         for side in (0, 1):
             of_facts = _by_entity(table.facts, table.pairs[side], self.kb.num_entities)
@@ -102,7 +102,7 @@ class Conjunctions:
 
     def _worth(self, support: np.ndarray, others: np.ndarray, before: np.ndarray) -> Doubles:
         """What a conjunction says more of the facts than its best part, in nats; 0 where that is not clear."""
-        after = smoothed(support, others)
+        after = _smoothed(support, others)
         clear = self.options.enough(support, support + others) & (after >= GAIN * before)
         return np.where(clear, support * np.log(np.maximum(after, 1e-9) / np.maximum(before, 1e-9)), 0.0)
 
@@ -110,7 +110,7 @@ class Conjunctions:
         chains = table.num_chains
         support = products(table.facts[:, :chains], table.facts)
         others = products(table.others[:, :chains], table.others)
-        alone = smoothed(np.diagonal(support), np.diagonal(others))
+        alone = _smoothed(np.diagonal(support), np.diagonal(others))
         before = np.zeros_like(support, dtype=np.float64) + alone[:, None]
         before[:, :chains] = np.maximum(before[:, :chains], alone[None, :])
         worth = self._worth(support, others, before)
@@ -125,7 +125,7 @@ class Conjunctions:
         one, two = pairs[0].T[:2]
         support = products(table.facts[:, one] & table.facts[:, two], table.facts)
         others = products(table.others[:, one] & table.others[:, two], table.others)
-        worth = self._worth(support, others, smoothed(*pairs[1][:2])[:, None])
+        worth = self._worth(support, others, _smoothed(*pairs[1][:2])[:, None])
         pair, third = np.nonzero(worth)
         columns = np.sort(np.stack((one[pair], two[pair], third), axis=1), axis=1)
         _, first = np.unique(columns, axis=0, return_index=True)
@@ -150,11 +150,6 @@ def best(found: Found, count: int) -> Found:
     return columns[order], counts[:, order]
 
 
-def smoothed(support: np.ndarray, others: np.ndarray) -> Doubles:
-    """The smoothed confidence of what holds for so many facts and so many other pairs."""
-    return support / (support + others + float(SMOOTHING))
-
-
 def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndarray:
     """left.T @ right of 0 and 1: exact, as no count comes near 2^24."""
     result = np.zeros((left.shape[1], right.shape[1]), np.float32)
@@ -170,7 +165,7 @@ def chosen(table: StatementTable, found: Found, known: Doubles, count: int) -> I
     # A column of ones stands where -1 fills up.
     facts = np.column_stack((table.facts, np.ones(len(known), np.uint8))).astype(bool)
     holds = np.ascontiguousarray(facts[:, columns].all(axis=2).T)
-    level, before = np.log(smoothed(*counts[:2])), np.log(np.maximum(known, 1e-3))
+    level, before = np.log(_smoothed(*counts[:2])), np.log(np.maximum(known, 1e-3))
     left = np.ones(len(level), bool)
     for _ in range(min(count, len(level))):
         gain = np.where(left, (np.maximum(level[:, None] - before[None, :], 0) * holds).sum(axis=1), -1)
@@ -186,3 +181,8 @@ def _by_entity(holds: np.ndarray, entity: Longs, num_entities: int) -> np.ndarra
     """(entities, columns): for how many rows of each entity a column holds."""
     rows = np.ones(len(entity), np.float32), (entity, np.arange(len(entity)))
     return csr_matrix(rows, (num_entities, len(entity))) @ holds
+
+
+def _smoothed(support: np.ndarray, others: np.ndarray) -> Doubles:
+    """The smoothed confidence of what holds for so many facts and so many other pairs."""
+    return np.asarray(smoothed_confidence(support, support + others), np.float64)

@@ -22,7 +22,7 @@ from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.sorting import sort_unique
 from ..kernel.walk import WalkSpace, walk_space
-from ..logic.rule import SMOOTHING
+from ..logic.rule import smoothed_confidence
 from ..progress import Stop
 from .chains import ChainCounter
 from .options import ChainRows, Task, join_rows
@@ -231,7 +231,7 @@ def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop
     def estimate(counter: ChainCounter, row: Ids) -> Doubles:
         stride = max(1, int(edges[row[0]]) // ESTIMATE_STARTS)
         support, body, _ = counter.count(row, stride, ESTIMATE_PAIRS)
-        smoothed = stride * support / (stride * body + SMOOTHING)
+        smoothed = smoothed_confidence(stride * support, stride * body)
         return np.where(support >= min_confidence * body, smoothed, 0.0)
 
     def block(counter: ChainCounter, begin: int) -> Floats:

@@ -14,7 +14,7 @@ from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.pool import Pool
-from ..logic.rule import SMOOTHING
+from ..logic.rule import smoothed_confidence
 from .chains import mark_objects
 from .hash_table import first_visit, new_table, next_epoch
 from .options import ChainRows, Task, join_rows
@@ -100,9 +100,9 @@ class TypedCounter:
             if self.epoch >= 0:
                 break
             self.epoch, self.table = -self.epoch, new_table(len(self.table))
-        smoothed = self.counts[0] / (self.counts[1] + SMOOTHING)
+        smoothed = smoothed_confidence(self.counts[0], self.counts[1])
         enough = self.counts[0] >= max(task.options.min_support, 1)
-        variable, predicate = np.nonzero(enough & (smoothed >= GAIN * (support / (body_size + SMOOTHING))))
+        variable, predicate = np.nonzero(enough & (smoothed >= GAIN * smoothed_confidence(support, body_size)))
         best = np.lexsort((predicate, variable, -smoothed[variable, predicate]))[:MOST_VARIANTS]
         variable, predicate = variable[best], predicate[best]
         codes, places = steps.tolist(), (0, 1, len(steps))
