@@ -118,7 +118,8 @@ def start_table(entries: Entries) -> str:
         for name, used in entry["seconds"].items()
     ]
     table = markdown(("command", "CPU", "wall", "machine"), rows, right=(1, 2))
-    notes = f"On a run of `{DATA}`, medians; the first demo has no compiled code."
+    loads = ", ".join(f"{entry['load_average']:.1f}" for entry in shown.values() if "load_average" in entry)
+    notes = f"On a run of `{DATA}`, medians; the first demo has no compiled code. Load average: {loads or 'unknown'}."
     return f"{table}\n\n{notes} {source_text('nlil bench start', shown)}" if rows else table
 
 
