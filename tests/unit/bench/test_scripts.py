@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -130,6 +131,15 @@ def test_two_revisions_run_in_turn_and_the_first_time_does_not_count(tmp_path: P
     )
     assert second.is_same  # in any order
     assert (tmp_path / "base" / "both" / "rules.txt").is_file()
+    assert (tmp_path / "base" / "both" / "part.txt").is_file()
+
+
+def test_the_cost_of_one_more_rule_is_that_of_a_whole_file_less_a_part(capsys: pytest.CaptureFixture[str]) -> None:
+    module = script("compare")
+    whole = module.Row("evaluate --rules, kin", (9.0, 9.0), (8.0, 2.5), (1.0, 1.0), 4_000, True, (False, False))
+    part = replace(whole, step=f"evaluate 1/{module.PART} of them", cpu=(2.0, 2.2), num_rules=1_000)
+    module.print_slopes([whole, part])
+    assert "2000.0 and 100.0 microseconds of CPU for one more rule, 20.0 times" in capsys.readouterr().out
 
 
 def test_a_limit_ends_a_command_and_is_told(tmp_path: Path) -> None:
@@ -155,8 +165,8 @@ def test_figures_are_compared_to_four_digits_without_times() -> None:
 
 
 def test_soft_facts_keep_facts_and_get_weights_near_nine_tenths() -> None:
-    kb = load_dataset("even:10").kb
-    soft = script("soft_facts").softened(kb, 0)
-    assert soft.facts.weight is not None
-    assert len(soft.facts) == len(kb.facts)
-    assert 0.85 <= soft.facts.weight.min() < soft.facts.weight.max() <= 0.95
+    facts = load_dataset("even:10").facts
+    soft = script("soft_facts").softened(facts, 0)
+    assert soft.weight is not None
+    assert len(soft) == len(facts)
+    assert 0.85 <= soft.weight.min() < soft.weight.max() <= 0.95
