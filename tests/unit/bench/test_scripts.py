@@ -165,7 +165,7 @@ def test_figures_are_compared_to_four_digits_without_times() -> None:
 
 
 def test_soft_facts_keep_facts_and_get_weights_near_nine_tenths() -> None:
-    facts = load_dataset("even:10").facts
+    facts = load_dataset("even:10").kb.facts
     soft = script("soft_facts").softened(facts, 0)
     assert soft.weight is not None
     assert len(soft) == len(facts)
