@@ -261,7 +261,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve_until_stopped(app: FastAPI, bound: socket.socket) -> None:
-    """Answers requests until the process is interrupted."""
+    """Answers requests until the process is interrupted, and raises KeyboardInterrupt then."""
     import uvicorn
 
     # Rules and facts stay to the end: looking through them for garbage would hold up one page in a hundred.
@@ -269,3 +269,4 @@ def serve_until_stopped(app: FastAPI, bound: socket.socket) -> None:
     gc.freeze()
     config = uvicorn.Config(app, log_level="warning", server_header=False, date_header=False, timeout_keep_alive=5)
     uvicorn.Server(config).run(sockets=[bound])
+    raise KeyboardInterrupt  # it ends for nothing else, but loses the signal where its loop ends in the same moment
