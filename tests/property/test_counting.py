@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,12 +39,23 @@ def counted(kb: KnowledgeBase, **options: object) -> dict[Rule, object]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
-@given(bases(), st.integers(1, 2))
-def test_every_statistic_is_that_of_the_engine(kb: KnowledgeBase, threads: int) -> None:
+def check_statistics(kb: KnowledgeBase, threads: int) -> None:
     evaluator = Evaluator(kb)
     for rule, stats in counted(kb, max_length=3, samples=100, candidates=100, threads=threads).items():
         assert stats == rule_stats(evaluator, rule), str(rule)
+
+
+@settings(deadline=None, max_examples=20)
+@given(bases(), st.integers(1, 2))
+def test_every_statistic_is_that_of_the_engine(kb: KnowledgeBase, threads: int) -> None:
+    check_statistics(kb, threads)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=300)
+@given(bases(), st.integers(1, 2))
+def test_every_statistic_is_that_of_the_engine_in_many_bases(kb: KnowledgeBase, threads: int) -> None:
+    check_statistics(kb, threads)
 
 
 @settings(deadline=None, max_examples=25)

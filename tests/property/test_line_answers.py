@@ -69,9 +69,7 @@ def values(kb: KnowledgeBase, rule: Rule, direction: int, known: int) -> np.ndar
     return Evaluator(kb).values(rule, ends[direction], ends[1 - direction])
 
 
-@settings(deadline=None, max_examples=150)
-@given(dense_bases(), lines(unary=False), st.booleans(), st.integers(0, 1))
-def test_a_line_holds_to_the_degree_of_the_evaluator(kb, line, distinct, direction):
+def check_line(kb: KnowledgeBase, line: Statement, distinct: bool, direction: int) -> None:
     """Each query hides a fact, which most bases have."""
     rule = Rule(Head.of(KNOWS), line, distinct)
     rules = RuleSet.of(kb, [ScoredRule(rule, STATS, 0.5)])
@@ -83,6 +81,19 @@ def test_a_line_holds_to_the_degree_of_the_evaluator(kb, line, distinct, directi
         expected = values(seen, rule, direction, a)
         assert rows[:, 0].tolist() == np.flatnonzero(expected).tolist()
         assert rows[:, 1].tolist() == pytest.approx(evidence(0.5 * expected[expected > 0]).tolist(), abs=1)
+
+
+@settings(deadline=None, max_examples=150)
+@given(dense_bases(), lines(unary=False), st.booleans(), st.integers(0, 1))
+def test_a_line_holds_to_the_degree_of_the_evaluator(kb, line, distinct, direction):
+    check_line(kb, line, distinct, direction)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=2_000)
+@given(dense_bases(), lines(unary=False), st.booleans(), st.integers(0, 1))
+def test_many_lines_hold_to_the_degree_of_the_evaluator(kb, line, distinct, direction):
+    check_line(kb, line, distinct, direction)
 
 
 @settings(deadline=None, max_examples=150)
