@@ -146,8 +146,8 @@ class RuleSet:
         if any(p.weight is not None for p in parts):
             weights = np.concatenate([p.weights.astype(np.float32) for p in parts])
         bodies, numbers = Bodies.join([p.bodies for p in parts])
-        columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in COLUMNS}
-        columns["body"] = np.concatenate([new[p.body] for p, new in zip(parts, numbers)]).astype(np.int32)
+        columns: dict[str, Any] = {name: _joined([getattr(p, name) for p in parts]) for name in COLUMNS}
+        columns["body"] = _joined([new.astype(np.int32)[p.body] for p, new in zip(parts, numbers)])
         exclusions = tuple(dict.fromkeys(e for p in parts for e in p.exclusions))
         return replace(parts[0], bodies=bodies, weight=weights, exclusions=exclusions, **columns)
 
@@ -323,3 +323,8 @@ def _head_columns(kb: KnowledgeBase, rule: Rule) -> tuple[int, int, int]:
 
 def _pca(stats: RuleStats) -> int:
     return UNKNOWN if stats.pca_body is None else stats.pca_body
+
+
+def _joined(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """All of them in order. One alone is shared, not copied: tens of millions of rules take their time and memory."""
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
