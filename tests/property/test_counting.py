@@ -1,4 +1,4 @@
-"""The counting search against the general engine: exact statistics, nothing missing, nothing invented."""
+"""The counting search against the evaluator: exact statistics, nothing missing, nothing invented."""
 
 from __future__ import annotations
 

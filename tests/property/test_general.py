@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.programs import general_evidence
+from nlil.evaluation.programs import program_evidence
 from nlil.kernel.aggregation import evidence
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
@@ -52,7 +52,7 @@ def test_a_batch_has_the_answers_of_single_queries(memory, kb, data, direction, 
     known = np.arange(kb.num_entities, dtype=np.int32)
     hidden = np.roll(known, 1) if hide else np.full_like(known, -1)
     code = 2 * kb.predicate_id(KNOWS) + direction
-    found = [rows.tolist() for rows in general_evidence(rules, kb, code, known, hidden, memory)]
+    found = [rows.tolist() for rows in program_evidence(rules, kb, code, known, hidden, memory)]
     assert found == [firings_of(rules, kb, direction, int(a), int(b)) for a, b in zip(known, hidden)]
 
 

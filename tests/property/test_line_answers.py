@@ -14,7 +14,7 @@ from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.evaluation.members import MemberScorer
-from nlil.evaluation.programs import general_evidence
+from nlil.evaluation.programs import program_evidence
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import Aggregation, evidence
 from nlil.kernel.evaluator import Evaluator
@@ -75,7 +75,7 @@ def check_line(kb: KnowledgeBase, line: Statement, distinct: bool, direction: in
     rules = RuleSet.of(kb, [ScoredRule(rule, STATS, 0.5)])
     pairs = np.array(list(product(range(4), range(-1, 4))), np.int32)
     known, hidden = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
-    found = general_evidence(rules, kb, 2 + direction, known, hidden, 2**30)
+    found = program_evidence(rules, kb, 2 + direction, known, hidden, 2**30)
     for a, b, rows in zip(known.tolist(), hidden.tolist(), found):
         seen = kb if b < 0 else without(kb, *((b, a) if direction else (a, b)))
         expected = values(seen, rule, direction, a)

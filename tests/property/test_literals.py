@@ -1,4 +1,4 @@
-"""Rules of a few simple statements, scored many at a time, have the evidence that the general engine gives them."""
+"""Rules of a few simple statements, scored many at a time, have the evidence that the evaluator gives them."""
 
 from __future__ import annotations
 

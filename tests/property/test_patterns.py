@@ -1,4 +1,4 @@
-"""What patterns say about objects, and the counts of the rules made of them, against the general engine."""
+"""What patterns say about objects, and the counts of the rules made of them, against the evaluator."""
 
 from __future__ import annotations
 

@@ -71,28 +71,37 @@ def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
 
 
 @compiled
-def _fires(
-    graph: Graph, lines: WalkedLines, i: int, is_unary: Mask, x: int, hidden_group: Mask, walk: WalkSpace
-) -> bool:
-    steps, length, distinct = lines.steps[i], lines.length[i], lines.distinct[i]
-    return reach(graph, walk, steps, length, is_unary, x, distinct, -1, -1, hidden_group, 1, lines.end[i]) > 0
+def _first_lines(graph: Graph, lines: WalkedLines, x: int, chosen: Longs) -> int:
+    """Into `chosen` the lines whose first step x has; returns how many."""
+    size = 0
+    for k in range(graph.node_span[x], graph.node_span[x + 1]):
+        code = graph.span_code[k]
+        for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+            chosen[size] = s
+            size += 1
+    for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
+        code = 2 * graph.unary_predicate[k]
+        for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+            chosen[size] = s
+            size += 1
+    return size
 
 
 @compiled
 def _mark(
     graph: Graph, lines: WalkedLines, is_unary: Mask, entities: Ids, hidden_group: Mask, walk: WalkSpace, held: Mask
 ) -> None:
-    """held[i, column[s]]: line s holds for entities[i]; only lines whose first step the entity has are tried."""
+    """held[i, column[s]]: line s holds for entities[i]."""
+    chosen = np.empty(len(lines.length), np.int64)
     for i in range(len(entities)):
         x = entities[i]
-        for k in range(graph.node_span[x], graph.node_span[x + 1]):
-            code = graph.span_code[k]
-            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
-                held[i, lines.column[s]] = _fires(graph, lines, s, is_unary, x, hidden_group, walk)
-        for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
-            code = 2 * graph.unary_predicate[k]
-            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
-                held[i, lines.column[s]] = _fires(graph, lines, s, is_unary, x, hidden_group, walk)
+        for k in range(_first_lines(graph, lines, x, chosen)):
+            s = chosen[k]
+            found = reach(
+                graph, walk, lines.steps[s], lines.length[s], is_unary, x, lines.distinct[s], -1, -1, hidden_group, 1,
+                lines.end[s],
+            )  # fmt: skip
+            held[i, lines.column[s]] = found > 0
 
 
 @compiled
@@ -101,30 +110,19 @@ def _mark_degrees(
     held: np.ndarray,
 ) -> None:  # fmt: skip
     """`_mark` over soft facts: to which degree line s holds."""
+    chosen = np.empty(len(lines.length), np.int64)
     for i in range(len(entities)):
         x = entities[i]
-        for k in range(graph.node_span[x], graph.node_span[x + 1]):
-            code = graph.span_code[k]
-            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
-                held[i, lines.column[s]] = _degree(graph, lines, s, is_unary, x, hidden_group, walk)
-        for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
-            code = 2 * graph.unary_predicate[k]
-            for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
-                held[i, lines.column[s]] = _degree(graph, lines, s, is_unary, x, hidden_group, walk)
-
-
-@compiled
-def _degree(
-    graph: Graph, lines: WalkedLines, i: int, is_unary: Mask, x: int, hidden_group: Mask, walk: WalkSpace
-) -> float:
-    steps, length, end = lines.steps[i], lines.length[i], max(lines.end[i], -1)
-    found = spread(
-        graph, walk, steps, length, is_unary, x, lines.distinct[i], -1, -1, -1, hidden_group, x, end, False, -1
-    )
-    total = 0.0
-    for k in range(found):
-        total += walk.value[walk.ends[k]]
-    return min(total, 1.0)
+        for k in range(_first_lines(graph, lines, x, chosen)):
+            s = chosen[k]
+            found = spread(
+                graph, walk, lines.steps[s], lines.length[s], is_unary, x, lines.distinct[s], -1, -1, -1, hidden_group,
+                x, max(lines.end[s], -1), False, -1,
+            )  # fmt: skip
+            total = 0.0
+            for j in range(found):
+                total += walk.value[walk.ends[j]]
+            held[i, lines.column[s]] = min(total, 1.0)
 
 
 @compiled

@@ -10,7 +10,7 @@ Seen from there a rule is one of
 
 `excluded` codes lead from a to candidates that are no answers, whatever the rules say.
 
-Every other rule is evaluated by the general engine; `rest` lists those rows.
+Every other rule is evaluated by `programs`; `rest` lists those rows.
 """
 
 from __future__ import annotations

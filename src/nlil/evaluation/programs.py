@@ -30,7 +30,7 @@ class Fires(NamedTuple):
     evidence: Longs
 
 
-def general_evidence(
+def program_evidence(
     rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids, memory: int
 ) -> Iterator[np.ndarray]:
     """For each query in order its rows (candidate, evidence), rule by rule.
@@ -51,7 +51,7 @@ def general_evidence(
 
 
 def rule_firings(rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, memory: int) -> list[Fires]:
-    """Where each rule fires; nothing is hidden. Arguments as of `general_evidence`."""
+    """Where each rule fires; nothing is hidden. Arguments as of `program_evidence`."""
     parts: list[list[Fires]] = []
     for begin, _, found in _blocks(rules, kb, code, known, np.full(len(known), -1, np.int32), memory):
         parts.append([fires._replace(query=fires.query + begin) for fires in found])

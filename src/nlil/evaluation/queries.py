@@ -80,7 +80,7 @@ class QueryBatch:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Queries low .. high - 1 with what the general engine says about each."""
+    """Queries low .. high - 1 with the evidence of rules that have no loop of their own (`programs`)."""
 
     batch: QueryBatch
     low: int

@@ -22,7 +22,7 @@ from ..kernel.ruleset import RuleSet
 from ..kernel.walk import expected_steps
 from ..progress import Progress, silent
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
-from .programs import general_evidence
+from .programs import program_evidence
 from .queries import Answers, Group, QueryBatch, Task, queries_done
 from .settling import SHORT, score_until_settled
 
@@ -65,7 +65,7 @@ class Ranker:
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        """The plan of the line rules and exclusions, and the rules that only the general engine can evaluate."""
+        """The plan of the line rules and exclusions, and the rules that have no loop there."""
         return self._plan(self._target_rules(target), target, direction)
 
     def rules_of(self, target: int) -> RuleSet:
@@ -89,7 +89,7 @@ class Ranker:
         """The evidence of every entity as the answer of one query."""
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
         layout, rest = self.target_plan(target, direction)
-        extra = list(general_evidence(rest, self.kb, layout.code, query, end, self.memory))
+        extra = list(program_evidence(rest, self.kb, layout.code, query, end, self.memory))
         bodies = layout.back_body[slice(*layout.back_pointer[known : known + 2])]
         steps = expected_steps(self.graph, layout.chain_steps) + self.graph.num_entities
         steps += int((layout.body_pointer[bodies + 1] - layout.body_pointer[bodies]).sum())
@@ -106,7 +106,7 @@ class Ranker:
             hidden: the other end of its own fact, which it does not see; -1 where it has none.
         """
         layout, rest = self.target_plan(target, direction)
-        extra = general_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
+        extra = program_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
         step = self._block_size()
 
         def run(space: ScoreSpace, task: tuple[int, list[np.ndarray]]) -> list[Result]:
@@ -210,7 +210,7 @@ class Ranker:
     def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
         """The queries of all groups, as many groups at once as have plans that fit in a quarter of the memory.
 
-        `own` marks the facts that their query must not see. What the general engine says may be much: groups that
+        `own` marks the facts that their query must not see. What `programs` finds may be much: groups that
         need it come one at a time.
         """
         size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, *_ in groups])
@@ -227,7 +227,7 @@ class Ranker:
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
         """The queries of a batch, some at a time."""
-        extra = general_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
+        extra = program_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
         step = self._block_size()
         for low in range(0, len(batch.query), step):
             high = min(low + step, len(batch.query))
@@ -263,7 +263,7 @@ def score_block(
     """totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
 
     Where it `settles`, they rank the answers of every query as the whole totals would, and may lack what weak long
-    chains add. `extra` rows (candidate, evidence) are firings of rules that the general engine evaluated. A candidate
+    chains add. `extra` rows (candidate, evidence) are firings of rules that have no loop here (`programs`). A candidate
     that an exclusion rules out has no evidence, priors included. Returns which queries needed long chains.
     """
     walked = np.zeros(len(query), np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 from ..data.arrays import Longs, Mask
 from ..kernel.aggregation import ScoreSpace, add, weigh
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, span_edges
+from ..kernel.graph import Graph, first_at_least, span_edges
 from ..kernel.hidden import hidden_neighbour
 from ..kernel.walk import NO_LIMIT, reach
 from .plan import Plan
@@ -26,19 +26,6 @@ def leaves(graph: Graph, node: int, code: int, distinct: bool, hidden_end: int) 
         if there != hidden_end and not (distinct and there == node):
             return True
     return False
-
-
-@compiled
-def lower_bound(values: np.ndarray, wanted: int) -> int:
-    """The first position whose value is not below the wanted one."""
-    low, high = 0, len(values)
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled
@@ -118,13 +105,13 @@ def _forward(
             if graph.neighbour[e] == hidden:
                 continue
             item = graph.back_span[e]
-            i = lower_bound(plan.item, item)
+            i = first_at_least(plan.item, 0, len(plan.item), item)
             while i < len(plan.item) and plan.item[i] == item:
                 b, evidence = plan.item_candidate[i], plan.item_evidence[i]
                 if evidence > space.floor[item_kind, b]:
                     num_touched = add(space, num_touched, b, evidence, top, item_kind)
                 i += 1
-        i = lower_bound(plan.half_code, code)
+        i = first_at_least(plan.half_code, 0, len(plan.half_code), code)
         while i < len(plan.half_code) and plan.half_code[i] == code:
             b, evidence = plan.half_candidate[i], plan.half_evidence[i]
             if evidence > space.floor[half_kind, b] and (leaves_itself if plan.half_distinct[i] else leaves_at_all):
@@ -192,6 +179,12 @@ def collect(
     any."""
     touched = _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space)
     touched = _forward(graph, plan, known, hidden_end, top, space, touched)
+    return add_extra(plan, extra, top, space, touched)
+
+
+@compiled
+def add_extra(plan: Plan, extra: np.ndarray, top: int, space: ScoreSpace, touched: int) -> int:
+    """Add the rows (candidate, evidence) of rules that have no loop here."""
     kind = plan.kind[6]
     for i in range(len(extra)):
         if extra[i, 1] > space.floor[kind, extra[i, 0]]:

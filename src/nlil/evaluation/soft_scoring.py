@@ -11,11 +11,11 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask
 from ..kernel.aggregation import ScoreSpace, add, clear, degree_evidence
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, span_edges
+from ..kernel.graph import Graph, first_at_least, span_edges
 from ..kernel.hidden import hides_edge
 from ..kernel.spread import edge_weight, spread
 from .plan import Plan
-from .scoring import lower_bound, sum_up
+from .scoring import add_extra, sum_up
 
 
 @compiled
@@ -97,7 +97,7 @@ def _forward(
         if _is_hidden(plan, known, hidden_end, graph.code[e], known, graph.neighbour[e]):
             continue
         item = graph.back_span[e]
-        i = lower_bound(plan.item, item)
+        i = first_at_least(plan.item, 0, len(plan.item), item)
         while i < len(plan.item) and plan.item[i] == item:
             num_touched = _offer(
                 space, num_touched, plan.item_candidate[i], plan.item_evidence[i], plan.item_weight[i],
@@ -106,7 +106,7 @@ def _forward(
             i += 1
     for span in range(graph.node_span[known], graph.node_span[known + 1]):
         code = graph.span_code[span]
-        i = lower_bound(plan.half_code, code)
+        i = first_at_least(plan.half_code, 0, len(plan.half_code), code)
         if i == len(plan.half_code) or plan.half_code[i] != code:
             continue
         to_any = _degree_of_step(graph, plan, known, hidden_end, known, code, False)
@@ -131,11 +131,7 @@ def collect_soft(
     touched = _chains(graph, plan, is_unary, known, hidden_end, top, space, 0)
     touched = _back(graph, plan, known, hidden_end, top, space, touched)
     touched = _forward(graph, plan, known, hidden_end, top, space, touched)
-    kind = plan.kind[6]
-    for i in range(len(extra)):
-        if extra[i, 1] > space.floor[kind, extra[i, 0]]:
-            touched = add(space, touched, extra[i, 0], extra[i, 1], top, kind)
-    return touched
+    return add_extra(plan, extra, top, space, touched)
 
 
 @compiled

@@ -385,17 +385,23 @@ def _mapped(file: BinaryIO) -> np.ndarray:
 
 
 @compiled
-def find_span(graph: Graph, node: int, code: int) -> int:
-    """The span of `node` along `code`, or -1."""
-    low, top = graph.node_span[node], graph.node_span[node + 1]
-    high = top
+def first_at_least(values: np.ndarray, low: int, high: int, wanted: int) -> int:
+    """The first position in low .. high - 1, where the values ascend, of one that is not below the wanted; or high."""
     while low < high:
         middle = (low + high) // 2
-        if graph.span_code[middle] < code:
+        if values[middle] < wanted:
             low = middle + 1
         else:
             high = middle
-    return low if low < top and graph.span_code[low] == code else -1
+    return low
+
+
+@compiled
+def find_span(graph: Graph, node: int, code: int) -> int:
+    """The span of `node` along `code`, or -1."""
+    end = graph.node_span[node + 1]
+    span = first_at_least(graph.span_code, graph.node_span[node], end, code)
+    return span if span < end and graph.span_code[span] == code else -1
 
 
 @compiled

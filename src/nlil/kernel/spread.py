@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.arrays import Longs, Mask
 from .compiled import compiled
-from .graph import Graph, span_edges
+from .graph import Graph, first_at_least, span_edges
 from .hidden import hides_edge, hides_member
 from .walk import WalkSpace
 
@@ -68,17 +68,11 @@ def spread(
 @compiled
 def membership(graph: Graph, node: int, predicate: int) -> float:
     """The weight of the fact predicate(node); 0 where there is none."""
-    low, top = graph.member_pointer[predicate], graph.member_pointer[predicate + 1]
-    high = top
-    while low < high:
-        middle = (low + high) // 2
-        if graph.member[middle] < node:
-            low = middle + 1
-        else:
-            high = middle
-    if low == top or graph.member[low] != node:
+    end = graph.member_pointer[predicate + 1]
+    place = first_at_least(graph.member, graph.member_pointer[predicate], end, node)
+    if place == end or graph.member[place] != node:
         return 0.0
-    return np.float64(graph.member_weight[low]) if len(graph.member_weight) else 1.0
+    return np.float64(graph.member_weight[place]) if len(graph.member_weight) else 1.0
 
 
 @compiled

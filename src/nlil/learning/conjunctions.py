@@ -17,7 +17,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.programs import Fires, general_evidence, rule_firings
+from ..evaluation.programs import Fires, program_evidence, rule_firings
 from ..evaluation.ranking import Answers, Ranker, count_block
 from ..evaluation.scoring import collect, sum_up
 from ..kernel.aggregation import ScoreSpace, clear, realistic_rank, sink, tie_bounds, weigh
@@ -134,7 +134,7 @@ class CandidateEvidence:
         kind, graph, query = int(plan.kind[6]), ranker.graph, self.known[direction]
         self.weight = plan.weight[kind]
         hidden = np.full(len(query), -1, np.int32)
-        extra = list(general_evidence(rest, ranker.kb, plan.code, query, hidden, ranker.memory))
+        extra = list(program_evidence(rest, ranker.kb, plan.code, query, hidden, ranker.memory))
 
         def one(space: ScoreSpace, i: int) -> None:
             a, q = int(query[i]), direction * len(query) + i

@@ -234,7 +234,7 @@ class Fit:
             )
             rules = self._best(rules)
             notes += more
-        # Soft facts are scored by the general engine, one query at a time: that takes too long.
+        # The gates were chosen on crisp facts; whether they help with soft ones has not been measured.
         if config.weigh and kb.facts.weight is None and not self.stop():
             budget = config.threads, config.memory, self.progress, self.stop
             weighed = fit_weighing(rules, kb, valid, kb.facts + valid, config.seed, *budget)

@@ -24,7 +24,7 @@ SPARE_FACTS = 4
 
 
 def can_try(kb: KnowledgeBase, valid: Facts | None) -> bool:
-    """Whether validation facts can tell; soft facts are scored one query at a time, which takes too long."""
+    """Whether validation facts can tell; whether this helps with soft facts has not been measured."""
     if valid is None or kb.facts.weight is not None:
         return False
     return int((~valid.is_unary).sum()) >= LENGTHS.least_facts
