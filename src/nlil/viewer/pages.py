@@ -19,9 +19,9 @@ from ..evaluation.prediction import Answer
 from ..explanation.rule_card import wilson_interval
 from ..explanation.why import SIDES, Explainer, Explanation, Side, as_fact
 from ..explanation.why_not import explain_why_not
-from ..exports.english import rule_sentence
 from ..kernel.graph import Graph
 from ..learning.feedback import VERDICTS, verdict_document
+from ..logic.english import rule_sentence
 from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
 from ..logic.text import fact_text
