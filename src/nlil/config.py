@@ -38,6 +38,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "priors": False,
         "conjunctions": 0,
         "exclusions": False,
+        "select": False,
         "refine": False,
         "weigh": False,
         "restarts": 8,
@@ -214,7 +215,7 @@ class LearnerConfig:
     squash: str = training(
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
-    restarts: int = training(16, "generators of each target; the best rules of all are kept", at_least(1))
+    restarts: int = training(16, "generators of each target", at_least(1))
     epochs: int = training(200, "of training, at most", at_least(1))
     rate: float = training(0.0005, "learning rate of a Transformer", more_than(0))
     score_rate: float = training(0.05, "learning rate of free scores", more_than(0))
@@ -228,7 +229,14 @@ class LearnerConfig:
     beam: int = training(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
     extract_samples: int = training(0, "rules drawn at random from each generator")
     neural_candidates: int = training(500, "rules of a trained target that are counted exactly", at_least(1))
-    refine: bool = training(True, "after training, parts of the best rules are exchanged or added while exact F1 rises")
+    select: bool = training(
+        True,
+        "after training, exact F1 chooses among what all restarts read, leaves out parts and joins others; "
+        "off: what the attentions of the restart with the least validation loss say, unchanged",
+    )
+    refine: bool = training(
+        True, "after select, parts of the best rules are exchanged or added while exact F1 rises; not without select"
+    )
     aggregation: str = scoring(
         "noisy-or", "how rules that fire become a score: noisy-or, max", one_of("noisy-or", "max")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from ..data.kb import KnowledgeBase
 from ..kernel.bodies import NO_STEP, Bodies
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import NO_ENTITY, RuleSet
-from ..progress import Progress, Stop
+from ..progress import Progress, Stop, silent
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint
 from .reasons import allowed_predicates
+
+if TYPE_CHECKING:
+    from ..neural.search import Training
+    from ..neural.vocabulary import Hints
 
 EXPLAINED_SHARE = 0.9
 """A target is left to counting when it has a counted rule of this F1, or rules of this confidence that together
@@ -66,26 +70,39 @@ def search_neural(
         hints = {int(t): _hint(counted, int(t), kb.num_codes) for t in targets}
     if not len(targets):
         return Found(RuleSet.empty(kb))
+    training = train(kb, targets, config, splits, hints, progress, stop, checkpoint)
+    rules = training.rules(config, progress, stop)
+    if counted is not None:
+        rules = _new(rules, counted)
+    else:
+        rules = preferred(rules, targets, config.top_rules)
+        if config.priors:
+            rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
+    return Found(rules, tuple(training.history), training.attentions)
+
+
+def train(
+    kb: KnowledgeBase,
+    targets: Ids,
+    config: LearnerConfig,
+    splits: Splits | None = None,
+    hints: Hints | None = None,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Training:
+    """What the neural search learns with these settings, before any rule is counted."""
+    from ..neural.search import train_targets  # imports torch
+
     config = replace(
         config,
         device=resolve_device(config.device),
         neural_constants=config.neural_constants if config.constants else 0,
     )
-    from ..neural.search import neural_rules  # imports torch
-
     allowed = allowed_predicates(kb, config)
     negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
     valid = None if splits is None else splits.valid
-    rules, (attentions, history) = neural_rules(
-        kb, targets.tolist(), config, allowed, negatives, valid, progress, stop, checkpoint, hints
-    )
-    if counted is not None:
-        rules = _new(rules, counted)
-    else:
-        rules = _preferred(rules, targets, config.top_rules)
-        if config.priors:
-            rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
-    return Found(rules, tuple(history), attentions)
+    return train_targets(kb, targets.tolist(), config, allowed, negatives, valid, progress, stop, checkpoint, hints)
 
 
 def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
@@ -114,7 +131,7 @@ def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     return share / max(share.sum(), 1e-9)
 
 
-def _preferred(rules: RuleSet, targets: Ids, most: int) -> RuleSet:
+def preferred(rules: RuleSet, targets: Ids, most: int) -> RuleSet:
     """The `most` rules of each target (0: all), by F1: of what was tried on validation facts the best order."""
     if not most:
         return rules
