@@ -166,7 +166,8 @@ def recover(
     import numpy as np
 
     from nlil.datasets.planted import planted
-    from nlil.learning.neural import preferred, train
+    from nlil.learning.neural import train
+    from nlil.learning.preference import preferred
 
     clean = planted(construct, seed)
     config = learner_config(clean, seed, generator, settings, options or {})
@@ -178,7 +179,7 @@ def recover(
     found: dict[str, Any] = {"seed": seed, "seconds": seconds}
     for stage, values in STAGES.items():
         begin = time.perf_counter()
-        rules = preferred(training.rules(config.with_values(values), progress), targets, 1)
+        rules = preferred(training.rules(config.with_values(values), progress), targets, 1, first_explains=True)
         seconds[stage] = time.perf_counter() - begin
         found[stage] = _verdict(clean, next((scored.rule for scored in rules), None), NOISES[noise].least)
     return found

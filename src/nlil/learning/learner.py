@@ -30,7 +30,8 @@ from .checkpoint import Checkpoint
 from .conjunctions import with_conjunctions
 from .joint import class_rules, is_joint
 from .lengths import can_try, helpful_lengths
-from .neural import Found, search_neural
+from .neural import Found, note_on_nothing, search_neural
+from .preference import preferred, without_repeats
 from .reasons import allowed_predicates, body_facts, missing_reasons
 from .run import Learned
 from .weighing import fit_weighing
@@ -163,8 +164,14 @@ class Fit:
                 kb, self.ids, config, self.splits, counted_rules, self.progress, stop, self.checkpoint
             )
             parts.append(found.rules)
+            if config.search == "neural" and (nothing := note_on_nothing(found.rules, self.ids, found.history, config)):
+                notes.append(nothing)
+        rules = RuleSet.join(parts or [found.rules])
+        if len(parts) == 2 and len(found.rules):
+            is_trained_rule = np.arange(len(rules)) >= len(parts[0])
+            rules = self._best(without_repeats(rules, is_trained_rule))
         rules = replace(
-            RuleSet.join(parts or [found.rules]),
+            rules,
             requested=self.targets,
             aggregation=Aggregation(config.aggregation, config.aggregation_top),
             exclusions=self._exclusions(),
@@ -210,11 +217,7 @@ class Fit:
 
     def _best(self, rules: RuleSet) -> RuleSet:
         """The `top_rules` best of each target, in the order of the set."""
-        if not self.config.top_rules:
-            return rules
-        order = rules.order()
-        keep = [order[rules.head[order] == t][: self.config.top_rules] for t in self.ids]
-        return rules.take(np.sort(np.concatenate(keep)))
+        return preferred(rules, self.ids, self.config.top_rules)
 
     def _exclusions(self) -> tuple[Exclusion, ...]:
         config = self.config
@@ -232,6 +235,8 @@ class Fit:
             rules, more = with_conjunctions(
                 kb, rules, self.ids, valid, config.conjunctions, self.options, self.body, self.progress
             )
+            if config.search == "both":
+                rules = without_repeats(rules, rules.is_program)
             rules = self._best(rules)
             notes += more
         # The gates were chosen on crisp facts; whether they help with soft ones has not been measured.
