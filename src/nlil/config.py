@@ -244,6 +244,12 @@ class LearnerConfig:
     weigh: bool = scoring(
         True, "after counting, how much each kind of rule counts is fitted on validation facts (200 or more)"
     )
+    hold_out: float = scoring(
+        0.1,
+        "share of the training facts held out in turn to choose by, where fewer than 200 validation facts are given; "
+        "0: none",
+        Allowed("0 to .5", lambda v: 0 <= v <= 0.5),
+    )
     geometry: bool = data(True, "boxes of a scene graph become predicates: large(X), left_of(X, Y)")
     drop: tuple[str, ...] = data((), "relations of the data that are left out")
     merge: str = data("", "file or folder of name merges, a line each: car: car,cars")
