@@ -40,9 +40,11 @@ class Probability(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain values for JSON."""
-        return {"probability": self.value, "probability_low": self.low, "probability_high": self.high}
+
+def probability_document(found: Probability | None) -> dict[str, float | None]:
+    """Plain values for JSON."""
+    value, low, high = (None, None, None) if found is None else found
+    return {"probability": value, "probability_low": low, "probability_high": high}
 
 
 @dataclass(frozen=True)

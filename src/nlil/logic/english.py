@@ -347,12 +347,7 @@ def fact_clause(fact: Fact, labels: Labels | None = None) -> str:
 
 
 def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Labels | None = None) -> str:
-    """What several facts say together. Entities that are not in `about` are introduced by what they are.
-
-    >>> wears, shirt = Fact(Predicate("wears", 2), ("o1", "o2")), Fact(Predicate("shirt", 1), ("o2",))
-    >>> facts_clause([wears, shirt], ["o1"])
-    'o1 wears the shirt o2'
-    """
+    """What several facts say together. Entities that are not in `about` are introduced by what they are."""
     speaker = _Speaker(labels or Labels(), "", 0)
     related = {name for fact in facts if len(fact.arguments) == 2 for name in fact.arguments}
     nouns: dict[str, str] = {}
@@ -367,7 +362,10 @@ def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Lab
     said = []
     for fact in clauses:
         names = [nouns.get(name, "") + speaker.name(Constant(name)) for name in fact.arguments]
-        said.append(speaker.said(fact.predicate, names))
+        if len(names) == 1 and {*fact.arguments}.isdisjoint({*about} | related):
+            said.append(f"there is {speaker.thing((fact.predicate,), '')} ({names[0]})")
+        else:
+            said.append(speaker.said(fact.predicate, names))
     return _joined(said, "and")
 
 
@@ -378,8 +376,11 @@ def query_clause(query: Query, labels: Labels | None = None, quantifier: str = "
     'ann lives in nothing'
     """
     speaker = _Speaker(labels or Labels(), "", 0)
+    reading = speaker.binary(query.target) if len(query.arguments) == 2 else None
+    if isinstance(reading, Saying) and KIN.intersection(reading.phrase.split()):
+        quantifier = {"something": "somebody", "nothing": "nobody"}[quantifier]
     names = [quantifier if name is None else speaker.name(Constant(name)) for name in query.arguments]
-    is_negated = quantifier == "nothing" and None not in query.arguments
+    is_negated = quantifier in ("nothing", "nobody") and None not in query.arguments
     return speaker.said(query.target, names, is_negated)
 
 
@@ -424,7 +425,7 @@ class _Speaker:
             case _:
                 return "something"
 
-    def _binary(self, predicate: Predicate) -> Reading:
+    def binary(self, predicate: Predicate) -> Reading:
         return binary_reading(predicate.name, self._labels.predicates.get(predicate.name))
 
     def unary(self, predicate: Predicate) -> Quality:
@@ -443,7 +444,7 @@ class _Speaker:
         """One clause: what the predicate says of these names."""
         if len(names) == 1:
             return self._quality(predicate, names[0], negated)
-        return clause(self._binary(predicate), names[0], names[1], negated)
+        return clause(self.binary(predicate), names[0], names[1], negated)
 
     def formula(self, formula: Formula) -> str:
         match formula:
@@ -520,13 +521,13 @@ class _Speaker:
         if len(line.moves) == 1 and not isinstance(last, Anything):
             move = line.moves[0]
             subject, object = (last, first) if move.inverse else (first, last)
-            return clause(self._binary(move.predicate), self.name(subject), self.name(object), negated=True)
+            return clause(self.binary(move.predicate), self.name(subject), self.name(object), negated=True)
         return self._first_move(line, "no")
 
     def _found(self, line: Line, quantifier: str) -> str:
         """An unanchored line: the image has a person that is wearing a shirt."""
         if not line.moves:
-            return f"{self._place} has {self._thing(line.filters[0], quantifier)}"
+            return f"{self._place} has {self.thing(line.filters[0], quantifier)}"
         thing = self._chain(line, 0, quantifier)
         return f"{self._place} has {thing}"
 
@@ -534,18 +535,18 @@ class _Speaker:
         """From a named anchor along the line; what it leads to is described, not named."""
         move, here = line.moves[0], self.name(line.anchors[0])
         there = self._chain(line, 1, quantifier)
-        reading = self._binary(move.predicate)
+        reading = self.binary(move.predicate)
         return clause(reading, there, here) if move.inverse else clause(reading, here, there)
 
     def _chain(self, line: Line, node: int, quantifier: str) -> str:
         """The node as a noun phrase with all that follows it: a bicycle that a person is riding."""
         anchor = line.anchors[node]
-        thing = self._thing(line.filters[node], quantifier) if isinstance(anchor, Anything) else self.name(anchor)
+        thing = self.thing(line.filters[node], quantifier) if isinstance(anchor, Anything) else self.name(anchor)
         if node == len(line.moves):
             return thing
         move = line.moves[node]
         other = self._chain(line, node + 1, "")
-        return f"{thing} {relative(self._binary(move.predicate), other, not move.inverse)}"
+        return f"{thing} {relative(self.binary(move.predicate), other, not move.inverse)}"
 
     def _walk(self, line: Line) -> list[str]:
         """Clause after clause from one head variable to the other, with names for what lies between."""
@@ -556,13 +557,13 @@ class _Speaker:
             if isinstance(line.anchors[node], Anything):
                 introduced = there = self._fresh()
                 if any(self.unary(p).kind == "noun" for p in line.filters[node]):
-                    introduced = f"{self._thing(line.filters[node], '')} {there}"
+                    introduced = f"{self.thing(line.filters[node], '')} {there}"
                 else:
                     qualities = [self._quality(p, there) for p in line.filters[node]]
             else:
                 introduced = there = self.name(line.anchors[node])
             subject, object = (introduced, here) if move.inverse else (here, introduced)
-            clauses += [clause(self._binary(move.predicate), subject, object), *qualities]
+            clauses += [clause(self.binary(move.predicate), subject, object), *qualities]
             here = there
         return clauses
 
@@ -575,7 +576,7 @@ class _Speaker:
             return f"it is not true that {subject} {text}" if negated else f"{subject} {text}"
         return f"{subject} is{no} {with_article(text) if kind == 'noun' else text}"
 
-    def _thing(self, filters: tuple[Predicate, ...], quantifier: str) -> str:
+    def thing(self, filters: tuple[Predicate, ...], quantifier: str) -> str:
         """a red shirt, something red, a person that takes more than 12 % of the image; with `no` none of it."""
         qualities = [self.unary(predicate) for predicate in filters]
         nouns = [q.text for q in qualities if q.kind == "noun"]
