@@ -9,6 +9,7 @@ from ..errors import ConfigError, UnknownName
 from .session import Bounds, OtherData, Run, Session
 
 if TYPE_CHECKING:
+    from ..explanation.contrast import Contrast
     from ..explanation.what_if import NecessaryFacts, WhatIf
     from ..explanation.why import Explanation
     from ..explanation.why_not import WhyNot
@@ -24,6 +25,7 @@ def explain(
     run: Run,
     query: str,
     *,
+    rather_than: str | None = None,
     all: bool = False,
     top: Annotated[int | None, Bounds(1)] = None,
     side: str = "object",
@@ -42,6 +44,7 @@ def explain(
         run: The rules.
         query (FACT): uncle(alice, bob) or person(obj17); an object of a scene alone, obj17, explains its most probable
             class.
+        rather_than (NAME): Why this answer rather than another one, this class rather than another: only what differs.
         all: All of it: every rule with the facts behind it, what each fact is worth, where other rules fail.
         top: All of it, with so many rules, strongest first. Default: all that count, up to 20.
         side (NAME): Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b).
@@ -53,8 +56,9 @@ def explain(
         without (FACT): The score without this fact; may be repeated.
         add (FACT): The score with this fact added; may be repeated.
     """
+    from ..explanation.contrast import explain_contrast, rival_of
     from ..explanation.what_if import explain_what_if, find_necessary_facts
-    from ..explanation.why import SIDES, Explainer
+    from ..explanation.why import SIDES, Explainer, as_fact
     from ..explanation.why_not import explain_why_not
     from ..scene.picture import check_picture_name, draw, write_picture
 
@@ -64,7 +68,12 @@ def explain(
         raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, where the picture goes", "image")
     if out is not None:
         check_picture_name(out)
-    named = {"--why-not": why_not, "--necessary": necessary, "--without and --add": without or add}
+    named = {
+        "--rather-than": rather_than is not None,
+        "--why-not": why_not,
+        "--necessary": necessary,
+        "--without and --add": without or add,
+    }
     changes = [name for name, wanted in named.items() if wanted]
     if len(changes) > 1:
         raise ConfigError(f"{' and '.join(changes)} are different questions; ask one at a time", "explain")
@@ -74,8 +83,12 @@ def explain(
     classes = classes_of(opened, query)
     explainer = Explainer(opened.rules, opened.base, opened.config.memory, opened.calibration)
     fact = query if classes is None else classes.fact
-    found: WhyNot | NecessaryFacts | WhatIf
-    if why_not:
+    found: Contrast | WhyNot | NecessaryFacts | WhatIf
+    if rather_than is not None:
+        named_fact = as_fact(fact)
+        rival = rival_of(opened.base, named_fact, rather_than, side)
+        found = explain_contrast(explainer, explainer, named_fact, rival, side)
+    elif why_not:
         found = explain_why_not(explainer, fact, side=side, **({} if top is None else {"top": top}))
     elif necessary:
         found = find_necessary_facts(explainer, fact, side=side, **({} if top is None else {"limit": top}))

@@ -6,7 +6,7 @@ Values hold names of the data; labels are applied where a value is shown to peop
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -359,6 +359,17 @@ class Explainer:
             lambda: self.necessary(found, ways)[0],
         )
 
+    def reasons(self, found: ScoredFact, shares: Mapping[int, float]) -> tuple[Reason, ...]:
+        """Reasons of some of the rules that count, by their places among those that fire, with other shares."""
+        ways, supports = [], []
+        for rank, place in enumerate(found.shares.order.tolist()):
+            if place in shares:
+                ways.append(self._ways(found, place))
+                supports.append(replace(self._support(found, rank, ways[-1], 0), share=shares[place]))
+        order = sorted(range(len(supports)), key=lambda i: -supports[i].share)
+        found_reasons = grouped([supports[i] for i in order], [ways[i] for i in order], 0, 0.0)
+        return tuple(self._with_rival(reason, found.fact) for reason in found_reasons)
+
     def _with_rival(self, reason: Reason, fact: Fact) -> Reason:
         """What is absent speaks against another class, where classes are judged beside each other."""
         if reason.kind != "absence" or reason.strongest is None:
@@ -443,7 +454,10 @@ class Explainer:
 
 def _different(*misses: Miss) -> tuple[Miss, ...]:
     """Of rules that lack the same the first."""
-    return tuple({miss.missing or miss.statement: miss for miss in reversed(misses)}.values())[::-1]
+    first: dict[object, Miss] = {}
+    for miss in misses:
+        first.setdefault(miss.missing or miss.statement, miss)
+    return tuple(first.values())
 
 
 def check_side(side: str) -> None:
