@@ -67,9 +67,11 @@ class Preference:
         note = score.removesuffix("; ")
         if self.excluded is not None:
             return Item(f"{title}: {figure}", note, (Item(self.excluded.text(self.fact, labels)),))
-        shown = self.reasons[:MAX_SHOWN]
+        # A last one takes no more room than the line that would count it.
+        most = MAX_SHOWN + (len(self.reasons) == MAX_SHOWN + 1)
+        shown = self.reasons[:most]
         lines = [Item(f"+{number(r.share)}  {r.clause(self.fact, labels)}", r.note()) for r in shown]
-        others = self.reasons[MAX_SHOWN:]
+        others = self.reasons[most:]
         if others:
             share = sum(reason.share for reason in others)
             lines.append(Item(f"+{number(share)}  {plural(len(others), 'weaker reason')}"))
