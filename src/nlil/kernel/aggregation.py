@@ -262,14 +262,12 @@ class Ranks:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """`order`: positions among the rules that fire, strongest first and among equals by row; `share` goes with it, and
-    so does `power`, the evidence that counts of each."""
+    """`order`: positions among the rules that fire, strongest first and among equals by row; `share` goes with it."""
 
     score: float
     evidence: int
     order: Longs
     share: Doubles
-    power: Longs
 
 
 def share_out(
@@ -305,7 +303,7 @@ def share_out(
         counted = order[kept[order]]
     total = 0 if is_excluded else int(power[counted].sum())
     value = float(score(np.array(total)))
-    return Shares(value, total, counted, value * power[counted] / max(total, 1), power[counted])
+    return Shares(value, total, counted, value * power[counted] / max(total, 1))
 
 
 def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kind: Longs) -> Longs:

@@ -36,6 +36,10 @@ AND, OR, NOT = -1, -2, -3
 """Operators of a program; numbers from 0 on are lines."""
 
 Value = TypeVar("Value")
+Alternatives = list[tuple[tuple[int, ...], tuple[int, ...]]]
+"""Conjunctions, each as the numbers of its lines that must hold and of those that must not."""
+Both = tuple[Alternatives, Alternatives]
+"""Those of a formula, and of its negation."""
 
 
 def step_dtype(num_codes: int) -> type:
@@ -54,6 +58,20 @@ def anchor_id(names: Names, anchor: Anchor) -> int:
             return names.entity_id(name)
         case _:
             return ANY_NODE
+
+
+def group_keys(columns: Sequence[np.ndarray]) -> Longs:
+    """One number for each row, equal where the rows are equal, in the order of the columns; none is negative."""
+    key, span = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        low = int(column.min(initial=0))
+        size = int(column.max(initial=0)) - low + 1
+        if span * size >= 2**63:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            span = int(key.max(initial=0)) + 1
+        key = key * size + (column.astype(np.int64) - low)
+        span *= size
+    return key
 
 
 class Lines(NamedTuple):
@@ -155,16 +173,7 @@ class Lines(NamedTuple):
 
     def unique(self) -> tuple[Lines, Longs]:
         """Each line once, and the number of every line among those."""
-        columns = [self.start, self.end, self.distinct, *self.steps.T]
-        key, span = np.zeros(self.num_lines, np.int64), 1
-        for column in columns:
-            low = int(column.min(initial=0))
-            size = int(column.max(initial=0)) - low + 1
-            if span * size >= 2**63:
-                key = np.unique(key, return_inverse=True)[1].reshape(-1)
-                span = int(key.max(initial=0)) + 1
-            key = key * size + (column.astype(np.int64) - low)
-            span *= size
+        key = group_keys([self.start, self.end, self.distinct, *self.steps.T])
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return self.take(first), inverse.reshape(-1)
 
@@ -246,6 +255,23 @@ class Bodies:
                 right, left = stack.pop(), stack.pop()
                 stack.append((conjunction if op == AND else disjunction)(left, right))
         return stack[0]
+
+    def alternatives(self, body: int) -> Alternatives:
+        """Disjunctive form: the body holds if all positive lines of one alternative do, and no negative one."""
+
+        def product(left: Alternatives, right: Alternatives) -> Alternatives:
+            return [(p + q, m + n) for p, m in left for q, n in right]
+
+        def conjunction(left: Both, right: Both) -> Both:
+            return product(left[0], right[0]), left[1] + right[1]
+
+        def disjunction(left: Both, right: Both) -> Both:
+            return left[0] + right[0], product(left[1], right[1])
+
+        def leaf(line: int) -> Both:
+            return [((line,), ())], [((), (line,))]
+
+        return self.value(body, leaf, conjunction, disjunction, lambda both: (both[1], both[0]))[0]
 
     def degree(self, body: int, leaf: Callable[[int], np.ndarray], is_crisp: bool) -> np.ndarray:
         """`value` over arrays that broadcast: truth values, or degrees of truth where facts are soft."""
@@ -539,6 +565,7 @@ __all__ = [
     "Lines",
     "anchor_id",
     "check_arity",
+    "group_keys",
     "reversed_steps",
     "step_dtype",
     "unary_mask",

@@ -7,6 +7,7 @@ compiled function never pays for it. `SmallWork` runs the first small work in pl
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -39,6 +40,11 @@ class Compiled:
         if _interpreted.depth:
             return self.function(*arguments)
         return (self._entry or self.entry)(*[_plain(value, self.names) for value in arguments])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has run as machine code in this process."""
+        return self._entry is not None
 
     @property
     def entry(self) -> Entry:
@@ -121,17 +127,33 @@ def interpreted(small: bool = True) -> Iterator[None]:
 
 
 class SmallWork:
-    """Runs work in plain Python until it has come to `limit` steps in all, and as machine code from there on."""
+    """Runs work in plain Python until it has come to `limit` steps in all, and as machine code from there on.
+
+    Args:
+        function: the compiled function that does the work: where numba is loaded already and so is the machine code,
+            or it is on disk, no work is small. None: that does not matter.
+    """
 
     limit = SMALL_STEPS
 
-    def __init__(self) -> None:
+    def __init__(self, function: Compiled | None = None) -> None:
         self.left: float = self.limit
+        self.function = function
+
+    @property
+    def is_left(self) -> bool:
+        """Whether work is done in plain Python still."""
+        if self.left >= 0 and self.function is not None and "numba" in sys.modules:
+            from .code_files import is_kept
+
+            self.left = -1 if self.function.is_ready or is_kept(self.function) else self.left
+            self.function = None
+        return self.left >= 0
 
     def of(self, steps: float) -> AbstractContextManager[None]:
         """The block of one piece of work, which takes about so many steps."""
         self.left -= steps
-        return interpreted(self.left >= 0)
+        return interpreted(self.is_left)
 
 
 def _plain(value: Any, names: frozenset[str]) -> Any:

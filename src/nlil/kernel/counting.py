@@ -8,7 +8,6 @@ rules that have it; what the loops do not know (programs, soft heads of scene gr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,30 +21,12 @@ from .compiled import compiled
 from .graph import Graph, TargetFacts, has_unary, span_edges, target_facts
 from .pool import Pool
 from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
-from .walk import NO_LIMIT, WalkSpace, reach, walk_space
+from .walk import NO_LIMIT, Walked, WalkSpace, reach, walk_space
 
 BLOCK = 64
 """Bodies of one task."""
 LOOKUP = 8
 """Looking up the edges of one node costs about as much as looking at this many nodes in a row."""
-
-
-class Walked(NamedTuple):
-    """Lines as compiled loops take them: `backwards` are the steps from the end."""
-
-    steps: np.ndarray
-    backwards: np.ndarray
-    lengths: Longs
-    end: Longs
-    distinct: Mask
-
-    @classmethod
-    def of(cls, lines: Lines, is_unary: Mask) -> Walked:
-        steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
-        place = lengths[:, None] - 1 - np.arange(lines.width)
-        backwards = np.take_along_axis(steps, np.maximum(place, 0), axis=1)
-        backwards = np.where(is_unary[backwards >> 1], backwards, backwards ^ 1)
-        return cls(steps, backwards, lengths, lines.end.astype(np.int64), lines.distinct)
 
 
 def count_statistics(
@@ -129,19 +110,6 @@ class LineRules:
         has_steps = np.append(self.lengths, 0)[self.line] > 0
         from_variable = has_steps & (start == variable) & ((end == ANY_NODE) | (end >= 0))
         self.is_entity = is_line & one_variable & (from_variable | rules.is_prior)
-
-    def answers(self, lines: Longs) -> tuple[Longs, Longs, Longs]:
-        """(line, x, y) of all that each of the lines joins, nothing hidden.
-
-        A line from X to Y joins two entities. Of others y is -1, and x is the one variable that they have with a head.
-        """
-        is_pair = (self.lines.start == X_NODE) & (self.lines.end == Y_NODE)
-        found = np.zeros((3, 2**12), np.int64)
-        size = found.shape[1] + 1
-        while size > found.shape[1]:
-            found = found if size == found.shape[1] + 1 else np.zeros((3, size), np.int64)
-            size = _list_answers(self.graph, self.pool.scratch(), self.walked, self.is_unary, lines, is_pair, found)
-        return found[0, :size], found[1, :size], found[2, :size]
 
     def _by_line(self, rows: Longs) -> list[Longs]:
         """Rows grouped by their line, those of a line by their head."""
@@ -274,34 +242,6 @@ def _count_chain(
             else:
                 lost[t] += 1
     return body
-
-
-@compiled
-def _list_answers(
-    graph: Graph, space: WalkSpace, walked: Walked, is_unary: Mask, lines: Longs, is_pair: Mask, found: np.ndarray
-) -> int:
-    """Into `found` (line, x, y) of the answers of each line; returns how many there are (they may not fit)."""
-    no_group = np.zeros(len(is_unary), np.bool_)
-    buffer = np.empty(graph.num_entities, np.int64)
-    size = 0
-    for line in lines:
-        if not is_pair[line]:
-            more = _holders(graph, space, walked, is_unary, line, buffer)
-            if size + more <= found.shape[1]:
-                found[0, size : size + more] = line
-                found[1, size : size + more] = buffer[:more]
-                found[2, size : size + more] = -1
-            size += more
-            continue
-        steps, length, distinct = walked.steps[line], walked.lengths[line], walked.distinct[line]
-        for k in range(_starts(graph, steps, length, is_unary, buffer)):
-            more = reach(graph, space, steps, length, is_unary, buffer[k], distinct, -1, -1, no_group, NO_LIMIT, -1)
-            if size + more <= found.shape[1]:
-                found[0, size : size + more] = line
-                found[1, size : size + more] = buffer[k]
-                found[2, size : size + more] = space.ends[:more]
-            size += more
-    return size
 
 
 @compiled

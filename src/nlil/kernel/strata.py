@@ -22,7 +22,7 @@ Edges = dict[tuple[Predicate, Predicate], bool]
 
 def levels(rules: RuleSet) -> Longs:
     """The stratum of each rule of a set."""
-    predicates, line = rules.predicates, rules.line
+    predicates = rules.predicates
     pairs = np.unique(rules.head.astype(np.int64) * (len(rules.bodies) + 1) + rules.body)
     head, body = np.divmod(pairs, len(rules.bodies) + 1)
     edges: Edges = {}
@@ -35,9 +35,21 @@ def levels(rules: RuleSet) -> Longs:
     for own, other in zip(*(column.tolist() for column in np.divmod(used, max(len(predicates), 1)))):
         if predicates[other] in known:
             edges[predicates[own], predicates[other]] = False
-    longer = (rules.rule(row) for row in np.flatnonzero(line < 0).tolist())
-    level = _levels(targets, edges | _dependencies(longer, targets))
+    _add_programs(edges, rules, head[of_line < 0], body[of_line < 0])
+    level = _levels(targets, edges)
     return np.array([level.get(predicate, 0) for predicate in predicates], np.int64)[rules.head]
+
+
+def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> None:
+    """Add what each head uses in a body that is more than one line."""
+    targets, steps = set(rules.head.tolist()), rules.bodies.lines.steps
+    for head, body in zip(heads.tolist(), bodies.tolist()):
+        for alternative in rules.bodies.alternatives(body):
+            for negated, lines in enumerate(alternative):
+                for code in {code for line in lines for code in steps[line].tolist() if code != NO_STEP}:
+                    if code >> 1 in targets:
+                        edge = rules.predicates[head], rules.predicates[code >> 1]
+                        edges[edge] = edges.get(edge, False) or bool(negated)
 
 
 def strata(rules: Iterable[Rule]) -> dict[Predicate, int]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
+from .bodies import NO_STEP, Lines
 from .compiled import compiled
 from .graph import Graph, has_unary, span_edges
 from .hidden import hides_edge, hides_member
@@ -66,6 +67,36 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
         np.zeros((2, max(num_entities, 1)), np.int64),
         np.zeros((2, max(num_entities, 1))),
     )
+
+
+class Walked(NamedTuple):
+    """Lines as compiled loops take them: `backwards` are the steps from the end.
+
+    Node i stands before step i: the start is at the nodes up to `first_move`, the end at those behind `last_move`.
+    """
+
+    steps: np.ndarray
+    backwards: np.ndarray
+    lengths: Longs
+    start: Longs
+    end: Longs
+    distinct: Mask
+    first_move: Longs
+    last_move: Longs
+
+    @classmethod
+    def of(cls, lines: Lines, is_unary: Mask) -> Walked:
+        steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
+        place = lengths[:, None] - 1 - np.arange(lines.width)
+        backwards = np.take_along_axis(steps, np.maximum(place, 0), axis=1)
+        backwards = np.where(is_unary[backwards >> 1], backwards, backwards ^ 1)
+        first, last = np.full(len(steps), lines.width), np.full(len(steps), -1)
+        for i, step in enumerate(steps.T):
+            is_move = (step != NO_STEP) & ~is_unary[step >> 1]
+            first[is_move] = np.minimum(first[is_move], i)
+            last[is_move] = i
+        start, end = lines.start.astype(np.int64), lines.end.astype(np.int64)
+        return cls(steps, backwards, lengths, start, end, lines.distinct, first, last)
 
 
 def expected_steps(graph: Graph, steps: np.ndarray) -> float:

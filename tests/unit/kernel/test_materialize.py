@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import kbs
+from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
+from nlil.data.vocabulary import Vocabulary
 from nlil.errors import ConfigError, RuleError, UnknownName
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.materialize import materialize
@@ -105,6 +108,19 @@ def test_a_free_head_variable_ranges_over_its_graph():
 def test_a_path_between_constants_belongs_to_the_graph_between_them():
     found, _ = derive(kbs.street(), (1.0, "tree(X) :- inside(a1, Z1), part_of(a4, Z1)."))
     assert set(found) == {"tree(a1)", "tree(a2)", "tree(a3)", "tree(a4)"}
+
+
+def test_a_path_between_constants_may_lie_in_several_graphs():
+    names = ["a", "b", "u", "v", "w"]
+    facts = [(1, 0, 2), (1, 0, 3), (2, 2, 1), (2, 3, 1), (0, 4, NO_OBJECT)]
+    predicates = (Predicate("big", 1), P, Q)
+    kb = KnowledgeBase(
+        Vocabulary(names), predicates, Facts(*np.array(facts, np.int32).T).unique(), np.array([0, 0, 1, 2, 3], np.int32)
+    )
+    found, _ = derive(kb, (1.0, "big(X) :- p(a, Z1), q(Z1, b)."))
+    assert set(found) == {"big(u)", "big(v)"}
+    found, _ = derive(kb, (1.0, "big(X) :- \\+ (p(a, Z1), q(Z1, b))."))
+    assert set(found) == {"big(a)", "big(b)"}
 
 
 def test_a_derived_fact_enters_a_rule_at_a_constant():

@@ -13,8 +13,8 @@ from nlil.data.vocabulary import Vocabulary
 from nlil.errors import DataError
 from nlil.evaluation.plan import stable_order
 from nlil.kernel.bodies import NO_STEP, Lines, step_dtype
+from nlil.kernel.derived import DerivedFacts, Found, directed
 from nlil.kernel.graph import Graph, span_numbers
-from nlil.kernel.line_rounds import Edges, directed, pair_keys
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Predicate
 
@@ -47,14 +47,10 @@ def test_ids_end_where_32_bits_end() -> None:
         KnowledgeBase(Names(2**31), (Predicate("p", 2),), facts)
 
 
-@pytest.mark.parametrize("top", [ENTITIES - 1, LAST])
-def test_keys_of_pairs_are_exact(top: int) -> None:
-    """Of ids that are 32 bits wide; the key of a unary fact is that of no pair."""
-    subject, object_ = ids(top, top, top - 1, 0), ids(top, -1, top, 0)
-    keys = pair_keys(top + 1, subject, object_).tolist()
-    assert keys == [s * (top + 2) + o + 1 for s, o in zip(subject.tolist(), object_.tolist())]
-    assert max(keys) < 2**63
-    assert len(set(keys)) == 4
+def test_facts_that_were_found_are_told_apart_by_large_ids() -> None:
+    predicate, subject = ids(LAST, LAST, 0, LAST, LAST), ids(LAST, LAST, LAST, 0, LAST)
+    found = Found(predicate, subject, ids(LAST, LAST - 1, LAST, LAST, LAST), np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
+    assert found.best().confidence.tolist() == [0.3, 0.4, 0.2, 0.5]
 
 
 def test_keys_of_facts_are_exact_whatever_the_ids() -> None:
@@ -96,17 +92,20 @@ def test_spans_are_found_by_nodes_and_codes_of_any_size() -> None:
 
 
 def test_keys_of_derived_edges_are_exact() -> None:
-    changes = {(2_000, ENTITIES - 1, ENTITIES - 2): 0.5, (2_001, ENTITIES - 1, -1): 0.25}
+    changes = Found(ids(2_000, 2_001), ids(ENTITIES - 1, ENTITIES - 1), ids(ENTITIES - 2, -1), np.array([0.5, 0.25]))
     code, node, neighbour, confidence = directed(changes)
     assert list(zip(code.tolist(), node.tolist(), neighbour.tolist(), confidence.tolist())) == [
         (4_000, ENTITIES - 1, ENTITIES - 2, 0.5),
         (4_002, ENTITIES - 1, ENTITIES - 1, 0.25),
         (4_001, ENTITIES - 2, ENTITIES - 1, 0.5),
     ]
-    edges = Edges.of(changes, ENTITIES)
-    assert edges.key.tolist() == [
+    derived = DerivedFacts(ENTITIES, np.arange(2_002) == 2_001)
+    derived.put(changes)
+    assert derived.levels.key.tolist() == [
         4_000 * ENTITIES + ENTITIES - 1, 4_001 * ENTITIES + ENTITIES - 2, 4_002 * ENTITIES + ENTITIES - 1,
     ]  # fmt: skip
+    facts = derived.facts()
+    assert [column.tolist() for column in facts] == [column.tolist() for column in changes]
 
 
 def test_lines_that_differ_in_large_ids_stay_apart() -> None:

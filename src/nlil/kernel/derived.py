@@ -1,0 +1,151 @@
+"""Derived facts, beside those of the graph: sorted edges in levels, each more than twice as long as the next one.
+
+Putting a few facts in costs in proportion to their number, however many there are already. Compiled loops take the
+levels as one argument.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Longs, Mask
+from ..data.facts import NO_OBJECT
+from .bodies import group_keys
+from .compiled import compiled
+from .graph import first_at_least
+
+
+class Found(NamedTuple):
+    """Facts by column, each with a confidence; the object of a unary fact is NO_OBJECT."""
+
+    predicate: np.ndarray
+    subject: np.ndarray
+    object: np.ndarray
+    confidence: Doubles
+
+    @classmethod
+    def none(cls) -> Found:
+        """No facts."""
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, nothing, np.zeros(0))
+
+    @classmethod
+    def join(cls, parts: list[Found]) -> Found:
+        """All of them in order; at least one part."""
+        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts)))
+
+    @property
+    def size(self) -> int:
+        """A NamedTuple's own len is its number of columns."""
+        return len(self.predicate)
+
+    def take(self, rows: np.ndarray) -> Found:
+        """The facts of the given rows (numbers or a mask)."""
+        return Found(*(column[rows] for column in self))
+
+    def best(self) -> Found:
+        """Each fact once, with the best of its confidences, sorted."""
+        return self.take(strongest(group_keys([self.predicate, self.subject, self.object]), self.confidence))
+
+
+def strongest(key: Longs, confidence: Doubles) -> Longs:
+    """The row of the highest confidence for each key, keys ascending; no key is negative."""
+    order = np.lexsort((-confidence, key))
+    return order[np.diff(key[order], prepend=-1) != 0]
+
+
+def directed(facts: Found) -> tuple[Longs, Longs, Longs, Doubles]:
+    """(code, node, neighbour, confidence): a binary fact in both directions, a unary one from its entity to itself."""
+    predicate, subject, object_ = (np.asarray(column, np.int64) for column in facts[:3])
+    two = object_ != NO_OBJECT
+    return (
+        np.concatenate((2 * predicate, 2 * predicate[two] + 1)),
+        np.concatenate((subject, object_[two])),
+        np.concatenate((np.where(two, object_, subject), subject[two])),
+        np.concatenate((facts.confidence, facts.confidence[two])),
+    )
+
+
+class Levels(NamedTuple):
+    """`directed` edges: level i is pointer[i] .. pointer[i + 1], sorted by (code * entities + node, neighbour)."""
+
+    pointer: Longs
+    key: Longs
+    neighbour: Longs
+    confidence: Doubles
+
+
+class DerivedFacts:
+    """Facts that were derived, each with the best confidence so far.
+
+    Args:
+        num_entities: of the base.
+        is_unary: which predicates are unary.
+    """
+
+    def __init__(self, num_entities: int, is_unary: Mask) -> None:
+        self.num_entities, self.is_unary = num_entities, is_unary
+        self.pointer = [0]
+        self.columns: tuple[np.ndarray, ...] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+    @property
+    def levels(self) -> Levels:
+        """The facts as compiled loops take them; valid until the next `put`."""
+        return Levels(np.array(self.pointer), *(column[: self.pointer[-1]] for column in self.columns))
+
+    def put(self, facts: Found) -> None:
+        """Let facts be known from now on. One that was weaker stays beside itself: the stronger one wins anyhow."""
+        code, node, neighbour, confidence = directed(facts)
+        new = _sorted(code * self.num_entities + node, neighbour, confidence)
+        while len(self.pointer) > 1 and self.pointer[-1] - self.pointer[-2] <= 2 * len(new[0]):
+            end = self.pointer.pop()
+            last = (column[self.pointer[-1] : end] for column in self.columns)
+            new = _sorted(*map(np.concatenate, zip(last, new)))
+        begin, end = self.pointer[-1], self.pointer[-1] + len(new[0])
+        if end > len(self.columns[0]):
+            self.columns = tuple(np.concatenate((c[:begin], np.zeros(2 * end - begin, c.dtype))) for c in self.columns)
+        for column, values in zip(self.columns, new):
+            column[begin:end] = values
+        self.pointer.append(end)
+
+    def facts(self) -> Found:
+        """All of them, sorted, each with its best confidence."""
+        key, neighbour, confidence = _sorted(*self.levels[1:])
+        code, node = np.divmod(key, max(self.num_entities, 1))
+        object_ = np.where(self.is_unary[code >> 1], NO_OBJECT, neighbour)
+        return Found(code >> 1, node, object_, confidence).take(code & 1 == 0)
+
+
+def _sorted(key: Longs, neighbour: Longs, confidence: Doubles) -> tuple[Longs, Longs, Doubles]:
+    """By key and neighbour, each edge once with its best confidence."""
+    order = np.lexsort((neighbour, key))
+    key, neighbour, confidence = key[order], neighbour[order], confidence[order]
+    is_first = (np.diff(key, prepend=-1) != 0) | (np.diff(neighbour, prepend=-1) != 0)
+    if is_first.all():
+        return key, neighbour, confidence
+    first = np.flatnonzero(is_first)
+    return key[first], neighbour[first], np.maximum.reduceat(confidence, first)
+
+
+@compiled
+def level_span(levels: Levels, level: int, key: int) -> tuple[int, int]:
+    """The range of the edges of a key in one level."""
+    end = levels.pointer[level + 1]
+    low = first_at_least(levels.key, levels.pointer[level], end, key)
+    if low == end or levels.key[low] != key:
+        return low, low
+    return low, first_at_least(levels.key, low, end, key + 1)
+
+
+@compiled
+def derived_confidence(levels: Levels, key: int, neighbour: int) -> float:
+    """The best confidence with which an edge was derived; 0 where it was not."""
+    best = 0.0
+    for level in range(len(levels.pointer) - 1):
+        low, high = level_span(levels, level, key)
+        place = first_at_least(levels.neighbour, low, high, neighbour)
+        if place < high and levels.neighbour[place] == neighbour:
+            best = max(best, levels.confidence[place])
+    return best

@@ -1,0 +1,439 @@
+"""grow: solutions of lines from partial ones, over the facts of a graph and derived ones. Compiled loops.
+
+A row stands at a node of its line, or at an edge, and grows to the right and then to the left, depth first, until the
+line is whole. A solution binds X, Y and the graph, as far as the line says, with the confidence of its best grounding:
+the weakest fact of it, maximal over groundings. `spread` adds and multiplies; here only the best path counts, and facts
+may be derived ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Longs, Mask, ranges
+from ..data.kb import KnowledgeBase
+from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, group_keys, unary_mask
+from .compiled import SmallWork, compiled
+from .derived import DerivedFacts, Levels, level_span, strongest
+from .graph import Graph, first_at_least, span_edges
+from .walk import NO_LIMIT, Walked
+
+MOST_ROWS = 2**21
+"""Rows that are made at once, as far as one row does not become more: bounds the memory."""
+SOLUTIONS = 2**16
+"""Solutions that are listed at once, if those of one row are not more."""
+OPEN = -1
+"""In place of an entity or of the number of a graph: not bound yet."""
+NOWHERE = -2
+"""In place of the number of a graph: the entity may not stand there."""
+
+
+class Rows(NamedTuple):
+    """Where lines begin to grow: steps begin .. end of a line are done, from the node `left` to the node `right`.
+
+    `x`, `y` and `graph` are what is bound, else OPEN.
+    """
+
+    line: Longs
+    begin: Longs
+    end: Longs
+    left: Longs
+    right: Longs
+    x: Longs
+    y: Longs
+    graph: Longs
+    confidence: Doubles
+
+
+class Solutions(NamedTuple):
+    """What X, Y and the graph are bound to, else OPEN, with confidences; `origin` says of what they are solutions."""
+
+    origin: Longs
+    x: Longs
+    y: Longs
+    graph: Longs
+    confidence: Doubles
+
+    @classmethod
+    def join(cls, parts: list[Solutions]) -> Solutions:
+        """All of them in order."""
+        nothing = np.zeros(0, np.int64)
+        none = cls(nothing, nothing, nothing, nothing, np.zeros(0))
+        return cls(*map(np.concatenate, zip(none, *parts)))
+
+    @property
+    def size(self) -> int:
+        """A NamedTuple's own len is its number of columns."""
+        return len(self.origin)
+
+    def take(self, rows: np.ndarray) -> Solutions:
+        """The solutions of the given rows (numbers or a mask)."""
+        return Solutions(*(column[rows] for column in self))
+
+    def best(self) -> Solutions:
+        """Each solution once, with the best of its confidences."""
+        return self.take(strongest(group_keys(self[:4]), self.confidence))
+
+
+class GrowSpace(NamedTuple):
+    """Scratch. clock[0] is an epoch that never repeats; `reached` is the best confidence at an entity and depth."""
+
+    node: Longs
+    path: Longs
+    source: Longs
+    position: Longs
+    stop: Longs
+    graph: Longs
+    strength: Doubles
+    epoch: np.ndarray
+    reached: np.ndarray
+    clock: Longs
+
+
+def grow_space(num_entities: int, most_steps: int) -> GrowSpace:
+    """Scratch for lines of up to `most_steps` steps."""
+    depth = most_steps + 2
+    node, path, source, position, stop, graph = np.zeros((6, depth), np.int64)
+    epoch, reached = np.zeros((depth, num_entities), np.int64), np.zeros((depth, num_entities))
+    return GrowSpace(
+        node, path, source, position, stop, graph, np.zeros(depth), epoch, reached, np.zeros(1, np.int64)
+    )  # fmt: skip
+
+
+class Grower:
+    """Solves lines over the facts of a base and derived ones."""
+
+    def __init__(self, kb: KnowledgeBase, lines: Lines) -> None:
+        self.graph, self.lines, self.is_unary = Graph.of(kb), lines, unary_mask(kb.predicates)
+        self.walked = Walked.of(lines, self.is_unary)
+        self.derived = DerivedFacts(kb.num_entities, self.is_unary)
+        self.small = SmallWork(grow)
+        self.space = grow_space(kb.num_entities, lines.width)
+        self.found = np.zeros((4, SOLUTIONS), np.int64), np.zeros(SOLUTIONS)
+
+    def solve(self, rows: Rows, least: float = 0.0) -> Iterator[Solutions]:
+        """Solutions of the line of each row; `origin` is the row. With `least`, one for each row that has any of at
+        least this confidence."""
+        done, levels = np.zeros(2, np.int64), self.derived.levels
+        while done[0] < len(rows.line):
+            numbers, strength = self.found
+            # Plain Python at first, as far as it may go; what is left of the rows runs as machine code.
+            limit = int(self.small.left) if self.small.is_left else NO_LIMIT
+            with self.small.of(0):
+                size = grow(
+                    self.graph, levels, self.walked, self.is_unary, self.space, rows, least, limit, done,
+                    numbers, strength,
+                )  # fmt: skip
+            self.small.left -= done[1]
+            if size:
+                origin, x, y, graph = numbers[:, :size].copy()
+                yield Solutions(origin, x, y, graph, strength[:size].copy())
+            elif done[0] < len(rows.line) and done[1] <= limit:  # one row has more
+                self.found = np.zeros((4, 2 * len(strength)), np.int64), np.zeros(2 * len(strength))
+
+    # where lines begin to grow ----------------------------------------------------------------------
+
+    def at(self, line: Longs, place: Longs, entity: Longs, bound: tuple[Longs, Longs, Longs] | None = None) -> Rows:
+        """Rows that stand at a node of their line, with no step done yet.
+
+        Args:
+            line: the line of each row.
+            place: the number of the node.
+            entity: what stands there.
+            bound: X, Y and the graph, as far as they are bound.
+        """
+        nothing = np.full(len(line), OPEN)
+        x, y, graph = (nothing, nothing, nothing) if bound is None else bound
+        return Rows(line, place, place, entity, entity, x, y, graph, np.ones(len(line)))
+
+    def along(self, line: Longs, place: Longs, node: Longs, neighbour: Longs, confidence: Doubles) -> Rows:
+        """Rows whose step `place` is an edge from the node to the neighbour."""
+        nothing = np.full(len(line), OPEN)
+        return Rows(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
+
+    def everything(self, lines: Longs) -> Iterator[Solutions]:
+        """All solutions of the lines; `origin` is the line."""
+        for rows in self._all_rows(lines):
+            for found in self.solve(rows):
+                yield found._replace(origin=rows.line[found.origin])
+
+    def _all_rows(self, lines: Longs) -> Iterator[Rows]:
+        """Rows at the constant of a line, else at all facts of the step that has fewest."""
+        start, end = (anchor[lines].astype(np.int64) for anchor in (self.lines.start, self.lines.end))
+        constant, length = np.where(start >= 0, start, end), self.walked.lengths[lines]
+        fixed = constant >= 0
+        yield self.at(lines[fixed], np.where(start >= 0, 0, length)[fixed], constant[fixed])
+        everyone = np.arange(self.graph.num_entities)
+        for line in lines[~fixed & (length == 0)].tolist():  # X = Y
+            yield self.at(np.full(len(everyone), line), 0 * everyone, everyone)
+        lines = lines[~fixed & (length > 0)]
+        steps = self.walked.steps[lines]
+        place = np.where(steps != NO_STEP, self.num_facts()[steps], np.iinfo(np.int64).max).argmin(axis=1)
+        code = steps[np.arange(len(lines)), place]
+        for own in np.unique(code).tolist():
+            node, neighbour, confidence = self._facts(own)
+            mine = np.flatnonzero(code == own)
+            for some in parts(np.full(len(mine), len(node))):
+                line, where = (np.repeat(column[mine[some]], len(node)) for column in (lines, place))
+                copies = len(some)
+                yield self.along(
+                    line, where, np.tile(node, copies), np.tile(neighbour, copies), np.tile(confidence, copies)
+                )
+
+    def num_facts(self) -> Longs:
+        """How many facts each code has."""
+        graph, levels = self.graph, self.derived.levels
+        members = np.diff(graph.member_pointer)
+        sizes = graph.code_edges.copy()
+        sizes[: 2 * len(members) : 2] += members
+        return sizes + np.bincount(levels.key // max(graph.num_entities, 1), minlength=len(sizes))
+
+    def _facts(self, code: int) -> tuple[Longs, Longs, Doubles]:
+        """(node, neighbour, confidence) of all facts of a code, given and derived."""
+        graph, levels = self.graph, self.derived.levels
+        weight: np.ndarray
+        if self.is_unary[code >> 1]:
+            own = slice(*graph.member_pointer[code >> 1 : (code >> 1) + 2])
+            node = neighbour = graph.member[own]
+            weight = graph.member_weight[own]
+        else:
+            span = graph.code_span[graph.code_pointer[code] : graph.code_pointer[code + 1]]
+            low, size = graph.span_pointer[span], graph.span_pointer[span + 1] - graph.span_pointer[span]
+            place = ranges(low, size)
+            node, neighbour = np.repeat(graph.span_node[span], size), graph.neighbour[place]
+            weight = graph.weight[place] if len(graph.weight) else graph.weight
+        weight = weight if len(weight) else np.ones(len(node))
+        more = np.flatnonzero(levels.key // max(graph.num_entities, 1) == code)
+        return (
+            np.concatenate((node, levels.key[more] % max(graph.num_entities, 1))).astype(np.int64),
+            np.concatenate((neighbour, levels.neighbour[more])).astype(np.int64),
+            np.concatenate((weight, levels.confidence[more])).astype(np.float64),
+        )
+
+
+def parts(size: Longs) -> Iterator[Longs]:
+    """Rows whose sizes are not 0, in parts that sum to at most MOST_ROWS, or of one row."""
+    rows = np.flatnonzero(size)
+    total = np.cumsum(size[rows])
+    begin = 0
+    while begin < len(rows):
+        done = total[begin - 1] if begin else 0
+        end = max(int(np.searchsorted(total, done + MOST_ROWS, side="right")), begin + 1)
+        yield rows[begin:end]
+        begin = end
+
+
+# compiled loops -------------------------------------------------------------------------------------
+
+
+@compiled
+def grow(
+    graph: Graph,
+    levels: Levels,
+    lines: Walked,
+    is_unary: Mask,
+    space: GrowSpace,
+    rows: Rows,
+    least: float,
+    limit: int,
+    done: Longs,
+    found: np.ndarray,
+    strength: Doubles,
+) -> int:
+    """Into `found` (row, x, y, graph) and `strength` the solutions of rows from done[0] on, as far as they fit and more
+    than `limit` edges are not looked at; returns how many.
+
+    done[0] moves to where it must go on, done[1] becomes the number of edges. With `least`, one solution of a row is
+    enough.
+    """
+    size, done[1] = 0, 0
+    while done[0] < len(rows.line) and done[1] <= limit:
+        more = _grow_row(graph, levels, lines, is_unary, space, rows, done, least, size, found, strength)
+        if more < 0:
+            return size
+        size = more
+        done[0] += 1
+    return size
+
+
+@compiled
+def _grow_row(
+    graph: Graph,
+    levels: Levels,
+    lines: Walked,
+    is_unary: Mask,
+    space: GrowSpace,
+    rows: Rows,
+    done: Longs,
+    least: float,
+    size: int,
+    found: np.ndarray,
+    strength: Doubles,
+) -> int:
+    """The solutions of the row done[0] behind the first `size`; returns how many there are then, -1 where they do not
+    fit. Adds to done[1] the number of edges."""
+    row = done[0]
+    line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
+    x, y = rows.x[row], rows.y[row]
+    first_move, last_move = lines.first_move[line], lines.last_move[line]
+    has_variables = max(lines.start[line], lines.end[line]) < 0 and min(lines.start[line], lines.end[line]) > ANY_NODE
+    is_closed = has_variables and lines.start[line] == lines.end[line]
+    if lines.distinct[line] and last_move < 0 and has_variables and not is_closed:
+        return size  # X = Y
+    number = _arrive(graph, lines, line, begin, left, x, y, rows.graph[row])
+    if number == NOWHERE or rows.confidence[row] <= 0.0 or rows.confidence[row] < least:
+        return size
+    space.path[0], space.path[1] = -1 if _is_constant(lines, line, begin) else left, -1
+    if end > begin:
+        number = _arrive(graph, lines, line, end, right, x, y, number)
+        if number == NOWHERE:
+            return size
+        if not is_unary[lines.steps[line, begin] >> 1]:
+            if is_closed and begin <= first_move and end > last_move:
+                if left != right:
+                    return size
+            elif not _is_constant(lines, line, end):
+                if lines.distinct[line] and space.path[0] == right:
+                    return size
+                space.path[1] = right
+    num_right = lines.lengths[line] - end
+    total = num_right + begin
+    space.node[0], space.graph[0], space.strength[0] = right, number, rows.confidence[row]
+    if total == 0:
+        return _add(lines, line, row, left, right, x, y, number, rows.confidence[row], size, found, strength)
+    space.clock[0] += 1
+    epoch, left_epoch = space.clock[0], space.clock[0]
+    depth, entering = 0, True
+    while depth >= 0:
+        forward = depth < num_right
+        place = end + depth if forward else begin - 1 - (depth - num_right)
+        code = lines.steps[line, place]
+        unary = is_unary[code >> 1]
+        if not forward and not unary:
+            code = code ^ 1
+        if forward:
+            place += 1
+        here = left if depth == num_right else space.node[depth]
+        if entering:
+            space.source[depth] = 0
+            if unary:
+                stop = graph.member_pointer[(code >> 1) + 1]
+                low = first_at_least(graph.member, graph.member_pointer[code >> 1], stop, here)
+                high = low + 1 if low < stop and graph.member[low] == here else low
+            else:
+                low, high = span_edges(graph, here, code)
+            space.position[depth], space.stop[depth] = low, high
+            entering = False
+        if space.position[depth] >= space.stop[depth]:
+            level = space.source[depth]
+            if level == len(levels.pointer) - 1:
+                depth -= 1
+                continue
+            low, high = level_span(levels, level, code * graph.num_entities + here)
+            space.source[depth], space.position[depth], space.stop[depth] = level + 1, low, high
+            continue
+        edge = space.position[depth]
+        space.position[depth] += 1
+        done[1] += 1
+        there, value = here, space.strength[depth]
+        if space.source[depth] > 0:
+            there, value = levels.neighbour[edge], min(value, levels.confidence[edge])
+        elif unary:
+            if len(graph.member_weight):
+                value = min(value, np.float64(graph.member_weight[edge]))
+        else:
+            there = graph.neighbour[edge]
+            if len(graph.weight):
+                value = min(value, np.float64(graph.weight[edge]))
+        if value <= 0.0 or value < least:
+            continue
+        number = _arrive(graph, lines, line, place, there, x, y, space.graph[depth])
+        if number == NOWHERE:
+            continue
+        other = -1  # the entity at the other end of a line from X to X, once it is known
+        if is_closed and forward and place > last_move and begin <= first_move:
+            other = left
+        elif is_closed and not forward and place <= first_move:
+            other = space.node[num_right]
+        if other >= 0 and other != there:
+            continue
+        is_constant = _is_constant(lines, line, place)
+        is_new = not unary and not is_constant and other < 0
+        if lines.distinct[line]:
+            repeated = False
+            for i in range(depth + 2):
+                repeated = repeated or (is_new and space.path[i] == there)
+            if repeated:
+                continue
+        elif not (is_constant and len(graph.graph_of)):  # walks that meet go on as one
+            own = epoch if forward else left_epoch
+            if space.epoch[depth + 1, there] == own and space.reached[depth + 1, there] >= value:
+                continue
+            space.epoch[depth + 1, there], space.reached[depth + 1, there] = own, value
+        space.node[depth + 1], space.graph[depth + 1], space.strength[depth + 1] = there, number, value
+        space.path[depth + 2] = there if is_new else -1
+        if depth + 1 < total:
+            if depth + 1 == num_right:
+                space.clock[0] += 1
+                left_epoch = space.clock[0]
+            depth, entering = depth + 1, True
+            continue
+        start = space.node[total] if begin > 0 else left
+        stop = space.node[num_right]
+        size = _add(lines, line, row, start, stop, x, y, number, value, size, found, strength)
+        if size < 0 or least > 0.0:
+            return size
+    return size
+
+
+@compiled
+def _is_constant(lines: Walked, line: int, place: int) -> bool:
+    """Whether the line has a constant at a node."""
+    at_start = place <= lines.first_move[line] and lines.start[line] >= 0
+    return at_start or (place > lines.last_move[line] and lines.end[line] >= 0)
+
+
+@compiled
+def _arrive(graph: Graph, lines: Walked, line: int, place: int, entity: int, x: int, y: int, number: int) -> int:
+    """The graph of the line if the entity stands at a node of it, or NOWHERE if it may not stand there."""
+    first = lines.start[line] if place <= lines.first_move[line] else ANY_NODE
+    last = lines.end[line] if place > lines.last_move[line] else ANY_NODE
+    if (first >= 0 and first != entity) or (last >= 0 and last != entity):
+        return NOWHERE
+    is_x, is_y = first == X_NODE or last == X_NODE, first == Y_NODE or last == Y_NODE
+    if (is_x and x >= 0 and x != entity) or (is_y and y >= 0 and y != entity):
+        return NOWHERE
+    if len(graph.graph_of) == 0 or ((first >= 0 or last >= 0) and not is_x and not is_y):
+        return number  # a constant is just an entity; variables lie in the query's graph
+    own = graph.graph_of[entity]
+    return NOWHERE if number >= 0 and number != own else own
+
+
+@compiled
+def _add(
+    lines: Walked,
+    line: int,
+    row: int,
+    start: int,
+    end: int,
+    x: int,
+    y: int,
+    number: int,
+    value: float,
+    size: int,
+    found: np.ndarray,
+    strength: Doubles,
+) -> int:
+    """Write one solution behind the first `size`; returns how many there are then, -1 where it does not fit."""
+    if size == found.shape[1]:
+        return -1
+    for anchor, entity in ((lines.start[line], start), (lines.end[line], end)):
+        if anchor == X_NODE:
+            x = entity
+        elif anchor == Y_NODE:
+            y = entity
+    found[0, size], found[1, size], found[2, size], found[3, size], strength[size] = row, x, y, number, value
+    return size + 1

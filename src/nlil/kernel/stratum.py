@@ -1,0 +1,307 @@
+"""What the rules of one stratum derive, round by round.
+
+A body is a disjunction of conjunctions, and a line is the conjunction of one. Conjunctions are solved line after line
+(`grow.py`), all of them together, and each body once for all rules that have it. After the first round they are solved
+outward from the facts that are new or stronger, so a round costs in proportion to what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..data.arrays import Doubles, Longs, Mask, ranges
+from ..data.facts import NO_OBJECT
+from ..errors import LimitError
+from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
+from .derived import Found, directed
+from .grow import OPEN, Grower, Solutions, parts
+from .ruleset import FIRST, SECOND, RuleSet
+
+HOLDS = 0.5
+"""A negated statement fails if it has a grounding in facts of at least this weight: the facts that count."""
+
+NO_LINE = -1
+"""Filler behind the last line of a plan."""
+
+
+def refuse_more(size: int, max_facts: int | None) -> None:
+    """A LimitError for more than `max_facts`."""
+    if max_facts is not None and size > max_facts:
+        raise LimitError(f"the rules derive more than {max_facts:,} facts; leave out those that derive too much")
+
+
+class Stratum:
+    """The rules of one stratum. A plan is an order in which the lines of a conjunction are solved.
+
+    A conjunction has a plan from each of its lines: a new fact enters at the first line of a plan. In the first round
+    only the plan from the cheapest line is taken. The `origin` of solutions is their plan.
+    """
+
+    def __init__(self, grower: Grower, rules: RuleSet, confidence: Doubles, max_facts: int | None) -> None:
+        self.grower, self.rules, self.confidence, self.max_facts = grower, rules, confidence, max_facts
+        self.lines, self.lengths, self.graph = grower.lines, grower.walked.lengths, grower.graph
+        self.uses_x, self.uses_y = (np.append(self.lines.uses(n), False) for n in (X_NODE, Y_NODE))  # and NO_LINE
+        self.everyone = self.graph.graph_entity if len(self.graph.graph_of) else np.arange(self.graph.num_entities)
+        self.by_body = np.argsort(rules.body, kind="stable")
+        self.body_pointer = np.searchsorted(rules.body[self.by_body], np.arange(len(rules.bodies) + 1))
+        self._plan()
+        self._index_places()
+        self.answers: dict[int, Solutions] = {}
+
+    # plans ------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        """Make `order` and `negative` (plans, lines), the body of each plan, and which plans the first round takes."""
+        bodies, lines = self.rules.bodies, self.lines
+        always = np.append((self.lengths == 0) & (lines.start == ANY_NODE), False)
+        used = np.flatnonzero(np.diff(self.body_pointer))
+        line = np.append(bodies.line, NO_LINE)[used].astype(np.int64)
+        alone = (line >= 0) & ~always[line]
+        owner, first = used[alone].tolist(), [True] * int(alone.sum())
+        orders: list[list[int]] = []
+        negatives: list[list[int]] = []
+        for body in used[~alone].tolist():
+            for positive, negative in bodies.alternatives(body):
+                needed = [n for n in dict.fromkeys(positive) if not always[n]]
+                if not always[np.array(negative, np.int64)].any():
+                    found = self._orders(needed)
+                    orders += found
+                    negatives += [list(dict.fromkeys(negative))] * len(found)
+                    owner += [body] * len(found)
+                    first += [True, *[False] * (len(found) - 1)]
+        self.owner, self.is_first = np.array(owner, np.int64), np.array(first, bool)
+        self.order = _stacked([line[alone][:, None], *(np.array([order], np.int64) for order in orders)])
+        nothing = np.zeros((int(alone.sum()), 0), np.int64)
+        self.negative = _stacked([nothing, *(np.array([denied], np.int64) for denied in negatives)])
+
+    def _orders(self, lines: list[int]) -> list[list[int]]:
+        """An order of the lines from each of them, the cheapest start first; then those first whose ends are known."""
+        if not lines:
+            return [[]]
+        sizes = self.grower.num_facts()
+        orders = []
+        for seed in sorted(lines, key=lambda n: self._cost(n, False, False, sizes)):
+            order, left = [seed], [n for n in lines if n != seed]
+            while left:
+                has_x, has_y = bool(self.uses_x[order].any()), bool(self.uses_y[order].any())
+                order.append(min(left, key=lambda n: self._cost(n, has_x, has_y, sizes)))
+                left.remove(order[-1])
+            orders.append(order)
+        return orders
+
+    def _cost(self, line: int, has_x: bool, has_y: bool, sizes: Longs) -> int:
+        ends = (int(self.lines.start[line]), int(self.lines.end[line]))
+        known = [a >= 0 or (a == X_NODE and has_x) or (a == Y_NODE and has_y) for a in ends]
+        steps = self.lines.steps[line][: self.lengths[line]]
+        return -sum(known) if any(known) else int(sizes[steps].min(initial=self.graph.num_entities))
+
+    def _index_places(self) -> None:
+        """Sort the places where a new fact can enter, and the plans that begin with each line."""
+        first = self.order[:, 0]
+        self.by_line = np.argsort(first, kind="stable")
+        self.line_pointer = np.searchsorted(first[self.by_line], np.arange(self.lines.num_lines + 1))
+        lines = np.flatnonzero(np.diff(self.line_pointer))
+        row, place = np.nonzero(self.lines.steps[lines] != NO_STEP)
+        line = lines[row]
+        # Rules with constants are many: a fact must not be tried on those of other constants.
+        constant = np.where(place >= self.grower.walked.last_move[line], self.lines.end[line], OPEN)
+        key = self._place_key(self.lines.steps[line, place].astype(np.int64), np.maximum(constant, OPEN))
+        order = np.argsort(key, kind="stable")
+        self.place_key, self.place_line, self.place = key[order], line[order], place[order]
+
+    def _place_key(self, code: Longs, constant: np.ndarray) -> Longs:
+        return code * (self.graph.num_entities + 1) + constant + 1
+
+    # rounds -----------------------------------------------------------------------------------------
+
+    def first(self) -> Iterator[Found]:
+        """All that the rules derive from what is known."""
+        line = np.where(self.is_first, self.order[:, 0], NO_LINE)
+        free = np.flatnonzero(self.is_first & (line == NO_LINE))
+        nothing = np.full(len(free), OPEN)
+        yield from self._joined(Solutions(free, nothing, nothing, nothing, np.ones(len(free))), 1)
+        chosen = np.unique(line[line != NO_LINE])
+        for found in self.grower.everything(chosen):
+            yield from self._of_plans(found, self.is_first)
+
+    def from_facts(self, changes: Found) -> Iterator[Found]:
+        """What the rules derive with one of these facts, which must be among the derived ones."""
+        self.answers = {}  # facts have been added since
+        code, node, neighbour, confidence = directed(changes)
+        nothing = np.full_like(neighbour, OPEN)
+        key = np.concatenate([self._place_key(code, constant) for constant in (nothing, neighbour)])
+        low = np.searchsorted(self.place_key, key)
+        size = np.searchsorted(self.place_key, key, side="right") - low
+        for rows in parts(size):
+            place, edge = ranges(low[rows], size[rows]), np.repeat(rows, size[rows]) % len(code)
+            line = self.place_line[place]
+            begin = self.grower.along(line, self.place[place], node[edge], neighbour[edge], confidence[edge])
+            for found in self.grower.solve(begin):
+                yield from self._of_plans(found._replace(origin=line[found.origin]))
+
+    def _of_plans(self, found: Solutions, which: Mask | None = None) -> Iterator[Found]:
+        """What follows from solutions of lines, by the plans that begin with them."""
+        size = np.diff(self.line_pointer)[found.origin]
+        for rows in parts(size):
+            plan = self.by_line[ranges(self.line_pointer[found.origin[rows]], size[rows])]
+            some = found.take(np.repeat(rows, size[rows]))._replace(origin=plan)
+            yield from self._joined(some if which is None else some.take(which[plan]), 1)
+
+    # joins ------------------------------------------------------------------------------------------
+
+    def _joined(self, found: Solutions, stage: int) -> Iterator[Found]:
+        """What follows from solutions of the first `stage` lines of their plans."""
+        whole = found
+        if stage < self.order.shape[1]:
+            line = self.order[found.origin, stage]
+            more = np.flatnonzero(line != NO_LINE)
+            whole = found.take(line == NO_LINE)
+            for part in self._with_line(found.take(more), line[more]):
+                joined = part.best()
+                if self.max_facts is not None and joined.size > self.max_facts:
+                    refuse_more(int(np.bincount(joined.origin).max()), self.max_facts)
+                yield from self._joined(joined, stage + 1)
+        if whole.size:
+            yield from self._unless_denied(whole) if self.negative.shape[1] else self._heads(whole)
+
+    def _with_line(self, found: Solutions, line: Longs) -> Iterator[Solutions]:
+        """The solutions joined with those of one line more for each."""
+        bound, others = self._split(found, line)
+        some = found.take(bound)
+        for more in self._from_bound(some, line[bound]):
+            confidence = np.minimum(more.confidence, some.confidence[more.origin])
+            yield more._replace(origin=some.origin[more.origin], confidence=confidence)
+        for own in np.unique(line[others]).tolist():
+            some, answers = found.take(others[line[others] == own]), self._answers(own)
+            spans = self._same_graph(some, answers)
+            for rows in parts(spans[0][1] + spans[1][1]):
+                mine = some.take(np.concatenate([np.repeat(rows, size[rows]) for _, size in spans]))
+                other = answers.take(np.concatenate([ranges(low[rows], size[rows]) for low, size in spans]))
+                x, y, graph = (np.maximum(a, b) for a, b in zip(mine[1:4], other[1:4]))  # one of them is open
+                yield Solutions(mine.origin, x, y, graph, np.minimum(mine.confidence, other.confidence))
+
+    def _split(self, found: Solutions, line: Longs) -> tuple[Longs, Longs]:
+        """The rows whose line has an end that is bound, and those whose line has none."""
+        is_bound = (self.uses_x[line] & (found.x != OPEN)) | (self.uses_y[line] & (found.y != OPEN))
+        return np.flatnonzero(is_bound), np.flatnonzero(~is_bound & (line != NO_LINE))
+
+    def _from_bound(self, found: Solutions, line: Longs, least: float = 0.0) -> Iterator[Solutions]:
+        """Solutions of a line for each row, which has an end of it bound; `origin` is that row."""
+        from_x = self.uses_x[line] & (found.x != OPEN)
+        at_start = self.lines.start[line] == np.where(from_x, X_NODE, Y_NODE)
+        place, entity = np.where(at_start, 0, self.lengths[line]), np.where(from_x, found.x, found.y)
+        yield from self.grower.solve(self.grower.at(line, place, entity, found[1:4]), least)
+
+    def _answers(self, line: int) -> Solutions:
+        """All solutions of a line, by graph."""
+        if line not in self.answers:
+            every = Solutions.join([*self.grower.everything(np.array([line]))]).best()
+            self.answers[line] = every.take(np.argsort(every.graph, kind="stable"))
+        return self.answers[line]
+
+    def _same_graph(self, found: Solutions, answers: Solutions) -> list[tuple[Longs, Longs]]:
+        """(begin, size) of the answers in the graph of each row, and of those that are in no graph."""
+        low, high = (np.searchsorted(answers.graph, found.graph, side=side) for side in ("left", "right"))
+        anywhere = found.graph == OPEN
+        low, high = np.where(anywhere, 0, low), np.where(anywhere, answers.size, high)
+        of_none = np.searchsorted(answers.graph, OPEN, side="right")
+        return [(low, high - low), (np.zeros_like(low), np.where(anywhere, 0, of_none))]
+
+    # negations --------------------------------------------------------------------------------------
+
+    def _unless_denied(self, found: Solutions) -> Iterator[Found]:
+        """What follows where no negative line holds; first what these lines need is bound."""
+        for row, x in self._filled(found.x, found.graph, self._denies_with(found, self.uses_x)):
+            with_x = self._in_graph(found.take(row)._replace(x=x), x)
+            for row, y in self._filled(with_x.y, with_x.graph, self._denies_with(with_x, self.uses_y)):
+                for part in self._with_graphs(self._in_graph(with_x.take(row)._replace(y=y), y)):
+                    for column in range(self.negative.shape[1]):
+                        part = part.take(~self._holds(part, self.negative[part.origin, column]))
+                    if part.size:
+                        yield from self._heads(part)
+
+    def _denies_with(self, found: Solutions, uses: Mask) -> Mask:
+        """Whether a negative line of the plan is one of those marked in `uses`."""
+        return uses[self.negative[found.origin]].any(axis=1)
+
+    def _in_graph(self, found: Solutions, entity: Longs) -> Solutions:
+        """The solutions in the graph of an entity, where it is bound."""
+        if not len(self.graph.graph_of):
+            return found
+        return found._replace(graph=np.where(entity == OPEN, found.graph, self.graph.graph_of[entity]))
+
+    def _with_graphs(self, found: Solutions) -> Iterator[Solutions]:
+        """Every graph, where it is open and a negative line may hold in some and not in others."""
+        free = (found.graph == OPEN) & (self.negative[found.origin] != NO_LINE).any(axis=1)
+        if not len(self.graph.graph_of) or not free.any():
+            yield found
+            return
+        size = np.where(free, self.graph.num_graphs, 1)
+        for rows in parts(size):
+            row, number = np.repeat(rows, size[rows]), ranges(0 * rows, size[rows])
+            yield found.take(row)._replace(graph=np.where(free[row], number, found.graph[row]))
+
+    def _holds(self, found: Solutions, line: Longs) -> Mask:
+        """Whether the line of each row, if it has one, holds in facts that count."""
+        holds = np.zeros(found.size, bool)
+        bound, others = self._split(found, line)
+        for some in self._from_bound(found.take(bound), line[bound], HOLDS):
+            holds[bound[some.origin]] = True
+        for own in np.unique(line[others]).tolist():
+            rows, answers = others[line[others] == own], self._answers(own)
+            spans = self._same_graph(found.take(rows), answers.take(answers.confidence >= HOLDS))
+            holds[rows] = spans[0][1] + spans[1][1] > 0
+        return holds
+
+    # heads ------------------------------------------------------------------------------------------
+
+    def _heads(self, found: Solutions) -> Iterator[Found]:
+        """What the rules conclude. A variable of the head that nothing binds ranges over the entities of the graph."""
+        body = self.owner[found.origin]
+        size = np.diff(self.body_pointer)[body]
+        for rows in parts(size):
+            row, rule = np.repeat(rows, size[rows]), self.by_body[ranges(self.body_pointer[body[rows]], size[rows])]
+            fixed, entity = self.rules.fixed[rule], self.rules.head_entity[rule].astype(np.int64)
+            target, confidence = self.rules.head[rule], found.confidence[row] * self.confidence[rule]
+            is_binary, graph = ~self.grower.is_unary[target], found.graph[row]
+            subject = np.where(fixed == FIRST, entity, found.x[row])
+            object_ = np.where(fixed == SECOND, entity, np.where(is_binary, found.y[row], NO_OBJECT))
+            for first, filled in self._filled(subject, graph, np.ones(len(row), bool)):
+                first, filled, own = self._inside(first, filled, graph[first])
+                for second, other in self._filled(object_[first], own, is_binary[first]):
+                    second, other, _ = self._inside(second, other, own[second])
+                    last = first[second]
+                    yield Found(target[last], filled[second], other, confidence[last])
+
+    def _inside(self, row: Longs, entity: Longs, graph: Longs) -> tuple[Longs, Longs, Longs]:
+        """(row, entity, its graph) of the entities that lie in the graph given for them."""
+        if not len(self.graph.graph_of):
+            return row, entity, graph
+        own = np.where(entity == NO_OBJECT, graph, self.graph.graph_of[entity])
+        inside = (graph == OPEN) | (own == graph)
+        return row[inside], entity[inside], own[inside]
+
+    def _filled(self, value: Longs, graph: Longs, wanted: Mask) -> Iterator[tuple[Longs, Longs]]:
+        """(row, value): the values as they are, and all entities of the graph for those that are open and wanted."""
+        is_open = wanted & (value == OPEN)
+        if not is_open.any():
+            yield np.arange(len(value)), value
+            return
+        pointer = self.graph.graph_pointer
+        low = np.where(graph == OPEN, 0, pointer[graph])
+        high = np.where(graph == OPEN, len(self.everyone), pointer[graph + 1])
+        size = np.where(is_open, high - low, 1)
+        for rows in parts(size):
+            row, place = np.repeat(rows, size[rows]), ranges(low[rows], size[rows])
+            filled, mine = value[row], is_open[row]
+            filled[mine] = self.everyone[place[mine]]
+            yield row, filled
+
+
+def _stacked(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Blocks of rows below each other, as wide as the widest."""
+    width = max(block.shape[1] for block in blocks)
+    wide = [np.pad(block, ((0, 0), (0, width - block.shape[1])), constant_values=NO_LINE) for block in blocks]
+    return np.concatenate(wide)
