@@ -23,7 +23,7 @@ CELLS = (
     "learned = nlil.Learner(config).fit(kb, targets=['uncle', 'aunt'])\n"
     "rules = learned.rules\nrules.for_target('uncle')",
     "The same in English:",
-    ">from nlil.exports.english import rule_sentence\n\n"
+    ">from nlil.logic.english import rule_sentence\n\n"
     "for scored in rules.for_target('uncle').top(5):\n    print(rule_sentence(scored.rule))",
     "## What a rule rests on\n\nExamples, counterexamples, and how sure its confidence is.",
     ">nlil.rule_card(rules, kb, 'aunt(X, Y) :- brother(Z1, X), father(Z1, Y).', examples=2)",

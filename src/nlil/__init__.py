@@ -31,6 +31,7 @@ __all__ = [
     "ScoredRule",
     "Splits",
     "check",
+    "contrast",
     "evaluate",
     "explain",
     "imitate",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from .evaluation.metrics import Metrics
     from .evaluation.prediction import Answer, predict
     from .evaluation.protocol import evaluate
+    from .explanation.contrast import contrast
     from .explanation.disputes import check
     from .explanation.rule_card import rule_card
     from .explanation.what_if import necessary_facts, what_if
@@ -89,6 +91,7 @@ _HOME = {
     "evaluation.metrics": ("Metrics",),
     "evaluation.prediction": ("Answer", "predict"),
     "evaluation.protocol": ("evaluate",),
+    "explanation.contrast": ("contrast",),
     "explanation.disputes": ("check",),
     "explanation.rule_card": ("rule_card",),
     "explanation.what_if": ("necessary_facts", "what_if"),

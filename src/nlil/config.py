@@ -38,6 +38,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "priors": False,
         "conjunctions": 0,
         "exclusions": False,
+        "select": False,
         "refine": False,
         "weigh": False,
         "restarts": 8,
@@ -214,7 +215,7 @@ class LearnerConfig:
     squash: str = training(
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
-    restarts: int = training(16, "generators of each target; the best rules of all are kept", at_least(1))
+    restarts: int = training(16, "generators of each target", at_least(1))
     epochs: int = training(200, "of training, at most", at_least(1))
     rate: float = training(0.0005, "learning rate of a Transformer", more_than(0))
     score_rate: float = training(0.05, "learning rate of free scores", more_than(0))
@@ -228,13 +229,26 @@ class LearnerConfig:
     beam: int = training(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
     extract_samples: int = training(0, "rules drawn at random from each generator")
     neural_candidates: int = training(500, "rules of a trained target that are counted exactly", at_least(1))
-    refine: bool = training(True, "after training, parts of the best rules are exchanged or added while exact F1 rises")
+    select: bool = training(
+        True,
+        "after training, exact F1 chooses among what all restarts read, leaves out parts and joins others; "
+        "off: what the attentions of the restart with the least validation loss say, unchanged",
+    )
+    refine: bool = training(
+        True, "after select, parts of the best rules are exchanged or added while exact F1 rises; not without select"
+    )
     aggregation: str = scoring(
         "noisy-or", "how rules that fire become a score: noisy-or, max", one_of("noisy-or", "max")
     )
     aggregation_top: int = scoring(5, "strongest rules that count in noisy-or; 0: all")
     weigh: bool = scoring(
         True, "after counting, how much each kind of rule counts is fitted on validation facts (200 or more)"
+    )
+    hold_out: float = scoring(
+        0.1,
+        "share of the training facts held out in turn to choose by, where fewer than 200 validation facts are given; "
+        "0: none",
+        Allowed("0 to .5", lambda v: 0 <= v <= 0.5),
     )
     geometry: bool = data(True, "boxes of a scene graph become predicates: large(X), left_of(X, Y)")
     drop: tuple[str, ...] = data((), "relations of the data that are left out")

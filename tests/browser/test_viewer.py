@@ -114,6 +114,35 @@ def test_a_rule_is_paged_judged_and_the_answer_changes(page: Any, family_address
     assert page.locator("main").inner_text() == before
 
 
+def test_why_one_answer_rather_than_another(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/ask?q=aunt(sophie1, ?)")
+    first, second = page.locator("table.answers tbody tr td:nth-child(2)").all_inner_texts()[:2]
+    page.get_by_label(f"why {first} rather than {second}").click()
+    page.wait_for_url("**/contrast*")
+    assert f"rather than {second}" in page.locator("h1").inner_text()
+    assert page.locator("h2").count() == 2
+    shot("contrast")
+    page.get_by_role("link", name="The other way round").click()
+    page.wait_for_url("**/contrast*")
+    assert f"rather than {first}" in page.locator("h1").inner_text()
+
+
+def test_an_explanation_begins_with_a_sentence(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/explain?q=aunt(sophie1, kate2)")
+    assert "because" in page.locator("p.english").inner_text()
+    assert page.locator("table.facts tbody tr").count() > 0
+    shot("explain")
+
+
+def test_why_one_class_rather_than_another(page: Any, scene_address: str, shot: Shot) -> None:
+    page.goto(f"{scene_address}/explain?q=person('12p')")
+    shot("explain-class")
+    page.locator("main a.why[href^='/contrast']").first.click()
+    page.wait_for_url("**/contrast*")
+    assert "rather than" in page.locator("h1").inner_text()
+    shot("contrast-class")
+
+
 def test_instances_page_by_page(page: Any, family_address: str) -> None:
     page.goto(f"{family_address}/predicate/1?sort=support&order=falling")
     page.locator("table.rules tbody a").first.click()

@@ -31,6 +31,7 @@ def test_even(nlil_command: Nlil, golden: Golden, even_run: Path) -> None:
     [
         ("predict-uncle.txt", ("predict", "uncle(?, vera1)", "--top", "5")),
         ("explain-aunt.txt", ("explain", "aunt(vera1, alice1)")),
+        ("explain-aunt-all.txt", ("explain", "aunt(vera1, alice1)", "--all")),
     ],
 )
 def test_answers(name: str, command: tuple[str, ...], nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:

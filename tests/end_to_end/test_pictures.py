@@ -63,12 +63,15 @@ def test_an_object_is_explained_by_its_most_probable_class(nlil_command: Nlil, s
 def test_the_terminal_says_what_is_near(nlil_command: Nlil, scene_run: Path) -> None:
     out = nlil_command("explain", scene_run, "12p").out
     assert out.startswith("12p: most probably person (")
+    assert "\n12p is a person, because " in out
+    assert len(out.splitlines()) <= 12
     assert out == nlil_command("explain", scene_run, "'12p'").out
+    out = nlil_command("explain", scene_run, "12p", "--all").out
     assert "in the data person" in out
     assert "near X = 12p in image12" in out
     assert "* 12s: shirt; top left; X wearing it" in out
     assert "12w: wheel; bottom right" in out
-    asked = nlil_command("explain", scene_run, "shirt(12s)").out
+    asked = nlil_command("explain", scene_run, "shirt(12s)", "--all").out
     assert "* 12p: person; top left; it wearing X" in asked
     assert "most probably" not in asked
 

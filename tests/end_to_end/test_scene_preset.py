@@ -86,7 +86,9 @@ def test_explain_an_object(nlil_command: Nlil, scene_run: Path) -> None:
     name = kb.entities.name(int(splits.test.subject[0]))
     outcome = nlil_command("explain", scene_run, name)
     assert outcome.code == 0, outcome.err
-    assert f"({name})  score" in outcome.out
+    assert f"\n{name} is " in outcome.out
+    assert "probability " in outcome.out
+    assert f"({name})  probability" in nlil_command("explain", scene_run, name, "--all").out
 
 
 def test_check(nlil_command: Nlil, scene_run: Path) -> None:

@@ -1,4 +1,4 @@
-"""nlil explain --why-not, --necessary, --without, --add; nlil rules --examples; the evidence of nlil check."""
+"""nlil explain --rather-than, --why-not, --necessary, --without, --add; rules --examples; the evidence of check."""
 
 from __future__ import annotations
 
@@ -20,6 +20,26 @@ def test_why_not(nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:
     assert document["fact"] == FACT
     assert len(document["rules"]) == 5
     assert document["score"] == nlil_command("explain", plain_run, FACT, "--json").json["score"]
+
+
+def test_rather_than(nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:
+    shown = nlil_command("explain", plain_run, FACT, "--rather-than", "emil1").out
+    golden("rather-than-aunt.txt", shown)
+    assert len(shown.splitlines()) <= 12
+    document = nlil_command("explain", plain_run, FACT, "--rather-than", "emil1", "--json").json
+    learned = nlil.load_run(plain_run)
+    kb, _ = nlil.load("kin")
+    assert document == nlil.contrast(learned.rules, kb, FACT, "emil1").to_dict()
+    assert document["second"]["fact"] == "aunt(vera1, emil1)"
+
+
+def test_one_class_rather_than_another(nlil_command: Nlil, street_run: Path) -> None:
+    classes = nlil_command("explain", street_run, "s1_3", "--json").json["object"]["candidates"]
+    document = nlil_command("explain", street_run, "s1_3", "--rather-than", classes[1]["class"], "--json").json
+    for place, side in enumerate(("first", "second")):
+        assert document[side]["fact"] == f"{classes[place]['class']}(s1_3)"
+        shares = sum(reason["share"] for reason in document[side]["reasons"])
+        assert shares + document[side]["same_share"] == pytest.approx(document[side]["score"])
 
 
 def test_necessary_and_without_agree(nlil_command: Nlil, golden: Golden, plain_run: Path) -> None:
@@ -62,6 +82,7 @@ def test_an_object_of_a_scene(nlil_command: Nlil, street_run: Path) -> None:
     [
         (("--why-not", "--necessary"), "--why-not and --necessary are different questions; ask one at a time"),
         (("--necessary", "--out", "a.svg"), "--out draws why a fact holds; leave out --necessary"),
+        (("--rather-than", "alice1"), "aunt(vera1, alice1) rather than itself"),
         (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): the data has no such fact"),
         (("--add", "brother(emil1, nobody)"), "unknown entity 'nobody'"),
     ],

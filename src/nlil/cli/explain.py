@@ -9,6 +9,7 @@ from ..errors import ConfigError, UnknownName
 from .session import Bounds, OtherData, Run, Session
 
 if TYPE_CHECKING:
+    from ..explanation.contrast import Contrast
     from ..explanation.what_if import NecessaryFacts, WhatIf
     from ..explanation.why import Explanation
     from ..explanation.why_not import WhyNot
@@ -24,6 +25,8 @@ def explain(
     run: Run,
     query: str,
     *,
+    rather_than: str | None = None,
+    all: bool = False,
     top: Annotated[int | None, Bounds(1)] = None,
     side: str = "object",
     data: OtherData = None,
@@ -34,14 +37,16 @@ def explain(
     without: list[str] | None = None,
     add: list[str] | None = None,
 ) -> None:
-    """Say why: the rules that fire, the facts that make them fire, and where the others fail.
+    """Say why, in a dozen lines: the strongest reason, others that do not hang on it, what speaks against it.
 
     Args:
         session: The common options.
         run: The rules.
         query (FACT): uncle(alice, bob) or person(obj17); an object of a scene alone, obj17, explains its most probable
             class.
-        top: Rules shown, strongest first. Default: all that count, up to 20.
+        rather_than (NAME): Why this answer rather than another one, this class rather than another: only what differs.
+        all: All of it: every rule with the facts behind it, what each fact is worth, where other rules fail.
+        top: All of it, with so many rules, strongest first. Default: all that count, up to 20.
         side (NAME): Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b).
         data: Other facts.
         out (FILE): Draw it, for a scene with the boxes at their places: FILE.svg, FILE.png or FILE.html.
@@ -51,8 +56,9 @@ def explain(
         without (FACT): The score without this fact; may be repeated.
         add (FACT): The score with this fact added; may be repeated.
     """
+    from ..explanation.contrast import explain_contrast, rival_of
     from ..explanation.what_if import explain_what_if, find_necessary_facts
-    from ..explanation.why import SIDES, Explainer
+    from ..explanation.why import SIDES, Explainer, as_fact
     from ..explanation.why_not import explain_why_not
     from ..scene.picture import check_picture_name, draw, write_picture
 
@@ -62,7 +68,12 @@ def explain(
         raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, where the picture goes", "image")
     if out is not None:
         check_picture_name(out)
-    named = {"--why-not": why_not, "--necessary": necessary, "--without and --add": without or add}
+    named = {
+        "--rather-than": rather_than is not None,
+        "--why-not": why_not,
+        "--necessary": necessary,
+        "--without and --add": without or add,
+    }
     changes = [name for name, wanted in named.items() if wanted]
     if len(changes) > 1:
         raise ConfigError(f"{' and '.join(changes)} are different questions; ask one at a time", "explain")
@@ -70,10 +81,14 @@ def explain(
         raise ConfigError(f"--out draws why a fact holds; leave out {changes[0]}", "out")
     opened = session.open_run(run, data)
     classes = classes_of(opened, query)
-    explainer = Explainer(opened.rules, opened.base, opened.config.memory)
+    explainer = Explainer(opened.rules, opened.base, opened.config.memory, opened.calibration)
     fact = query if classes is None else classes.fact
-    found: WhyNot | NecessaryFacts | WhatIf
-    if why_not:
+    found: Contrast | WhyNot | NecessaryFacts | WhatIf
+    if rather_than is not None:
+        named_fact = as_fact(fact)
+        rival = rival_of(opened.base, named_fact, rather_than, side)
+        found = explain_contrast(explainer, explainer, named_fact, rival, side)
+    elif why_not:
         found = explain_why_not(explainer, fact, side=side, **({} if top is None else {"top": top}))
     elif necessary:
         found = find_necessary_facts(explainer, fact, side=side, **({} if top is None else {"limit": top}))
@@ -84,7 +99,7 @@ def explain(
     explanation = explainer.explain(fact, top=top, side=side)
     if out is not None:
         write_picture(draw(explanation, opened.base, image), out, explanation)
-    show(session, opened, explanation, classes, out)
+    show(session, opened, explanation, classes, out, all or top is not None)
 
 
 def show(
@@ -93,26 +108,29 @@ def show(
     explanation: Explanation,
     classes: ObjectClasses | None,
     out: Path | None,
+    everything: bool,
 ) -> None:
-    """The explanation, what its score means, and what is near the object in its scene."""
-    from .render import number
+    """The explanation, and what is near the object in its scene."""
+    from ..explanation.brief import MAX_LINES, fitting
+    from ..explanation.outline import as_tree
+    from .session import terminal
 
-    probability = None
-    if opened.calibration is not None:
-        probability = opened.calibration.probability(explanation.score, explanation.fact.predicate.arity)
     near = neighbours(opened, explanation)
     views: list[Any] = [] if classes is None else [verdict(classes)]
-    views.append(explanation)
-    if probability is not None:
-        views.append(f"probability {number(probability)}: what this score means for a fact not seen before")
-    if near:
-        views += ["", heading(opened, explanation), *map(line, near)]
+    if everything:
+        views.append(explanation.listing)
+        if near:
+            views += ["", heading(opened, explanation), *map(line, near)]
+    else:
+        width = terminal().width
+        used = sum(-(-len(view) // width) for view in views)
+        views.append(as_tree(fitting(explanation, width, MAX_LINES - used)))
     if out is not None:
         views.append(f"drawn in {out}")
     more: dict[str, Any] = {"picture": None if out is None else str(out), "near": near}
     if classes is not None:
         more["object"] = classes.to_dict(MAX_CLASSES)
-    session.show({**explanation.to_dict(), "probability": probability, **more}, *views)
+    session.show({**explanation.to_dict(), **more}, *views)
 
 
 def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:

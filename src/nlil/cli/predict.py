@@ -89,11 +89,13 @@ def view(query: str, answers: list[Answer]) -> Any:
 
     if not answers:
         return f"{query}: no rule gives an answer"
-    # Without a calibration no column stands empty.
-    has_probability = any(a.probability is not None for a in answers)
-    extra = ("probability",) if has_probability else ()
+    # Without a calibration no column stands empty; with one the probability comes first.
+    columns: tuple[str, ...] = ("score",)
+    if any(a.probability is not None for a in answers):
+        columns = ("probability", "from", "to", "score") if answers[0].probability_low else ("probability", "score")
     rows = []
     for rank, a in enumerate(answers, start=1):
         shown = a.entity if a.label == a.entity else f"{a.label} ({a.entity})"
-        rows.append((rank, shown, a.score, *((a.probability,) if extra else ()), "yes" if a.known else ""))
-    return table(("", "answer", "score", *extra, "known"), rows, query, ("", "score", *extra))
+        figures = {"probability": a.probability, "from": a.probability_low, "to": a.probability_high, "score": a.score}
+        rows.append((rank, shown, *(figures[name] for name in columns), "yes" if a.known else ""))
+    return table(("", "answer", *columns, "known"), rows, query, ("", *columns))

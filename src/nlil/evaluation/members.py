@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import degree_evidence, evidence, place_weights, sink, weigh
+from ..kernel.aggregation import SCALE, degree_evidence, evidence, place_weights, score, sink, weigh
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
@@ -239,3 +239,11 @@ class MemberScorer:
         values = np.ones((len(entities), self.num_rules))
         values[:, self.row] = np.repeat(bodies, np.diff(self.rule_pointer), axis=1)
         return values
+
+
+def class_chances(evidence: Longs, unit: float) -> Doubles:
+    """(objects, classes): the softmax that the weights were fitted for, or scores where they were not (unit 0)."""
+    if not unit:
+        return score(evidence)
+    odds = np.exp((evidence - evidence.max(axis=-1, keepdims=True)) / SCALE / unit)
+    return np.asarray(odds / odds.sum(axis=-1, keepdims=True))

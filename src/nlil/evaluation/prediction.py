@@ -32,6 +32,9 @@ class Answer:
     known: bool
     probability: float | None = None
     """What the score means for a fact not seen before; None without a calibration."""
+    probability_low: float | None = None
+    probability_high: float | None = None
+    """The interval of 95 % around it, as far as validation facts settle it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -40,6 +43,8 @@ class Answer:
             "label": self.label,
             "score": self.score,
             "probability": self.probability,
+            "probability_low": self.probability_low,
+            "probability_high": self.probability_high,
             "known": self.known,
         }
 
@@ -55,8 +60,8 @@ class Answers(list[Answer]):
         from ..logic.html import table_html
 
         calibrated = any(answer.probability is not None for answer in self)
-        columns = ("answer", "score", *(("probability",) if calibrated else ()), "known")
-        rows = [(a.label, a.score, *((a.probability,) if calibrated else ()), a.known) for a in self]
+        columns = ("answer", *(("probability",) if calibrated else ()), "score", "known")
+        rows = [(a.label, *((a.probability,) if calibrated else ()), a.score, a.known) for a in self]
         return table_html(columns, rows, str(self.query))
 
 
@@ -119,7 +124,7 @@ class Predictor:
             best = best[evidence[best] > 0]
         names, scores, is_known = self.kb.entities.names(best), score(evidence[best]), np.isin(best, known)
         return [
-            Answer(name, self.kb.label(name), float(s), bool(k), self.calibration.probability(float(s), arity))
+            Answer(name, self.kb.label(name), float(s), bool(k), *(self.calibration.estimate(float(s), arity) or ()))
             for name, s, k in zip(names, scores, is_known)
         ]
 

@@ -55,6 +55,11 @@ class Fired:
     exclusion: Exclusion | None = None
     kind: Longs | None = None
 
+    def take(self, places: Longs) -> Fired:
+        """The same as if only the rules at these places fired."""
+        columns = (self.rows[places], self.evidence[places], self.value[places], self.is_prior[places])
+        return Fired(*columns, self.fitting, self.exclusion, None if self.kind is None else self.kind[places])
+
     def shares(self, aggregation: Aggregation) -> Shares:
         """The score that evaluation gives, and the rules that count for it."""
         excluded = self.exclusion is not None

@@ -168,12 +168,14 @@ def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> 
 
 def absent_text(statement: Statement, grounding: Grounding, distinct: bool, labels: Labels) -> str:
     """What a negated statement did not find, with the entities in place of X and Y: no father(ann, Z1)."""
-    text = labels.formula(_about(statement, dict(grounding.bindings)), False)
+    text = labels.formula(about(statement, dict(grounding.bindings)), False)
     differ = distinct and statement.line.num_variables > 1
     return f"no {text}" + (" where variables differ" if differ else "")
 
 
-def _about(statement: Statement, entities: Mapping[str, str]) -> Statement:
+def about(statement: Statement, entities: Mapping[str, str]) -> Statement:
+    """The statement with the entities in place of X and Y."""
+
     def named(anchor: Anchor) -> Anchor:
         return Constant(entities[anchor.name]) if isinstance(anchor, Variable) else anchor
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..data.kb import KnowledgeBase
-from ..kernel.grounding import Grounding, groundings
 from ..kernel.ruleset import RuleSet
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
@@ -16,12 +15,8 @@ from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .changes import as_facts
 from .outline import HasOutline, Item, fact_document, number, number_pair, plural
+from .reasons import Necessary
 from .why import Explainer, Explanation, Side, as_fact
-
-MAX_WAYS = 50
-"""Groundings of a rule that are compared: a fact is necessary to it if it is in every one."""
-MAX_TESTED = 100
-"""Facts that are taken away, one at a time, those of the strongest rules first."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +64,6 @@ class WhatIf(HasOutline):
 
 
 @dataclass(frozen=True)
-class Necessary:
-    """Without `fact` the explained fact scores `score`, which is `fall` less."""
-
-    fact: Fact
-    score: float
-    fall: float
-
-
-@dataclass(frozen=True)
 class NecessaryFacts(HasOutline):
     """The facts behind a score, those first without which it falls most. Of `num_tested` facts the others change
     nothing or raise it."""
@@ -90,15 +76,12 @@ class NecessaryFacts(HasOutline):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        facts = [fact_document(n.fact, self.labels, score=n.score, fall=n.fall) for n in self.facts]
+        facts = [one.to_dict(self.labels) for one in self.facts]
         return fact_document(self.fact, self.labels, score=self.score, num_tested=self.num_tested, facts=facts)
 
     def outline(self) -> Item:
         """The necessary facts, each with how far the score falls without it."""
-        lines = []
-        for n in self.facts:
-            left = f"score {number_pair(n.score, self.score)[0]} without it"
-            lines.append(Item(f"-{number(n.fall)}  {self.labels.fact(n.fact)}", left))
+        lines = [one.item(self.score, self.labels) for one in self.facts]
         tested = f"{plural(self.num_tested, 'fact')} behind it tried one at a time"
         return Item(
             f"{self.labels.fact(self.fact)}  score {number(self.score)}",
@@ -175,30 +158,9 @@ def find_necessary_facts(
 ) -> NecessaryFacts:
     """`necessary_facts` with an Explainer that is kept."""
     found = explainer.scored(query, side)
-    fact, shares = found.fact, found.shares
-    tested: dict[Fact, None] = {}
-    for position in shares.order:
-        rule = explainer.rules.rule(int(found.fired.rows[position]))
-        ways = groundings(explainer.kb, rule, found.x, found.y, limit=MAX_WAYS, hide=True)
-        tested |= dict.fromkeys(_candidates(ways, explainer.firing.is_soft))
-        if len(tested) >= MAX_TESTED:
-            break
-    necessary = []
-    for candidate in list(tested)[:MAX_TESTED]:
-        score = explainer.changed(without=[candidate]).score(fact, side)
-        if score < shares.score:
-            necessary.append(Necessary(candidate, score, shares.score - score))
-    necessary.sort(key=lambda n: (n.score, n.fact))
-    num_tested, labels = min(len(tested), MAX_TESTED), Labels.of(explainer.kb)
-    return NecessaryFacts(fact, shares.score, tuple(necessary[:limit]), num_tested, labels)
-
-
-def _candidates(ways: list[Grounding], is_soft: bool) -> list[Fact]:
-    """Facts whose loss can silence a rule: those of every way. Among soft facts each way adds to the value."""
-    sets = [set(way.facts) for way in ways]
-    if not sets:
-        return []
-    return sorted(set.union(*sets) if is_soft else set.intersection(*sets))
+    necessary, num_tested = explainer.necessary(found)
+    labels = Labels.of(explainer.kb)
+    return NecessaryFacts(found.fact, found.shares.score, necessary[:limit], num_tested, labels)
 
 
 def _only_first(one: Explanation, two: Explanation) -> tuple[Rule, ...]:

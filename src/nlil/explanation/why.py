@@ -6,9 +6,10 @@ Values hold names of the data; labels are applied where a value is shown to peop
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy as np
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, NlilError
+from ..evaluation.calibration import Calibration, Probability, probability_document
 from ..kernel.aggregation import Shares
 from ..kernel.binding import bind
+from ..kernel.bodies import NO_STEP, NOT
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding, count_groundings, first_failing, groundings
@@ -28,19 +31,12 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text, formula_text
+from .brief import against_text, brief, probability_text, sentence
+from .chances import Chances
 from .changes import changed, fact_ids, find_fact
 from .firing import Fired, Firing
-from .outline import (
-    HasOutline,
-    Item,
-    fact_document,
-    grounding_document,
-    grounding_line,
-    number,
-    plural,
-    rule_document,
-    rule_item,
-)
+from .outline import HasOutline, Item, fact_document, grounding_document, number, plural, rule_document, rule_item
+from .reasons import FactShares, Necessary, Reason, Support, Ways, grouped
 
 Side = Literal["object", "subject"]
 """The place whose answer is explained: b in p(a, ?), or a in p(?, b)."""
@@ -50,32 +46,14 @@ MAX_SUPPORTS = 20
 """Rules shown when nobody says how many."""
 MAX_MISSING = 3
 """Missing facts that a miss names."""
+MAX_AGAINST = 2
+"""Rules named as speaking against the fact."""
+MAX_GROUPED = 100
+"""Rules that are looked into to group them: where all rules count, thousands may fire."""
 MAX_COUNTED = 1000
 """Groundings of one rule are counted up to here: a hub can have millions."""
 MAX_COMPARED = 200
 """So many are compared to find the most specific ones, where counting does not list them anyway."""
-
-
-@dataclass(frozen=True)
-class Support(ScoredRule):
-    """A rule that fires and counts. `value` is the degree to which its body holds: 1 unless facts are soft.
-
-    `num_groundings` are all ways in which the body holds, of which some are shown; counted up to 1000.
-    """
-
-    share: float
-    value: float
-    groundings: tuple[Grounding, ...]
-    num_groundings: int
-
-    def item(self, labels: Labels) -> Item:
-        """The rule with its share, its statistics and its groundings."""
-        shown = [grounding_line(g, self.rule.distinct, labels) for g in self.groundings]
-        below = [Item(line) for line in shown if line]
-        if self.num_groundings > len(shown):
-            below.append(Item(f"and {plural(self.num_groundings - len(shown), 'other way')}"))
-        item = rule_item(self, labels, below, self.share)
-        return item if self.value >= 1.0 else replace(item, note=f"{item.note}, holds to degree {number(self.value)}")
 
 
 @dataclass(frozen=True)
@@ -130,6 +108,10 @@ class Explanation(HasOutline):
 
     The score is that of the answer to `query`: weighed rules may score p(a, b) otherwise for p(a, ?) than for p(?, b).
     Where `excluded` says that another fact rules it out, the score and all shares are 0.
+    reasons      the same by what they rest on: rules that fire through the same facts are one; their shares add up to
+                 the score as well
+    against      strong rules that do not hold; of a class those first that deny what the object has
+    probability  what the score means for a fact not seen before; None where that is not known
     num_fired    rules that fire
     num_counted  those that count for the score: the strongest and the priors
     other_share  what the counted rules contribute that are not among the supports
@@ -146,6 +128,20 @@ class Explanation(HasOutline):
     excluded: Excluded | None = None
     side: Side = "object"
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+    reasons: tuple[Reason, ...] = ()
+    against: tuple[Miss, ...] = ()
+    probability: Probability | None = None
+    _find_facts: Callable[[], tuple[Necessary, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def facts(self) -> tuple[Necessary, ...]:
+        """The facts behind the score: without each it falls, by most first. Computed when it is first asked for."""
+        return self._find_facts()
+
+    @property
+    def listing(self) -> Listing:
+        """All of it: every rule with its ways, every fact with what it is worth."""
+        return Listing(self)
 
     @property
     def query(self) -> Query:
@@ -164,7 +160,12 @@ class Explanation(HasOutline):
             predicate=self.fact.predicate.name,
             arguments=list(self.fact.arguments),
             query=str(self.query),
+            sentence=sentence(self),
             **{key: getattr(self, key) for key in ("known", "score", "num_fired", "num_counted", "other_share")},
+            **probability_document(self.probability),
+            reasons=[reason.to_dict(self.fact, labels) for reason in self.reasons],
+            facts=[one.to_dict(labels) for one in self.facts],
+            against=[{**rule_document(m, labels), "text": against_text(m, self.fact, labels)} for m in self.against],
             excluded=None if by is None or excluded is None else by | excluded.exclusion.to_dict(),
             supports=[
                 {
@@ -190,21 +191,40 @@ class Explanation(HasOutline):
         )
 
     def outline(self) -> Item:
-        """The supports with their shares, then the misses."""
-        labels = self.labels
-        below = [support.item(labels) for support in self.supports]
-        if self.excluded is not None:
-            below.insert(0, Item(f"{self.excluded.text(self.fact, labels)} ({self.excluded.exclusion.counts})"))
-        unshown = self.num_counted - len(self.supports)
+        """One sentence, further reasons, what speaks against it; `listing` has all."""
+        return brief(self)
+
+
+@dataclass(frozen=True)
+class Listing(HasOutline):
+    """All that an explanation knows: the rules with their shares and groundings, the facts, where other rules fail."""
+
+    explanation: Explanation
+
+    def outline(self) -> Item:
+        """The supports with their shares, what each fact is worth, then the misses."""
+        found = self.explanation
+        labels = found.labels
+        below = [support.item(labels) for support in found.supports]
+        if found.excluded is not None:
+            below.insert(0, Item(f"{found.excluded.text(found.fact, labels)} ({found.excluded.exclusion.counts})"))
+        unshown = found.num_counted - len(found.supports)
         if unshown > 0:
-            below.append(Item(f"+{number(self.other_share)}", f"{plural(unshown, 'weaker rule')} beside these"))
-        if self.misses:
-            below.append(Item("these do not hold", "", tuple(miss.item(labels) for miss in self.misses)))
-        fired = plural(self.num_fired, "rule") if self.num_fired else "no rule"
-        verb = "fires" if self.num_fired <= 1 else "fire"
-        title = f"{labels.fact(self.fact)}  score {number(self.score)}"
-        answers = f"answers {labels.query(self.query)}; " if self.fact.predicate.arity == 2 else ""
-        return Item(title, f"{answers}{known_text(self.known)}; {fired} {verb}", tuple(below))
+            below.append(Item(f"+{number(found.other_share)}", f"{plural(unshown, 'weaker rule')} beside these"))
+        if found.reasons:
+            reasons = [Item(f"+{number(r.share)}  {r.clause(found.fact, labels)}", r.note()) for r in found.reasons]
+            below.append(Item("the same as reasons", "rules that fire through the same facts are one", tuple(reasons)))
+        if found.facts:
+            facts = tuple(one.item(found.score, labels) for one in found.facts)
+            below.append(Item("without one of these facts the score falls by", "", facts))
+        if found.misses:
+            below.append(Item("these do not hold", "", tuple(miss.item(labels) for miss in found.misses)))
+        fired = plural(found.num_fired, "rule") if found.num_fired else "no rule"
+        verb = "fires" if found.num_fired <= 1 else "fire"
+        figure, score = probability_text(found.probability, found.score)
+        answers = f"answers {labels.query(found.query)}; " if found.fact.predicate.arity == 2 else ""
+        title = f"{labels.fact(found.fact)}  {figure}"
+        return Item(title, f"{score}{answers}{known_text(found.known)}; {fired} {verb}", tuple(below))
 
 
 def known_text(known: bool) -> str:
@@ -222,6 +242,7 @@ def explain(
     misses: int = 3,
     side: Side = "object",
     memory: int = 2**30,
+    calibration: Calibration | None = None,
 ) -> Explanation:
     """Why a fact such as "uncle(alice, bob)" or "person(obj17)" scores what it scores, the fact itself hidden.
 
@@ -234,8 +255,9 @@ def explain(
         misses: Strongest rules that do not fire, with the place where they fail.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
+        calibration: What scores mean as probabilities; classes whose weights were fitted together need none.
     """
-    explainer = Explainer(rules, kb, memory)
+    explainer = Explainer(rules, kb, memory, calibration)
     return explainer.explain(query, top=top, groundings=groundings, misses=misses, side=side)
 
 
@@ -249,6 +271,7 @@ class ScoredFact:
     y: int | None
     fired: Fired
     shares: Shares
+    direction: int = 0
 
     @property
     def excluded(self) -> Excluded | None:
@@ -257,16 +280,27 @@ class ScoredFact:
 
 
 class Explainer:
-    """Explains facts over one base; keep it for many."""
+    """Explains facts over one base; keep it for many.
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30) -> None:
+    Args:
+        rules: What scores facts.
+        kb: The facts that the rules look at.
+        memory: Bytes that one evaluation may take.
+        chances: What scores mean as probabilities: a calibration, or `Chances` over more rules than these.
+    """
+
+    def __init__(
+        self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, chances: Calibration | Chances | None = None
+    ) -> None:
         self.rules, self.kb = bind(rules, kb).rules, kb
         self.firing = Firing(self.rules, kb, memory)
+        self.chances = chances if isinstance(chances, Chances) else Chances(self.rules, kb, chances, memory)
 
     def changed(self, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> Explainer:
         """The same rules over the base with these facts more and fewer."""
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
+        other.chances = self.chances.over(kb)
         different = {fact.predicate for fact in (*add, *without)}
         other.firing = self.firing.over(kb, {kb.predicate_id(predicate) for predicate in different})
         return other
@@ -285,7 +319,8 @@ class Explainer:
             fired = self.firing.member(target, x)
         else:
             fired = self.firing.pair(target, x, y, hidden=(x, y), direction=SIDES.index(side))
-        return ScoredFact(fact, target, x, y, fired, fired.shares(self.rules.aggregation))
+        shares = fired.shares(self.rules.aggregation)
+        return ScoredFact(fact, target, x, y, fired, shares, SIDES.index(side))
 
     def explain(
         self,
@@ -298,32 +333,87 @@ class Explainer:
     ) -> Explanation:
         """Why the fact scores what it scores; parameters as in the function `explain`."""
         found = self.scored(query, side)
-        shares = found.shares
-        shown = min(MAX_SUPPORTS if top is None else max(top, 0), len(shares.order))
+        shares, num_counted = found.shares, len(found.shares.order)
+        shown = min(MAX_SUPPORTS if top is None else max(top, 0), num_counted)
+        looked_into = max(shown, min(MAX_GROUPED, num_counted))
+        ways = cache(lambda place: self._ways(found, place))
+        counted = [ways(int(place)) for place in shares.order[:looked_into]]
+        supports = [self._support(found, rank, mine, groundings) for rank, mine in enumerate(counted)]
+        reasons = grouped(supports, counted, num_counted - looked_into, float(shares.share[looked_into:].sum()))
+        missed = tuple(self._miss(row, found.x, found.y) for row in self.failing(found.fired, misses))
         return Explanation(
             found.fact,
             self.is_known(found.fact),
             shares.score,
-            tuple(self._support(found, rank, groundings) for rank in range(shown)),
-            tuple(self._miss(row, found.x, found.y) for row in self.failing(found.fired, misses)),
+            tuple(supports[:shown]),
+            missed,
             len(found.fired.rows),
-            len(shares.order),
+            num_counted,
             float(shares.share[shown:].sum()),
             found.excluded,
             side,
             Labels.of(self.kb),
+            () if found.excluded else tuple(self._with_rival(reason, found.fact) for reason in reasons),
+            _different(*self._denied(found), *missed)[:MAX_AGAINST] if misses else (),
+            self.chances.probability(found.fact, shares.score),
+            lambda: self.necessary(found, ways)[0],
         )
+
+    def reasons(self, found: ScoredFact, shares: Mapping[int, float]) -> tuple[Reason, ...]:
+        """Reasons of some of the rules that count, by their places among those that fire, with other shares."""
+        ways, supports = [], []
+        for rank, place in enumerate(found.shares.order.tolist()):
+            if place in shares:
+                ways.append(self._ways(found, place))
+                supports.append(replace(self._support(found, rank, ways[-1], 0), share=shares[place]))
+        order = sorted(range(len(supports)), key=lambda i: -supports[i].share)
+        found_reasons = grouped([supports[i] for i in order], [ways[i] for i in order], 0, 0.0)
+        return tuple(self._with_rival(reason, found.fact) for reason in found_reasons)
+
+    def _with_rival(self, reason: Reason, fact: Fact) -> Reason:
+        """What is absent speaks against another class, where classes are judged beside each other."""
+        if reason.kind != "absence" or reason.strongest is None:
+            return reason
+        return replace(reason, rival=self.chances.rival(fact, reason.strongest.rule))
+
+    def necessary(
+        self, found: ScoredFact, ways: Callable[[int], Ways] | None = None
+    ) -> tuple[tuple[Necessary, ...], int]:
+        """The facts without which the score falls, most first, and how many facts were tried."""
+        ways = ways or cache(lambda place: self._ways(found, place))
+        denied = self._denied_predicates(found.target)
+        is_soft, side = self.firing.is_soft, SIDES[found.direction]
+        shares = FactShares(
+            self.rules.aggregation,
+            found.fired,
+            ways,
+            lambda fact: self.changed(without=[fact]).score(found.fact, side),
+            lambda fact: is_soft or self.kb.predicate_id(fact.predicate) in denied,
+        )
+        counted = [ways(int(place)) for place in found.shares.order]
+        tried = dict.fromkeys(fact for mine in counted for fact in sorted(mine.every if is_soft else mine.core))
+        return shares.falls(tried, found.shares.score), len(tried)
+
+    def _denied_predicates(self, target: int) -> frozenset[int]:
+        """The predicates of bodies that deny something: without a fact of these, rules may begin to hold."""
+        bodies = self.firing.of_target(target)[1].bodies
+        lines = {line for body in np.flatnonzero(bodies.uses_operator(NOT)) for line in bodies.lines_of(int(body))}
+        steps = bodies.lines.steps[sorted(lines)]
+        return frozenset((steps[steps != NO_STEP] >> 1).tolist())
 
     def is_known(self, fact: Fact) -> bool:
         """Whether the data has the fact."""
         return find_fact(self.kb.facts, fact_ids(self.kb, fact))[1]
 
-    def _support(self, found: ScoredFact, rank: int, limit: int) -> Support:
-        position = found.shares.order[rank]
-        rule = self.rules[int(found.fired.rows[position])]
-        share, value = float(found.shares.share[rank]), float(found.fired.value[position])
-        shown = specific_groundings(self.kb, rule.rule, found.x, found.y, limit)
-        return Support(rule.rule, rule.stats, rule.weight, share, value, *shown)
+    def _ways(self, found: ScoredFact, place: int) -> Ways:
+        """How the rule holds that stands at this place among those that fire."""
+        return ways_of(self.kb, self.rules.rule(int(found.fired.rows[place])), found.x, found.y)
+
+    def _support(self, found: ScoredFact, rank: int, ways: Ways, limit: int) -> Support:
+        place = found.shares.order[rank]
+        rule = self.rules[int(found.fired.rows[place])]
+        share, value = float(found.shares.share[rank]), float(found.fired.value[place])
+        return Support(rule.rule, rule.stats, rule.weight, share, value, ways.listed[: max(limit, 0)], ways.total)
 
     # where rules fail -----------------------------------------------------------------------------
 
@@ -339,6 +429,17 @@ class Explainer:
         order = rules.order()
         return quiet[order[rules.weights[order] > 0][: max(count, 0)]].tolist()
 
+    def _denied(self, found: ScoredFact) -> list[Miss]:
+        """Of a class the strongest rules that deny one thing, which the object has; none of what is excluded."""
+        rows, mine = self.firing.of_target(found.target)
+        if found.y is not None or found.excluded is not None or not len(mine):
+            return []
+        bodies = mine.bodies
+        denies_one = bodies.uses_operator(NOT) & (np.diff(bodies.pointer) == 2)
+        quiet = np.flatnonzero(denies_one[mine.body] & ~np.isin(rows, found.fired.rows) & (mine.weights > 0))
+        best = quiet[np.argsort(-mine.weights[quiet], kind="stable")][:MAX_AGAINST]
+        return [self._miss(int(row), found.x, found.y) for row in rows[best]]
+
     def _miss(self, row: int, x: int, y: int | None) -> Miss:
         scored = self.rules[row]
         rule = scored.rule
@@ -349,6 +450,14 @@ class Explainer:
             return Miss(rule, scored.stats, scored.weight, rule.body, rule.length, (), ())
         missing = tuple(missing_facts(self.kb, where.statement, where.reached, where.at, x, y))
         return Miss(rule, scored.stats, scored.weight, where.statement, where.reached, where.at, missing)
+
+
+def _different(*misses: Miss) -> tuple[Miss, ...]:
+    """Of rules that lack the same the first."""
+    first: dict[object, Miss] = {}
+    for miss in misses:
+        first.setdefault(miss.missing or miss.statement, miss)
+    return tuple(first.values())
 
 
 def check_side(side: str) -> None:
@@ -401,11 +510,19 @@ def specific_groundings(
     kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int, hide: bool = True
 ) -> tuple[tuple[Grounding, ...], int]:
     """Up to `limit` groundings, and how many there are (up to MAX_COUNTED)."""
-    listed = groundings(kb, rule, x, y, limit=MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED), hide=hide)
-    total = len(listed) if rule.distinct else count_groundings(kb, rule, x, y, hide=hide)
+    ways = ways_of(kb, rule, x, y, limit, hide)
+    return ways.listed[: max(limit, 0)], ways.total
+
+
+def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0, hide: bool = True) -> Ways:
+    """Groundings, at least `limit` where there are so many; the most specific first."""
+    most = MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED)
+    listed = groundings(kb, rule, x, y, limit=most, hide=hide)
+    is_complete = len(listed) < most
+    total = len(listed) if rule.distinct or is_complete else count_groundings(kb, rule, x, y, hide=hide)
     different = without_repeats(listed)
     total -= len(listed) - len(different)
-    return tuple(most_specific(kb, different)[: max(limit, 0)]), min(total, MAX_COUNTED)
+    return Ways(tuple(most_specific(kb, different)), min(total, MAX_COUNTED), is_complete)
 
 
 def without_repeats(listed: list[Grounding]) -> list[Grounding]:

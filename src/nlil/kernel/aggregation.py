@@ -262,12 +262,14 @@ class Ranks:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """`order`: positions among the rules that fire, strongest first and among equals by row; `share` goes with it."""
+    """`order`: positions among the rules that fire, strongest first and among equals by row; `share` goes with it, and
+    so does `power`, the evidence that counts of each."""
 
     score: float
     evidence: int
     order: Longs
     share: Doubles
+    power: Longs
 
 
 def share_out(
@@ -303,7 +305,7 @@ def share_out(
         counted = order[kept[order]]
     total = 0 if is_excluded else int(power[counted].sum())
     value = float(score(np.array(total)))
-    return Shares(value, total, counted, value * power[counted] / max(total, 1))
+    return Shares(value, total, counted, value * power[counted] / max(total, 1), power[counted])
 
 
 def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kind: Longs) -> Longs:

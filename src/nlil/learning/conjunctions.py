@@ -28,6 +28,7 @@ from ..progress import Progress, silent
 from ..search.conjunctions import MOST_ENTITIES, Conjunctions
 from ..search.options import CountOptions
 from .gates import CONJUNCTIONS
+from .validation import Fold
 
 LATEST_START = 1 / 3
 """Share of a time limit after which no conjunctions are looked for: the weighing that comes next brings more."""
@@ -36,49 +37,47 @@ GROUP_SIZE = 5
 NO_TIME = "conjunctions left out: they would have taken most of the time left"
 
 
-def with_conjunctions(
-    kb: KnowledgeBase,
-    rules: RuleSet,
+def helpful_conjunctions(
+    fold: Fold,
     targets: Ids,
-    valid: Facts,
     most: int,
     options: CountOptions,
     body: KnowledgeBase | None = None,
     progress: Progress = silent,
 ) -> tuple[RuleSet, tuple[str, ...]]:
-    """The rules with conjunctions behind them, and notes on what was left out.
+    """Conjunctions to put behind the rules of a fold, counted on its base, and notes on what was left out.
 
     Soft facts and scene graphs have none, nor have targets with too few validation facts.
 
     Args:
-        kb: the training facts.
-        rules: what counting found.
+        fold: conjunctions are proposed from its base and its rules, and judged on its facts.
         targets: predicates to look for conjunctions for.
-        valid: validation facts.
         most: conjunctions tried for each target.
         options: those of the search.
         body: the facts that bodies may use, where they are restricted.
         progress: told after each target.
     """
+    kb, rules, valid = fold.kb, fold.rules, fold.facts
+    none = RuleSet.empty(kb)
     if kb.facts.weight is not None or kb.graph_of is not None or not rules.aggregation.adds:
-        return rules, ()
+        return none, ()
     facts_of = np.bincount(valid.predicate, minlength=kb.num_predicates)
     judged = [int(t) for t in targets if kb.predicates[t].arity == 2 and facts_of[t] >= CONJUNCTIONS.least_facts]
     if not judged:
-        return rules, ()
+        return none, ()
     if kb.num_entities > MOST_ENTITIES:
         note = (
             f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes memory; they are "
             f"looked for with up to {MOST_ENTITIES:,}"
         )
-        return rules, (note,)
+        return none, (note,)
     stop = options.stop
     if stop is not None and stop.used > LATEST_START * (stop.used + stop.left):
         stop.cut = True
-        return rules, (NO_TIME,)
+        return none, (NO_TIME,)
     search = Conjunctions(kb, body, options)
     ranker = Ranker(rules, kb, options.threads, options.memory)
-    known, parts, gains = kb.facts + valid, [rules], [np.zeros(0)]
+    parts, gains = [none], [np.zeros(0)]
     began = time.monotonic()
     for done, target in enumerate(judged):
         if stop is not None and stop():
@@ -86,16 +85,16 @@ def with_conjunctions(
         used = time.monotonic() - began
         if done and stop is not None and used * len(judged) / done > CONJUNCTIONS.most_time * (used + stop.left):
             stop.cut = True
-            return rules, (NO_TIME,)
+            return none, (NO_TIME,)
         tried = search.proposals(rules, target, most)
         if len(tried):
             random = np.random.default_rng((options.seed, 7, target))
             facts = CONJUNCTIONS.drawn(valid.of(target), random)
-            rows, gain = helpful_rules(CandidateEvidence.of(ranker, target, facts, known), tried, random)
+            rows, gain = helpful_rules(CandidateEvidence.of(ranker, target, facts, fold.known), tried, random)
             parts.append(replace(tried.take(rows), weight=None))  # the smoothed confidence, unrounded
             gains.append(gain)
         progress("conjunctions", done + 1, len(judged))
-    return RuleSet.join(parts) if CONJUNCTIONS.passes(np.concatenate(gains)) else rules, ()
+    return RuleSet.join(parts) if CONJUNCTIONS.passes(np.concatenate(gains)) else none, ()
 
 
 @dataclass(eq=False)

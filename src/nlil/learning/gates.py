@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles
+from ..data.arrays import Doubles, Longs
 from ..data.facts import Facts
 
 
@@ -32,9 +32,7 @@ class Gate(NamedTuple):
 
     def drawn(self, facts: Facts, random: np.random.Generator) -> Facts:
         """At most `most_facts` of the facts, in their order."""
-        if len(facts) <= self.most_facts:
-            return facts
-        return facts[np.sort(random.permutation(len(facts))[: self.most_facts])]
+        return facts if len(facts) <= self.most_facts else facts[drawn_rows(len(facts), self.most_facts, random)]
 
     def passes(self, gains: Doubles) -> bool:
         """Whether the gains are above chance."""
@@ -42,6 +40,11 @@ class Gate(NamedTuple):
             return False
         chance = self.standard_errors * gains.std() / np.sqrt(len(gains))
         return bool(gains.mean() > max(self.least_gain, chance))
+
+
+def drawn_rows(count: int, most: int, random: np.random.Generator) -> Longs:
+    """At most `most` numbers below `count`, ascending."""
+    return np.arange(count) if count <= most else np.sort(random.permutation(count)[:most])
 
 
 LENGTHS = Gate(least_facts=200, most_facts=2_000, least_gain=0.0, standard_errors=1.0, most_time=0.4)

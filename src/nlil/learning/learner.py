@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,14 @@ from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
 from .checkpoint import Checkpoint
-from .conjunctions import with_conjunctions
+from .conjunctions import helpful_conjunctions
 from .joint import class_rules, is_joint
-from .lengths import can_try, helpful_lengths
-from .neural import Found, search_neural
+from .lengths import best_length, can_try, up_to
+from .neural import Found, note_on_nothing, search_neural
+from .preference import preferred, without_repeats
 from .reasons import allowed_predicates, body_facts, missing_reasons
 from .run import Learned
+from .validation import LEAST_GIVEN, Fold, HeldOut, Validation, hold_out
 from .weighing import fit_weighing
 
 SMALL_BASE_PATHS = 1e7
@@ -43,6 +45,13 @@ too many of them."""
 
 RECOUNTED_RULES = 1_000
 """Rules that are counted against given negatives before the time is looked at."""
+
+
+TRIAL_TIME, FOLD_TIME = 1 / 3, 1 / 2
+"""Shares of the time left, under a time limit: for longer chains on held-out facts, which come before the search; and
+for counting without a part that is held out, which comes after it."""
+NO_TRIAL = "chains of more than max_length steps were left out: there was no time to try them on held-out facts"
+NO_FOLD = "fewer training facts than usual were held out to choose by: no time was left"
 
 
 def is_small(kb: KnowledgeBase) -> bool:
@@ -74,7 +83,8 @@ class Learner:
         Args:
             kb: the training facts.
             targets: predicates to learn rules for; default: every predicate with facts.
-            splits: its validation facts and given negatives are used, where it has any.
+            splits: its validation facts and given negatives are used, where it has any; where it has few validation
+                facts, a part of the training facts is held out in their place (`hold_out`).
             progress: told how far each stage is.
             stop: ends the search early (default: after the configured time limit); the result is then partial.
             checkpoint: keeps the training under way; counting is quick, so it is done again and keeps nothing there.
@@ -98,6 +108,14 @@ def chosen_targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None)
     if not found:
         raise NlilError("there is no predicate with facts to learn rules for; check the data with: nlil inspect")
     return tuple(dict.fromkeys(found))
+
+
+class Trial(NamedTuple):
+    """What longer chains did on the first held-out part."""
+
+    options: CountOptions  # how far chains are to be grown
+    rules: RuleSet | None  # counted there, up to that length; None where no time was left
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +144,26 @@ class Fit:
         return None if self.splits is None else self.splits.valid
 
     @cached_property
+    def given(self) -> Facts:
+        """The validation facts of the targets."""
+        valid = Facts.empty() if self.valid is None else self.valid
+        return valid[np.isin(valid.predicate, self.ids)]
+
+    @cached_property
+    def held_out(self) -> tuple[HeldOut, ...]:
+        """Training facts to judge by, where few validation facts are given; rules that only training finds are not
+        found once more without them."""
+        if len(self.given) >= LEAST_GIVEN or self.config.search == "neural":
+            return ()
+        random = np.random.default_rng((self.config.seed, 11))
+        return hold_out(self.kb, self.ids, self.config.hold_out, random)
+
+    @cached_property
+    def known(self) -> Facts:
+        """What does not compete with an answer that is judged."""
+        return self.kb.facts + self.given
+
+    @cached_property
     def negatives(self) -> Facts:
         none = Facts.empty()
         return none if self.splits is None else self.splits.negatives.get("train", none)
@@ -135,7 +173,8 @@ class Fit:
         config, length = self.config, self.config.tried_length
         # A small base is counted before a GPU, or torch, has started.
         device = "cpu" if config.device == "auto" and is_small(self.kb) else resolve_device(config.device)
-        tried = length if length > config.max_length and can_try(self.kb, self.valid) else 0
+        judges = self.held_out[0].facts if self.held_out else self.given
+        tried = length if length > config.max_length and can_try(self.kb, judges) else 0
         return config.options(CountOptions, tried_length=tried, device=device, stop=self.stop)
 
     def learn(self) -> Learned:
@@ -146,8 +185,9 @@ class Fit:
             return Learned(rules, config, self.targets, stop.cut, {}, time.monotonic() - started)
         parts: list[RuleSet] = []
         notes: list[str] = []
+        trial = self._trial()
         if config.search != "neural":
-            counted = self._count()
+            counted = self._count(kb, self.options if trial is None else trial.options)
             parts.append(counted.rules)
             notes += counted.notes
         found = Found(RuleSet.empty(kb))
@@ -163,15 +203,15 @@ class Fit:
                 kb, self.ids, config, self.splits, counted_rules, self.progress, stop, self.checkpoint
             )
             parts.append(found.rules)
-        rules = replace(
-            RuleSet.join(parts or [found.rules]),
-            requested=self.targets,
-            aggregation=Aggregation(config.aggregation, config.aggregation_top),
-            exclusions=self._exclusions(),
-        )
-        if config.search != "neural" and self.valid is not None and len(self.valid):
-            rules, more = self._against_validation(rules, self.valid)
+            if config.search == "neural" and (nothing := note_on_nothing(found.rules, self.ids, found.history, config)):
+                notes.append(nothing)
+        rules = self._rule_set(parts or [found.rules], kb, self.given)
+        validation, held_out = self._validation(rules, found.rules, trial)
+        notes += held_out
+        if validation is not None and config.search != "neural":
+            validation, more = self._judged(validation)
             notes += more
+        rules = rules if validation is None else validation.rules
         partial = stop.cut  # a second look for reasons does not make the search partial
         return Learned(
             rules,
@@ -185,61 +225,140 @@ class Fit:
             found.attentions,
         )
 
-    def _count(self) -> Counted:
-        """The counting search, cut down to the best rules of each target."""
-        options = self.options
+    def _rule_set(self, parts: Sequence[RuleSet], kb: KnowledgeBase, valid: Facts) -> RuleSet:
+        """The counted rules, those that training found behind them, and the exclusions that hold for all facts.
+
+        `parts` are counted on kb, where the `valid` facts are not.
+        """
+        rules = RuleSet.join(parts) if len(parts) == 1 else self._joined(*parts)
+        return replace(
+            rules,
+            requested=self.targets,
+            aggregation=Aggregation(self.config.aggregation, self.config.aggregation_top),
+            exclusions=self._exclusions(kb, valid),
+        )
+
+    def _joined(self, rules: RuleSet, others: RuleSet) -> RuleSet:
+        """The best of both. What training finds may say what other rules say, and is then left out."""
+        if not len(others):
+            return rules
+        joined = RuleSet.join([rules, others])
+        if self.config.search == "both":
+            is_new = np.arange(len(joined)) >= len(rules)
+            joined = without_repeats(joined, is_new | joined.is_program)
+        return self._best(joined)
+
+    def _trial(self) -> Trial | None:
+        """Longer chains on the first held-out part, before all facts are counted: they take long, so only there.
+
+        None where they are not tried, or on given facts (see `_judged`).
+        """
+        if not self.held_out or not self.options.tried_length:
+            return None
+        part, stop, least = self.held_out[0], self.stop.part(TRIAL_TIME), self.config.max_length
+        counted = self._count(part.kb, replace(self.options, stop=stop))
+        if stop():
+            return Trial(replace(self.options, tried_length=0), None, (NO_TRIAL,))
+        fold = Fold(part.kb, self._rule_set([counted.rules], part.kb, part.facts), part.facts, self.known)
+        alone = Validation(fold.kb, fold.rules, (fold,))
+        length, notes = best_length(alone, least, replace(self.options, stop=stop), self.progress)
+        tried = length if length > least else 0
+        return Trial(replace(self.options, tried_length=tried), up_to(counted.rules, length), notes)
+
+    def _count(self, kb: KnowledgeBase, options: CountOptions) -> Counted:
+        """The counting search on the facts of kb, cut down to the best rules of each target."""
         if len(self.negatives):
             # Confidence against given negatives is another number: let every supported body through, then recount.
             options = replace(options, min_confidence=0.0)
-        counted = count_rules(self.kb, self.ids, options, self.body, self.progress)
-        rules = self._against_negatives(counted.rules) if len(self.negatives) else counted.rules
+        body = self.body if kb is self.kb else body_facts(kb, self.config)
+        counted = count_rules(kb, self.ids, options, body, self.progress)
+        rules = self._against_negatives(counted.rules, kb) if len(self.negatives) else counted.rules
         if not rules.support.all():
             rules = rules.take(rules.support > 0)  # the prior of a target without facts explains nothing
         return replace(counted, rules=self._best(rules))
 
-    def _against_negatives(self, rules: RuleSet) -> RuleSet:
+    def _against_negatives(self, rules: RuleSet, kb: KnowledgeBase) -> RuleSet:
         """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
         config, parts = self.config, [rules.take(np.zeros(len(rules), bool))]
         for begin in range(0, len(rules), RECOUNTED_RULES):
             if self.stop():
                 break
             some = rules.take(np.arange(begin, min(begin + RECOUNTED_RULES, len(rules))))
-            parts.append(count_statistics(some, self.kb, self.negatives, config.threads, config.memory, self.progress))
+            parts.append(self._recounted(some, kb))
         found = replace(RuleSet.join(parts), weight=None)  # the smoothed confidence, unrounded
         return found.take((found.support >= config.min_support) & (found.confidence >= config.min_confidence))
 
+    def _recounted(self, rules: RuleSet, kb: KnowledgeBase) -> RuleSet:
+        """The rules with statistics of kb."""
+        config = self.config
+        return count_statistics(rules, kb, self.negatives, config.threads, config.memory, self.progress)
+
     def _best(self, rules: RuleSet) -> RuleSet:
         """The `top_rules` best of each target, in the order of the set."""
-        if not self.config.top_rules:
-            return rules
-        order = rules.order()
-        keep = [order[rules.head[order] == t][: self.config.top_rules] for t in self.ids]
-        return rules.take(np.sort(np.concatenate(keep)))
+        return preferred(rules, self.ids, self.config.top_rules)
 
-    def _exclusions(self) -> tuple[Exclusion, ...]:
+    def _exclusions(self, kb: KnowledgeBase, valid: Facts) -> tuple[Exclusion, ...]:
         config = self.config
         if not config.exclusions or config.search == "neural":
             return ()
-        return find_exclusions(self.kb, self.ids.tolist(), self.valid, allowed=allowed_predicates(self.kb, config))
+        return find_exclusions(kb, self.ids.tolist(), valid, allowed=allowed_predicates(kb, config))
 
-    def _against_validation(self, rules: RuleSet, valid: Facts) -> tuple[RuleSet, list[str]]:
+    def _validation(
+        self, rules: RuleSet, trained: RuleSet, trial: Trial | None
+    ) -> tuple[Validation | None, tuple[str, ...]]:
+        """The rules with the folds that judge them, and notes; None where there are no facts to judge by.
+
+        Args:
+            rules: counted on all training facts.
+            trained: those of them that training found.
+            trial: what was counted on the first held-out part before.
+        """
+        kb, notes = self.kb, () if trial is None else trial.notes
+        folds = [Fold(kb, rules, self.given, self.known)] if len(self.given) else []
+        num_held_out = 0
+        for number, part in enumerate(self.held_out):
+            counted = trial.rules if trial is not None and number == 0 else None
+            if counted is None:
+                stop = self.stop.part(FOLD_TIME)
+                options = replace(self.options if trial is None else trial.options, stop=stop)
+                counted = self._count(part.kb, options).rules
+                if stop():
+                    notes += (NO_FOLD,)
+                    break
+            mine = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
+            own = self._rule_set(mine, part.kb, part.facts + self.given)
+            folds.append(Fold(part.kb, own, part.facts, self.known))
+            num_held_out += len(part.facts)
+        if num_held_out:
+            given = f"{len(self.given):,}" if len(self.given) else "no"
+            notes += (
+                f"{given} validation facts: {num_held_out:,} training facts were held out to choose by, then rules "
+                "were counted on all of them",
+            )
+        return Validation(kb, rules, tuple(folds), num_held_out) if folds else None, notes
+
+    def _judged(self, validation: Validation) -> tuple[Validation, list[str]]:
         """What is kept, and how much each kind counts, as far as validation facts can tell; and notes on it."""
-        config, kb, notes = self.config, self.kb, list[str]()
-        if self.options.tried_length:
-            rules, more = helpful_lengths(kb, rules, valid, config.max_length, self.options, self.progress)
+        config, notes = self.config, list[str]()
+        if self.options.tried_length and not self.held_out:
+            length, more = best_length(validation, config.max_length, self.options, self.progress)
+            validation = validation.changed(lambda rules, _: up_to(rules, length))
             notes += more
         if config.conjunctions and not len(self.negatives):
-            rules, more = with_conjunctions(
-                kb, rules, self.ids, valid, config.conjunctions, self.options, self.body, self.progress
-            )
-            rules = self._best(rules)
+            judge = validation.largest
+            body = body_facts(judge.kb, config)
+            found, more = helpful_conjunctions(judge, self.ids, config.conjunctions, self.options, body, self.progress)
             notes += more
+            if len(found):
+                validation = validation.changed(
+                    lambda rules, kb: self._joined(rules, found if kb is judge.kb else self._recounted(found, kb))
+                )
         # The gates were chosen on crisp facts; whether they help with soft ones has not been measured.
-        if config.weigh and kb.facts.weight is None and not self.stop():
+        if config.weigh and self.kb.facts.weight is None and not self.stop():
             budget = config.threads, config.memory, self.progress, self.stop
-            weighed = fit_weighing(rules, kb, valid, kb.facts + valid, config.seed, *budget)
-            rules = replace(rules, aggregation=weighed)
-        return rules, notes
+            weighed = fit_weighing(validation, config.seed, *budget)
+            validation = validation.changed(lambda rules, _: replace(rules, aggregation=weighed))
+        return validation, notes
 
     def _missing(self, rules: RuleSet, partial: bool) -> dict[str, str]:
         """For each target without rules the reason."""

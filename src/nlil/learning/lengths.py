@@ -18,69 +18,77 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from ..search.options import CountOptions
 from .gates import LENGTHS
+from .validation import Fold, Validation, is_judged
 
 SPARE_FACTS = 4
 """Only every n-th fact is ranked where all of them would take too long under a time limit."""
 
 
-def can_try(kb: KnowledgeBase, valid: Facts | None) -> bool:
-    """Whether validation facts can tell; whether this helps with soft facts has not been measured."""
-    if valid is None or kb.facts.weight is not None:
-        return False
-    return int((~valid.is_unary).sum()) >= LENGTHS.least_facts
+def can_try(kb: KnowledgeBase, facts: Facts) -> bool:
+    """Whether these validation facts can tell; whether this helps with soft facts has not been measured."""
+    return kb.facts.weight is None and int((~facts.is_unary).sum()) >= LENGTHS.least_facts
 
 
-def helpful_lengths(
-    kb: KnowledgeBase, rules: RuleSet, valid: Facts, least: int, options: CountOptions, progress: Progress = silent
-) -> tuple[RuleSet, tuple[str, ...]]:
-    """The rules without the lines that are longer than best for validation facts, and a note that says so.
+def best_length(
+    validation: Validation, least: int, options: CountOptions, progress: Progress = silent
+) -> tuple[int, tuple[str, ...]]:
+    """How long the lines of the rules may be (see `up_to`), and a note where longer ones are left out.
 
     Lines of up to `least` steps stay. The longer ones stay up to the length that ranks validation facts best, if that
     is better than without them by more than chance. Where no time is left to tell, they go.
     """
-    length = np.where(rules.is_program, 0, rules.lengths)
-    lengths = [least, *(n for n in range(least + 1, int(length.max(initial=0)) + 1) if (length == n).any())]
+    found = {int(n) for rules in (validation.rules, *(f.rules for f in validation.folds)) for n in line_lengths(rules)}
+    lengths = [least, *sorted(n for n in found if n > least)]
     if len(lengths) == 1:
-        return rules, ()
-    mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head[length > least]))]
-    mine = LENGTHS.drawn(mine, np.random.default_rng((options.seed, 7)))
-    reciprocal = _reciprocal_ranks(kb, rules, length, lengths, mine, valid, options, progress) or [np.zeros(1)]
+        return least, ()
+
+    def wanted(fold: Fold) -> Mask:
+        length = line_lengths(fold.rules)
+        return is_judged(fold) & np.isin(fold.facts.predicate, np.unique(fold.rules.head[length > least]))
+
+    folds = validation.drawn(LENGTHS.most_facts, np.random.default_rng((options.seed, 7)), wanted)
+    ranked = [_reciprocal_ranks(fold, lengths, len(folds), options, progress) for fold in folds]
+    is_told = bool(ranked) and all(ranked)
+    reciprocal = [np.concatenate(of_length) for of_length in zip(*ranked)] if is_told else [np.zeros(1)]
     best = int(np.argmax([r.mean() for r in reciprocal]))
     if not LENGTHS.passes(reciprocal[best] - reciprocal[0]):
         best = 0
     if best == len(lengths) - 1:
-        return rules, ()
-    kept = rules.take(length <= lengths[best])
-    why = "validation facts are ranked no better by them" if len(reciprocal) == len(lengths) else "no time was left"
-    note = f"chains of more than {lengths[best]} steps were tried and left out: {why}"
-    return kept, (note,)
+        return lengths[best], ()
+    why = "validation facts are ranked no better by them" if is_told or not ranked else "no time was left"
+    return lengths[best], (f"chains of more than {lengths[best]} steps were tried and left out: {why}",)
+
+
+def line_lengths(rules: RuleSet) -> Longs:
+    """The steps of the line that each rule has for its body; 0 where that is a longer program."""
+    return np.where(rules.is_program, 0, rules.lengths)
+
+
+def up_to(rules: RuleSet, length: int) -> RuleSet:
+    """The rules without longer lines."""
+    keep = line_lengths(rules) <= length
+    return rules if keep.all() else rules.take(keep)
 
 
 def _reciprocal_ranks(
-    kb: KnowledgeBase,
-    rules: RuleSet,
-    length: Longs,
-    lengths: list[int],
-    facts: Facts,
-    valid: Facts,
-    options: CountOptions,
-    progress: Progress,
+    fold: Fold, lengths: list[int], num_folds: int, options: CountOptions, progress: Progress
 ) -> list[np.ndarray]:
     """1 / rank of every query with the lines of up to each of the `lengths`; nothing where no time is left.
 
     The longest come first: most ranks are the same without any long chain, and are not computed again.
     """
+    kb, rules, facts, length = fold.kb, fold.rules, fold.facts, line_lengths(fold.rules)
     graph, is_unary = Graph.of(kb.crisp), unary_mask(kb.predicates)
     others = Parts.of(rules, Shapes.of(rules.bodies, graph, is_unary)).rest
     can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # what is no chain is never walked as one
-    known, found = kb.facts + valid, list[np.ndarray]()
+    known, found = fold.known, list[np.ndarray]()
     again = np.ones(len(facts), bool)
     for done, most in enumerate(reversed(lengths)):
         if options.stop is not None and options.stop():
             return []
         ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory)
         if not done:
-            facts = _in_time(ranker, facts, known, len(lengths), options.stop)
+            facts = _in_time(ranker, facts, known, len(lengths) * num_folds, options.stop)
             again = np.ones(len(facts), bool)
         reciprocal, walked = _ranked(ranker, facts[again], known)
         mine = found[-1].copy() if found else np.zeros((len(facts), 2))

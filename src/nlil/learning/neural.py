@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..config import LearnerConfig
-from ..data.arrays import Doubles, Ids
+from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
-from ..kernel.bodies import NO_STEP, Bodies
+from ..kernel.bodies import NO_STEP
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import NO_ENTITY, RuleSet
-from ..progress import Progress, Stop
+from ..progress import Progress, Stop, silent
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint
+from .preference import preferred, rule_f1
 from .reasons import allowed_predicates
+
+if TYPE_CHECKING:
+    from ..neural.search import Training
+    from ..neural.vocabulary import Hints
 
 EXPLAINED_SHARE = 0.9
 """A target is left to counting when it has a counted rule of this F1, or rules of this confidence that together
 support this share of its facts."""
 LEAST_SHARE = 0.1
 """Of the target's facts: a rule that supports less says little of why the target holds."""
+SHOWN_TARGETS = 3
+"""Targets that a note names."""
 HINT_RULES = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
@@ -66,26 +73,37 @@ def search_neural(
         hints = {int(t): _hint(counted, int(t), kb.num_codes) for t in targets}
     if not len(targets):
         return Found(RuleSet.empty(kb))
+    training = train(kb, targets, config, splits, hints, progress, stop, checkpoint)
+    rules = training.rules(config, progress, stop)
+    if counted is None:
+        rules = preferred(rules, targets, config.top_rules, first_explains=True)
+        if config.priors:
+            rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
+    return Found(rules, tuple(training.history), training.attentions)
+
+
+def train(
+    kb: KnowledgeBase,
+    targets: Ids,
+    config: LearnerConfig,
+    splits: Splits | None = None,
+    hints: Hints | None = None,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Training:
+    """What the neural search learns with these settings, before any rule is counted."""
+    from ..neural.search import train_targets  # imports torch
+
     config = replace(
         config,
         device=resolve_device(config.device),
         neural_constants=config.neural_constants if config.constants else 0,
     )
-    from ..neural.search import neural_rules  # imports torch
-
     allowed = allowed_predicates(kb, config)
     negatives = splits.negatives.get("train", Facts.empty()) if splits is not None else None
     valid = None if splits is None else splits.valid
-    rules, (attentions, history) = neural_rules(
-        kb, targets.tolist(), config, allowed, negatives, valid, progress, stop, checkpoint, hints
-    )
-    if counted is not None:
-        rules = _new(rules, counted)
-    else:
-        rules = _preferred(rules, targets, config.top_rules)
-        if config.priors:
-            rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
-    return Found(rules, tuple(history), attentions)
+    return train_targets(kb, targets.tolist(), config, allowed, negatives, valid, progress, stop, checkpoint, hints)
 
 
 def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
@@ -114,31 +132,25 @@ def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     return share / max(share.sum(), 1e-9)
 
 
-def _preferred(rules: RuleSet, targets: Ids, most: int) -> RuleSet:
-    """The `most` rules of each target (0: all), by F1: of what was tried on validation facts the best order."""
-    if not most:
-        return rules
-    f1 = rule_f1(rules)
-    order = rules.order()
-    keep: list[int] = []
-    for target in targets:
-        mine = order[rules.head[order] == target]
-        by_f1 = mine[np.argsort(-f1[mine], kind="stable")].tolist()
-        if rules.predicates[target].arity == 1 and by_f1:
-            by_f1.insert(0, min(by_f1))  # judged by its fixpoint where it is recursive
-        keep += list(dict.fromkeys(by_f1))[:most]
-    return rules.take(np.sort(np.array(keep, np.int64)))
+def note_on_nothing(rules: RuleSet, targets: Ids, history: Sequence[Mapping[str, Any]], config: LearnerConfig) -> str:
+    """A sentence on the trained targets that no rule was kept for; empty where there is none.
 
-
-def rule_f1(rules: RuleSet) -> Doubles:
-    """Of each rule's answers against the target's facts."""
-    return 2 * rules.support / np.maximum(rules.body_size.astype(np.int64) + rules.head_size, 1)
-
-
-def _new(rules: RuleSet, counted: RuleSet) -> RuleSet:
-    """The rules that counting has not found already."""
-    near = counted.take(np.isin(counted.head, np.unique(rules.head)) & (counted.head_entity == NO_ENTITY))
-    _, (old, new) = Bodies.join([near.bodies, rules.bodies])
-    known = set(zip(near.head.tolist(), old[near.body].tolist()))
-    is_new = [pair not in known for pair in zip(rules.head.tolist(), new[rules.body].tolist())]
-    return rules.take(np.array(is_new, bool) | (rules.head_entity != NO_ENTITY))
+    Args:
+        rules: what training brought.
+        targets: predicates that were trained for.
+        history: of training, with the F1 that the largest choices reached on validation queries.
+        config: the settings.
+    """
+    has_rule = np.bincount(rules.head[~rules.is_prior], minlength=len(rules.predicates)) > 0
+    best = {record["target"]: float(record["valid_f1"]) for record in history}
+    without = [name for t in targets if not has_rule[t] and (name := str(rules.predicates[t])) in best]
+    if not without:
+        return ""
+    shown = ", ".join(without[:SHOWN_TARGETS]) + (", ..." if len(without) > SHOWN_TARGETS else "")
+    reached = max(best[name] for name in without)
+    return (
+        f"training brought no rule for {len(without):,} of {len(best):,} targets ({shown}): at the end it reached "
+        f"F1 up to {reached:.2f} on validation queries, but counted on all facts no rule that was read explains "
+        f"{config.min_support} of them with confidence {config.min_confidence:g}; lower min_confidence or min_support, "
+        "or train with more restarts or epochs"
+    )

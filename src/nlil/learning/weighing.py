@@ -20,7 +20,6 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
-from ..data.kb import KnowledgeBase
 from ..evaluation.plan import Plan
 from ..evaluation.queries import Task, queries_done
 from ..evaluation.ranking import Ranker
@@ -29,9 +28,9 @@ from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, cl
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
-from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .gates import WEIGHING
+from .validation import Validation, is_judged
 
 FACTORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0)
 DISCOUNTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -59,10 +58,7 @@ BLOCK_SIZE = 512
 
 
 def fit_weighing(
-    rules: RuleSet,
-    kb: KnowledgeBase,
-    valid: Facts,
-    known: Facts,
+    validation: Validation,
     seed: int,
     threads: int = 0,
     memory: int = 2**30,
@@ -72,10 +68,7 @@ def fit_weighing(
     """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts.
 
     Args:
-        rules: the rules to weigh.
-        kb: the training facts.
-        valid: the facts whose ranks are to rise.
-        known: facts that do not compete with an answer.
+        validation: the rules to weigh, and the facts whose ranks are to rise.
         seed: cuts the facts in halves.
         threads: CPU threads; 0: all cores.
         memory: bytes that block sizes are chosen for.
@@ -83,17 +76,21 @@ def fit_weighing(
         stop: ends the fit; the aggregation then stays as it is, as half of a fit is not known to help.
     """
     stop = Stop(whole=stop)  # its `cut` tells about this fitting alone
-    before = rules.aggregation
-    mine = valid[~valid.is_unary & np.isin(valid.predicate, np.unique(rules.head))]
-    if not before.adds or len(mine) < WEIGHING.least_facts:
+    before = validation.rules.aggregation
+    folds = validation.drawn(WEIGHING.most_facts, np.random.default_rng((seed, 5)), is_judged)
+    num_facts = sum(len(fold.facts) for fold in folds)
+    if not before.adds or num_facts < WEIGHING.least_facts:
         return before
-    mine = WEIGHING.drawn(mine, np.random.default_rng((seed, 5)))
     start = np.array([START] * len(KINDS))
-    even = replace(rules, aggregation=replace(before, weighing=tuple(map(tuple, start))))
-    sample = gather(Ranker(even, kb, threads, memory), mine, known, progress, stop)
-    if stop():
-        return before
-    half = np.random.default_rng((seed, 6)).permutation(len(mine))[sample.fact] % 2 == 0
+    even = replace(before, weighing=tuple(map(tuple, start)))
+    samples = []
+    for fold in folds:
+        ranker = Ranker(replace(fold.rules, aggregation=even), fold.kb, threads, memory)
+        samples.append(gather(ranker, fold.facts, fold.known, progress, stop))
+        if stop():
+            return before
+    sample = Sample.join(samples, [len(fold.facts) for fold in folds])
+    half = np.random.default_rng((seed, 6)).permutation(num_facts)[sample.fact] % 2 == 0
     trials = Trials.of(sample, threads)
     plain, gains = trials.plain_reciprocal(before.top), []
     for one in (half, ~half):
@@ -148,6 +145,15 @@ class Sample(NamedTuple):
         shape = len(fact), candidates
         strongest = np.zeros((*shape, len(KINDS), places), np.float32)
         return cls(strongest, np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
+
+    @classmethod
+    def join(cls, samples: Sequence[Sample], num_facts: Sequence[int]) -> Sample:
+        """The queries of all, whose facts, so many in each, are numbered on."""
+        if len(samples) == 1:
+            return samples[0]
+        first = np.cumsum([0, *num_facts])
+        numbered = (s._replace(fact=s.fact + begin) for s, begin in zip(samples, first))
+        return cls._make(np.concatenate(columns) for columns in zip(*numbered))
 
     def part(self, chosen: Mask | slice) -> Sample:
         """The chosen queries."""

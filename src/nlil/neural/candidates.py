@@ -74,8 +74,13 @@ def shorter(formula: Formula) -> Iterator[Formula]:
                     yield type(formula)(*arguments[:i], inner, *arguments[i + 1 :])
 
 
-def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:
-    """Candidates from extracted rules, with the parts of each, in order, each once; `linked`: those with links only."""
+def usable(rules: Iterable[Rule], linked: bool = False, parts: bool = True) -> list[Rule]:
+    """Candidates from extracted rules, in order, each once.
+
+    Args:
+        linked: only rules whose answers X leads to.
+        parts: also the parts of each rule, as rules of their own.
+    """
     found: dict[Rule, None] = {}
     for rule in rules:
         try:
@@ -85,7 +90,7 @@ def usable(rules: Iterable[Rule], linked: bool = False) -> list[Rule]:
         if whole is None:
             continue
         found.setdefault(whole)
-        for part in _parts(whole.body):
+        for part in _parts(whole.body) if parts else ():
             one = as_candidate(Rule(whole.head, part))
             if one is not None:
                 found.setdefault(one)
@@ -114,13 +119,16 @@ def without_returns(steps: tuple[S, ...], back: Callable[[S], S | None]) -> Iter
             yield from without_returns(reduced, back)
 
 
-def usable_chain(kb: KnowledgeBase, target: int, chain: Chain, linked: bool = False) -> list[Candidate]:
+def usable_chain(
+    kb: KnowledgeBase, target: int, chain: Chain, linked: bool = False, parts: bool = True
+) -> list[Candidate]:
     """`usable` of one chain. Plain steps from X to Y need no simplifying, which is most of the cost."""
     codes = chain[1:]
     if chain[0] or any(kb.predicates[code >> 1].arity == 1 for code in codes):
         rule = Rule(Head.of(kb.predicates[target]), formula_of(kb, chain))
-        return [as_codes(kb, found) for found in usable([rule], linked)]
-    return list(dict.fromkeys([codes, *without_returns(codes, lambda code: code ^ 1)]))
+        return [as_codes(kb, found) for found in usable([rule], linked, parts)]
+    shortened = without_returns(codes, lambda code: code ^ 1) if parts else ()
+    return list(dict.fromkeys([codes, *shortened]))
 
 
 def as_codes(kb: KnowledgeBase, rule: Rule) -> Candidate:

@@ -59,10 +59,10 @@ class Store(Protocol):
 
 
 Trained = tuple[dict[str, np.ndarray], list[dict[str, Any]]]
-"""Attentions of the best restart of each target, by names such as `uncle/2|operators`, and its history by epoch."""
+"""The attentions and the history of one group, as `Training` has them."""
 
 
-def neural_rules(
+def train_targets(
     kb: KnowledgeBase,
     targets: Sequence[int],
     config: LearnerConfig,
@@ -73,10 +73,8 @@ def neural_rules(
     stop: Stop | None = None,
     store: Store | None = None,
     hints: Hints | None = None,
-) -> tuple[RuleSet, Trained]:
-    """Rules with statistics for the target predicate ids, and how training went.
-
-    Of a unary target, the best single explanation is the first of its rules.
+) -> Training:
+    """Train for the target predicate ids and read what the attentions say; nothing is counted yet.
 
     Args:
         kb: the training facts.
@@ -102,9 +100,34 @@ def neural_rules(
         trained = pool.map(work, range(len(groups)), "train groups of targets", progress, None)
     attentions = {name: array for arrays, _ in trained for name, array in arrays.items()}
     history = [record for _, records in trained for record in records]
-    proposed = {space.target: list(said) for group in groups for space, said in zip(group.spaces, group.found)}
-    parts = {space.target: Parts.of(kb, space) for group in groups for space in group.spaces} if config.refine else {}
-    return count_candidates(kb, proposed, parts, config, negatives, progress, stop), (attentions, history)
+    return Training(kb, groups, attentions, history, negatives)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Trained targets, with the rules that were read from their attentions."""
+
+    kb: KnowledgeBase
+    groups: list[Group]
+    attentions: dict[str, np.ndarray]  # of the best restart of each target, by names such as `uncle/2|operators`
+    history: list[dict[str, Any]]  # of the same restarts, by epoch
+    negatives: Facts | None = None
+
+    def rules(self, config: LearnerConfig, progress: Progress = silent, stop: Stop | None = None) -> RuleSet:
+        """Rules with statistics: with `select` the best that can be made of what all restarts read, else those of the
+        best restart as they were read.
+
+        Of a unary target, the best single explanation is the first of its rules. One training may be read in more
+        than one way; what no restart was read for (`select` off while training) cannot be selected from.
+        """
+        targets = [
+            (space, group.found[g] if config.select else group.best[g])
+            for group in self.groups
+            for g, space in enumerate(group.spaces)
+        ]
+        proposed = {space.target: list(read) for space, read in targets}
+        parts = {space.target: Parts.of(self.kb, space) for space, _ in targets} if config.refine else {}
+        return count_candidates(self.kb, proposed, parts, config, self.negatives, progress, stop or Stop())
 
 
 def _groups(
@@ -136,11 +159,13 @@ class Group:
     hints: Hints = field(default_factory=dict)
     longest: int = ANY_LENGTH  # body atoms of the longest chain that can be counted
     found: list[dict[Candidate, None]] = field(init=False)  # of each target, in the order in which they were read
+    best: list[dict[Candidate, None]] = field(init=False)  # of its best restart at the end, as they were read
     read_chains: list[set[Chain]] = field(init=False)  # chains whose candidates are found already
 
     def __post_init__(self) -> None:
         config = self.config
-        self.found, self.read_chains = [{} for _ in self.spaces], [set() for _ in self.spaces]
+        self.found, self.best = [{} for _ in self.spaces], [{} for _ in self.spaces]
+        self.read_chains = [set() for _ in self.spaces]
         self.shape = common_shape(self.spaces, config)
         self.spaces = [space.padded(self.shape) for space in self.spaces]
         arity = self.spaces[0].arity
@@ -189,6 +214,29 @@ class Group:
         return as_candidate(reader.argmax()) is not None
 
     # reading rules ----------------------------------------------------------------------------------
+
+    def read_best(self, trainer: Trainer) -> None:
+        """Take what the restart with the least validation loss says now, each rule whole and as it was read."""
+        kb, config, large = self.kb, self.config, self.large
+        members = [self._best_member(trainer, g) for g in range(len(self.spaces))]
+        with torch.no_grad():
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
+            attentions = attentions[torch.tensor(members, device=trainer.stack.device)]
+            chains = None
+            if config.beam > 1 and self.linked:
+                chains = best_chains(kb, self.spaces, self.shape, attentions, config.beam, self.longest, large)
+            attentions = attentions.map(lambda t: t.cpu())
+        for g, space in enumerate(self.spaces):
+            reader = Reader(kb, space, self.shape, attentions, g, self.linked, self.longest)
+            restart = members[g] % config.restarts
+            random = np.random.default_rng((config.seed, 3, space.target, restart, trainer.epoch))
+            rules = [reader.argmax()]
+            if config.beam > 1 and chains is None:
+                rules += reader.beam(config.beam)
+            rules += reader.samples(config.extract_samples, random)
+            self.best[g] = {as_codes(kb, rule): None for rule in usable(rules, large, parts=False)}
+            for chain in chains[g] if chains is not None else ():
+                self.best[g] |= dict.fromkeys(usable_chain(kb, space.target, chain, large, parts=False))
 
     def read(self, trainer: Trainer) -> None:
         """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
@@ -252,14 +300,25 @@ class Group:
         first = [as_rule(self.kb, s.target, next(iter(said))) for s, said in zip(self.spaces, self.found) if said]
         return "  ".join([loss, *map(str, first[:1])])
 
-    def state(self) -> list[list[str | list[int]]]:
+    def state(self) -> dict[str, Texts]:
         """The candidates as JSON values, for a checkpoint: rules as texts, chains as codes."""
-        return [[rule_text(c) if isinstance(c, Rule) else list(c) for c in said] for said in self.found]
+        return {"found": _texts(self.found), "best": _texts(self.best)}
 
-    def load(self, state: Sequence[Sequence[str | list[int]]]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` gave."""
-        self.found = [{parse_rule(c) if isinstance(c, str) else tuple(c): None for c in said} for said in state]
-        self.read_chains = [set() for _ in state]
+        self.found, self.best = _candidates(state["found"]), _candidates(state["best"])
+        self.read_chains = [set() for _ in self.found]
+
+
+Texts = list[list[str | list[int]]]
+
+
+def _texts(candidates: list[dict[Candidate, None]]) -> Texts:
+    return [[rule_text(c) if isinstance(c, Rule) else list(c) for c in said] for said in candidates]
+
+
+def _candidates(texts: Texts) -> list[dict[Candidate, None]]:
+    return [{parse_rule(c) if isinstance(c, str) else tuple(c): None for c in said} for said in texts]
 
 
 def _member_seed(seed: int, target: int, restart: int) -> int:
@@ -275,7 +334,7 @@ def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store
     config = group.config
     saved = None if store is None else store.load(key)
     if saved is not None:
-        group.load(saved[1]["found"])
+        group.load(saved[1])
         if "history" in saved[1]:
             return saved[0], saved[1]["history"]
     trainer = group.prepare(sampler)
@@ -289,8 +348,10 @@ def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store
     next_save = monotonic() + pause
 
     def each(trainer: Trainer) -> None:
-        if trainer.epoch in group.readings or trainer.done:
+        if config.select and (trainer.epoch in group.readings or trainer.done):
             group.read(trainer)
+        if trainer.done:
+            group.read_best(trainer)
         total = trainer.epoch if trainer.done else config.epochs
         progress(stage, trainer.epoch, total, group.note(trainer))
         if not trainer.done and monotonic() > next_save:
@@ -300,14 +361,16 @@ def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store
         nonlocal next_save
         if store is not None:
             arrays, values = trainer.state()
-            store.save(key, arrays, {"trainer": values, "found": group.state()})
+            store.save(key, arrays, {"trainer": values, **group.state()})
             next_save = monotonic() + pause
 
     trainer.run(each, stop)
     attentions, history = group.results(trainer)
     if not trainer.done:
         save()  # before rules are read that a run which is not stopped would not have read
-        group.read(trainer)  # stopped early: what there is
+        if config.select:
+            group.read(trainer)  # stopped early: what there is
+        group.read_best(trainer)
     elif store is not None:
-        store.save(key, attentions, {"history": history, "found": group.state()})
+        store.save(key, attentions, {"history": history, **group.state()})
     return attentions, history

@@ -87,7 +87,10 @@ def count_candidates(
         if stop():
             break
         scored = judge.scored(rules[: config.neural_candidates])
-        mine = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
+        if config.select:
+            mine = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
+        else:
+            mine = _supported(scored, config.min_support, config.min_confidence)
         progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
         kept += mine
     return RuleSet.join([count_chains(kb, chains, config, progress, stop), RuleSet.of(kb, kept)])
@@ -222,7 +225,7 @@ def select(
     if parts is not None and lean:
         lean += _refined(judge, [*lean, *by_f1], parts)
     pool = {s.rule: s for s in (*lean, *by_f1)}
-    good = [s for s in pool.values() if s.stats.support >= min_support and s.stats.confidence >= min_confidence]
+    good = _supported(pool.values(), min_support, min_confidence)
     if not good:
         return []
     good += _with_base_cases(judge, sorted(good, key=_explains))
@@ -235,6 +238,10 @@ def select(
     for s in (best, *rest):
         kept.setdefault((s.stats.support, s.stats.body_size), s)
     return list(kept.values())
+
+
+def _supported(scored: Iterable[ScoredRule], min_support: int, min_confidence: float) -> list[ScoredRule]:
+    return [s for s in scored if s.stats.support >= min_support and s.stats.confidence >= min_confidence]
 
 
 def _refined(judge: Judge, best: list[ScoredRule], parts: Parts) -> list[ScoredRule]:

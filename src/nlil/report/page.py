@@ -11,7 +11,7 @@ from ..data.files import replacing
 from ..errors import require
 from ..explanation.outline import number
 from ..explanation.rule_card import Instance
-from ..exports.english import rule_sentence
+from ..logic.english import rule_sentence
 from ..logic.predicate import Fact
 from ..scene.canvas import FORBIDDEN
 from .contents import Report, main_figures

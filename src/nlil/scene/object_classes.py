@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrays import Ids, Longs, Mask
 from ..data.dataset import Dataset
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
-from ..evaluation.members import MemberScorer
+from ..evaluation.members import MemberScorer, class_chances
 from ..explanation.why import Explainer, Explanation
-from ..kernel.aggregation import SCALE, class_ranks, score
+from ..kernel.aggregation import class_ranks, score
 from ..kernel.binding import bind
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
@@ -106,7 +106,7 @@ def ranked_classes(
     order = sorted(range(len(classes)), key=lambda i: (-values[i], classes[i]))
     ranked = tuple((classes[i], float(values[i])) for i in order)
     true = tuple(kb.predicates[p] for p in classes_of(kb, x))
-    probability = tuple(_chances(evidence, unit)[order].tolist()) if unit else ()
+    probability = tuple(class_chances(evidence, unit)[order].tolist()) if unit else ()
     return ObjectClasses(kb.entities.name(x), ranked, true, probability)
 
 
@@ -115,14 +115,6 @@ def classes_of(kb: KnowledgeBase, entity: int) -> list[int]:
     graph = Graph.of(kb)
     own = graph.unary_predicate[slice(*graph.unary_pointer[entity : entity + 2])]
     return [p for p in own.tolist() if p in kb.classes]
-
-
-def _chances(evidence: Longs, unit: float) -> Doubles:
-    """(objects, classes): the softmax that the weights were fitted for, or scores where they were not (unit 0)."""
-    if not unit:
-        return score(evidence)
-    odds = np.exp((evidence - evidence.max(axis=-1, keepdims=True)) / SCALE / unit)
-    return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
 
 def _labels(facts: Facts, classes: Ids) -> Facts:
@@ -213,7 +205,7 @@ def class_surprises(
 def _candidates(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, unit: float) -> Iterator[_Candidate]:
     """The objects of these class facts that have another class, probable enough, and the given one far behind."""
     evidence = scorer.evidence(facts.subject)
-    chances = _chances(evidence, unit)
+    chances = class_chances(evidence, unit)
     rows, given = np.arange(len(facts)), np.searchsorted(scorer.targets, facts.predicate)
     rank = class_ranks(evidence, given)
     others = np.where(_is_given(scorer, kb, facts), -1.0, chances)

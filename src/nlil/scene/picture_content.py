@@ -18,7 +18,8 @@ import numpy as np
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..explanation.outline import number
-from ..explanation.why import Explanation, Support
+from ..explanation.reasons import Support
+from ..explanation.why import Explanation
 from ..logic.predicate import Fact
 from ..logic.text import fact_text
 from .canvas import Box, gap

@@ -29,6 +29,7 @@ from .. import __version__
 from ..errors import ConfigError, NlilError, UnknownName
 from ..kernel.threads import one_torch_thread
 from ..report.page import templates
+from .fact_pages import FACT_PAGES
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
 
@@ -100,7 +101,7 @@ def application(data: PageData, guard: Guard) -> FastAPI:
     """The viewer of one run."""
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     show = Responses(data, guard)
-    for path, make in PAGES.items():
+    for path, make in {**PAGES, **FACT_PAGES}.items():
         app.add_api_route(path + ".json", show.endpoint(make, path, as_json=True), methods=["GET"])
         app.add_api_route(path, show.endpoint(make, path, as_json=False), methods=["GET"])
     app.add_api_route("/rule/{number}/verdict", show.verdict, methods=["POST"])

@@ -14,9 +14,12 @@ import numpy as np
 import pyarrow
 
 from ..data.arrays import Ids, Longs, Mask, offsets
+from ..data.kb import KnowledgeBase
 from ..errors import NlilError, UnknownName
+from ..evaluation.calibration import Probability
 from ..evaluation.members import MemberScorer
 from ..evaluation.prediction import Answer
+from ..explanation.chances import Chances
 from ..explanation.rule_card import RuleCards
 from ..explanation.scenes import Scenes
 from ..explanation.why import Explainer
@@ -52,7 +55,7 @@ class PageData:
         nothing = self.rules.take(np.zeros(0, np.int64))
         self._predictor = TablePredictor(nothing, self.kb, self.known, 1, run.config.memory)
         self._scenes = Scenes(self.kb)
-        self._explainer = Explainer(nothing, self.kb, run.config.memory)
+        self._explainer = Explainer(nothing, self.kb, run.config.memory, PageChances(self))
         self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
         self.store = lru_cache(CACHED_STORES)(self._store)
@@ -196,13 +199,12 @@ class PageData:
         ids, base = entity_ids(self.kb, names), self._explainer
         if self.kb.graph_of is not None:
             # A scene is a world of its own, so nothing but the scenes of these entities has to be looked at.
-            base = Explainer(base.rules, self._scenes.around(ids), self.run.config.memory)
+            base = Explainer(base.rules, self._scenes.around(ids), self.run.config.memory, base.chances)
         return self.store(self.kb.predicate_id(predicate)).explainer(ids, base, only_firing)
 
-    def probability(self, fact: Fact, value: float) -> float | None:
-        """What the score `value` of a fact means; None where the run is not calibrated."""
-        calibration = self.run.calibration
-        return None if calibration is None else calibration.probability(value, fact.predicate.arity)
+    def probability(self, fact: Fact, value: float) -> Probability | None:
+        """What the score `value` of a fact means; None where that is not known."""
+        return self._explainer.chances.probability(fact, value)
 
     # scenes ---------------------------------------------------------------------------------------
 
@@ -240,6 +242,25 @@ class PageData:
             return None
         known = None if self.class_table is None else self.class_table.row(entity)
         return ranked_classes(self.rules, scorer, self.kb, entity, known)
+
+
+class PageChances(Chances):
+    """What scores mean: classes are judged by the rules of all classes, which the pages have at hand."""
+
+    def __init__(self, data: PageData) -> None:
+        super().__init__(data.rules, data.kb, data.run.calibration, data.run.config.memory)
+        self.data = data
+
+    def over(self, kb: KnowledgeBase) -> Chances:
+        """Pages show no probability on changed facts."""
+        return self
+
+    def of_classes(self, name: str) -> dict[Predicate, float]:
+        """The probability of every class that has rules, most probable first."""
+        found = self.data.object_classes(self.kb.entities.id(name))
+        if found is None:
+            return {}
+        return {predicate: chance for (predicate, _), chance in zip(found.ranked, found.probability)}
 
 
 def query_of(predicate: Predicate, name: str, place: int) -> Query:

@@ -13,21 +13,15 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Ids
 from ..errors import ConfigError, NlilError
-from ..evaluation.prediction import Answer
 from ..explanation.rule_card import wilson_interval
-from ..explanation.why import SIDES, Explainer, Explanation, Side, as_fact
-from ..explanation.why_not import explain_why_not
-from ..exports.english import rule_sentence
 from ..kernel.graph import Graph
 from ..learning.feedback import VERDICTS, verdict_document
+from ..logic.english import rule_sentence
 from ..logic.predicate import Fact
-from ..logic.query import Query, parse_query
 from ..logic.text import fact_text
-from ..scene.canvas import as_svg
 from ..scene.object_classes import classes_of
-from ..scene.picture import draw
 from .page_data import PageData, query_of
 from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, construct_names, constructs
 
@@ -37,24 +31,11 @@ TARGETS_PER_PAGE = FACTS_PER_PAGE = 30
 RULES_PER_PAGE = 25
 INSTANCES_PER_PAGE = 10
 """Examples, and counterexamples."""
-ANSWERS_PER_PAGE = 10
-MAX_ANSWERS = 1000
-"""A query has as many answers as there are entities; nobody turns to the hundredth page."""
 MAX_SUGGESTIONS = 10
 MAX_QUERIES = 12
 """Queries that an entity's page proposes."""
 MAX_CLASSES = 8
 """Classes named for an object of a scene."""
-MAX_STRIPS = 8
-"""Rules of an answer whose shares are drawn apart."""
-MAX_SUPPORTS, MAX_MISSES = 12, 4
-"""Rules of an explanation that fire, and that do not."""
-REMEDIES = (4, 3)
-"""Rules that fail, and facts that would help each."""
-REMEDIES_OF_OBJECT = (3, 2)
-"""Fewer, since each is tried out on all the rules of the object's class."""
-WIDE_PICTURE = 1000
-"""A picture of more than so many pixels is shown larger on a narrow screen, to be moved there."""
 
 Document = dict[str, Any]
 Maker = Callable[[PageData, "Parameters", int], "Page"]
@@ -387,180 +368,12 @@ def judge(data: PageData, row: int, form: Mapping[str, str]) -> None:
     data.judge(row, "" if verdict == "none" else verdict, values.text("note"))
 
 
-# facts --------------------------------------------------------------------------------------------------
-
-
-def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """The answers to p(a, ?), given in one field, or by its predicate, entity and place in three."""
-    if not (parameters.text("q") or parameters.text("predicate")):
-        return Page("ask.html", "Ask", {"query": None})
-    query = query_from(data, parameters)
-    open_place = next((place for place, name in enumerate(query.arguments) if name is None), None)
-    if open_place is None and len(query.arguments) == 2:
-        return explain_page(data, Parameters({"q": str(query)}), number)
-    found = data.answers(query, MAX_ANSWERS)
-    part = parameters.part(len(found), ANSWERS_PER_PAGE, "answers")
-    begin = first_of(part)
-    shown = found[begin : begin + ANSWERS_PER_PAGE]
-    side = SIDES[1 if open_place == 0 and len(query.arguments) == 2 else 0]
-    predicate = query.target
-    facts = [Fact(predicate, tuple(a.entity if name is None else name for name in query.arguments)) for a in shown]
-    names = [*query.arguments, *(answer.entity for answer in shown)]
-    explainer, rows = data.explainer(predicate, names, only_firing=True)
-    answers = [
-        {**answer_document(data, explainer, rows, fact, answer, side), "rank": rank}
-        for rank, (fact, answer) in enumerate(zip(facts, shown), start=begin + 1)
-    ]
-    chosen = parameters.whole("answer", begin + 1, 1)
-    waterfall = None
-    if facts:
-        place = min(max(chosen - begin - 1, 0), len(facts) - 1)
-        explanation = explainer.explain(facts[place], top=MAX_SUPPORTS, groundings=0, misses=0, side=side)
-        waterfall = {**answers[place], **waterfall_document(data, explanation, explainer, rows)}
-    known = next((name for name in query.arguments if name is not None), None)
-    document = {
-        "query": str(query),
-        "label": data.labels.query(query),
-        "side": side,
-        "predicate": predicate_document(data, data.kb.predicate_id(predicate)),
-        "about": None if known is None else entity_document(data, data.kb.entities.id(known)),
-        **part,
-        "first": begin,
-        "answers": answers,
-        "waterfall": waterfall,
-    }
-    return Page("ask.html", str(document["label"]), document)
-
-
-def query_from(data: PageData, parameters: Parameters) -> Query:
-    """The query that the parameters give, in names of the data."""
-    if parameters.text("q"):
-        return data.resolved(parse_query(parameters.text("q")))
-    text, entity = parameters.text("predicate"), parameters.text("entity")
-    if not entity:
-        raise ConfigError(
-            "entity: expected the name of an entity, got nothing; type a part of it and choose one", "entity"
-        )
-    ids = [id for id, name in enumerate(data.predicates.names) if name == text] or data.predicates.called(text)
-    predicate = data.kb.predicates[ids[0]] if len(ids) == 1 else data.kb.predicate(text)
-    place = ("subject", "object").index(parameters.choice("place", ("subject", "object"), "subject"))
-    return query_of(predicate, data.kb.entities.name(data.entity_id(entity)), place)
-
-
-def answer_document(
-    data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side
-) -> Document:
-    """An answer with the shares of its strongest rules; `other_share` is what all others add."""
-    found = explainer.scored(fact, side)
-    shares = found.shares
-    strips = [
-        {"row": int(rows[found.fired.rows[position]]), "share": float(share)}
-        for position, share in zip(shares.order[:MAX_STRIPS], shares.share[:MAX_STRIPS])
-    ]
-    return {
-        "entity": entity_document(data, data.kb.entities.id(answer.entity)),
-        "fact": fact_text(fact),
-        "score": answer.score,
-        "probability": data.probability(fact, answer.score),
-        "known": answer.known,
-        "shares": strips,
-        "other_share": float(shares.share[MAX_STRIPS:].sum()),
-        "num_counted": len(shares.order),
-    }
-
-
-def waterfall_document(data: PageData, explanation: Explanation, explainer: Explainer, rows: Longs) -> Document:
-    """The shares one after the other: each begins where the one before it ended."""
-    steps, begin = [], 0.0
-    for support in explanation.supports:
-        row = data.row_of(support.rule, explainer, rows)
-        steps.append(
-            {
-                "row": row,
-                "address": f"/rule/{row}",
-                "rule": str(support.rule),
-                "short": data.labels.short_rule(support.rule),
-                "share": support.share,
-                "begin": begin,
-            }
-        )
-        begin += support.share
-    unshown = explanation.num_counted - len(explanation.supports)
-    return {"steps": steps, "other_share": explanation.other_share, "num_others": unshown, "score": explanation.score}
-
-
-def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
-    """The fact that the parameters give, and the side of it that is predicted."""
-    query = parse_query(parameters.text("q"))
-    return as_fact(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
-
-
-def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Why a fact scores what it scores."""
-    if not parameters.text("q"):
-        raise ConfigError("q: expected a fact to explain such as uncle(alice, bob), got nothing", "q")
-    fact, side = fact_from(data, parameters)
-    explainer, rows = data.explainer(fact.predicate, fact.arguments)
-    explanation = explainer.explain(fact, top=MAX_SUPPORTS, groundings=3, misses=MAX_MISSES, side=side)
-    subject = data.kb.entities.id(fact.arguments[0])
-    document = {
-        **explanation.to_dict(),
-        "side": side,
-        "links": fact_document(data, fact),
-        "query_label": data.labels.query(explanation.query),
-        "probability": data.probability(fact, explanation.score),
-        "waterfall": waterfall_document(data, explanation, explainer, rows),
-        "image": data.kb.image_of(subject),
-    }
-    for listed, support in zip(document["supports"], explanation.supports):
-        listed |= linked_rule(data, data.row_of(support.rule, explainer, rows))
-        for way, grounding in zip(listed["groundings"], support.groundings):
-            way["links"] = [fact_document(data, one) for one in grounding.facts]
-    for listed, miss in zip(document["misses"], explanation.misses):
-        listed |= linked_rule(data, data.row_of(miss.rule, explainer, rows))
-    if data.has_scenes:
-        classes = data.object_classes(subject)
-        document["object"] = None if classes is None else classes.to_dict()
-    return Page("explain.html", data.labels.fact(fact), document, {"picture": linked_picture(data, explanation)})
-
-
-def linked_picture(data: PageData, explanation: Explanation) -> str:
-    """A proof as a graph, or a scene with its boxes, as SVG; every entity leads to its page."""
-
-    def page(name: str) -> tuple[str, str] | None:
-        id = data.kb.entities.find(name)
-        return None if id is None else (f"/entity/{id}", data.entities.labels[id])
-
-    drawn = draw(explanation, data.kb)
-    text = as_svg(drawn, page)
-    return text.replace("<svg ", '<svg class="wide" ', 1) if drawn.width > WIDE_PICTURE else text
-
-
-def why_not_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Why a fact does not score more."""
-    if not parameters.text("q"):
-        return Page("why_not.html", "Why not", {"fact": None})
-    fact, side = fact_from(data, parameters)
-    explainer, rows = data.explainer(fact.predicate, fact.arguments)
-    top, facts = REMEDIES_OF_OBJECT if data.has_scenes else REMEDIES
-    found = explain_why_not(explainer, fact, top=top, facts=facts, side=side)
-    document = {**found.to_dict(), "side": side, "links": fact_document(data, fact)}
-    for listed, hindered in zip(document["rules"], found.rules):
-        listed |= linked_rule(data, data.row_of(hindered.rule, explainer, rows))
-        for remedy, tried in zip(listed["remedies"], hindered.remedies):
-            remedy["links"] = fact_document(data, tried.change.fact)
-    return Page("why_not.html", f"Why not {data.labels.fact(fact)}", document)
-
-
 PAGES: Mapping[str, Maker] = {
     "/": home_page,
     "/search": search_page,
-    "/ask": ask_page,
-    "/explain": explain_page,
-    "/why-not": why_not_page,
     "/feedback": feedback_page,
     "/predicate/{number}": predicate_page,
     "/entity/{number}": entity_page,
     "/rule/{number}": rule_page,
 }
-"""By address; a number in the path is that of a predicate, an entity or a rule."""
+"""By address; a number in the path is that of a predicate, an entity or a rule. `fact_pages` has those of facts."""

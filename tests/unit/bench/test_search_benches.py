@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +78,19 @@ def test_soft_facts_keep_the_true_ones_above_one_half() -> None:
 
 
 def test_settings_give_room_for_the_construct() -> None:
-    config = recovery.learner_config(planted("long", 0), 3, ["epochs=7"], {"threads": 1, "seed": 9})
+    config = recovery.learner_config(planted("long", 0), 3, "free", ["epochs=7"], {"threads": 1, "seed": 9})
     assert (config.search, config.seed, config.epochs, config.threads) == ("neural", 3, 7, 1)
     assert (config.heads, config.levels, config.formulas, config.constants) == (4, 2, 4, False)
-    assert recovery.learner_config(planted("constant", 0), 0, [], {}).constants
+    assert recovery.learner_config(planted("constant", 0), 0, "free", [], {}).constants
+
+
+def test_an_untrained_generator_differs_in_training_only() -> None:
+    trained, untrained = (
+        recovery.learner_config(planted("tree", 0), 0, generator, ["preset=paper"], {})
+        for generator in ("transformer", "untrained")
+    )
+    assert (trained.generator, untrained.rate) == ("transformer", 1e-12)
+    assert replace(untrained, rate=trained.rate, epochs=trained.epochs) == trained
 
 
 def test_every_construct_is_tried_with_and_without_noise() -> None:
@@ -100,16 +109,18 @@ def test_every_construct_is_tried_with_and_without_noise() -> None:
     assert len(full) == len(set(full)) == 2 * len(CONSTRUCTS) + 2
 
 
-def recovery_entry(noise: str, found: Sequence[tuple[float, float]], construct: str = "chain") -> dict[str, Any]:
-    least = recovery.NOISES[noise].least
-    seeds = [{"precision": p, "recall": r, "seconds": 2.0, "passed": min(p, r) >= least} for p, r in found]
+def recovery_entry(
+    noise: str, model: str, passed: tuple[int, int, int], seconds: float = 4.0, construct: str = "chain"
+) -> dict[str, Any]:
     return {
         "construct": construct,
         "noise": noise,
+        "model": model,
         "quick": False,
-        "least": least,
-        "seeds": seeds,
-        "passed": sum(s["passed"] for s in seeds),
+        "least": recovery.NOISES[noise].least,
+        "seeds": [{}, {}],
+        "passed": dict(zip(recovery.STAGES, passed)),
+        "seconds": {"train": seconds, "select": 1.0, "refine": 2.0},
         "machine": MACHINE,
     }
 
@@ -117,14 +128,29 @@ def recovery_entry(noise: str, found: Sequence[tuple[float, float]], construct: 
 def test_recovery_table() -> None:
     lines = recovery_table(
         {
-            "chain labels cpu": recovery_entry("labels", [(1.0, 0.89), (0.96, 0.91)]),
-            "tree none cpu epochs=7": recovery_entry("none", [(1.0, 1.0)], "tree"),
-            "chain none cpu": recovery_entry("none", [(1.0, 1.0)]),
+            "chain labels transformer cpu": recovery_entry("labels", "transformer", (1, 1, 2)),
+            "tree none free cpu epochs=7": recovery_entry("none", "free", (2, 2, 2), construct="tree"),
+            "chain none free cpu": recovery_entry("none", "free", (0, 2, 2), 3.0),
+            "chain none untrained cpu": recovery_entry("none", "untrained", (0, 1, 2), 1.0),
+            "chain none transformer cpu": recovery_entry("none", "transformer", (2, 2, 2)),
         }
     ).splitlines()
-    assert lines[2] == "| chain | none | .990 | 1 of 1 | 1.000 | 1.000 | 2.0 s | 2 cores |"
-    assert lines[3].startswith("| tree, epochs=7 | none |")
-    assert lines[4] == "| chain | 10 % of the labels wrong | .900 | 1 of 2 | .980 | .900 | 2.0 s | 2 cores |"
+    passed, others = (
+        ("2 / 0 / 0", "2 / 2 / 1", "2 / 2 / 2", "2"),
+        ("Transformer", "2.0 / 1.5 / 0.5", "1.5 s", "2 cores"),
+    )
+    assert lines[2] == f"| {' | '.join(('chain', 'none', '.990', *passed, *others))} |"
+    assert lines[3].startswith("| tree, epochs=7 | none | .990 | – / 2 / – |")
+    assert lines[4].startswith("| chain | 10 % of the labels wrong | .900 | 1 / – / – | 1 / – / – | 2 / – / – | 2 |  |")
+
+
+def test_what_is_found_without_training_was_not_learned() -> None:
+    for trained, chance, says in ((2, 2, "neither"), (2, 1, "Transformer"), (1, 2, "neither")):
+        entries = {
+            "chain none transformer cpu": recovery_entry("none", "transformer", (trained, 2, 2)),
+            "chain none untrained cpu": recovery_entry("none", "untrained", (chance, 2, 2)),
+        }
+        assert f"| {says} |" in recovery_table(entries)
 
 
 # even and successor --------------------------------------------------------------------------------
@@ -225,11 +251,24 @@ def test_the_picture_is_a_png(tmp_path: Path) -> None:
 
 
 def test_bench_recovery_keeps_its_figures(nlil_command: Nlil, tmp_path: Path) -> None:
-    quick = ("--quick", "--data", "inverse", "--set", "epochs=2", "--set", "restarts=1", "--device", "cpu")
+    quick = (
+        "--quick",
+        "--data",
+        "inverse",
+        "--model",
+        "free",
+        "--set",
+        "epochs=2",
+        "--set",
+        "restarts=1",
+        "--device",
+        "cpu",
+    )
     document = nlil_command("bench", "recovery", *quick, "--out", tmp_path, "--json").json
     (entry,) = document["entries"].values()
-    assert list(document["entries"]) == ["inverse none cpu epochs=2 restarts=1 quick"]
+    assert list(document["entries"]) == ["inverse none free cpu epochs=2 restarts=1 quick"]
     assert [seed["seed"] for seed in entry["seeds"]] == [recovery.SEEDS[0]]
+    assert set(entry["passed"]) == {"argmax", "select", "refine"}
     assert entry["config"]["epochs"] == 2
     assert {"checksum", "machine", "versions", "peak_memory_mb", "seed"} <= set(entry)
     assert (tmp_path / "recovery.json").is_file()

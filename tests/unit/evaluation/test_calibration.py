@@ -60,6 +60,48 @@ def test_scores_that_are_right_stay() -> None:
     assert CalibrationMap()(np.array([0.25])) == pytest.approx([0.25])
 
 
+def drawn_map(seed: int, count: int, copies: int = 1) -> CalibrationMap:
+    """Fitted on scores that are right; each fact stands there `copies` times."""
+    random = np.random.default_rng(seed)
+    score = random.uniform(size=count)
+    is_true = random.uniform(size=count) < score
+    return fit_map(np.tile(score, copies), np.tile(is_true, copies), np.tile(np.arange(count), copies))
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+    held = [
+        (found.low or 1) <= truth <= (found.high or 0)
+        for seed in range(100)
+        for truth in (0.2, 0.5, 0.8)
+        for found in [drawn_map(seed, 300).estimate(truth)]
+    ]
+    assert 0.9 <= np.mean(held) <= 0.99
+
+
+def test_the_interval_narrows_with_facts_and_not_with_copies_of_them() -> None:
+    def width(found: CalibrationMap) -> float:
+        said = found.estimate(0.5)
+        assert said.low is not None
+        assert said.high is not None
+        assert said.low < said.value < said.high
+        return said.high - said.low
+
+    few = width(drawn_map(0, 300))
+    assert width(drawn_map(0, 4800)) == pytest.approx(few / 4, rel=0.2)
+    assert width(drawn_map(0, 300, copies=5)) == pytest.approx(few, rel=0.05)
+
+
+def test_the_interval_is_kept_and_old_files_have_none() -> None:
+    fitted = Calibration({2: drawn_map(0, 300)}, 300)
+    assert Calibration.from_dict(fitted.to_dict()) == fitted
+    values = fitted.to_dict()
+    del values["maps"]["2"]["covariance"]
+    assert Calibration.from_dict(values).estimate(0.5, 2) == (fitted.probability(0.5, 2), None, None)
+    values["maps"]["2"]["covariance"] = [1.0]
+    with pytest.raises(ValueError, match="6 numbers"):
+        Calibration.from_dict(values)
+
+
 @pytest.mark.parametrize("truth", ["rising", "falling", "all", "none"])
 def test_the_map_rises_whatever_it_is_fitted_on(truth: str) -> None:
     score = np.linspace(0.0, 1.0, 200)

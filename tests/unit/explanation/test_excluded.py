@@ -41,7 +41,7 @@ def test_the_fact_that_excludes_is_named(fact: str, step: Step, by: str) -> None
     assert got.num_fired == got.num_counted > 0
     assert {s.share for s in got.supports} == {0}
     assert got.misses == ()
-    assert f"excluded: {fact} and {by} never hold together (0 of 812 facts; 41 expected)" in str(got)
+    assert f"excluded: {fact} and {by} never hold together (0 of 812 facts; 41 expected)" in str(got.listing)
     assert got.to_dict()["excluded"]["by"] == by
     assert explained(kb, fact, Exclusion(MARRIED, step, 41.0, 812)).excluded is None
 

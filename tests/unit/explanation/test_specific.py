@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from nlil import KnowledgeBase, RuleSet, ScoredRule, explain, parse_rule
-from nlil.explanation.why import Support
+from nlil.explanation.reasons import Support
 from nlil.logic.rule import RuleStats
 from nlil.logic.text import fact_text
 

@@ -64,6 +64,7 @@ def learned(kb: KnowledgeBase, splits: Splits | None, **settings: object) -> Lea
             "body": "near,far",
             "weigh": False,
             "aggregation_top": 1,
+            "hold_out": 0,
             **settings,
         }
     )
@@ -171,6 +172,7 @@ def test_where_they_would_take_the_time_of_the_weighing_they_are_left_out(
             "body": "near,far",
             "weigh": False,
             "aggregation_top": 1,
+            "hold_out": 0,
         }
     )
     found = Learner(config).fit(kb, ["t", "u"], Splits(kb.facts, whole.facts[held_out]), stop=Short())

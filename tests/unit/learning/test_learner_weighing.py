@@ -37,7 +37,15 @@ def shifted() -> tuple[KnowledgeBase, Splits]:
 
 def learned(kb: KnowledgeBase, splits: Splits | None, **settings: object) -> Learned:
     config = LearnerConfig().with_values(
-        {"search": "count", "constants": False, "max_length": 2, "body": "one,half", "threads": 1, **settings}
+        {
+            "search": "count",
+            "constants": False,
+            "max_length": 2,
+            "body": "one,half",
+            "threads": 1,
+            "hold_out": 0,
+            **settings,
+        }
     )
     return Learner(config).fit(kb, ["t"], splits)
 

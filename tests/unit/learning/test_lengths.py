@@ -18,10 +18,18 @@ from nlil.learning import lengths
 from nlil.learning.gates import LENGTHS
 from nlil.learning.learner import LARGE_BASE_CONFIDENCE, SMALL_BASE_CONFIDENCE, Fit, Learner, least_confidence
 from nlil.learning.run import Learned
+from nlil.learning.validation import Fold, Validation
 from nlil.progress import Stop
 from nlil.search.options import CountOptions
 
-SETTINGS = {"search": "count", "constants": False, "weigh": False, "conjunctions": 0, "max_length": 2}
+SETTINGS = {
+    "search": "count",
+    "constants": False,
+    "weigh": False,
+    "conjunctions": 0,
+    "max_length": 2,
+    "hold_out": 0,
+}
 
 
 def chains(num_lines: int, is_useful: bool) -> tuple[KnowledgeBase, Splits]:
@@ -60,8 +68,9 @@ def test_two_steps_are_told_from_one() -> None:
     held_out = np.flatnonzero(whole.facts.predicate == whole.predicate_id(whole.predicate("t")))[:250]
     train = whole.with_facts(whole.facts[np.setdiff1d(np.arange(len(whole.facts)), held_out)])
     rules = Learner(LearnerConfig().with_values(SETTINGS)).fit(train, ["t"]).rules
-    kept, notes = lengths.helpful_lengths(train, rules, whole.facts[held_out], 1, CountOptions())
-    assert len(kept) == len(rules) > 0
+    judge = Fold(train, rules, whole.facts[held_out], whole.facts)
+    length, notes = lengths.best_length(Validation(train, rules, (judge,)), 1, CountOptions())
+    assert length == rules.lengths.max() == 2
     assert not notes
 
 
@@ -107,8 +116,10 @@ def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, mo
     kb, splits = chains(500, True)
     rules = learn(500, True, max_length=3, tried_length=0).rules
     monkeypatch.setattr(lengths, "Ranker", Ranked)
-    kept, notes = lengths.helpful_lengths(kb, rules, splits.valid[:100], 2, CountOptions())
-    assert (len(kept) == len(rules)) is is_kept
+    judge = Fold(kb, rules, splits.valid[:100], kb.facts + splits.valid)
+    length, notes = lengths.best_length(Validation(kb, rules, (judge,)), 2, CountOptions())
+    assert (length == 3) is is_kept
+    assert len(lengths.up_to(rules, length)) == int((rules.lengths <= length).sum())
     assert bool(notes) is not is_kept
 
 
@@ -131,8 +142,9 @@ def test_with_little_time_fewer_facts_are_asked_for(
     kb, splits = chains(500, True)
     rules = learn(500, True, max_length=3, tried_length=0).rules
     monkeypatch.setattr(lengths, "Ranker", Counted)
-    kept, _ = lengths.helpful_lengths(kb, rules, splits.valid, 2, CountOptions(stop=stop))
-    assert len(kept) == len(rules)
+    judge = Fold(kb, rules, splits.valid, kb.facts + splits.valid)
+    length, _ = lengths.best_length(Validation(kb, rules, (judge,)), 2, CountOptions(stop=stop))
+    assert length == rules.lengths.max()
     assert seen[: len(asked)] == asked
     assert stop.cut is (left < 1)
 

@@ -16,6 +16,7 @@ from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning import weighing as fit
 from nlil.learning.gates import WEIGHING
+from nlil.learning.validation import Fold, Validation
 from nlil.learning.weighing import MAX_CANDIDATES, START, Sample, Trials, ascend, fit_weighing, gather, weights
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
@@ -39,6 +40,14 @@ RULES = {
 def rule_set(kb: KnowledgeBase, aggregation: Aggregation, texts: dict[str, float] = RULES) -> RuleSet:
     scored = [ScoredRule(parse_rule(text), RuleStats(1, 2, 3, 2), weight) for text, weight in texts.items()]
     return RuleSet.of(kb, scored, aggregation)
+
+
+def weighed(
+    rules: RuleSet, kb: KnowledgeBase, valid: Facts, known: Facts, seed: int, threads: int = 0, folds: int = 1
+) -> Aggregation:
+    """What the facts choose, dealt out to so many folds."""
+    parts = tuple(Fold(kb, rules, valid[rows], known) for rows in np.array_split(np.arange(len(valid)), folds))
+    return fit_weighing(Validation(kb, rules, parts), seed, threads)
 
 
 def base(misleading: str) -> tuple[KnowledgeBase, Facts]:
@@ -167,8 +176,10 @@ def test_a_kind_that_misleads_counts_less(misleading: str) -> None:
     # Whichever kind misleads is the stronger one by its weights.
     weights = (0.7, 0.4) if misleading == "one-step chain" else (0.4, 0.7)
     rules = rule_set(kb, Aggregation(), RULES | dict(zip(list(RULES)[:2], weights)))
-    one, two = (fit_weighing(rules, kb, valid, known, seed=3, threads=threads) for threads in (1, 2))
+    one, two = (weighed(rules, kb, valid, known, seed=3, threads=threads) for threads in (1, 2))
     assert one == two
+    several = weighed(rules, kb, valid, known, seed=3, threads=2, folds=3)
+    assert [f for f, _ in several.weighing] == pytest.approx([f for f, _ in one.weighing], abs=0.3)
     assert (one.kind, one.top) == ("noisy-or", 5)
     factor = {kind: f for kind, (f, _) in zip(KINDS, one.weighing)}
     useful = "longer chain" if misleading == "one-step chain" else "one-step chain"
@@ -192,7 +203,7 @@ def test_climbing_never_goes_down() -> None:
 @pytest.mark.parametrize("aggregation", [Aggregation("max"), Aggregation("noisy-or", 0)])
 def test_other_aggregations_stay_as_they_are(aggregation: Aggregation) -> None:
     kb, valid = base("longer chain")
-    assert fit_weighing(rule_set(kb, aggregation), kb, valid, kb.facts + valid, seed=0) is aggregation
+    assert weighed(rule_set(kb, aggregation), kb, valid, kb.facts + valid, seed=0) is aggregation
 
 
 def test_few_facts_weigh_nothing() -> None:
@@ -200,7 +211,7 @@ def test_few_facts_weigh_nothing() -> None:
     assert len(valid) >= WEIGHING.least_facts
     rules = rule_set(kb, Aggregation())
     fit = [
-        fit_weighing(rules, kb, valid[:n], kb.facts + valid, seed=0, threads=1)
+        weighed(rules, kb, valid[:n], kb.facts + valid, seed=0, threads=1)
         for n in (WEIGHING.least_facts - 1, WEIGHING.least_facts)
     ]
     assert fit[0] is rules.aggregation
@@ -210,10 +221,7 @@ def test_few_facts_weigh_nothing() -> None:
     unary = Facts(
         np.full(50, kb.predicate_id(kb.predicate("u")), np.int32), valid.subject[:50], np.full(50, -1, np.int32)
     )
-    assert (
-        fit_weighing(rules, kb, valid[: WEIGHING.least_facts - 1] + other + unary, kb.facts, seed=0)
-        is rules.aggregation
-    )
+    assert weighed(rules, kb, valid[: WEIGHING.least_facts - 1] + other + unary, kb.facts, seed=0) is rules.aggregation
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -223,14 +231,14 @@ def test_labels_without_meaning_weigh_nothing(seed: int) -> None:
     valid = random_facts(kb, 400, seed)
     for text in list(RULES)[:3]:
         rules = rule_set(kb, Aggregation(), {text: 0.5})
-        assert fit_weighing(rules, kb, valid, kb.facts + valid, seed=seed, threads=1) is rules.aggregation
+        assert weighed(rules, kb, valid, kb.facts + valid, seed=seed, threads=1) is rules.aggregation
 
 
 def test_what_is_right_already_is_not_weighed() -> None:
     kb, valid = base("longer chain")
     rules = rule_set(kb, Aggregation(), RULES | dict(zip(list(RULES)[:2], (0.9, 0.1))))
     assert mrr(rules, kb, valid, kb.facts + valid) > 0.999
-    assert fit_weighing(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
+    assert weighed(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
 
 
 def test_where_every_kind_misleads_some_rules_still_count() -> None:
@@ -245,7 +253,7 @@ def test_where_every_kind_misleads_some_rules_still_count() -> None:
     assert len(valid) >= WEIGHING.least_facts
     sample = gather(Ranker(replace(rules, aggregation=started(kb).aggregation), kb, 1), valid, kb.facts + valid)
     assert not ascend(Trials.of(sample), np.array((START,) * len(KINDS)))[:, 0].any()
-    assert fit_weighing(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
+    assert weighed(rules, kb, valid, kb.facts + valid, seed=0, threads=1) is rules.aggregation
 
 
 def test_an_empty_sample_has_no_rank() -> None:

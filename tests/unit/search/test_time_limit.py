@@ -10,6 +10,7 @@ import pytest
 from nlil.datasets import load_dataset
 from nlil.learning import weighing
 from nlil.learning.gates import WEIGHING, Gate
+from nlil.learning.validation import Fold, Validation
 from nlil.learning.weighing import fit_weighing
 from nlil.progress import Stop
 from nlil.search.count import Counted, count_rules
@@ -52,7 +53,8 @@ def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPat
     kb = load_dataset("kin").kb
     _, counted = stages()
     valid = kb.facts[~kb.facts.is_unary][: WEIGHING.least_facts]
-    assert fit_weighing(counted.rules, kb, valid, kb.facts, 0).weighing  # with enough time there is one
+    judged = Validation(kb, counted.rules, (Fold(kb, counted.rules, valid, kb.facts),))
+    assert fit_weighing(judged, 0).weighing  # with enough time there is one
     stop, whole_stage = Stop(), getattr(weighing, stage)
 
     def ended(*arguments: Any) -> Any:
@@ -60,5 +62,5 @@ def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPat
         return whole_stage(*arguments)
 
     monkeypatch.setattr(weighing, stage, ended)
-    assert fit_weighing(counted.rules, kb, valid, kb.facts, 0, stop=stop) == counted.rules.aggregation
+    assert fit_weighing(judged, 0, stop=stop) == counted.rules.aggregation
     assert stop.cut

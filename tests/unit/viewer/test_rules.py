@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
+from nlil.explanation.contrast import contrast
 from nlil.explanation.why import explain
 from nlil.explanation.why_not import why_not
 from nlil.learning.opening import open_run
@@ -117,6 +118,12 @@ def same_explanation(client: TestClient, data: PageData, fact: str, side: str) -
     ]
     for name in ("supports", "misses"):
         assert [s["rule"] for s in page[name]] == [s["rule"] for s in expected[name]]
+    for name in ("reasons", "sentence", "against", "probability", "probability_low"):
+        assert page[name] == expected[name], name
+    shown = page["waterfall"]
+    assert [s["text"] for s in shown["steps"]] == [r["text"] for r in expected["reasons"][: len(shown["steps"])]]
+    assert sum(s["share"] for s in shown["steps"]) + shown["other_share"] == pytest.approx(page["score"], abs=1e-9)
+    assert [(f["fact"], f["fall"]) for f in page["facts"]] == [(f["fact"], f["fall"]) for f in expected["facts"][:20]]
     for support in page["supports"]:
         assert str(data.rules.rule(support["row"])) == support["rule"]
 
@@ -141,6 +148,32 @@ def test_explanations_are_those_of_the_library(family: TestClient, data: PageDat
         steps = family.get("/explain.json", params={"q": fact, "side": side}).json()["waterfall"]["steps"]
         for before, after in pairwise(steps):
             assert after["begin"] == pytest.approx(before["begin"] + before["share"])
+
+
+@pytest.mark.parametrize("side", ["object", "subject"])
+def test_a_contrast_is_that_of_the_library(family: TestClient, data: PageData, side: str) -> None:
+    fact, than = "aunt(sophie1, kate2)", ("aunt(sophie1, jack1)" if side == "object" else "aunt(jack1, kate2)")
+    page = family.get("/contrast.json", params={"q": fact, "than": than, "side": side}).json()
+    expected = contrast(data.rules, data.kb, fact, "jack1", side=side).to_dict()  # type: ignore[arg-type]
+    for name in ("first", "second"):
+        assert [page[name][key] for key in ("fact", "score", "same_share", "num_same")] == [
+            expected[name][key] for key in ("fact", "score", "same_share", "num_same")
+        ]
+        texts = [reason["text"] for reason in expected[name]["reasons"]]
+        assert [reason["text"] for reason in page[name]["reasons"]] == texts[:8]
+    assert page["first"]["reasons"]
+    assert family.get("/contrast", params={"q": fact, "than": than, "side": side}).status_code == 200
+    assert family.get("/contrast", params={"q": fact, "than": fact}).status_code == 400
+    assert family.get("/contrast", params={"q": fact}).status_code == 400
+
+
+def test_a_class_rather_than_another(scenes: TestClient) -> None:
+    classes = scenes.get("/ask.json", params={"q": "person(12p)"}).json()["object"]["candidates"]
+    others = [candidate["fact"] for candidate in classes if candidate["is_other"]]
+    assert others
+    page = scenes.get("/contrast", params={"q": "person(12p)", "than": others[0]})
+    assert page.status_code == 200
+    assert f"rather than {others[0].partition('(')[0]}" in page.text
 
 
 def test_why_not_is_that_of_the_library(family: TestClient, data: PageData) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from nlil.exports.english import rule_sentence
+from nlil.logic.english import rule_sentence
 from nlil.logic.labels import Labels
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule

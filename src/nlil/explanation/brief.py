@@ -1,0 +1,175 @@
+"""An explanation in a dozen lines: one sentence, further reasons that do not hang on it, what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..evaluation.calibration import Probability
+from ..logic.english import fact_clause, query_clause, statement_clause
+from ..logic.formula import Anchor, Constant, Not, Statement
+from ..logic.labels import Labels
+from ..logic.predicate import Fact
+from ..logic.rule import Rule
+from .outline import Item, about, number, plural
+from .reasons import KINDS, Reason
+
+if TYPE_CHECKING:
+    from .why import Explanation, Miss
+
+MAX_LINES = 12
+"""Of a brief explanation, as wide as the screen."""
+MAX_FURTHER = 3
+"""Reasons named after the first."""
+MAX_AGAINST = 2
+"""Rules named that speak against it."""
+MAX_ALIKE = 4
+"""Entities named that the same can be said of."""
+LEAST_FREQUENCY = 0.0005
+"""A smaller share of frequency is not worth a line."""
+MASK = Constant("")
+"""Stands for any entity where rules are compared that differ in one."""
+
+
+def brief(explanation: Explanation, further: int = MAX_FURTHER, against: int = MAX_AGAINST) -> Item:
+    """The explanation in few lines, with at most so many `further` reasons and rules `against` it."""
+    return Item(sentence(explanation), "", tuple(_lines(explanation, further, against)))
+
+
+def fitting(explanation: Explanation, width: int, max_lines: int = MAX_LINES) -> Item:
+    """The brief explanation with as many further reasons as a screen of this width shows in so many lines."""
+    sizes = [(MAX_FURTHER, MAX_AGAINST), *((further, 1) for further in range(MAX_FURTHER, -1, -1)), (0, 0)]
+    items = [brief(explanation, *size) for size in sizes]
+    return next((item for item in items if num_lines(item, width) <= max_lines), items[-1])
+
+
+def num_lines(item: Item, width: int, depth: int = 0) -> int:
+    """Lines that a tree takes on a screen of this width."""
+    room = max(width - 4 * depth, 1)
+    text = f"{item.text}   {item.note}" if item.note else item.text
+    return -(-len(text) // room) + sum(num_lines(part, width, depth + 1) for part in item.below)
+
+
+def sentence(explanation: Explanation) -> str:
+    """The strongest reason in plain words."""
+    fact, labels = explanation.fact, explanation.labels
+    said = fact_clause(fact, labels)
+    if explanation.excluded is not None:
+        text = f"it is ruled out that {said}, because {fact_clause(explanation.excluded.by, labels)}"
+    elif not explanation.reasons:
+        text = f"no rule says that {said}"
+    elif explanation.reasons[0].kind in ("facts", "absence"):
+        text = f"{said}, because {explanation.reasons[0].clause(fact, labels)}"
+    else:
+        text = f"{said}, only because that is frequent"
+    names = tuple(labels.entities.get(name, name) for name in fact.arguments)
+    return f"{text}." if text.startswith(names) else f"{text[:1].upper()}{text[1:]}."
+
+
+def probability_text(found: Probability | None, score: float) -> tuple[str, str]:
+    """The number for people, and what is said beside it: the probability before the score."""
+    if found is None:
+        return f"score {number(score)}", ""
+    interval = "" if found.low is None or found.high is None else f" ({number(found.low)} to {number(found.high)})"
+    return f"probability {number(found.value)}{interval}", f"score {number(score)}; "
+
+
+def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
+    from .why import known_text
+
+    labels, fact, reasons = explanation.labels, explanation.fact, explanation.reasons
+    figure, score = probability_text(explanation.probability, explanation.score)
+    answers = f"answers {labels.query(explanation.query)}; " if fact.predicate.arity == 2 else ""
+    lines = [Item(figure, f"{score}{answers}{known_text(explanation.known)}")]
+    if explanation.excluded is not None:
+        return [*lines, Item("the two never hold together", explanation.excluded.exclusion.counts)]
+    families = _families([reason for reason in reasons if reason.kind == reasons[0].kind in ("facts", "absence")])
+    told: set[Fact] = set()
+    for place, (first, *alike) in enumerate(families[: further + 1]):
+        text, share = first.clause(fact, labels, told) if place else "this reason", first.share
+        told.update(first.facts)
+        if alike and place:
+            text, share = f"{text}; likewise with {_named_by(alike, labels)}", share + _total(alike)
+        lines.append(Item(f"+{number(share)}  {text}", first.note()))
+        if alike and not place:
+            lines.append(Item(f"+{number(_total(alike))}  likewise with {_named_by(alike, labels)}"))
+    shown = {id(reason) for family in families[: further + 1] for reason in family}
+    rest = {kind: [r for r in reasons if r.kind == kind and id(r) not in shown] for kind in KINDS}
+    weaker = rest["facts"] + rest["other"]
+    if weaker:
+        lines.append(Item(f"+{number(_total(weaker))}  {plural(len(weaker), 'weaker reason')}"))
+    if rest["absence"]:
+        what = plural(len(rest["absence"]), "reason") + " of absence"
+        lines.append(Item(f"+{number(_total(rest['absence']))}  {what}", rest["absence"][0].clause(fact, labels)))
+    frequent = [r for r in rest["frequency"] if r.share >= LEAST_FREQUENCY or not families]
+    lines += [Item(f"+{number(reason.share)}  frequency", reason.note()) for reason in frequent]
+    missed = explanation.against[:against]
+    return lines + [Item(f"against: {against_text(miss, fact, labels)}", _right(miss)) for miss in missed]
+
+
+def _total(reasons: Sequence[Reason]) -> float:
+    return sum(reason.share for reason in reasons)
+
+
+def against_text(miss: Miss, fact: Fact, labels: Labels) -> str:
+    """What keeps a strong rule from holding, in plain words."""
+    entities = dict(zip(("X", "Y"), fact.arguments))
+    if isinstance(miss.statement, Not) and isinstance(miss.statement.argument, Statement):
+        place = "the image" if fact.predicate.arity == 1 else "the data"
+        return statement_clause(about(miss.statement.argument, entities), labels, place=place)
+    if miss.missing:
+        more = " or the like" if len(miss.at) > 1 else ""
+        return f"not known that {query_clause(miss.missing[0], labels)}{more}"
+    if miss.reached == miss.rule.length:
+        return f"{labels.short_rule(miss.rule)} holds only if two variables stand for the same entity"
+    return f"not known: {labels.formula(miss.statement, miss.rule.distinct)}"
+
+
+def _right(miss: Miss) -> str:
+    stats = miss.stats
+    if not stats.body_size:
+        return ""
+    if isinstance(miss.statement, Not):
+        return f"without it right in {stats.support:,} of {stats.body_size:,} cases"
+    return f"with it right in {stats.support:,} of {stats.body_size:,} cases"
+
+
+# reasons that differ in one entity ------------------------------------------------------------------------
+
+
+def _families(reasons: Sequence[Reason]) -> list[list[Reason]]:
+    """Reasons of one pattern that name different entities stand together, in the order of the first of each."""
+    families: dict[object, list[Reason]] = {}
+    for place, reason in enumerate(reasons):
+        pattern = None if reason.strongest is None else _pattern(reason.strongest.rule)
+        families.setdefault(place if pattern is None else pattern, []).append(reason)
+    return list(families.values())
+
+
+def _pattern(rule: Rule) -> object | None:
+    """The rule with any entity in place of the one that its body names; None: it names none."""
+    body = rule.body
+    if not isinstance(body, Statement) or _named(rule) is None:
+        return None
+
+    def masked(anchor: Anchor) -> Anchor:
+        return MASK if isinstance(anchor, Constant) else anchor
+
+    return rule.head, Statement(masked(body.start), body.steps, masked(body.end)), rule.distinct
+
+
+def _named(rule: Rule) -> str | None:
+    body = rule.body
+    if not isinstance(body, Statement) or not body.steps:
+        return None
+    names = [anchor.name for anchor in (body.start, body.end) if isinstance(anchor, Constant)]
+    return names[0] if len(names) == 1 else None
+
+
+def _named_by(reasons: Sequence[Reason], labels: Labels) -> str:
+    rules = [reason.strongest.rule for reason in reasons if reason.strongest is not None]
+    names = [labels.entities.get(name, name) for name in map(_named, rules) if name is not None]
+    shown = names[:MAX_ALIKE]
+    if len(names) > len(shown):
+        shown = [*shown, plural(len(names) - len(shown), "other")]
+    return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]

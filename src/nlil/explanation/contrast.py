@@ -1,0 +1,211 @@
+"""contrast: why one answer rather than another, or one class rather than another: only what differs between the two.
+
+The rules that count for both are compared by what they ask for. What counts for both as much says nothing; of a rule
+that counts more for one of the two, the difference stands on its side. On each side the shares of what differs and of
+what is the same add up to the score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..data.kb import KnowledgeBase
+from ..errors import ConfigError
+from ..evaluation.calibration import Calibration, Probability, probability_document
+from ..kernel.ruleset import RuleSet
+from ..logic.english import fact_clause
+from ..logic.formula import Anchor, And, Constant, Formula, Not, Or, Statement
+from ..logic.labels import Labels
+from ..logic.predicate import Fact, Predicate
+from ..logic.query import Query, parse_query
+from ..logic.rule import Rule
+from ..logic.text import fact_text
+from .brief import MASK, probability_text
+from .outline import HasOutline, Item, number, plural
+from .reasons import Reason
+from .why import Excluded, Explainer, ScoredFact, Side, as_fact, check_side
+
+MAX_SHOWN = 3
+"""Reasons named for each of the two."""
+
+
+@dataclass(frozen=True)
+class Preference:
+    """One of the two: what speaks for it and not, or less, for the other.
+
+    same_share  the part of the score that the other has as well
+    num_same    rules that count for both
+    """
+
+    fact: Fact
+    score: float
+    reasons: tuple[Reason, ...]
+    same_share: float
+    num_same: int
+    excluded: Excluded | None = None
+    probability: Probability | None = None
+
+    def to_dict(self, labels: Labels) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "fact": fact_text(self.fact),
+            "label": labels.fact(self.fact),
+            "score": self.score,
+            **probability_document(self.probability),
+            "excluded": None if self.excluded is None else fact_text(self.excluded.by),
+            "reasons": [reason.to_dict(self.fact, labels) for reason in self.reasons],
+            "same_share": self.same_share,
+            "num_same": self.num_same,
+        }
+
+    def item(self, title: str, labels: Labels) -> Item:
+        """The strongest reasons for it, and what the others add."""
+        figure, score = probability_text(self.probability, self.score)
+        note = score.removesuffix("; ")
+        if self.excluded is not None:
+            return Item(f"{title}: {figure}", note, (Item(self.excluded.text(self.fact, labels)),))
+        # A last one takes no more room than the line that would count it.
+        most = MAX_SHOWN + (len(self.reasons) == MAX_SHOWN + 1)
+        shown = self.reasons[:most]
+        lines = [Item(f"+{number(r.share)}  {r.clause(self.fact, labels)}", r.note()) for r in shown]
+        others = self.reasons[most:]
+        if others:
+            share = sum(reason.share for reason in others)
+            lines.append(Item(f"+{number(share)}  {plural(len(others), 'weaker reason')}"))
+        return Item(f"{title}: {figure}", note, tuple(lines) or (Item("nothing that the other has not"),))
+
+
+@dataclass(frozen=True)
+class Contrast(HasOutline):
+    """Why `first` rather than `second`; each has only what the other has not."""
+
+    first: Preference
+    second: Preference
+    labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"first": self.first.to_dict(self.labels), "second": self.second.to_dict(self.labels)}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two are called where only the difference is named: two answers, or two classes."""
+        one, two = self.first.fact, self.second.fact
+        if one.predicate != two.predicate:
+            called = self.labels.predicates
+            return called.get(one.predicate.name, one.predicate.name), called.get(
+                two.predicate.name, two.predicate.name
+            )
+        pairs = zip(one.arguments, two.arguments)
+        first, second = next(pair for pair in pairs if pair[0] != pair[1])
+        return self.labels.entities.get(first, first), self.labels.entities.get(second, second)
+
+    def outline(self) -> Item:
+        """The two, one after the other, and what is the same for both."""
+        one, two = self.names
+        below = [self.first.item(f"for {one}", self.labels), self.second.item(f"for {two}", self.labels)]
+        same = self.first.num_same
+        if same:
+            shares = f"+{number(self.first.same_share)} and +{number(self.second.same_share)}"
+            below.append(Item(f"the same for both: {plural(same, 'rule')}", shares))
+        return Item(f"Why {fact_clause(self.first.fact, self.labels)} rather than {two}", "", tuple(below))
+
+
+def contrast(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    query: str | Query | Fact,
+    rather_than: str,
+    *,
+    side: Side = "object",
+    memory: int = 2**30,
+    calibration: Calibration | None = None,
+) -> Contrast:
+    """Why a fact rather than another one: only what differs between the two, on both sides.
+
+    Args:
+        rules: What scores both.
+        kb: The facts that the rules look at.
+        query: The fact, as a value or as text: uncle(alice, bob), man(obj17).
+        rather_than: What it is compared with: another entity (carl for uncle(alice, carl)), for a unary fact another
+            predicate (woman for woman(obj17)).
+        side: The answer that is compared: object for uncle(alice, ?), subject for uncle(?, bob).
+        memory: Bytes that one evaluation may take.
+        calibration: What scores mean as probabilities.
+    """
+    explainer = Explainer(rules, kb, memory, calibration)
+    fact = as_fact(query)
+    return explain_contrast(explainer, explainer, fact, rival_of(kb, fact, rather_than, side), side)
+
+
+def rival_of(kb: KnowledgeBase, fact: Fact, rather_than: str, side: Side = "object") -> Fact:
+    """The fact with another answer, or of a unary fact with another predicate."""
+    check_side(side)
+    name = rather_than.strip()
+    if len(name) > 1 and name[0] == name[-1] == "'" and name not in kb.entities:
+        name = name[1:-1]  # as explanations write it
+    if "(" in name and name not in kb.entities:
+        rival = as_fact(parse_query(name))
+    elif len(fact.arguments) == 1:
+        rival = Fact(Predicate(name, 1), fact.arguments)
+        kb.predicate_id(rival.predicate)
+    else:
+        kb.entities.id(name)
+        rival = Fact(fact.predicate, (fact.arguments[0], name) if side == "object" else (name, fact.arguments[1]))
+    if rival == fact:
+        raise ConfigError(f"{fact_text(fact)} rather than itself: name another answer or class", "rather_than")
+    return rival
+
+
+def explain_contrast(first: Explainer, second: Explainer, fact: Fact, rival: Fact, side: Side = "object") -> Contrast:
+    """`contrast` with Explainers that are kept; those of two classes may know the rules of one class each."""
+    found = first.scored(fact, side), second.scored(rival, side)
+    power = [dict(_powers(explainer, one)) for explainer, one in zip((first, second), found)]
+    sides = []
+    for explainer, one, mine, theirs in zip((first, second), found, power, reversed(power)):
+        net = {place: max(own - theirs.get(key, (0, 0))[1], 0) for key, (place, own) in mine.items()}
+        score, total = one.shares.score, max(one.shares.evidence, 1)
+        reasons = explainer.reasons(one, {place: score * value / total for place, value in net.items() if value})
+        same = sum(own for _, own in mine.values()) - sum(net.values())
+        num_same = len(mine.keys() & theirs.keys())
+        probability = explainer.chances.probability(one.fact, score)
+        sides.append(Preference(one.fact, score, reasons, score * same / total, num_same, one.excluded, probability))
+    return Contrast(sides[0], sides[1], Labels.of(first.kb))
+
+
+def _powers(explainer: Explainer, found: ScoredFact) -> Iterator[tuple[object, tuple[int, int]]]:
+    """What each rule asks for, whatever the answer: its place among those that fire and the evidence that it counts."""
+    shares, seen = found.shares, Counter[object]()
+    for place, power in zip(shares.order.tolist(), shares.power.tolist()):
+        asked = _asked(explainer.rules.rule(int(found.fired.rows[place])), found)
+        yield (asked, seen[asked]), (place, power)
+        seen[asked] += 1
+
+
+def _asked(rule: Rule, found: ScoredFact) -> object:
+    """The rule without what the two differ in: the class, or the answer wherever it is named."""
+    if found.y is None:
+        return rule.body, rule.distinct
+    answer = found.fact.arguments[1 - found.direction]
+    head = tuple(_masked(argument, answer) for argument in rule.head.arguments)
+    return head, _without(rule.body, answer), rule.distinct
+
+
+def _without(formula: Formula, answer: str) -> Formula:
+    match formula:
+        case Statement(start, steps, end):
+            masked = _masked(start, answer), _masked(end, answer)
+            return formula if masked == (start, end) else replace(formula, start=masked[0], steps=steps, end=masked[1])
+        case Not(argument):
+            return Not(_without(argument, answer))
+        case And(arguments) | Or(arguments):
+            return type(formula)(*(_without(argument, answer) for argument in arguments))
+        case _:
+            return formula
+
+
+def _masked(anchor: Anchor, answer: str) -> Anchor:
+    return MASK if anchor == Constant(answer) else anchor

@@ -1,0 +1,281 @@
+"""Reasons: the rules behind a score, grouped by the facts through which they fire, and what each fact is worth.
+
+Rules that fire through the same facts are one reason, and their shares are merged: a rule joins a stronger one if at
+least half of the facts of each of its ways are facts of the stronger one. A fact and the same fact with its two ends
+exchanged count as one. So no reason hangs on what another one hangs on, and the shares of all reasons add up to the
+score.
+
+What a fact is worth is exact: the score with every rule silent that cannot fire without it. Rules that did not count
+take the places that become free, as they would if the data lacked the fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..kernel.aggregation import Aggregation
+from ..kernel.grounding import Grounding
+from ..logic.english import facts_clause, statement_clause
+from ..logic.formula import Statement
+from ..logic.labels import Labels
+from ..logic.predicate import Fact, Predicate
+from ..logic.rule import ScoredRule
+from .firing import Fired
+from .outline import (
+    Item,
+    about,
+    fact_document,
+    grounding_document,
+    grounding_line,
+    number,
+    number_pair,
+    plural,
+    rule_item,
+)
+
+Kind = Literal["facts", "absence", "frequency", "other"]
+"""What a reason rests on: facts; only on what was not found; on nothing, as a prior does; or nobody has looked."""
+KINDS: tuple[Kind, ...] = ("facts", "absence", "frequency", "other")
+"""In the order in which reasons are told: what is there before what is not, and frequency at the end."""
+SHARED_PART = 0.5
+"""A rule joins a stronger one if at least this part of the facts of each of its ways are facts of the stronger one."""
+
+
+@dataclass(frozen=True)
+class Support(ScoredRule):
+    """A rule that fires and counts. `value` is the degree to which its body holds: 1 unless facts are soft.
+
+    `num_groundings` are all ways in which the body holds, of which some are shown; counted up to 1000.
+    """
+
+    share: float
+    value: float
+    groundings: tuple[Grounding, ...]
+    num_groundings: int
+
+    def item(self, labels: Labels) -> Item:
+        """The rule with its share, its statistics and its groundings."""
+        shown = [grounding_line(g, self.rule.distinct, labels) for g in self.groundings]
+        below = [Item(line) for line in shown if line]
+        if self.num_groundings > len(shown):
+            below.append(Item(f"and {plural(self.num_groundings - len(shown), 'other way')}"))
+        item = rule_item(self, labels, below, self.share)
+        return item if self.value >= 1.0 else replace(item, note=f"{item.note}, holds to degree {number(self.value)}")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Rules that fire through the same facts, strongest first, and the sum of their shares.
+
+    `grounding` is the most specific way in which the strongest of them holds; `num_ways` counts its ways.
+    Of kind `other` no rule was looked into: there are more than anybody reads.
+    """
+
+    kind: Kind
+    share: float
+    rules: tuple[ScoredRule, ...]
+    grounding: Grounding
+    num_ways: int = 1
+    num_rules: int = 1
+    rival: Predicate | None = None
+    """Of what is absent, where a class is explained: another class, against which it speaks."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts through which its strongest rule fires."""
+        return self.grounding.facts
+
+    @property
+    def strongest(self) -> ScoredRule | None:
+        """The rule with the largest share."""
+        return self.rules[0] if self.rules else None
+
+    def clause(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> str:
+        """What it rests on in plain words, about the explained fact, without the facts that are `told` already."""
+        new = [one for one in self.facts if one not in told] or self.facts
+        parts = [facts_clause(new, fact.arguments, labels)] if new else []
+        parts += [self._denied(statement, fact, labels) for statement in self.grounding.absent]
+        if parts:
+            rival = self.rival if self.kind == "absence" else None
+            against = "" if rival is None else f": speaks against {labels.predicates.get(rival.name, rival.name)}"
+            return " and ".join(parts) + against
+        return "frequency" if self.kind == "frequency" else f"{plural(self.num_rules, 'weaker rule')}"
+
+    def _denied(self, statement: Statement, fact: Fact, labels: Labels) -> str:
+        place = "the image" if fact.predicate.arity == 1 else "the data"
+        return statement_clause(about(statement, dict(self.grounding.bindings)), labels, is_denied=True, place=place)
+
+    def note(self) -> str:
+        """How often its strongest rule is right, its other ways, and the rules that say the same."""
+        parts = []
+        strongest = self.strongest
+        if strongest is not None and strongest.stats.body_size:
+            parts.append(f"right in {strongest.stats.support:,} of {strongest.stats.body_size:,} cases")
+        if self.kind == "facts" and self.num_ways > 1:
+            parts.append(f"and {plural(self.num_ways - 1, 'other way')}")
+        if self.kind != "other" and self.num_rules > 1:
+            others = self.num_rules - 1
+            parts.append(f"and {plural(others, 'rule')} that {'says' if others == 1 else 'say'} the same")
+        return ", ".join(parts)
+
+    def to_dict(self, fact: Fact, labels: Labels) -> dict[str, Any]:
+        """Plain values for JSON."""
+        distinct = self.strongest is not None and self.strongest.rule.distinct
+        return {
+            "kind": self.kind,
+            "share": self.share,
+            "text": self.clause(fact, labels),
+            "note": self.note(),
+            "num_rules": self.num_rules,
+            "num_ways": self.num_ways,
+            **grounding_document(self.grounding, distinct, labels),
+            "rules": [str(found.rule) for found in self.rules],
+            "rival": None if self.rival is None else self.rival.name,
+        }
+
+
+@dataclass(frozen=True)
+class Necessary:
+    """Without `fact` the explained fact scores `score`, which is `fall` less."""
+
+    fact: Fact
+    score: float
+    fall: float
+
+    def item(self, score: float, labels: Labels) -> Item:
+        """The fall and the fact; beside it what is left of `score`."""
+        left = f"score {number_pair(self.score, score)[0]} without it"
+        return Item(f"-{number(self.fall)}  {labels.fact(self.fact)}", left)
+
+    def to_dict(self, labels: Labels) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return fact_document(self.fact, labels, score=self.score, fall=self.fall)
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """How a rule holds: groundings with different facts, the most specific first; `total` counts all, up to a bound.
+
+    `is_complete`: there are no others than those listed.
+    """
+
+    listed: tuple[Grounding, ...]
+    total: int
+    is_complete: bool
+
+    @property
+    def keys(self) -> list[frozenset[object]]:
+        """What each way rests on."""
+        return [frozenset(map(_key, way.facts)) | frozenset(way.absent) for way in self.listed]
+
+    @property
+    def core(self) -> frozenset[Fact]:
+        """The facts of every way that is listed."""
+        sets = [frozenset(way.facts) for way in self.listed]
+        return frozenset.intersection(*sets) if sets else frozenset()
+
+    @property
+    def every(self) -> frozenset[Fact]:
+        """The facts of any way that is listed."""
+        return frozenset(fact for way in self.listed for fact in way.facts)
+
+
+def _key(fact: Fact) -> object:
+    return fact.predicate, frozenset(fact.arguments)
+
+
+def kind_of(grounding: Grounding) -> Kind:
+    """What a way rests on."""
+    return "facts" if grounding.facts else "absence" if grounding.absent else "frequency"
+
+
+def grouped(
+    supports: Sequence[Support], ways: Sequence[Ways], num_others: int, other_share: float
+) -> tuple[Reason, ...]:
+    """The reasons, by kind and then by share.
+
+    Args:
+        supports: The rules that count, strongest first.
+        ways: How each of them holds.
+        num_others: Rules that count and were not looked into.
+        other_share: Their share.
+    """
+    members: list[list[int]] = []
+    rests_on: list[frozenset[object]] = []
+    for place, mine in enumerate(ways):
+        keys = mine.keys
+        joined = next((i for i, facts in enumerate(rests_on) if _is_inside(keys, facts)), None)
+        if joined is None:
+            members.append([place])
+            rests_on.append(frozenset().union(*keys))
+        else:
+            members[joined].append(place)
+    reasons = [_reason([supports[i] for i in places], ways[places[0]]) for places in members]
+    if num_others:
+        reasons.append(Reason("other", other_share, (), Grounding(()), 0, num_others))
+    return tuple(sorted(reasons, key=lambda reason: (KINDS.index(reason.kind), -reason.share)))
+
+
+def _is_inside(keys: list[frozenset[object]], facts: frozenset[object]) -> bool:
+    """Whether each way has enough of its facts among these; what rests on nothing is inside nothing but the like."""
+    return all(len(way & facts) >= SHARED_PART * len(way) if way else not facts for way in keys)
+
+
+def _reason(supports: Sequence[Support], ways: Ways) -> Reason:
+    first = ways.listed[0] if ways.listed else Grounding(())
+    rules = tuple(ScoredRule(s.rule, s.stats, s.weight) for s in supports)
+    return Reason(kind_of(first), sum(s.share for s in supports), rules, first, max(ways.total, 1), len(rules))
+
+
+# what facts are worth -----------------------------------------------------------------------------------------
+
+
+class FactShares:
+    """How far a score falls without a fact.
+
+    Args:
+        aggregation: How the rules that fire become a score.
+        fired: The rules that fire.
+        ways: How the rule at a position among them holds.
+        score_without: The score on the base without the fact, evaluated anew.
+        is_evaluated_anew: Whether leaving the fact out may do more than silence rules that need it.
+    """
+
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        fired: Fired,
+        ways: Callable[[int], Ways],
+        score_without: Callable[[Fact], float],
+        is_evaluated_anew: Callable[[Fact], bool],
+    ) -> None:
+        self.aggregation, self.fired, self.ways = aggregation, fired, ways
+        self.score_without, self.is_evaluated_anew = score_without, is_evaluated_anew
+
+    def falls(self, candidates: Iterable[Fact], score: float) -> tuple[Necessary, ...]:
+        """Those without which the score falls, most first."""
+        found = []
+        for fact in dict.fromkeys(candidates):
+            left = self._score(fact)
+            if left < score:
+                found.append(Necessary(fact, left, score - left))
+        return tuple(sorted(found, key=lambda one: (one.score, one.fact)))
+
+    def _score(self, fact: Fact) -> float:
+        if self.is_evaluated_anew(fact):
+            return self.score_without(fact)
+        alive = np.ones(len(self.fired.rows), bool)
+        while True:
+            positions = np.flatnonzero(alive)
+            shares = self.fired.take(positions).shares(self.aggregation)
+            counted = positions[shares.order].tolist()
+            silent = [place for place in counted if fact in self.ways(place).core]
+            if any(not self.ways(place).is_complete for place in silent):
+                return self.score_without(fact)
+            if not silent:
+                return shares.score
+            alive[silent] = False
