@@ -31,6 +31,7 @@ BENCHES: Mapping[str, str] = {
     "length": "an epoch against the longest rule",
     "speed": "learning beside Neural-LP",
     "curve": "MRR against seconds of learning",
+    "explanations": "how short, independent and faithful explanations are",
     "viewer": "how long pages take",
     "start": "CPU time of small commands, and the first demo",
 }

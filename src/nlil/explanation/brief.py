@@ -83,9 +83,9 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
     lines = [Item(figure, f"{score}{answers}{known_text(explanation.known)}")]
     if explanation.excluded is not None:
         return [*lines, Item("the two never hold together", explanation.excluded.exclusion.counts)]
-    families = _families([reason for reason in reasons if reason.kind == reasons[0].kind in ("facts", "absence")])
+    families = told_families(explanation, further)
     told: set[Fact] = set()
-    for place, (first, *alike) in enumerate(families[: further + 1]):
+    for place, (first, *alike) in enumerate(families):
         text, share = first.clause(fact, labels, told) if place else "this reason", first.share
         told.update(first.facts)
         if alike and place:
@@ -93,7 +93,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
         lines.append(Item(f"+{number(share)}  {text}", first.note()))
         if alike and not place:
             lines.append(Item(f"+{number(_total(alike))}  likewise with {_named_by(alike, labels)}"))
-    shown = {id(reason) for family in families[: further + 1] for reason in family}
+    shown = {id(reason) for family in families for reason in family}
     rest = {kind: [r for r in reasons if r.kind == kind and id(r) not in shown] for kind in KINDS}
     weaker = rest["facts"] + rest["other"]
     if weaker:
@@ -105,6 +105,12 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
     lines += [Item(f"+{number(reason.share)}  frequency", reason.note()) for reason in frequent]
     missed = explanation.against[:against]
     return lines + [Item(f"against: {against_text(miss, fact, labels)}", _right(miss)) for miss in missed]
+
+
+def told_families(explanation: Explanation, further: int = MAX_FURTHER) -> list[list[Reason]]:
+    """The reasons that are told: the first and at most so many `further` ones, each with those of its pattern."""
+    reasons = explanation.reasons
+    return _families([r for r in reasons if r.kind == reasons[0].kind in ("facts", "absence")])[: further + 1]
 
 
 def _total(reasons: Sequence[Reason]) -> float:
