@@ -7,8 +7,6 @@ keeps the `top` strongest rules that hold, and the prior.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
@@ -22,42 +20,13 @@ from ..kernel.line_answers import UNARY, LineAnswers
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..kernel.spread import spread
-from ..kernel.walk import WalkSpace, reach, walk_space
+from ..kernel.walk import Walked, WalkSpace, reach, walk_space
 from ..progress import Progress, silent
 
 BLOCK = 512
 """Entities of one task, at most."""
 BLOCK_BYTES = 2**23
 """What the answers of all lines for the entities of one task may take."""
-
-
-class WalkedLines(NamedTuple):
-    """Lines from X, by their first step: those of code k are first_pointer[k] .. first_pointer[k + 1].
-
-    `column` says where the answer of each line stands among the answers of all lines.
-    """
-
-    first_pointer: Longs
-    steps: np.ndarray
-    length: Longs
-    end: Longs
-    distinct: Mask
-    column: Longs
-
-    @classmethod
-    def of(cls, lines: Lines, chosen: Longs, num_codes: int) -> WalkedLines:
-        """The chosen lines; their columns are their numbers."""
-        steps = lines.steps[chosen].astype(np.int64)
-        order = np.argsort(steps[:, 0], kind="stable")
-        mine = chosen[order]
-        return cls(
-            offsets(steps[order, 0], num_codes),
-            np.ascontiguousarray(steps[order]),
-            lines.lengths[mine].astype(np.int64),
-            lines.end[mine].astype(np.int64),
-            lines.distinct[mine],
-            mine.astype(np.int64),
-        )
 
 
 def walkable(lines: Lines) -> Mask:
@@ -71,17 +40,17 @@ def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
 
 
 @compiled
-def _first_lines(graph: Graph, lines: WalkedLines, x: int, chosen: Longs) -> int:
-    """Into `chosen` the lines whose first step x has; returns how many."""
+def _first_lines(graph: Graph, first_pointer: Longs, x: int, chosen: Longs) -> int:
+    """Into `chosen` the lines whose first step x has; returns how many. Those of code k are first_pointer[k] .. ."""
     size = 0
     for k in range(graph.node_span[x], graph.node_span[x + 1]):
         code = graph.span_code[k]
-        for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+        for s in range(first_pointer[code], first_pointer[code + 1]):
             chosen[size] = s
             size += 1
     for k in range(graph.unary_pointer[x], graph.unary_pointer[x + 1]):
         code = 2 * graph.unary_predicate[k]
-        for s in range(lines.first_pointer[code], lines.first_pointer[code + 1]):
+        for s in range(first_pointer[code], first_pointer[code + 1]):
             chosen[size] = s
             size += 1
     return size
@@ -89,40 +58,41 @@ def _first_lines(graph: Graph, lines: WalkedLines, x: int, chosen: Longs) -> int
 
 @compiled
 def _mark(
-    graph: Graph, lines: WalkedLines, is_unary: Mask, entities: Ids, hidden_group: Mask, walk: WalkSpace, held: Mask
-) -> None:
+    graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, is_unary: Mask, entities: Ids, hidden_group: Mask,
+    walk: WalkSpace, held: Mask,
+) -> None:  # fmt: skip
     """held[i, column[s]]: line s holds for entities[i]."""
-    chosen = np.empty(len(lines.length), np.int64)
+    chosen = np.empty(len(column), np.int64)
     for i in range(len(entities)):
         x = entities[i]
-        for k in range(_first_lines(graph, lines, x, chosen)):
+        for k in range(_first_lines(graph, first_pointer, x, chosen)):
             s = chosen[k]
             found = reach(
-                graph, walk, lines.steps[s], lines.length[s], is_unary, x, lines.distinct[s], -1, -1, hidden_group, 1,
+                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s], -1, -1, hidden_group, 1,
                 lines.end[s],
             )  # fmt: skip
-            held[i, lines.column[s]] = found > 0
+            held[i, column[s]] = found > 0
 
 
 @compiled
 def _mark_degrees(
-    graph: Graph, lines: WalkedLines, is_unary: Mask, entities: Ids, hidden_group: Mask, walk: WalkSpace,
-    held: np.ndarray,
+    graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, is_unary: Mask, entities: Ids, hidden_group: Mask,
+    walk: WalkSpace, held: np.ndarray,
 ) -> None:  # fmt: skip
     """`_mark` over soft facts: to which degree line s holds."""
-    chosen = np.empty(len(lines.length), np.int64)
+    chosen = np.empty(len(column), np.int64)
     for i in range(len(entities)):
         x = entities[i]
-        for k in range(_first_lines(graph, lines, x, chosen)):
+        for k in range(_first_lines(graph, first_pointer, x, chosen)):
             s = chosen[k]
             found = spread(
-                graph, walk, lines.steps[s], lines.length[s], is_unary, x, lines.distinct[s], -1, -1, -1, hidden_group,
+                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s], -1, -1, -1, hidden_group,
                 x, max(lines.end[s], -1), False, -1,
             )  # fmt: skip
             total = 0.0
             for j in range(found):
                 total += walk.value[walk.ends[j]]
-            held[i, lines.column[s]] = min(total, 1.0)
+            held[i, column[s]] = min(total, 1.0)
 
 
 @compiled
@@ -176,7 +146,11 @@ class MemberScorer:
         self.sets = np.flatnonzero(in_graph)
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         self.others = np.flatnonzero(~(walked | in_graph | is_true))
-        self.walked = WalkedLines.of(lines, np.flatnonzero(walked), self.graph.num_codes)
+        chosen = np.flatnonzero(walked)
+        first = lines.steps[chosen, 0]
+        self.column = chosen[np.argsort(first, kind="stable")]  # by their first step
+        self.first_pointer = offsets(np.sort(first), self.graph.num_codes)
+        self.walked = Walked.of(lines.take(self.column), self.is_unary)
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, lines.width), threads)
 
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
@@ -206,7 +180,7 @@ class MemberScorer:
         held: np.ndarray = np.zeros((len(entities), lines.num_lines), np.float64 if self.is_soft else np.bool_)
         held[:, (lines.lengths == 0) & (lines.start == ANY_NODE)] = 1
         mark = _mark_degrees if self.is_soft else _mark
-        mark(self.graph, self.walked, self.is_unary, entities, hidden, walk, held)
+        mark(self.graph, self.walked, self.first_pointer, self.column, self.is_unary, entities, hidden, walk, held)
         for line in self.sets.tolist():
             held[:, line] = self._in_graph(entities, int(lines.steps[line, 0]) >> 1, hidden)
         if len(self.others):

@@ -20,7 +20,7 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from ..logic.syntax import Atom, Clause, Term, TrueMark, head_of
 from ..logic.tokens import Fault
-from .rule_columns import Pattern, RuleColumns, slot_name
+from .rule_columns import Pattern, RuleColumns, pattern_of, slot_name
 
 REASONS = {
     "joined by three": "with a variable that three binary atoms share",
@@ -146,7 +146,7 @@ class _BodyReader:
         if size > len(body) + 1:
             return None  # two constants may be one
         rule = self._rule(variables, atoms)
-        return rule if isinstance(rule, Unsayable) else Pattern.of(rule, size)
+        return rule if isinstance(rule, Unsayable) else pattern_of(rule, size)
 
     def _rule(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> Rule | Unsayable:
         """A rule with this body and a head with these variables, or why there is none."""

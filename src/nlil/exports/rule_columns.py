@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,32 +67,25 @@ def slot_name(number: int) -> str:
     return f"s{number}"
 
 
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """A body whose names are slots: its program, its lines (start, end, distinct, steps), and the arity of each slot, 0
-    where it is an entity."""
+Pattern = tuple[BodyBuilder, tuple[int, ...]]
+"""A body whose names are slots, alone in its builder, and the arity of each slot, 0 where it is an entity."""
 
-    program: tuple[int, ...]
-    lines: tuple[tuple[int, int, bool, tuple[int, ...]], ...]
-    arity: tuple[int, ...]
 
-    @classmethod
-    def of(cls, rule: Rule, size: int) -> Pattern | None:
-        """The pattern of a rule whose body has the names s0, s1, ... (`size` of them); None where it would depend on
-        the names how such a body is read."""
-        found = list(statements(rule.body))
-        entities = {anchor for s in found for anchor in (s.start, s.end) if isinstance(anchor, Constant)}
-        if len(entities) > 1 or not all(map(_reads_alike, found)):
-            return None
-        slots = SlotNames(size)
-        builder = BodyBuilder(slots)
-        try:
-            builder.add(rule)
-        except KeyError:
-            return None
-        arity = {slots.slot[p.name]: p.arity for p in rule.predicates}
-        (program,) = builder.programs
-        return cls(program, tuple(builder.lines), tuple(arity.get(slot, 0) for slot in range(size)))
+def pattern_of(rule: Rule, size: int) -> Pattern | None:
+    """The pattern of a rule whose body has the names s0, s1, ... (`size` of them); None where it would depend on the
+    names how such a body is read."""
+    found = list(statements(rule.body))
+    entities = {anchor for s in found for anchor in (s.start, s.end) if isinstance(anchor, Constant)}
+    if len(entities) > 1 or not all(map(_reads_alike, found)):
+        return None
+    slots = SlotNames(size)
+    builder = BodyBuilder(slots)
+    try:
+        builder.add(rule)
+    except KeyError:
+        return None
+    arity = {slots.slot[p.name]: p.arity for p in rule.predicates}
+    return builder, tuple(arity.get(slot, 0) for slot in range(size))
 
 
 def _reads_alike(statement: Statement) -> bool:
@@ -123,9 +115,10 @@ class RuleColumns:
     def body(self, pattern: Pattern, names: Sequence[str]) -> int:
         """The number of the body that has these names in the slots of the pattern."""
         of_names = self.names
+        slots, arities = pattern
         ids = [
             of_names.predicate_id(name, arity) if arity else of_names.entity_id(name)
-            for name, arity in zip(names, pattern.arity)
+            for name, arity in zip(names, arities)
         ]
         lines = [
             self.builder.line(
@@ -134,9 +127,10 @@ class RuleColumns:
                 distinct,
                 tuple([2 * ids[step >> 1] + (step & 1) for step in steps]),
             )
-            for start, end, distinct, steps in pattern.lines
+            for start, end, distinct, steps in slots.lines
         ]
-        return self.builder.program(tuple([lines[op] if op >= 0 else op for op in pattern.program]))
+        (program,) = slots.programs
+        return self.builder.program(tuple([lines[op] if op >= 0 else op for op in program]))
 
     def add(self, rule: Rule, place: int) -> None:
         """Take a rule that was parsed on its own."""
@@ -213,7 +207,7 @@ class RuleTexts:
             between[1::2] = map(slot_name, range(len(names)))
             try:
                 rule = clause_rule(_only_clause(f"{head} :- {''.join(between)}"))
-                self.patterns[key] = Pattern.of(rule, len(names))
+                self.patterns[key] = pattern_of(rule, len(names))
             except (Fault, RuleError, ValueError):
                 self.patterns[key] = None
         pattern = self.patterns[key]

@@ -45,7 +45,7 @@ def count_statistics(
     counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities))
     done = np.zeros(len(rules), bool)
     if kb.graph_of is None and not kb.classes and len(rules):
-        counter = LineRules(rules, kb, threads)
+        counter = LineCounter(rules, kb, threads)
         for rows, statistics in (*counter.chains(progress), *counter.entity_rules(progress)):
             counted[:, rows] = statistics
             done[rows] = True
@@ -88,9 +88,9 @@ def _count_one_by_one(
         progress("statistics", place, len(rows))
 
 
-class LineRules:
-    """The rules that compiled loops can walk: p(X, Y) with a line from X to Y, or a head of one variable with a line
-    from it or with `true`."""
+class LineCounter:
+    """Counts the rules that compiled loops can walk: p(X, Y) with a line from X to Y, or a head of one variable with a
+    line from it or with `true`."""
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int) -> None:
         self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
