@@ -41,8 +41,9 @@ def written(dataset: Dataset, folder: Path, rename: Callable[[str], str] = str) 
 
 def test_scores_become_probabilities(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "MOST_QUERIES", 60)  # fewer than there are, so that the seed matters
-    run = learn(nlil_command, "kin", tmp_path / "run")
+    run = learn(nlil_command, "kin", tmp_path / "run", "hold_out=0")
     before = nlil_command("predict", run, "uncle(?, vera1)", "--json").json["answers"]
+    assert all(0 < a["probability"] < 1 for a in before)  # `learn` has calibrated
     document = nlil_command("evaluate", run, "--json").json
     assert document["ece_after"] < document["ece_before"]
     assert document["brier_after"] < document["brier_before"]
@@ -119,6 +120,22 @@ def test_without_validation_facts(nlil_command: Nlil, tmp_path: Path) -> None:
     data = written(nlil.load_dataset("kin:80"), tmp_path / "data")
     (data / "valid.tsv").unlink()
     run = learn(nlil_command, data, tmp_path / "run")
+    assert (run / "calibration.json").exists()
+    figures = nlil_command("evaluate", run, "--json").json
+    assert figures["brier_after"] < figures["brier_before"]
+    assert nlil_command("predict", run, "uncle(?, vera1)", "--json").json["answers"][0]["probability"] > 0
+    estimate = json.loads((run / "run.json").read_text())["estimate"]
+    assert estimate["num_held_out"] == estimate["num_facts"] > 100
+    assert estimate["figures"]["mrr"] == pytest.approx(figures["mrr"], abs=0.1)
+    again = nlil_command("learn", data, "--out", run, "--force", *("--set", "search=count", "--set", "max_length=2"))
+    assert "estimate for new facts: MRR ." in again.out
+    assert "held-out training facts" in again.out
+
+
+def test_without_facts_to_hold_out(nlil_command: Nlil, tmp_path: Path) -> None:
+    data = written(nlil.load_dataset("kin:80"), tmp_path / "data")
+    (data / "valid.tsv").unlink()
+    run = learn(nlil_command, data, tmp_path / "run", "hold_out=0")
     outcome = nlil_command("evaluate", run, "--json")
     assert "brier_before" in outcome.json
     assert "brier_after" not in outcome.json

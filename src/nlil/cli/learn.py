@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..evaluation.fidelity import Fidelity
     from ..kernel.ruleset import RuleSet
     from ..learning.checkpoint import Checkpoint
-    from ..learning.run import Learned
+    from ..learning.run import Estimate, Learned
 
 SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
@@ -256,6 +256,7 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
         "seed": learned.config.seed,
         "target_scores": dict(learned.target_scores) or None,
         "fidelity": None if learned.fidelity is None else learned.fidelity.to_dict(),
+        "estimate": None if learned.estimate is None else learned.estimate.to_dict(),
     }
 
 
@@ -273,6 +274,8 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
             f"{learned.seconds:.1f} s" + (f" ({listing(kinds(rules))})" if len(rules) else "")
         )
     ]
+    if learned.estimate is not None and learned.estimate.figures:
+        lines.append(Text(estimate_text(learned.estimate)))
     best = [rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
     if best:
         best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))
@@ -289,6 +292,16 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     lines += [] if learned.fidelity is None else fidelity_views(learned.fidelity, rules)
     lines.append(Text(f"written to {out}; next: nlil rules {out}, nlil evaluate {out}"))
     return lines
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """What quality to expect on new facts, in one line."""
+    from .render import number
+
+    shown = [f"{name.upper() if name == 'mrr' else name} {number(value)}" for name, value in estimate.figures.items()]
+    if "mrr" in estimate.figures:
+        shown[0] += f" ± {number(estimate.mrr_error)}"
+    return f"estimate for new facts: {', '.join(shown)} ({estimate.num_facts:,} {estimate.facts})"
 
 
 def shown_targets(learned: Learned) -> list[Any]:

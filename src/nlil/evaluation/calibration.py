@@ -1,140 +1,25 @@
-"""From scores to probabilities: a monotone map with three parameters, and how far off scores are without and with it.
+"""From scores to probabilities: how the map of `kernel.calibration` is fitted, and how far off scores are without it.
 
-    probability = sigmoid(a ln(s) - b ln(1 - s) + c),    a, b > 0
-
-a = b = 1, c = 0 leaves every score as it is; Platt's scaling is the case a = b. The map rises, so ranks stay. What it
-says keeps 1e-9 away from 0 and 1, as no finite sample shows more.
 Predicates of one and of two arguments have a map each: their candidates differ (see `candidates.py`).
-How sure a map is of a probability follows from how sure the fit is of its parameters: low and high are sigmoid(z +-
-1.96 standard errors of z), where candidates that are one fact count as one observation.
 No figure comes from a map that was fitted on what it is measured on: `cross_fitted` is for the facts of the fit itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
-from ..kernel.aggregation import RESOLUTION
+from ..kernel.calibration import LEAST_SLOPE, Calibration, CalibrationMap, features, sigmoid
 
 if TYPE_CHECKING:
     from .candidates import Candidates
 
-LEAST_SLOPE = 1e-3
-"""Below this a map would be flat and lose the order of scores."""
 LEAST_CANDIDATES = 50
 """Fewer candidates than this do not settle three parameters."""
 BINS = 15
-NORMAL_95 = 1.96
-"""So many standard errors on either side hold 95 % of a normal distribution."""
-
-
-class Probability(NamedTuple):
-    """What a score means for a fact not seen before, and the interval of 95 % around it, where one is known."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-def probability_document(found: Probability | None) -> dict[str, float | None]:
-    """Plain values for JSON."""
-    value, low, high = (None, None, None) if found is None else found
-    return {"probability": value, "probability_low": low, "probability_high": high}
-
-
-@dataclass(frozen=True)
-class CalibrationMap:
-    """`by_score`, `by_rest` and `offset` are a, b and c of the formula above.
-
-    `covariance` has the six different entries of their covariance matrix, by row from the diagonal on; empty: unknown.
-    """
-
-    by_score: float = 1.0
-    by_rest: float = 1.0
-    offset: float = 0.0
-    covariance: tuple[float, ...] = ()
-
-    def __call__(self, score: Doubles) -> Doubles:
-        return _kept_inside(_sigmoid(features(score) @ self._parameters))
-
-    @property
-    def _parameters(self) -> Doubles:
-        return np.array([self.by_score, self.by_rest, self.offset])
-
-    def estimate(self, score: float) -> Probability:
-        """The probability of one score with its interval."""
-        x = features(np.array([score]))[0]
-        z = float(x @ self._parameters)
-        ends: list[float] = []
-        if self.covariance:
-            matrix = np.zeros((3, 3))
-            matrix[np.triu_indices(3)] = self.covariance
-            matrix += np.triu(matrix, 1).T
-            error = float(np.sqrt(max(x @ matrix @ x, 0.0)))
-            ends = [z - NORMAL_95 * error, z + NORMAL_95 * error]
-        return Probability(*_kept_inside(_sigmoid(np.array([z, *ends]))).tolist())
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """The maps by arity of the predicate, fitted on `num_candidates` candidates; an arity without one has no key."""
-
-    maps: Mapping[int, CalibrationMap]
-    num_candidates: int = 0
-
-    def probability(self, score: float, arity: int) -> float | None:
-        """What a score of a predicate means; None where there was too little to fit a map on."""
-        found = self.estimate(score, arity)
-        return None if found is None else found.value
-
-    def estimate(self, score: float, arity: int) -> Probability | None:
-        """The same with the interval of 95 % around it."""
-        found = self.maps.get(arity)
-        return None if found is None else found.estimate(score)
-
-    def probabilities(self, candidates: Candidates) -> Doubles:
-        """Of every candidate; its score where its arity has no map."""
-        result = candidates.score.copy()
-        for arity, found in self.maps.items():
-            mine = candidates.arity == arity
-            result[mine] = found(candidates.score[mine])
-        return result
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        maps = {
-            str(arity): {
-                "by_score": m.by_score,
-                "by_rest": m.by_rest,
-                "offset": m.offset,
-                "covariance": list(m.covariance),
-            }
-            for arity, m in sorted(self.maps.items())
-        }
-        return {"kind": "beta", "num_candidates": self.num_candidates, "maps": maps}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave."""
-        if values["kind"] != "beta":
-            raise ValueError(f"expected a calibration of kind beta, got {values['kind']!r}")
-        maps = {
-            int(arity): CalibrationMap(
-                **{key: float(m[key]) for key in ("by_score", "by_rest", "offset")},
-                covariance=tuple(float(entry) for entry in m.get("covariance", ())),
-            )
-            for arity, m in values["maps"].items()
-        }
-        if not all(len(m.covariance) in (0, 6) and np.isfinite(m.covariance).all() for m in maps.values()):
-            raise ValueError("expected 6 numbers as covariance, or none")
-        if not all(min(m.by_score, m.by_rest) > 0 for m in maps.values()):
-            raise ValueError("expected slopes above 0: only a rising map keeps the order of scores")
-        return cls(maps, int(values["num_candidates"]))
 
 
 def fit_calibration(candidates: Candidates) -> Calibration:
@@ -165,7 +50,7 @@ def fit_map(score: Doubles, is_true: Mask, fact: Longs | None = None) -> Calibra
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
         z = x @ parameters
         entropy = np.logaddexp(0.0, z) - wanted * z
-        return float(entropy.mean()), x.T @ (_sigmoid(z) - wanted) / len(z)
+        return float(entropy.mean()), x.T @ (sigmoid(z) - wanted) / len(z)
 
     found = minimize(
         loss,
@@ -182,7 +67,7 @@ def fit_map(score: Doubles, is_true: Mask, fact: Longs | None = None) -> Calibra
 
 def _covariance(x: Doubles, parameters: Doubles, wanted: Doubles, fact: Longs) -> Doubles:
     """The robust (sandwich) covariance of the parameters; one that stands at its bound is taken as given."""
-    said = _sigmoid(x @ parameters)
+    said = sigmoid(x @ parameters)
     free = np.array([*(parameters[:2] > LEAST_SLOPE), True])
     curvature = (x * (said * (1 - said))[:, None]).T @ x
     inverse = np.zeros((3, 3))
@@ -208,21 +93,6 @@ def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0
             if other.any():
                 result[one] = fit_map(candidates.score[other], candidates.is_true[other])(candidates.score[one])
     return result
-
-
-def features(score: Doubles) -> Doubles:
-    """(scores, 3): ln(s), -ln(1 - s), 1; a score is known to 1e-9, so it is kept that far from 0 and 1."""
-    s = np.clip(np.asarray(score, np.float64), RESOLUTION, 1 - RESOLUTION)
-    return np.stack((np.log(s), -np.log1p(-s), np.ones(len(s))), axis=1)
-
-
-def _kept_inside(probability: Doubles) -> Doubles:
-    """No finite sample shows more than this."""
-    return np.clip(probability, RESOLUTION, 1 - RESOLUTION)
-
-
-def _sigmoid(z: Doubles) -> Doubles:
-    return np.asarray(np.exp(-np.logaddexp(0.0, -z)), np.float64)
 
 
 # how far off -----------------------------------------------------------------------------------------
@@ -266,7 +136,9 @@ def before_and_after(
     stages = {"before": candidates.score}
     if calibration is not None and calibration.maps:
         stages["after"] = (
-            cross_fitted(candidates, calibration) if is_own_sample else calibration.probabilities(candidates)
+            cross_fitted(candidates, calibration)
+            if is_own_sample
+            else calibration.probabilities(candidates.score, candidates.arity)
         )
     return stages
 

@@ -14,15 +14,15 @@ best, is left out as a wrong one would be. `num_answers` says how many answers t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts, Splits, fact_keys
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import score
+from ..kernel.aggregation import realistic_rank, score, tie_bounds
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
@@ -40,7 +40,8 @@ Scored = tuple[Longs, Mask, Facts]
 class Candidates:
     """Row i is a candidate: its score, whether it is true, the arity of its predicate, the number of its fact.
 
-    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact.
+    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact. `rank` has the realistic ranks of the answers of
+    binary queries, known ones left out as in ranking.
     """
 
     score: Doubles
@@ -48,9 +49,23 @@ class Candidates:
     arity: Longs
     fact: Longs
     num_answers: int
+    rank: Doubles = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.score)
+
+    @classmethod
+    def join(cls, parts: Sequence[Candidates]) -> Candidates:
+        """The candidates of all; equal facts of two parts are two facts."""
+        used = np.cumsum([0, *(int(part.fact.max(initial=-1)) + 1 for part in parts)])
+        return cls(
+            np.concatenate([part.score for part in parts]),
+            np.concatenate([part.is_true for part in parts]),
+            np.concatenate([part.arity for part in parts]),
+            np.concatenate([part.fact + first for part, first in zip(parts, used)]),
+            sum(part.num_answers for part in parts),
+            np.concatenate([part.rank for part in parts]),
+        )
 
     def of_arity(self, arity: int) -> Candidates:
         """Those of predicates of one, or of two, arguments."""
@@ -68,10 +83,12 @@ def scored_candidates(
     threads: int = 0,
     memory: int = 2**30,
     progress: Progress = silent,
+    parts: int = 1,
 ) -> Candidates:
     """The candidates of the valid or test facts whose predicate is a target of the rules; none for train.
 
-    Training facts are what rules were counted on: their scores say nothing about facts not seen.
+    Training facts are what rules were counted on: their scores say nothing about facts not seen. A sample that comes in
+    several `parts` takes its part of the queries from each.
     """
     rules = bind(rules, kb).rules
     facts = splits[split]
@@ -82,15 +99,16 @@ def scored_candidates(
         kb = kb.with_facts(context)
     targets = [kb.predicate_id(p) for p in rules.targets if p in kb.predicates]
     facts = facts[np.isin(facts.predicate, targets)] if split != "train" else Facts.empty()
-    sampler = _Sampler(rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress)
-    parts = [(2, sampler.binary()), (1, sampler.classes()), (1, sampler.members())]
-    rows = [(arity, *scored) for arity, found in parts for scored in found]
+    sampler = _Sampler(rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress, parts)
+    kinds = [(2, sampler.binary()), (1, sampler.classes()), (1, sampler.members())]
+    rows = [(arity, *scored) for arity, found in kinds for scored in found]
     none = np.zeros(0, np.int64)
     evidence = np.concatenate([none, *(row[1] for row in rows)])
     is_true = np.concatenate([none.astype(bool), *(row[2] for row in rows)])
     arity = np.repeat([row[0] for row in rows], [len(row[1]) for row in rows]).astype(np.int64)
     (fact,) = fact_keys(Facts.join(row[3] for row in rows))
-    return Candidates(score(evidence), is_true, arity, fact, sampler.num_answers)
+    rank = np.concatenate([np.zeros(0), *sampler.ranks])
+    return Candidates(score(evidence), is_true, arity, fact, sampler.num_answers, rank)
 
 
 @dataclass(eq=False)
@@ -103,13 +121,14 @@ class _Sampler:
     threads: int
     memory: int
     progress: Progress
+    parts: int = 1
     num_answers: int = 0
+    ranks: list[Doubles] = field(default_factory=list)
 
     def some(self, count: int) -> Longs:
-        """At most MOST_QUERIES positions below `count`, ascending."""
-        if count <= MOST_QUERIES:
-            return np.arange(count)
-        return np.sort(self.random.choice(count, MOST_QUERIES, replace=False))
+        """At most MOST_QUERIES positions below `count`, ascending; of a sample in parts, its part of them."""
+        most = -(-MOST_QUERIES // self.parts)
+        return np.arange(count) if count <= most else np.sort(self.random.choice(count, most, replace=False))
 
     def binary(self) -> Iterator[Scored]:
         facts = self.facts[~self.facts.is_unary]
@@ -137,16 +156,20 @@ class _Sampler:
         self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in known_ends)
         graph_of = self.kb.graph_of
 
-        def best(i: int, total: Longs) -> Scored:
+        def best(i: int, total: Longs) -> tuple[Doubles, Scored]:
             a = int(known_ends[i])
-            total[known.to(a)] = 0
             if graph_of is not None:
                 total[graph_of != graph_of[a]] = 0
+            wanted = np.setdiff1d(answers.to(a), known.to(a))
+            ranks = _ranks(total, wanted, np.union1d(wanted, known.to(a)))
+            total[known.to(a)] = 0
             best = best_reached(total)
             ends = (best, a) if direction else (a, best)
-            return total[best], np.isin(best, answers.to(a)), _facts(target, *ends)
+            return ranks, (total[best], np.isin(best, wanted), _facts(target, *ends))
 
-        return ranker.each(target, direction, known_ends, np.full(len(known_ends), -1, np.int32), best)
+        found = ranker.each(target, direction, known_ends, np.full(len(known_ends), -1, np.int32), best)
+        self.ranks += [ranks for ranks, _ in found]
+        return [scored for _, scored in found]
 
     def classes(self) -> Iterator[Scored]:
         facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]
@@ -191,6 +214,14 @@ class _Sampler:
             evidence = scorer.evidence(entities)[:, 0]
             reached = evidence > 0
             yield evidence[reached], is_true[reached], _facts(p, entities[reached])
+
+
+def _ranks(total: Longs, wanted: Ids, known: Ids) -> Doubles:
+    """The realistic rank of each of the `wanted` answers; none that is `known` competes with it."""
+    others = np.delete(total, known)
+    low, high = tie_bounds(total[wanted])
+    above, not_below = (np.array([np.count_nonzero(others >= bound) for bound in bounds]) for bounds in (high, low))
+    return np.asarray(realistic_rank(above, not_below - above + 1), np.float64)
 
 
 def _facts(predicate: int | Ids, subject: int | Ids, object: int | Longs = NO_OBJECT) -> Facts:

@@ -14,10 +14,10 @@ from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..kernel.aggregation import score
 from ..kernel.binding import bind
+from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..logic.query import Query, parse_query
-from .calibration import Calibration
 from .members import MemberScorer
 from .ranking import Ranker
 
@@ -79,7 +79,7 @@ class Predictor:
     ) -> None:
         self.rules, self.kb, self.threads, self.memory = bind(rules, kb).rules, kb, threads, memory
         self.known = kb.facts if known is None else known
-        self.calibration = calibration or Calibration({})
+        self.calibration = calibration or self.rules.calibration or Calibration({})
         self.ranker = Ranker(self.rules, kb, threads, memory)
 
     def predict(self, query: str | Query, top: int = 10) -> Answers:

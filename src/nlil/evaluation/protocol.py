@@ -37,7 +37,7 @@ def evaluate(
     device: str = "cpu",
     progress: Progress = silent,
 ) -> Metrics:
-    """Every fact whose predicate is a target counts, whether rules reach it or not.
+    """Every fact whose predicate is a target counts, whether rules reach it or not; a note says how many are of others.
 
     Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own
     fact; the filter uses all splits. `targets` defaults to what the rules were learned for.
@@ -60,7 +60,12 @@ def evaluate(
     if context is not None:
         kb = kb.with_facts(context)
     chosen = [kb.predicate_id(p) for p in (rules.targets if targets is None else targets) if p in kb.predicates]
+    all_facts = len(facts)
     facts = facts[np.isin(facts.predicate, np.asarray(chosen, np.int32))]
+    if len(facts) < all_facts:
+        notes.append(
+            f"{all_facts - len(facts):,} of {all_facts:,} facts left out: of predicates that are no target of the rules"
+        )
     values: dict[str, float] = {}
     per_predicate: dict[str, dict[str, float]] = {}
     num_queries = 0
@@ -104,6 +109,31 @@ def _parts(
     if len(binary):
         ranker = Ranker(rules, kb, threads, memory, device)
         yield binary_figures(ranker.rank(binary, known, hide=True, progress=progress), binary, kb)
+    yield from unary_figures(rules, kb, facts, known, targets, threads, memory, progress)
+
+
+def unary_figures(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    facts: Facts,
+    known: Facts,
+    targets: Sequence[int],
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> Iterator[Part]:
+    """The figures of classes, and of other unary targets, as far as there are facts of them.
+
+    Args:
+        rules: in the ids of `kb`.
+        kb: what bodies may look at.
+        facts: what is to be found.
+        known: facts of all splits.
+        targets: predicate ids.
+        threads: CPU threads; 0: all cores.
+        memory: bytes that block sizes are chosen for.
+        progress: told how far it is.
+    """
 
     def evidence_of(targets: Ids, entities: Ids) -> Longs:
         return MemberScorer(rules, kb, targets, threads, memory).evidence(entities, progress)

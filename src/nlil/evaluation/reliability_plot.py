@@ -8,7 +8,8 @@ import numpy as np
 
 from ..data.arrays import Doubles
 from ..errors import require
-from .calibration import BINS, Calibration, Reliability, before_and_after, expected_calibration_error, reliability
+from ..kernel.calibration import Calibration
+from .calibration import BINS, Reliability, before_and_after, expected_calibration_error, reliability
 from .candidates import Candidates
 
 LOOKS = {"before": ("score", "tab:orange"), "after": ("calibrated", "tab:blue")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..evaluation.calibration import Probability
+from ..kernel.calibration import Probability
 from ..logic.english import fact_clause, query_clause, statement_clause
 from ..logic.formula import Anchor, Constant, Not, Statement
 from ..logic.labels import Labels

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ..data.kb import KnowledgeBase
-from ..evaluation.calibration import Calibration, Probability
 from ..evaluation.members import MemberScorer, class_chances
+from ..kernel.calibration import Calibration, Probability
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Head, Rule
@@ -28,7 +28,8 @@ class Chances:
     def __init__(
         self, rules: RuleSet, kb: KnowledgeBase, calibration: Calibration | None = None, memory: int = 2**30
     ) -> None:
-        self.rules, self.kb, self.calibration, self.memory = rules, kb, calibration, memory
+        self.rules, self.kb, self.memory = rules, kb, memory
+        self.calibration = rules.calibration if calibration is None else calibration
         self._known: tuple[str, dict[Predicate, float]] = ("", {})
 
     def over(self, kb: KnowledgeBase) -> Chances:

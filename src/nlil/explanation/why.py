@@ -17,10 +17,10 @@ import numpy as np
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError, NlilError
-from ..evaluation.calibration import Calibration, Probability, probability_document
 from ..kernel.aggregation import Shares
 from ..kernel.binding import bind
 from ..kernel.bodies import NO_STEP, NOT
+from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding, count_groundings, first_failing, groundings

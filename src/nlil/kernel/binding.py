@@ -72,5 +72,5 @@ def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
         exclusions=exclusions,
     )
     # Bodies that no rule has any more may hold ids that mean nothing here.
-    kept = bound.take(~(lost | foreign)).compact()
+    kept = replace(bound.take(~(lost | foreign)).compact(), calibration=rules.calibration)
     return Bound(kept, np.flatnonzero(foreign), np.flatnonzero(lost), len(rules.exclusions) - len(exclusions))

@@ -24,6 +24,7 @@ from ..logic.rule import Head, Rule, RuleStats, ScoredRule, rules_html, smoothed
 from ..logic.text import atom_text, readable_text
 from .aggregation import DEFAULT, Aggregation
 from .bodies import ANY_NODE, X_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
+from .calibration import Calibration
 from .exclusion import Exclusion
 
 UNKNOWN = -1
@@ -50,6 +51,8 @@ class RuleSet:
     weight       the weight of each rule; None: the smoothed confidence
     requested    the targets that rules were requested for; () where nobody said
     exclusions   what never holds together with a target
+    calibration  what the scores of these rules mean as probabilities, where that is known; a part of the rules scores
+                 lower, so `take` leaves it behind
     """
 
     predicates: tuple[Predicate, ...]
@@ -67,6 +70,7 @@ class RuleSet:
     aggregation: Aggregation = DEFAULT
     requested: tuple[Predicate, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
+    calibration: Calibration | None = None
     entity_labels: Mapping[str, str] = field(default_factory=dict)
     predicate_labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -251,7 +255,8 @@ class RuleSet:
     def take(self, rows: Longs | Mask) -> RuleSet:
         """The rules of the given rows (ids or a mask) and all exclusions; bodies stay as they are."""
         picked: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
-        return replace(self, weight=None if self.weight is None else self.weight[rows], **picked)
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, weight=weight, calibration=None, **picked)
 
     def compact(self) -> RuleSet:
         """The same rules without the bodies that none of them has."""
@@ -268,12 +273,17 @@ class RuleSet:
         return self if len(first) == len(self) else self.take(np.sort(first))
 
     def for_target(self, target: str | Predicate) -> RuleSet:
-        """The rules and exclusions of `target` (a name, name/arity, or a Predicate)."""
+        """The rules and exclusions of `target` (a name, name/arity, or a Predicate): no other target is requested."""
         found = [i for i, p in enumerate(self.predicates) if target in (p, p.name, str(p))]
         if not found:
             raise UnknownName("predicate", str(target), [p.name for p in self.predicates])
-        exclusions = tuple(e for e in self.exclusions if target in (e.target, e.target.name, str(e.target)))
-        return replace(self.take(np.isin(self.head, found)), exclusions=exclusions)
+        mine = {self.predicates[i] for i in found}
+        return replace(
+            self.take(np.isin(self.head, found)),
+            requested=tuple(p for p in self.requested if p in mine),
+            exclusions=tuple(e for e in self.exclusions if e.target in mine),
+            calibration=self.calibration,  # its queries score as before
+        )
 
     def rows_of(self, rule: Rule) -> Longs:
         """The rows that hold `rule`, ascending: none where the set does not have it, as a rule one."""

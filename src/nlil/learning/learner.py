@@ -28,6 +28,7 @@ from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
 from .checkpoint import Checkpoint
 from .conjunctions import helpful_conjunctions
+from .estimates import calibrate_and_estimate
 from .joint import class_rules, is_joint
 from .lengths import best_length, can_try, up_to
 from .neural import Found, note_on_nothing, search_neural
@@ -163,6 +164,11 @@ class Fit:
         """What does not compete with an answer that is judged."""
         return self.kb.facts + self.given
 
+    @property
+    def elsewhere(self) -> Facts:
+        """Facts of other splits than the training facts: no fact that is not known is among them."""
+        return Facts.empty() if self.splits is None else self.splits.valid + self.splits.test
+
     @cached_property
     def negatives(self) -> Facts:
         none = Facts.empty()
@@ -211,7 +217,12 @@ class Fit:
         if validation is not None and config.search != "neural":
             validation, more = self._judged(validation)
             notes += more
-        rules = rules if validation is None else validation.rules
+        quality = None
+        if validation is not None and not stop():
+            calibration, quality = calibrate_and_estimate(validation, self.elsewhere, config, self.progress)
+            rules = replace(validation.rules, calibration=calibration)
+        elif validation is not None:
+            rules = validation.rules
         partial = stop.cut  # a second look for reasons does not make the search partial
         return Learned(
             rules,
@@ -223,6 +234,7 @@ class Fit:
             found.history,
             tuple(notes),
             found.attentions,
+            estimate=quality,
         )
 
     def _rule_set(self, parts: Sequence[RuleSet], kb: KnowledgeBase, valid: Facts) -> RuleSet:

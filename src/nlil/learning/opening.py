@@ -15,8 +15,9 @@ from ..data.dataset import Dataset
 from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
 from ..errors import DataError, RunError
-from ..evaluation.calibration import Calibration, calibration_figures, fit_calibration
+from ..evaluation.calibration import calibration_figures, fit_calibration
 from ..kernel.binding import Bound, bind
+from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
@@ -96,8 +97,8 @@ class Applied:
     def fit_calibration(self, seed: int) -> Calibration | None:
         """What scores mean, by the validation facts of the data; None where these are missing or too few.
 
-        Rules are counted on all training facts, also on those that training held out for itself, so no fact is left
-        that the rules have not seen; a map fitted on seen facts would promise too much.
+        Rules are counted on all training facts, so no other facts are left that they have not seen; a map fitted on
+        seen facts would promise too much. `learn` can hold some of them out (`learning.estimates`).
         """
         if not len(self.dataset.splits.valid):
             return None
@@ -159,12 +160,13 @@ class OpenedRun(Applied):
     @cached_property
     def calibration(self) -> Calibration | None:
         """What the run keeps; None where it has none."""
-        return load_calibration(self.path)
+        return self.learned.rules.calibration
 
     def reliability(self, split: str, progress: Progress = silent) -> Reliability:
-        """How well scores mean probabilities, by the map that the run keeps; on its own data it is fitted and kept.
+        """How well scores mean probabilities, by the map that the run keeps.
 
-        Rules that are applied elsewhere keep the map of what they were learned from.
+        Where `learn` found too few facts for one, or had no time, it is fitted on the validation facts and kept. Rules
+        that are applied elsewhere keep the map of what they were learned from.
         """
         found, notes = self.calibration, []
         if found is None and self.is_own_data:
@@ -230,17 +232,6 @@ def open_run(path: str | Path, data: str | None = None) -> OpenedRun:
     feedback = load_feedback(path)
     rules = without_rejected(bound.rules, feedback)
     return OpenedRun(rules, dataset, config, path, info, learned, bound, feedback, data is None)
-
-
-def load_calibration(path: Path) -> Calibration | None:
-    """The calibration of a run folder whose checksums were verified; None where it has none."""
-    file = path / CALIBRATION
-    if not file.is_file():
-        return None
-    try:
-        return Calibration.from_dict(read_json(file))
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise RunError(f"{CALIBRATION} does not describe a calibration ({error}); learn again", path) from error
 
 
 def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:

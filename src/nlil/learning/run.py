@@ -1,7 +1,8 @@
 """Run folders: what `learn` writes and every other command reads.
 
     config.json        the resolved LearnerConfig
-    run.json           format, source and checksum of the data, versions, targets, what was not found
+    run.json           format, source and checksum of the data, versions, targets, what was not found, the quality
+                       that is expected on new facts
     entities.parquet   names and labels of the entities that rules may mention
     predicates.json    names, arities and labels of the predicates
     rules.parquet      the rules by column: head, number of the body, statistics
@@ -9,7 +10,7 @@
     history.jsonl      how training went, one JSON object a line; empty without training
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
-    calibration.json   what scores mean as probabilities (once it was fitted; see opening.py)
+    calibration.json   what scores mean as probabilities (where there were facts to fit it on)
     fidelity.json      how well the rules imitate a classifier (only of rules that do; see imitation.py)
     feedback.json      rules that people accepted or rejected (once somebody has; see feedback.py)
     checksums.json     sha256 of every file above, verified on load
@@ -25,7 +26,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
     from ..data.vocabulary import Vocabulary
     from ..evaluation.fidelity import Fidelity
+    from ..kernel.calibration import Calibration
     from ..kernel.ruleset import RuleSet
 
 FORMAT = 3
@@ -62,6 +64,37 @@ METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.j
 FIDELITY = "fidelity.json"
 LATER = (ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
 """Files that not every run has: those of a run that is replaced must not stay."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How well the rules are expected to answer facts that they have not seen.
+
+    figures: `mrr`, `hits@1` and others that `evaluate` gives, as far as there are facts of that kind.
+    mrr_error: the standard error of the MRR; 0 without binary facts.
+    num_facts: what it is estimated on; of many facts a sample is ranked.
+    num_held_out: how many of them are training facts that were held out; the others are given.
+    """
+
+    figures: Mapping[str, float]
+    mrr_error: float
+    num_facts: int
+    num_held_out: int
+
+    @property
+    def facts(self) -> str:
+        """What the facts are, for people."""
+        return "held-out training facts" if self.num_held_out else "validation facts"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Estimate:
+        """What `to_dict` gave."""
+        figures = {str(name): float(value) for name, value in values["figures"].items()}
+        return cls(figures, float(values["mrr_error"]), int(values["num_facts"]), int(values["num_held_out"]))
 
 
 @dataclass(frozen=True)
@@ -79,6 +112,7 @@ class Learned:
     attentions: what training attended to, by names such as `uncle/2|operators`.
     fidelity: how well the rules imitate a classifier, where they do.
     target_scores: path and sha256 of the file that says what the classifier says, if it was a file.
+    estimate: how well the rules are expected to answer new facts, by validation facts or held-out training facts.
     """
 
     rules: RuleSet
@@ -92,6 +126,7 @@ class Learned:
     attentions: Mapping[str, np.ndarray] = field(default_factory=dict)
     fidelity: Fidelity | None = None
     target_scores: Mapping[str, str] = field(default_factory=dict)
+    estimate: Estimate | None = None
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder; see `save_run`."""
@@ -185,6 +220,7 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
             fidelity=_load_fidelity(path / FIDELITY),
             target_scores=dict(values["target_scores"] or {}),
+            estimate=Estimate.from_dict(values["estimate"]) if values.get("estimate") else None,
         )
     except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
         raise RunError(f"the run folder cannot be read ({error}); learn again", path) from error
@@ -254,6 +290,7 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
         "partial": learned.partial,
         "missing": dict(learned.missing),
         "seconds": learned.seconds,
+        "estimate": None if learned.estimate is None else learned.estimate.to_dict(),
         "versions": versions(),
     }
     predicates = [
@@ -269,6 +306,8 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
         write_arrays(folder / ATTENTIONS, learned.attentions)
     if learned.fidelity is not None:
         replace_json(folder / FIDELITY, learned.fidelity.to_dict())
+    if rules.calibration is not None:
+        replace_json(folder / CALIBRATION, rules.calibration.to_dict())
     replace_json(folder / "checksums.json", {file.name: sha256(file) for file in sorted(folder.iterdir())})
 
 
@@ -292,6 +331,19 @@ def _load_fidelity(path: Path) -> Fidelity | None:
     return Fidelity.from_dict(read_json(path))
 
 
+def load_calibration(path: Path) -> Calibration | None:
+    """The calibration of a run folder whose checksums were verified; None where it has none."""
+    from ..kernel.calibration import Calibration
+
+    file = path / CALIBRATION
+    if not file.is_file():
+        return None
+    try:
+        return Calibration.from_dict(read_json(file))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise RunError(f"{CALIBRATION} does not describe a calibration ({error}); learn again", path) from error
+
+
 def _load_rules(path: Path) -> RuleSet:
     from ..kernel.rule_file import load_rules
 
@@ -301,7 +353,7 @@ def _load_rules(path: Path) -> RuleSet:
     if [[p.name, p.arity] for p in rules.predicates] != [[p["name"], p["arity"]] for p in predicates]:
         raise ConfigError("predicates.json and rules.parquet disagree")
     shown = {p["name"]: p["label"] for p in predicates if p["label"] is not None}
-    return replace(rules, entity_labels=labels, predicate_labels=shown)
+    return replace(rules, entity_labels=labels, predicate_labels=shown, calibration=load_calibration(path))
 
 
 def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:

@@ -12,8 +12,6 @@ from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation import calibration, candidates
 from nlil.evaluation.calibration import (
-    Calibration,
-    CalibrationMap,
     brier_score,
     calibration_figures,
     cross_fitted,
@@ -23,6 +21,7 @@ from nlil.evaluation.calibration import (
 )
 from nlil.evaluation.candidates import Candidates, best_reached, scored_candidates
 from nlil.evaluation.reliability_plot import plot_reliability
+from nlil.kernel.calibration import Calibration, CalibrationMap
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
@@ -134,7 +133,7 @@ def test_no_candidate_is_told_by_a_map_that_knows_its_fact() -> None:
         changed = cross_fitted(turned, fitted) != said
         assert not changed[twice.fact == fact].any()
         assert changed.mean() > 0.3
-    assert not np.array_equal(said, fitted.probabilities(twice))
+    assert not np.array_equal(said, fitted.probabilities(twice.score, twice.arity))
     own, elsewhere = (calibration_figures(twice, fitted, is_own)["brier_after"] for is_own in (True, False))
     assert own == brier_score(said, twice.is_true) != elsewhere
 

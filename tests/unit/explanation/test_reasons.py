@@ -6,11 +6,11 @@ import pytest
 
 import kbs
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.calibration import Calibration, CalibrationMap
 from nlil.explanation.brief import MAX_LINES, fitting, num_lines
 from nlil.explanation.outline import as_text
 from nlil.explanation.why import Explainer, Explanation, explain
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.calibration import Calibration, CalibrationMap
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
