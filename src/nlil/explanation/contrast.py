@@ -14,7 +14,7 @@ from typing import Any
 
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
-from ..evaluation.calibration import Calibration, Probability, probability_document
+from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.ruleset import RuleSet
 from ..logic.english import fact_clause
 from ..logic.formula import Anchor, And, Constant, Formula, Not, Or, Statement

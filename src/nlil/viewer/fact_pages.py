@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from ..data.arrays import Longs
 from ..errors import ConfigError
-from ..evaluation.calibration import probability_document
 from ..evaluation.prediction import Answer
 from ..explanation.brief import sentence
 from ..explanation.contrast import explain_contrast
 from ..explanation.why import SIDES, Explainer, Explanation, Side, as_fact
 from ..explanation.why_not import explain_why_not
+from ..kernel.calibration import probability_document
 from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
 from ..logic.text import fact_text

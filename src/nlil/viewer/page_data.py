@@ -16,13 +16,13 @@ import pyarrow
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError, UnknownName
-from ..evaluation.calibration import Probability
 from ..evaluation.members import MemberScorer
 from ..evaluation.prediction import Answer
 from ..explanation.chances import Chances
 from ..explanation.rule_card import RuleCards
 from ..explanation.scenes import Scenes
 from ..explanation.why import Explainer
+from ..kernel.calibration import Probability
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..learning.feedback import REJECTED, VERDICTS, Verdict, save_verdict
