@@ -64,7 +64,7 @@ def evaluate(
     facts = facts[np.isin(facts.predicate, np.asarray(chosen, np.int32))]
     if len(facts) < all_facts:
         notes.append(
-            f"{all_facts - len(facts):,} of {all_facts:,} facts left out: of predicates that are no target of the rules"
+            f"{all_facts - len(facts):,} of {all_facts:,} facts do not count: their predicate is no target of the rules"
         )
     values: dict[str, float] = {}
     per_predicate: dict[str, dict[str, float]] = {}

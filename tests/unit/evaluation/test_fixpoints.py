@@ -64,7 +64,7 @@ def test_the_right_program() -> None:
 def test_rules_without_recursion_are_judged_as_before() -> None:
     metrics = judged(kbs.even(), BASE)
     assert not set(KEYS) & set(metrics.values)
-    assert metrics.notes == ("7 of 11 facts left out: of predicates that are no target of the rules",)
+    assert metrics.notes == ("7 of 11 facts do not count: their predicate is no target of the rules",)
 
 
 def test_targets_that_define_one_another() -> None:
