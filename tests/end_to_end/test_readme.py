@@ -20,7 +20,7 @@ def test_python_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     printed = capsys.readouterr().out
     assert "aunt(X, Y) :- " in printed
     assert "mrr" in printed
-    assert "aunt(vera1, kate2)" in printed
+    assert "vera1 is an aunt of kate2, because " in printed
     assert (tmp_path / "runs" / "aunt" / "rules.parquet").is_file()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..kernel.calibration import Probability
@@ -25,6 +26,8 @@ MAX_AGAINST = 2
 """Rules named that speak against it."""
 MAX_ALIKE = 4
 """Entities named that the same can be said of."""
+IMPROBABLE = 0.01
+"""Below this probability the sentence does not claim the fact."""
 LEAST_FREQUENCY = 0.0005
 """A smaller share of frequency is not worth a line."""
 MASK = Constant("")
@@ -59,7 +62,12 @@ def sentence(explanation: Explanation) -> str:
     elif not explanation.reasons:
         text = f"no rule says that {said}"
     elif explanation.reasons[0].kind in ("facts", "absence"):
-        text = f"{said}, because {explanation.reasons[0].clause(fact, labels)}"
+        reason = replace(explanation.reasons[0], rival=None).clause(fact, labels)
+        found = explanation.probability
+        if found is not None and found.value < IMPROBABLE:
+            text = f"it is improbable that {said}; what speaks for it most is that {reason}"
+        else:
+            text = f"{said}, because {reason}"
     else:
         text = f"{said}, only because that is frequent"
     names = tuple(labels.entities.get(name, name) for name in fact.arguments)

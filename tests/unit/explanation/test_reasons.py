@@ -99,6 +99,9 @@ def test_the_probability_comes_before_the_score() -> None:
     assert f"probability .{round(got.probability.value * 1000)} (." in str(got).splitlines()[1]
     assert got == explain(rule_set(kb, ALL), kb, "citizen_of(ann, switzerland)", calibration=known)
     assert got.to_dict()["probability_low"] == got.probability.low
+    doubtful = Calibration({2: CalibrationMap(1.0, 1.0, -9.0)})
+    text = str(explain(rule_set(kb, ALL), kb, "citizen_of(ann, switzerland)", calibration=doubtful))
+    assert text.startswith("It is improbable that ann is a citizen of switzerland; what speaks for it most is that ann")
 
 
 def test_a_brief_explanation_fits_a_dozen_lines_of_any_screen() -> None:
