@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
     from nlil.explanation.why import Explainer, Explanation, ScoredFact, Side
 
-DATA = ("fb15k-237", "kin:500")
+DATA = ("fb15k-237", "kin:600")
 """kin of 160 people, the built-in size, has too few test facts."""
 QUICK_DATA = ("kin:100",)
 COUNT, QUICK_COUNT = 500, 20
