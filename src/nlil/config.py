@@ -27,6 +27,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "search": "neural",
         "generator": "transformer",
+        "residual": False,
         "squash": "sigmoid",
         "heads": 1,
         "instances": 1,
@@ -43,6 +44,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "weigh": False,
         "restarts": 8,
         "epochs": 100,
+        "rate": 0.0005,
         "patience": 20,
     },
     # The paper's sizes for scene graphs (T = 3, L = 2, C = 4); classes are weighed together, at most 30 rules for one.
@@ -192,7 +194,10 @@ class LearnerConfig:
     neural_constants: int = training(8, "entities that trained statements may name; 0: none")
     recursive: bool = training(True, "trained rules may use their own target in the body")
     priors: bool = training(True, "with search=neural, also the rules p(X, c) :- true")
-    positives: int = training(200, "facts of each target that are trained on", at_least(1))
+    positives: int = training(200, "facts of each target that are trained on at a time", at_least(1))
+    fresh: int = training(
+        5, "epochs after which the oldest batch of queries gives way to a new one, from all facts; 0: never"
+    )
     negatives: float = training(2.0, "tuples that are no facts, for each of them")
     negative_sampling: str = training(
         "near",
@@ -209,16 +214,19 @@ class LearnerConfig:
         "what makes the attentions: transformer (the paper), free (scores that are parameters)",
         one_of("transformer", "free"),
     )
+    residual: bool = training(
+        True, "free scores are added to those of a Transformer, 0 at the start; off: the Transformer alone (the paper)"
+    )
     dim: int = training(32, "d of the Transformer", at_least(1))
     layers: int = training(3, "of each Transformer network", at_least(1))
     attention_heads: int = training(4, "of each layer but the last, which has one", at_least(1))
     squash: str = training(
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
-    restarts: int = training(16, "generators of each target", at_least(1))
-    epochs: int = training(200, "of training, at most", at_least(1))
-    rate: float = training(0.0005, "learning rate of a Transformer", more_than(0))
-    score_rate: float = training(0.05, "learning rate of free scores", more_than(0))
+    restarts: int = training(48, "generators of each target", at_least(1))
+    epochs: int = training(70, "of training, at most", at_least(1))
+    rate: float = training(0.0002, "learning rate of a Transformer", more_than(0))
+    score_rate: float = training(0.05, "learning rate of free scores, also of residual ones", more_than(0))
     temperature: float = training(
         0.2,
         "of the attentions at the end of training; 1 at its start",

@@ -1,9 +1,13 @@
-"""nlil bench length: the time of one epoch against the longest rule that can be said, ours beside a chain model.
+"""nlil bench length: the time of one epoch against the longest rule that can be said, ours beside a chain model; and
+whether long rules that were planted are found.
 
-A statement with T steps on each side has up to 2 T + 1 body atoms, and each level of products doubles that; a chain
-needs one step more for every atom. Both walk without limits on one thread; an epoch is one pass over as many queries
-as the chain model has (both directions of every fact), scaled up from a sample. Ours enumerates the paths of a query
-once, before the first epoch; those seconds stand beside it.
+Ours is the paper's generator, a Transformer. A statement with T steps on each side has up to 2 T + 1 body atoms, and
+each level of products doubles that; a chain needs one step more for every atom. Both walk without limits on one
+thread, ours by CPU time; an epoch is one pass over as many queries as the chain model has (both directions of every
+fact), scaled up from a sample. Ours enumerates the paths of a query once, before the first epoch; those seconds stand
+beside it.
+
+A planted rule is found if the attentions of the best restart say it: nothing is counted before it is read.
 """
 
 from __future__ import annotations
@@ -17,7 +21,21 @@ from typing import TYPE_CHECKING, Any
 from nlil.progress import Progress
 
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, markdown, measured, picture, source_text
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    device_word,
+    entry_key,
+    machine,
+    machine_text,
+    markdown,
+    measured,
+    option_words,
+    picture,
+    share_text,
+    source_text,
+)
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
@@ -27,6 +45,11 @@ if TYPE_CHECKING:
 DATA = "wn18"
 LENGTHS = (2, 3, 4, 8, 16, 32, 64)
 QUICK_LENGTHS = (2, 3, 8)
+PLANTED = "planted:long-"
+FOUND_LENGTHS = (8, 16, 32)
+"""Body atoms of the planted rules that are looked for."""
+FOUND_SEEDS = (20, 21, 22)
+"""Of planted bases; settings were chosen on others."""
 STEPS = 2
 LONGEST_EPOCH = 20 * 60.0
 """Seconds: a chain model that needs more is not made any longer."""
@@ -69,14 +92,58 @@ def chain_job(data: str, length: int, seed: int, quick: bool) -> dict[str, Any]:
     return {"bench": "length", "data": data, "model": "chain", "length": length, "seed": seed, "quick": quick}
 
 
+def found_job(
+    length: int, seeds: Sequence[int], settings: Sequence[str], options: Mapping[str, Any], quick: bool
+) -> Job:
+    """The planted rules of one length, of all seeds."""
+    return {
+        "bench": "length",
+        "data": f"planted:long-{length}",
+        "model": "found",
+        "length": length,
+        "seeds": list(seeds),
+        "settings": list(settings),
+        "options": dict(options),
+        "quick": quick,
+    }
+
+
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
-    """One model at one size."""
+    """One model at one size, or the planted rules of one length."""
     from nlil.datasets import load_dataset
 
+    if job["model"] == "found":
+        return _found(job, progress)
     dataset = load_dataset(job["data"])
     progress(f"{job['model']} {job.get('length', job.get('levels'))}", 0, 1)
     timed = _our_epoch if job["model"] == "nlil" else _chain_epoch
     return {"model": job["model"], "checksum": dataset.checksum, **timed(dataset.kb, job)}
+
+
+def _found(job: Job, progress: Progress) -> dict[str, Any]:
+    """What the attentions of a Transformer say of the planted rules."""
+    from nlil.datasets.planted import planted
+    from nlil.kernel.device import resolve_device
+
+    from .recovery import learner_config, recover
+
+    construct = f"long-{job['length']}"
+    settings, options = ("select=off", "refine=off", "beam=1", *job["settings"]), job["options"]
+    tried = [recover(construct, "none", seed, "transformer", settings, options, progress) for seed in job["seeds"]]
+    first = planted(construct, job["seeds"][0])
+    config = learner_config(first, job["seeds"][0], "transformer", settings, options)
+    return {
+        "model": "found",
+        "length": job["length"],
+        "levels": config.levels,
+        "planted": str(first.rule),
+        "passed": sum(entry["argmax"]["passed"] for entry in tried),
+        "seeds": tried,
+        "seed": job["seeds"][0],
+        "seconds": {"learn": sum(entry["seconds"]["train"] for entry in tried)},
+        "config": config.to_dict(),
+        "machine": machine(resolve_device(config.device)),
+    }
 
 
 def _targets(kb: KnowledgeBase) -> list[int]:
@@ -85,22 +152,22 @@ def _targets(kb: KnowledgeBase) -> list[int]:
 
 
 def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
-    """All targets as one stack, one generator each, one head: what the paper has."""
+    """All targets as one stack, one Transformer each, one head: what the paper has."""
     from nlil.kernel.threads import one_torch_thread
 
     epochs = QUICK_EPOCHS if job["quick"] else EPOCHS
     group, sampler = _group(kb, job)
     with one_torch_thread():
-        begin = time.perf_counter()
+        begin = time.process_time()
         trainer = group.prepare(sampler)
-        once = time.perf_counter() - begin
+        once = time.process_time() - begin
         trainer.valid = []  # the chain model has no validation in its epoch either
         trainer.step()
         seconds = []
         for _ in range(epochs):
-            begin = time.perf_counter()
+            begin = time.process_time()
             trainer.step()
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(time.process_time() - begin)
     measured = sum(int(block.plan.real.sum()) for block in trainer.blocks)
     queries = 2 * int(sum(kb.predicate_counts[t] for t in _targets(kb)))
     scale = queries / max(measured, 1)
@@ -124,6 +191,9 @@ def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
         steps=STEPS,
         heads=1,
         levels=job["levels"],
+        generator="transformer",
+        residual=False,
+        fresh=0,
         restarts=1,
         neural_constants=0,
         seed=job["seed"],
@@ -154,13 +224,25 @@ def _chain_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
 
 
 def key(entry: Entry, job: Job | None = None) -> str:
-    """Data, model and size."""
+    """Data, model and size; of planted rules also device, options and settings."""
+    if entry["model"] == "found":
+        words = () if job is None else (*option_words(job, leave_out=("device", "threads")), *job["settings"])
+        return entry_key(entry, entry["data"], "found", device_word(entry), *words)
     size = f"levels={entry['levels']}" if entry["model"] == "nlil" else f"{entry['length']:02}"
     return entry_key(entry, entry["data"], entry["model"], size)
 
 
 def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """Ours at every size, then chains until an epoch takes too long."""
+    """Ours at every size, then chains until an epoch takes too long; of planted data whether its rule is found."""
+    if data.startswith(PLANTED):
+        seeds = FOUND_SEEDS[:1] if request.quick else FOUND_SEEDS
+        if request.session.seed is not None:
+            seeds = (request.session.seed,)
+        length = int(data.removeprefix(PLANTED))
+        yield from request.measure_each(
+            [found_job(length, seeds, request.settings, request.options, request.quick)], key
+        )
+        return
     lengths = QUICK_LENGTHS if request.quick else LENGTHS
     levels = sorted(set(map(levels_for, lengths)))
     yield from request.measure_each([our_job(data, level, request.seed, request.quick) for level in levels], key)
@@ -177,7 +259,7 @@ def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
 def length_table(entries: Entries) -> str:
     """Every length with the smallest model of ours that has it, and the claim of the paper below."""
     blocks = []
-    shown = measured(entries)
+    shown = {key: entry for key, entry in measured(entries).items() if entry["model"] != "found"}
     for data in sorted({entry["data"] for entry in shown.values()}):
         mine = [entry for entry in shown.values() if entry["data"] == data]
         ours = {entry["levels"]: entry for entry in mine if entry["model"] == "nlil"}
@@ -187,7 +269,14 @@ def length_table(entries: Entries) -> str:
             for length in LENGTHS
             if levels_for(length) in ours or length in chains
         ]
-        head = (f"{data}: longest rule", "levels", "paths, once", "epoch", "chain model, epoch", "chain / ours")
+        head = (
+            f"{data}: longest rule",
+            "levels",
+            "paths, once",
+            "Transformer, epoch",
+            "chain model, epoch",
+            "chain / ours",
+        )
         blocks.append(markdown(head, rows, right=range(6)) + _claim(ours, chains))
     return "\n\n".join((*blocks, source_text("nlil bench length", shown))) if blocks else markdown((), ())
 
@@ -223,11 +312,43 @@ def _claim(ours: Mapping[int, Entry], chains: Mapping[int, Entry]) -> str:
     )
 
 
+def found_table(entries: Entries) -> str:
+    """Planted rules by their length; the share of them that the argmax reached, and what it cost."""
+    shown = {key: entry for key, entry in measured(entries).items() if entry["model"] == "found"}
+    rows = []
+    for key in sorted(shown, key=lambda key: (shown[key]["length"], key)):
+        entry, words = shown[key], " ".join(key.split(" ", 3)[3:])
+        best = [min(seed["argmax"]["precision"], seed["argmax"]["recall"]) for seed in entry["seeds"]]
+        rows.append(
+            (
+                str(entry["length"]),
+                str(entry["levels"]),
+                words or "default",
+                f"{entry['passed']} of {len(best)}",
+                ", ".join(map(share_text, best)),
+                f"{entry['seconds']['learn'] / len(best):,.0f} s",
+                machine_text(entry["machine"]),
+            )
+        )
+    head = (
+        "atoms planted",
+        "levels",
+        "settings",
+        "found at argmax",
+        "least of precision and recall",
+        "time",
+        "machine",
+    )
+    table = markdown(head, rows, right=(0, 1, 3, 5))
+    return f"{table}\n\n{source_text('nlil bench length', shown)}" if rows else table
+
+
 # the picture ----------------------------------------------------------------------------------------------
 
 
 def plot_length(entries: Entries, path: Path) -> Path:
     """Seconds of an epoch against the longest rule, both axes logarithmic: a power is a straight line."""
+    entries = {key: entry for key, entry in entries.items() if entry["model"] != "found"}
     data = ", ".join(sorted({entry["data"] for entry in entries.values()}))
     with picture(path, 7, 4.5) as figure:
         axes = figure.add_subplot()
@@ -261,4 +382,12 @@ def chain_points(entries: Entries) -> list[tuple[int, float]]:
     return sorted((e["length"], e["seconds"]["epoch"]) for e in entries.values() if e["model"] == "chain")
 
 
-BENCH = Bench(measure, entries, {"length": length_table}, (DATA,), (DATA,), draw=plot_length)
+BENCH = Bench(
+    measure,
+    entries,
+    {"length": length_table, "length-found": found_table},
+    (DATA, *(f"{PLANTED}{length}" for length in FOUND_LENGTHS)),
+    (DATA, f"{PLANTED}{FOUND_LENGTHS[0]}"),
+    options=frozenset({"data", "set"}),
+    draw=plot_length,
+)

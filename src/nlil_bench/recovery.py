@@ -49,11 +49,11 @@ LEAST_FORMULAS = 4
 GENERATORS: Mapping[str, Sequence[str]] = {
     "transformer": ("generator=transformer",),
     "free": ("generator=free",),
-    "untrained": ("generator=transformer", "rate=1e-12", "epochs=1"),
+    "untrained": ("generator=transformer", "rate=1e-12", "score_rate=1e-12", "epochs=1"),
 }
 """What makes the attentions, by the settings that say so."""
-STAGES: Mapping[str, Mapping[str, bool]] = {
-    "argmax": {"select": False, "refine": False},
+STAGES: Mapping[str, Mapping[str, Any]] = {
+    "argmax": {"select": False, "refine": False, "beam": 1},
     "select": {"select": True, "refine": False},
     "refine": {"select": True, "refine": True},
 }

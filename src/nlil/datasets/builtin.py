@@ -100,10 +100,10 @@ PLANTED = "planted"
 
 def builtin_names() -> dict[str, str]:
     """Name -> one line about it."""
-    from .planted import CONSTRUCTS
+    from .planted import CONSTRUCTS_BY_NAME
 
     described = {builtin.name: builtin.description for builtin in BUILTINS}
-    return described | {PLANTED: f"one rule to be found again; planted:C, where C is {', '.join(CONSTRUCTS)}"}
+    return described | {PLANTED: f"one rule to be found again; planted:C, where C is {', '.join(CONSTRUCTS_BY_NAME)}"}
 
 
 def make_builtin(source: str, seed: int = 0) -> Dataset | None:

@@ -42,12 +42,57 @@ class Construct:
     steps: int = 1
     heads: int = 1
     levels: Sequence[int] = ()
+    size: int = 300  # entities
 
 
 CONSTRUCTS_BY_NAME = {
     name: Construct(**about)
     for name, about in tomllib.loads(files(__package__).joinpath("planted.toml").read_text(encoding="utf-8")).items()
 }
+
+CONSTRUCTS = tuple(CONSTRUCTS_BY_NAME)
+"""Those of the file: one for each thing that a rule can say."""
+LONG_LENGTHS = (8, 16, 32)
+"""Body atoms of further ones, `long-8`, `long-16`, ..."""
+LONG_POSITIVES = 0.4
+"""The share of the entities for which a long rule should hold, about."""
+
+
+def long_construct(atoms: int) -> Construct:
+    """A rule of so many body atoms: pairs `r1(X, Z1), c1(Z1)`, joined two by two, by `and` and `or` in turn.
+
+    Each level of the tree is a level of products; all pairs hold for the same share of the entities, so that each of
+    them matters as much as any other.
+    """
+    pairs, degree = atoms // 2, 1.5
+
+    def joined(low: int, count: int, conjunction: bool) -> str:
+        if count == 1:
+            return f"r{low}(X, Z{low}), c{low}(Z{low})"
+        parts = [joined(half, count // 2, not conjunction) for half in (low, low + count // 2)]
+        return (", " if conjunction else " ; ").join(f"({part})" for part in parts)
+
+    def share(pair: float, count: int, conjunction: bool) -> float:
+        """Of the entities for which the rule holds if each pair holds for `pair` of them, independently."""
+        if count == 1:
+            return pair
+        half = share(pair, count // 2, not conjunction)
+        return half * half if conjunction else 1 - (1 - half) ** 2
+
+    tried = np.linspace(0, 1, 1001)
+    pair = float(np.interp(LONG_POSITIVES, [share(float(p), pairs, True) for p in tried], tried))
+    in_class = 1 - (1 - pair) ** (1 / degree)
+    numbers = range(1, pairs + 1)
+    return Construct(
+        f"lasting(X) :- {joined(1, pairs, True)}.",
+        relations={f"r{i}": degree for i in numbers},
+        classes={f"c{i}": in_class for i in numbers},
+        levels=[pairs >> level for level in range((pairs - 1).bit_length())],
+        size=100 * pairs,
+    )
+
+
+CONSTRUCTS_BY_NAME |= {f"long-{atoms}": long_construct(atoms) for atoms in LONG_LENGTHS}
 
 SPARE_RELATIONS = ("near", "likes", "follows")
 SPARE_CLASSES = ("red", "old", "small")
@@ -56,7 +101,6 @@ SPARE_CLASSES = ("red", "old", "small")
 MEAN_DEGREE, SPARE_SHARE = 1.5, 0.35
 """Of a distractor: edges of each entity, or the share of the entities that it holds for."""
 
-CONSTRUCTS = tuple(CONSTRUCTS_BY_NAME)
 MIN_SIZE = 30
 MAX_NOISE = 0.5
 """Beyond this there may not be enough false tuples to replace true ones with."""
@@ -85,17 +129,20 @@ class Planted:
 
 
 def planted(
-    construct: str, seed: int = 0, label_noise: float = 0.0, fact_noise: float = 0.0, size: int = 300
+    construct: str, seed: int = 0, label_noise: float = 0.0, fact_noise: float = 0.0, size: int | None = None
 ) -> Planted:
-    """A base of `size` entities for a construct; noise changes neither its clean labels nor its clean facts.
+    """A base of `size` entities (default: the construct's own) for a construct; noise changes neither its clean labels
+    nor its clean facts.
 
     `label_noise`: this share of the true target facts is removed, and as many false ones are added.
     `fact_noise`: this share of each other predicate's facts is replaced by random ones.
     """
-    if construct not in CONSTRUCTS_BY_NAME:
-        raise UnknownName("construct", construct, CONSTRUCTS, f"the constructs are {', '.join(CONSTRUCTS)}")
+    known = tuple(CONSTRUCTS_BY_NAME)
+    if construct not in known:
+        raise UnknownName("construct", construct, known, f"the constructs are {', '.join(known)}")
+    plan, number = CONSTRUCTS_BY_NAME[construct], known.index(construct)
+    size = plan.size if size is None else size
     _check(seed, size, label_noise=label_noise, fact_noise=fact_noise)
-    plan, number = CONSTRUCTS_BY_NAME[construct], CONSTRUCTS.index(construct)
     rule = parse_rule(plan.rule)
     names = [*plan.hubs, *(f"e{i}" for i in range(size - len(plan.hubs)))]
     world = _world(plan, size, np.random.default_rng((seed, number)))
@@ -152,7 +199,7 @@ def _world(plan: Construct, size: int, random: np.random.Generator) -> World:
 def _spare(used: Collection[str], names: tuple[str, ...]) -> tuple[str, ...]:
     """Two distractors, more or fewer where that keeps the number of predicates in bounds."""
     fewest, most = PREDICATES_OF_AN_ARITY
-    return names[: min(max(2, fewest - len(used)), most - len(used))]
+    return names[: max(1, min(max(2, fewest - len(used)), most - len(used)))]
 
 
 def _edges(degree: float, size: int, num_objects: int, random: np.random.Generator) -> set[Row]:

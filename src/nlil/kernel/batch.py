@@ -7,6 +7,7 @@ statement of the rule reaches. What fits neither is left to `rule_stats`, which 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -39,13 +40,13 @@ class BatchStatistics:
         self.pairs = Pairs(self.evaluator)
         self._table: tuple[Head, HeadTable] | None = None
 
-    def stats(self, rule: Rule) -> RuleStats:
-        """Raises LimitError where `rule_stats` does."""
+    def stats(self, rule: Rule, most_answers: float = math.inf) -> RuleStats:
+        """Raises LimitError where `rule_stats` does; `most_answers` counts only where answers are not kept."""
         with one_torch_thread():  # many small steps: threads that wait for each other cost more than they bring
             try:
                 return self.table(rule).stats(rule)
             except (Outgrown, LimitError):
-                return rule_stats(self.evaluator, rule, self.negatives)
+                return rule_stats(self.evaluator, rule, self.negatives, most_answers)
 
     def table(self, rule: Rule) -> HeadTable:
         """Rules come target by target, so only the last head is remembered."""

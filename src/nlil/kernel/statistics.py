@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..errors import LimitError
 from ..logic.rule import Rule, RuleStats
 from .bodies import X_NODE, IdHead
 from .evaluator import Evaluator, sparse_answers
 
 
-def rule_stats(evaluator: Evaluator, rule: Rule, negatives: Facts | None = None) -> RuleStats:
+def rule_stats(
+    evaluator: Evaluator, rule: Rule, negatives: Facts | None = None, most_answers: float = math.inf
+) -> RuleStats:
     """support / body size / head size / PCA body, over the facts that count (weight >= .5).
 
     body size = head tuples whose body holds: facts with themselves hidden, all others as they are; an object
     queried for its class hides all its classes. A unary target ranges over `kb.domain`.
     With given negatives of its target the other tuples are unknown: body size = positives + negatives covered.
+
+    Raises LimitError where one query outgrows the memory budget, or where the body holds for more than `most_answers`
+    tuples that are no facts: such a rule is not worth counting to the end.
     """
     evaluator = evaluator.crisp
     facts = matching(evaluator.kb, rule, evaluator.kb.facts)
     holds = _holds(evaluator, rule, facts)
     support = int(holds.sum())
+    with_fact = np.zeros(evaluator.kb.num_entities, bool)
+    with_fact[target_facts(evaluator.kb, rule, evaluator.kb.facts).subject] = True
     if negatives is not None and len(negatives.of(evaluator.kb.predicate_id(rule.target))):
         false = matching(evaluator.kb, rule, negatives.crisp().unique())
         false = false[~np.isin(fact_keys(evaluator.kb, false), fact_keys(evaluator.kb, facts))]
-        others = false.subject[_holds(evaluator, rule, false)].astype(np.int64)
+        parts = iter([false.subject[_holds(evaluator, rule, false)].astype(np.int64)])
     else:
-        others = _other_subjects(evaluator, rule, facts)
-    pca_body = None
-    if rule.target.arity == 2:
-        with_fact = np.zeros(evaluator.kb.num_entities, bool)
-        with_fact[target_facts(evaluator.kb, rule, evaluator.kb.facts).subject] = True
-        pca_body = support + int(with_fact[others].sum())
-    return RuleStats(support, support + len(others), len(facts), pca_body)
+        parts = _other_subjects(evaluator, rule, facts)
+    others = others_with_fact = 0
+    for subjects in parts:  # a body may hold for more tuples than memory has room for
+        others += len(subjects)
+        others_with_fact += int(with_fact[subjects].sum())
+        if others > most_answers:
+            raise LimitError(f"the rule {rule} holds for more than {most_answers:,.0f} tuples that are no facts")
+    pca_body = support + others_with_fact if rule.target.arity == 2 else None
+    return RuleStats(support, support + others, len(facts), pca_body)
 
 
 def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
@@ -66,21 +79,21 @@ def _holds(evaluator: Evaluator, rule: Rule, facts: Facts) -> Mask:
     return evaluator.values(rule, facts.subject.astype(np.int64), y, hide=True) > 0
 
 
-def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Longs:
-    """The subject of every head tuple that is no target fact and whose body holds."""
+def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Iterator[Longs]:
+    """The subject of every head tuple that is no target fact and whose body holds, block by block."""
     if rule.target.arity == 1:
         # Of a class query all classes of the object are hidden, whether it has this one or not.
         is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes
         everything = np.arange(evaluator.kb.num_entities)
         holds = (evaluator.values(rule, everything, hide=is_class) > 0) & evaluator.kb.domain
         holds[facts.subject] = False
-        return np.flatnonzero(holds)
-    known, found = fact_keys(evaluator.kb, facts), []
+        yield np.flatnonzero(holds)
+        return
+    known = fact_keys(evaluator.kb, facts)
     n = evaluator.kb.num_entities
     head = IdHead.of(evaluator.kb, rule)
     ids = np.asarray([head.subject]) if head.subject >= 0 else np.arange(n)
     for block, rows in sparse_answers(evaluator, rule, evaluator.ids(ids), X_NODE):
         subject = ids[block][rows.query.cpu().numpy()]
         keys = subject * (n + 1) + rows.node.cpu().numpy() + 1
-        found.append(subject[~np.isin(keys, known, kind="sort")])
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+        yield subject[~np.isin(keys, known, kind="sort")]

@@ -4,9 +4,10 @@ It sees predicates, never an entity or a query. Three stages mimic the evaluatio
 operator calls, statements, formulas. Each returns scores; `space.softmax_attentions` makes distributions of them.
 
 A stack is many members (a target and a restart each) that are computed, trained and stored as one. `GeneratorStack`
-holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. Every parameter
-starts from a random generator of its own, named after it, and with the axis that padding may lengthen in front, so
-that a member starts the same whatever shares its stack.
+holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. A generator's scores
+may have free ones added to them, 0 at the start (`residual`): one choice can then change without the others, which
+share its weights. Every parameter starts from a random generator of its own, named after it, and with the axis that
+padding may lengthen in front, so that a member starts the same whatever shares its stack.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +31,8 @@ EXCLUDED = -1e9  # finite, so that a row without any choice is uniform instead o
 WIDENING = 1  # hidden units of a feed-forward block for each of its inputs
 ENCODING_DEVIATION = 0.5  # of what is added to many embeddings alike: below theirs, so that they stay distinct
 FREE_DEVIATION = 0.5  # of free scores at the start: near-uniform attentions, no two restarts alike
+GENERATED_SHARE = 0.5  # of a Transformer's scores beside residual ones, for the same reason
+RESIDUAL = "residual."  # how the names of residual scores begin
 
 
 def draw(seed: int, name: str, *sizes: int, deviation: float = 1.0) -> Tensor:
@@ -278,6 +282,15 @@ class Stack(ABC):
         return list(self._named.values())
 
     @abstractmethod
+    def rates(self, rate: float, score_rate: float) -> list[dict[str, Any]]:
+        """All parameters with their learning rates, as an optimiser takes them.
+
+        Args:
+            rate: of the weights of a Transformer.
+            score_rate: of scores that are parameters.
+        """
+
+    @abstractmethod
     def logits(self) -> Attentions:
         """Scores of every choice, before the softmax. What masks exclude has no meaning: anything, or about -1e9."""
 
@@ -308,15 +321,42 @@ class Stack(ABC):
 
 
 class GeneratorStack(Stack):
-    """Generators of one shape, run by one pass."""
+    """Generators of one shape, run by one pass; with `residual`, free scores are added to what they say."""
 
-    def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int], dim: int, layers: int, heads: int) -> None:
+    def __init__(
+        self,
+        masks: Masks,
+        shape: Shape,
+        seeds: Sequence[int],
+        dim: int,
+        layers: int,
+        heads: int,
+        residual: bool = False,
+    ) -> None:
         generator = Generator(shape, seeds, dim, layers, heads)
-        super().__init__(masks, shape, dict(generator.named_parameters()))
+        values: dict[str, Tensor] = dict(generator.named_parameters())
+        if residual:
+            zeros = free_scores(shape, 0)
+            values |= {RESIDUAL + name: torch.zeros(len(seeds), *t.shape) for name, t in zeros.items()}
+        super().__init__(masks, shape, values)
+        self.residual = residual
         self._generator = generator.to("meta")  # the parameters are handed to it; it only says how they are used
 
+    def _split(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The weights of the generators, and the residual scores by the names of `Attentions.tensors`."""
+        added = {name.removeprefix(RESIDUAL): t for name, t in self._named.items() if name.startswith(RESIDUAL)}
+        return {name: t for name, t in self._named.items() if not name.startswith(RESIDUAL)}, added
+
+    def rates(self, rate: float, score_rate: float) -> list[dict[str, Any]]:
+        groups = zip(self._split(), (rate, score_rate))
+        return [{"params": list(named.values()), "lr": lr} for named, lr in groups if named]
+
     def logits(self) -> Attentions:
-        return functional_call(self._generator, self._named, self.masks)
+        weights, added = self._split()
+        generated: Attentions = functional_call(self._generator, weights, self.masks)
+        if not self.residual:
+            return generated
+        return Attentions.of_tensors({n: GENERATED_SHARE * t + added[n] for n, t in generated.tensors().items()})
 
 
 class FreeStack(Stack):
@@ -325,6 +365,9 @@ class FreeStack(Stack):
     def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int]) -> None:
         members = [free_scores(shape, seed) for seed in seeds]
         super().__init__(masks, shape, {name: torch.stack([m[name] for m in members]) for name in members[0]})
+
+    def rates(self, rate: float, score_rate: float) -> list[dict[str, Any]]:
+        return [{"params": self.parameters(), "lr": score_rate}]
 
     def logits(self) -> Attentions:
         return Attentions.of_tensors(self._named)
@@ -359,14 +402,26 @@ def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:
 
 
 def make_stack(
-    kind: str, masks: Masks, shape: Shape, seeds: Sequence[int], dim: int = 32, layers: int = 3, heads: int = 4
+    kind: str,
+    masks: Masks,
+    shape: Shape,
+    seeds: Sequence[int],
+    dim: int = 32,
+    layers: int = 3,
+    heads: int = 4,
+    residual: bool = False,
 ) -> Stack:
     """A stack on the device of the masks, one member for each row of them.
 
     Args:
         kind: transformer, or free.
+        masks: which choices exist.
+        shape: sizes of the attentions.
         seeds: one for each member.
-        dim, layers, heads: of every ATTN of a Transformer.
+        dim: of every ATTN of a Transformer.
+        layers: likewise.
+        heads: likewise.
+        residual: whether free scores are added to a Transformer's.
     """
     if len(seeds) != len(masks.operators):
         raise ConfigError(
@@ -376,7 +431,7 @@ def make_stack(
         )
     match kind:
         case "transformer":
-            return GeneratorStack(masks, shape, seeds, dim, layers, heads)
+            return GeneratorStack(masks, shape, seeds, dim, layers, heads, residual)
         case "free":
             return FreeStack(masks, shape, seeds)
     raise ConfigError(f"stack: expected the kind 'transformer' or 'free', got {kind!r}; name one of them", "kind")

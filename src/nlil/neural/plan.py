@@ -32,6 +32,12 @@ MOST_EDGES = 2**21
 """Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
 
 
+NUMBER_BYTES = 4
+"""Of a value in soft evaluation."""
+VALUES_HELD = 3
+"""Arrays of one value that are held at a time: it, what is kept for its gradient, and that."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Effort on one query, in edges. A step that would pass the limit is not taken from that source at all."""
@@ -61,6 +67,15 @@ class Plan:
     def size(self) -> int:
         """Entries that one evaluation walks."""
         return sum(len(m) for m in self.moves) + len(self.meets) + len(self.left) + len(self.right)
+
+    @property
+    def bytes_of_restart(self) -> int:
+        """A guess of what one evaluation and its gradients hold for each restart."""
+        shape = self.shape
+        paths = len(self.start) * (shape.slots + shape.heads * shape.steps)
+        arguments = (len(self.left) + len(self.right)) * (shape.slots + 1) * shape.instances
+        formulas = self.targets * self.queries * (2 * shape.outputs + shape.predicates)
+        return NUMBER_BYTES * VALUES_HELD * (paths * shape.instances + arguments + formulas)
 
 
 def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> TensorGraph:

@@ -1,4 +1,4 @@
-"""Queries to train on: facts of a target and tuples that are none, drawn from the seed and the target alone."""
+"""Queries to train on: facts of a target and tuples that are none, drawn from seed, target and round alone."""
 
 from __future__ import annotations
 
@@ -51,34 +51,48 @@ class Sampler:
         self.given = negatives if negatives is not None else Facts.empty()
         # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
         self.valid = valid if valid is not None and valid.context is None else Facts.empty()
+        self.held: dict[int, Longs] = {}  # keys of the validation queries of each target
 
     def queries(self, target: int) -> tuple[Queries, Queries]:
         """(training, validation). Without validation facts of its own a tenth of the queries is held out."""
         random = np.random.default_rng((self.config.seed, 1, target))
-        facts = self.kb.facts.of(target)
-        valid = self.valid.of(target)
-        known = self._keys(*_columns(facts))
-        true = np.union1d(known, self._keys(*_columns(valid)))
-        train = self._drawn(target, facts, true, known, random)
-        if len(valid):
-            return train, self._drawn(target, valid, true, known, random)
+        valid, most = self.valid.of(target), self.config.positives
+        train = self._drawn(target, self.kb.facts.of(target), most, random)
         held = len(train) // 10
-        if held < 10:
-            return train, train  # too few to spare any
-        return train[held:], train[:held]
+        if len(valid):
+            checked = self._drawn(target, valid, most, random)
+        elif held < 10:
+            checked = train  # too few to spare any
+        else:
+            train, checked = train[held:], train[:held]
+        self.held[target] = np.zeros(0, np.int64) if checked is train else self._keys(checked.x, checked.y)
+        return train, checked
 
-    def _drawn(self, target: int, facts: Facts, true: Longs, visible: Longs, random: np.random.Generator) -> Queries:
-        """Facts and negatives, at most as many as the config says, in random order.
+    def fresh(self, target: int, round: int, positives: int) -> Queries:
+        """Training queries of a later round, with at most so many facts; none is a validation query."""
+        random = np.random.default_rng((self.config.seed, 1, target, round))
+        drawn = self._drawn(target, self.kb.facts.of(target), positives, random)
+        return drawn[np.flatnonzero(~np.isin(self._keys(drawn.x, drawn.y), self.held[target]))]
 
-        Args:
-            true: keys of the tuples that are no negatives.
-            visible: keys of the facts of the base, which a query of theirs must not see.
-        """
+    def has_more(self, target: int) -> bool:
+        """Whether another round can bring queries that the first one had not."""
+        facts, wanted = int(self.kb.predicate_counts[target]), self.config.negatives
+        if facts > self.config.positives:
+            return True
+        if len(self.given.of(target)):
+            return False
+        is_unary = self.kb.predicates[target].arity == 1
+        return not is_unary or int(np.count_nonzero(self.kb.domain)) - facts > wanted * facts
+
+    def _drawn(self, target: int, facts: Facts, most: int, random: np.random.Generator) -> Queries:
+        """At most so many of the facts, and as many negatives for each as the config says, in random order."""
+        visible = self._keys(*_columns(self.kb.facts.of(target)))  # facts that a query of theirs must not see
+        true = np.union1d(visible, self._keys(*_columns(self.valid.of(target))))
         x, y = _columns(facts)
         unary = self.kb.predicates[target].arity == 1
         weight = np.ones(len(x), np.float32) if facts.weight is None else facts.weight.astype(np.float32)
-        if len(x) > self.config.positives:
-            some = np.sort(random.choice(len(x), self.config.positives, replace=False))
+        if len(x) > most:
+            some = np.sort(random.choice(len(x), most, replace=False))
             x, y, weight = x[some], y[some], weight[some]
         wanted = int(np.ceil(self.config.negatives * max(len(x), 1)))
         given = self.given.of(target)
@@ -144,10 +158,13 @@ def _columns(facts: Facts) -> tuple[Longs, Longs]:
     return facts.subject.astype(np.int64), facts.object.astype(np.int64)
 
 
-def blocks(queries: list[Queries], batch: int) -> list[Queries]:
-    """The queries of G targets as blocks of at most `batch` queries each; where a target has fewer they are padded."""
+def blocks(queries: list[Queries], batch: int | None = None) -> list[Queries]:
+    """The queries of G targets as blocks of at most `batch` queries each; where a target has fewer they are padded.
+
+    Without `batch` they are one block.
+    """
     longest = max((len(mine) for mine in queries), default=0)
-    count = max(1, -(-longest // batch))
+    count = max(1, -(-longest // batch)) if batch else 1
     result = []
     for first in range(count):
         parts = [mine[first::count] for mine in queries]

@@ -42,6 +42,8 @@ READINGS = tuple(part / 10 for part in range(1, 11))
 """Parts of the epochs after which rules are read: attentions that have not settled yet propose more of them, ..."""
 BEAMS = (0.3, 0.6, 1.0)
 """... and after which the most probable rules are read, which takes longer."""
+BEAM_RESTARTS = 16
+"""Restarts of a target whose most probable rules are read: those with the least validation loss."""
 MOST_PAIRS = 4_000_000
 """Pairs of entities over which a binary rule may range freely, such as a negation; on larger bases X leads to Y."""
 SAVE_SECONDS = 10.0
@@ -120,12 +122,13 @@ class Training:
         Of a unary target, the best single explanation is the first of its rules. One training may be read in more
         than one way; what no restart was read for (`select` off while training) cannot be selected from.
         """
+        most = config.beam + config.extract_samples  # the largest choices come first, then what is less probable
         targets = [
-            (space, group.found[g] if config.select else group.best[g])
+            (space, list(group.found[g]) if config.select else list(group.best[g])[:most])
             for group in self.groups
             for g, space in enumerate(group.spaces)
         ]
-        proposed = {space.target: list(read) for space, read in targets}
+        proposed = {space.target: read for space, read in targets}
         parts = {space.target: Parts.of(self.kb, space) for space, _ in targets} if config.refine else {}
         return count_candidates(self.kb, proposed, parts, config, self.negatives, progress, stop or Stop())
 
@@ -189,22 +192,29 @@ class Group:
         masks = Masks.of(self.spaces, self.shape, config.restarts, device)
         seeds = [_member_seed(config.seed, space.target, r) for space in self.spaces for r in range(config.restarts)]
         sizes = (config.dim, config.layers, config.attention_heads)
-        stack = make_stack(config.generator, masks, self.shape, seeds, *sizes)
+        stack = make_stack(config.generator, masks, self.shape, seeds, *sizes, config.residual)
         if self.hints:
             prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(config.restarts, 0)
             stack.prior = prior[:, None, None, :].to(device)
-        train, valid = (self._blocks([both[i] for both in drawn]) for i in (0, 1))
-        return Trainer(stack, train, valid, config, self._makes_a_rule)
+        train, valid = (
+            [self._block(block) for block in blocks([both[i] for both in drawn], config.batch)] for i in (0, 1)
+        )
+        targets = [space.target for space in self.spaces]
+        share = -(-config.positives // len(train))
 
-    def _blocks(self, queries: list[Queries]) -> list[Block]:
+        def fresh(round: int) -> Block:
+            (block,) = blocks([sampler.fresh(target, round, share) for target in targets])
+            return self._block(block)
+
+        renewed = fresh if any(map(sampler.has_more, targets)) else None
+        return Trainer(stack, train, valid, config, self._makes_a_rule, renewed)
+
+    def _block(self, queries: Queries) -> Block:
         limits = Limits(self.config.step_edges, self.config.meet_edges)
-        return [
-            Block(
-                build_plan(self.kb, self.graph, self.spaces, self.shape, block, limits, self.linked),
-                torch.from_numpy(block.label).to(self.graph.pointer.device),
-            )
-            for block in blocks(queries, self.config.batch)
-        ]
+        return Block(
+            build_plan(self.kb, self.graph, self.spaces, self.shape, queries, limits, self.linked),
+            torch.from_numpy(queries.label).to(self.graph.pointer.device),
+        )
 
     def _makes_a_rule(self, trainer: Trainer, member: int) -> bool:
         with torch.no_grad():
@@ -216,9 +226,9 @@ class Group:
     # reading rules ----------------------------------------------------------------------------------
 
     def read_best(self, trainer: Trainer) -> None:
-        """Take what the restart with the least validation loss says now, each rule whole and as it was read."""
+        """Take what the best restart says now, each rule whole and as it was read."""
         kb, config, large = self.kb, self.config, self.large
-        members = [self._best_member(trainer, g) for g in range(len(self.spaces))]
+        members = self._best_members(trainer)
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
             attentions = attentions[torch.tensor(members, device=trainer.stack.device)]
@@ -242,23 +252,35 @@ class Group:
         """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
         config, large = self.config, self.large
         wide = config.beam > 1 and (trainer.epoch in self.beams or trainer.done)
-        chains = None
+        promising = [self._promising(trainer, g) if wide else () for g in range(len(self.spaces))]
+        members = [g * config.restarts + restart for g, mine in enumerate(promising) for restart in mine]
+        chains: dict[int, dict[Chain, float]] = {}
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
             if wide and self.linked:
-                chains = best_chains(self.kb, self.spaces, self.shape, attentions, config.beam, self.longest, large)
+                some = attentions[torch.tensor(members, device=trainer.stack.device)]
+                found = best_chains(self.kb, self.spaces, self.shape, some, config.beam, self.longest, large)
+                chains = dict(zip(members, found))
             attentions = attentions.map(lambda t: t.cpu())
         for g, space in enumerate(self.spaces):
             for restart in range(config.restarts):
                 member = g * config.restarts + restart
                 reader = Reader(self.kb, space, self.shape, attentions, member, self.linked, self.longest)
                 self._add(g, [reader.argmax()])
-                if chains is not None:
+                if member in chains:
                     self._add_chains(g, chains[member])
-                elif wide:
+                elif restart in promising[g]:
                     self._add(g, reader.beam(config.beam))
                 random = np.random.default_rng((config.seed, 3, space.target, restart, trainer.epoch))
                 self._add(g, reader.samples(config.extract_samples, random))
+
+    def _promising(self, trainer: Trainer, g: int) -> list[int]:
+        """The restarts of a target whose most probable rules are read, the same number for every target."""
+        restarts = self.config.restarts
+        if restarts <= BEAM_RESTARTS or not trainer.history:
+            return list(range(min(restarts, BEAM_RESTARTS)))
+        mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
+        return sorted(np.argsort(np.nan_to_num(mine, nan=np.inf), kind="stable")[:BEAM_RESTARTS].tolist())
 
     def _add(self, g: int, rules: Iterable[Rule]) -> None:
         self.found[g] |= {as_codes(self.kb, rule): None for rule in usable(rules, self.large)}
@@ -278,21 +300,29 @@ class Group:
             tensors = trainer.stack.attentions(trainer.temperature(trainer.epoch)).tensors()
         arrays: dict[str, np.ndarray] = {}
         history: list[dict[str, Any]] = []
-        for g, target in enumerate(self.names):
-            m = self._best_member(trainer, g)
+        for target, m in zip(self.names, self._best_members(trainer)):
             arrays |= {f"{target}|{name}": tensor[m].cpu().numpy() for name, tensor in tensors.items()}
             for row in trainer.history:
                 values = {column: float(getattr(row, column)[m]) for column in COLUMNS}
                 history.append({"target": target, "epoch": row.epoch, **values, "temperature": row.temperature})
         return arrays, history
 
-    def _best_member(self, trainer: Trainer, g: int) -> int:
-        """The restart with the smallest validation loss."""
+    def _best_members(self, trainer: Trainer) -> list[int]:
+        """Of each target the restart with the least validation loss whose largest choices make a rule at all: one that
+        negates its own head fits a step ahead, and derives nothing."""
         restarts = self.config.restarts
         if not trainer.history:
-            return g * restarts
-        mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
-        return g * restarts + int(np.argmin(np.nan_to_num(mine, nan=np.inf)))
+            return [g * restarts for g in range(len(self.spaces))]
+        with torch.no_grad():
+            attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
+        best = []
+        for g, space in enumerate(self.spaces):
+            loss = np.nan_to_num(trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts], nan=np.inf)
+            order = (g * restarts + np.argsort(loss, kind="stable")).tolist()
+            readers = (Reader(self.kb, space, self.shape, attentions, m, self.linked, self.longest) for m in order)
+            said = (m for m, reader in zip(order, readers) if usable([reader.argmax()], self.large, parts=False))
+            best.append(next(said, order[0]))
+        return best
 
     def note(self, trainer: Trainer) -> str:
         """A line for the progress: the loss and a rule."""

@@ -52,6 +52,11 @@ BASE_CONFIDENCE = 0.95
 """... if these hold with this confidence."""
 
 
+WALK_SHARE = 8
+"""The engine plans its walks with an eighth of the memory: what attentions propose may be long and cyclic, and a row of
+such a walk takes several times what the engine reckons; answers that are kept come on top."""
+
+
 def count_candidates(
     kb: KnowledgeBase,
     proposed: Mapping[int, Iterable[Candidate]],
@@ -81,7 +86,7 @@ def count_candidates(
                 others.setdefault(target, []).append(as_rule(kb, target, candidate))
             elif len(candidate) <= longest:
                 chains.setdefault(target, []).append(candidate)
-    judge = Judge(Evaluator(kb, memory=config.memory), negatives)
+    judge = Judge(Evaluator(kb, memory=config.memory // WALK_SHARE), negatives, config.min_confidence)
     kept: list[ScoredRule] = []
     for done, (target, rules) in enumerate(sorted(others.items()), start=1):
         if stop():
@@ -168,16 +173,20 @@ def _explains(scored: ScoredRule) -> tuple[float, int, str]:
 class Judge:
     """Exact statistics of rules, each counted once; rules of a target share statements, so these are cached too."""
 
-    def __init__(self, evaluator: Evaluator, negatives: Facts | None = None) -> None:
+    def __init__(self, evaluator: Evaluator, negatives: Facts | None = None, min_confidence: float = 0.0) -> None:
+        """`min_confidence`: a rule with so many answers that it cannot reach this need not be counted to the end."""
         self.kb = evaluator.kb
         self.counts = BatchStatistics(evaluator, negatives)
+        self.min_confidence = max(min_confidence, 1e-9)
         self.known: dict[Rule, ScoredRule | None] = {}
 
     def score(self, rule: Rule | None) -> ScoredRule | None:
-        """None for no rule, and for one of which a single query outgrows the memory budget."""
+        """None for no rule, for one of which a single query outgrows the memory budget, and for one that holds for far
+        too many tuples."""
         if rule is not None and rule not in self.known:
+            size = int(self.kb.crisp.predicate_counts[self.kb.predicate_id(rule.target)])
             try:
-                stats = self.counts.stats(rule)
+                stats = self.counts.stats(rule, size / self.min_confidence)
                 self.known[rule] = ScoredRule(rule, stats, stats.smoothed)
             except LimitError:
                 self.known[rule] = None

@@ -6,6 +6,7 @@ best so far: a run that continues from a saved state ends with the same bits as 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from ..config import LearnerConfig
 from ..progress import Stop
-from .generator import FreeStack, Stack
+from .generator import Stack
 from .plan import Plan
 from .soft import Lifted, Squash, clamp, scores, sigmoid
 from .space import Attentions
@@ -83,11 +84,20 @@ class Trainer:
         valid: list[Block],
         config: LearnerConfig,
         accepts: Callable[[Trainer, int], bool] = lambda trainer, member: True,
+        fresh: Callable[[int], Block] | None = None,
     ) -> None:
-        """`accepts` says whether the rule of a member's largest choices is one that may be kept."""
+        """
+        Args:
+            stack: the members.
+            blocks: queries of the first epochs.
+            valid: validation queries.
+            config: the settings.
+            accepts: whether the rule of a member's largest choices is one that may be kept.
+            fresh: draws the block of a round, 1, 2, ..., which takes the place of the oldest one; None: nothing is new.
+        """
         self.stack, self.blocks, self.valid, self.config = stack, blocks, valid, config
-        rate = config.score_rate if isinstance(stack, FreeStack) else config.rate
-        self.optimiser = torch.optim.Adam(stack.parameters(), lr=rate, fused=True)
+        self.fresh = fresh if config.fresh else None
+        self.optimiser = torch.optim.Adam(stack.rates(config.rate, config.score_rate), fused=True)
         self.accepts = accepts
         self.epoch = 0
         self.best = np.full(len(stack), np.inf)
@@ -120,22 +130,53 @@ class Trainer:
             each(self)
 
     def step(self) -> None:
-        """One epoch."""
+        """One epoch; before every `fresh` of them the oldest block gives way to one of new queries."""
+        if self.epoch and self.config.fresh and self.epoch % self.config.fresh == 0:
+            self._renew(self.epoch // self.config.fresh)
         temperature, squash = self.temperature(self.epoch), self.squash(self.epoch)
         order = np.random.default_rng((self.config.seed, 2, self.epoch)).permutation(len(self.blocks))
         total = torch.zeros(len(self.stack), device=self.stack.device)
         penalty = self.config.entropy * self.epoch / max(1, self.config.epochs)
         for index in order:
-            attentions = self.stack.attentions(temperature)
-            loss, _ = self.blocks[index].losses(attentions, squash)
-            loss = loss.flatten()
             self.optimiser.zero_grad()
-            (loss + penalty * attentions.entropy()).sum().backward()
+            total += self._learn(self.blocks[index], self.stack.attentions(temperature), squash, penalty)
             self.optimiser.step()
-            total += loss.detach()
         self.epoch += 1
         if self.epoch % VALIDATION_EPOCHS == 0 or self.epoch >= self.config.epochs:
             self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
+
+    def _learn(self, block: Block, attentions: Attentions, squash: Squash, penalty: float) -> Tensor:
+        """(M,) the losses of a block; their gradients are left at the parameters.
+
+        Members share nothing, so that the block is evaluated for as many restarts at a time as fit into memory.
+        """
+        leaves = attentions.map(lambda t: t.detach().requires_grad_())
+        losses = torch.zeros(block.plan.targets, self.config.restarts, device=self.stack.device)
+        for piece in self._pieces(block.plan):
+            loss, _ = block.losses(leaves[self._members(piece)], squash)
+            loss.sum().backward()
+            losses[:, piece] = loss.detach()
+        known = [(t, leaf.grad) for t, leaf in zip(attentions.tensors().values(), leaves.tensors().values())]
+        entropy = penalty * attentions.entropy().sum()
+        torch.autograd.backward([entropy, *(t for t, _ in known)], [None, *(gradient for _, gradient in known)])
+        return losses.flatten()
+
+    def _pieces(self, plan: Plan) -> list[slice]:
+        """Restarts that are evaluated together: as many as half of the memory holds, shared by all threads."""
+        config = self.config
+        threads = config.threads or os.cpu_count() or 1
+        most = int(config.memory / 2 / (threads if self.stack.device.type == "cpu" else 1) / plan.bytes_of_restart)
+        size = min(config.restarts, max(1, most))
+        return [slice(low, min(low + size, config.restarts)) for low in range(0, config.restarts, size)]
+
+    def _members(self, piece: slice) -> Tensor:
+        """The members of these restarts of all targets."""
+        every = torch.arange(len(self.stack), device=self.stack.device).view(-1, self.config.restarts)
+        return every[:, piece].flatten()
+
+    def _renew(self, round: int) -> None:
+        if self.fresh is not None:
+            self.blocks[round % len(self.blocks)] = self.fresh(round)
 
     @torch.no_grad()
     def _measure(self, temperature: float, squash: Squash, loss: np.ndarray) -> None:
@@ -145,12 +186,14 @@ class Trainer:
         valid = torch.zeros(len(self.stack), device=self.stack.device)
         counts = torch.zeros(3, len(self.stack), device=self.stack.device)
         for block in self.valid:
-            soft, _ = block.losses(attentions, squash)
-            valid += soft.flatten() / len(self.valid)
-            says = (scores(block.plan, hard, clamp) > 0) & block.plan.real[..., None]
             true = block.label[..., None] >= 0.5
-            every = (says & true, says, true.expand_as(says))
-            counts += torch.stack([part.sum(1) for part in every]).reshape(3, -1)
+            for piece in self._pieces(block.plan):
+                members = self._members(piece)
+                soft, _ = block.losses(attentions[members], squash)
+                valid[members] += soft.flatten() / len(self.valid)
+                says = (scores(block.plan, hard[members], clamp) > 0) & block.plan.real[..., None]
+                every = (says & true, says, true.expand_as(says))
+                counts[:, members] += torch.stack([part.sum(1) for part in every]).reshape(3, -1).to(counts.dtype)
         f1 = 2 * counts[0] / (counts[1] + counts[2]).clamp(min=1)
         now = valid.cpu().numpy()
         better = now < self.best - 1e-4
@@ -191,5 +234,8 @@ class Trainer:
                 self.optimiser.state[parameter] = {name: t.to(parameter.device) for name, t in found.items()}
         self.best, self.waited = arrays["best"].copy(), arrays["waited"].copy()
         self.epoch, self.solved = int(values["epoch"]), bool(values["solved"])
+        rounds = (self.epoch - 1) // self.config.fresh if self.config.fresh and self.epoch else 0
+        for round in range(max(1, rounds - len(self.blocks) + 1), rounds + 1):
+            self._renew(round)
         columns = [arrays[f"h.{name}"] for name in COLUMNS]
         self.history = [Row(*when, *rows) for when, *rows in zip(values["history"], *columns)]

@@ -90,7 +90,8 @@ def test_an_untrained_generator_differs_in_training_only() -> None:
         for generator in ("transformer", "untrained")
     )
     assert (trained.generator, untrained.rate) == ("transformer", 1e-12)
-    assert replace(untrained, rate=trained.rate, epochs=trained.epochs) == trained
+    same = {name: getattr(trained, name) for name in ("rate", "score_rate", "epochs")}
+    assert replace(untrained, **same) == trained
 
 
 def test_every_construct_is_tried_with_and_without_noise() -> None:
@@ -240,6 +241,33 @@ def test_both_models_are_scaled_to_the_same_epoch() -> None:
     assert 0 < ours["measured"] < ours["queries"]
     assert min(ours["seconds"]["once"], ours["seconds"]["epoch"], chain["seconds"]["epoch"]) > 0
     assert length.key(ours) == "kin nlil levels=1 quick"
+
+
+def test_planted_lengths_have_a_table_of_their_own() -> None:
+    seeds = [{"argmax": {"precision": 1.0, "recall": recall}} for recall in (1.0, 0.8)]
+    found = {
+        "data": "planted:long-8",
+        "model": "found",
+        "length": 8,
+        "levels": 2,
+        "quick": False,
+        "passed": 1,
+        "seeds": seeds,
+        "seconds": {"learn": 30.0},
+        "machine": MACHINE,
+    }
+    entries = {**length_entries({2: 20.0}), "planted:long-8 found cpu epochs=9": found}
+    lines = length.found_table(entries).splitlines()
+    assert lines[2] == "| 8 | 2 | epochs=9 | 1 of 2 | 1.000, .800 | 15 s | 2 cores |"
+    assert "planted" not in length_table(entries)
+
+
+def test_a_planted_length_is_measured_at_argmax() -> None:
+    job = length.found_job(8, [0], ["epochs=1", "restarts=1"], {"device": "cpu", "threads": 1}, quick=True)
+    entry = measure_here(job)
+    assert (entry["length"], entry["levels"], entry["data"]) == (8, 2, "planted:long-8")
+    assert (entry["config"]["generator"], entry["config"]["select"]) == ("transformer", False)
+    assert length.key(entry, job) == "planted:long-8 found cpu epochs=1 restarts=1 quick"
 
 
 def test_the_picture_is_a_png(tmp_path: Path) -> None:

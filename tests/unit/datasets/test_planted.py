@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nlil.datasets import load_dataset
-from nlil.datasets.planted import CONSTRUCTS, Planted, planted
+from nlil.datasets.planted import CONSTRUCTS, LONG_LENGTHS, Planted, planted
 from nlil.errors import ConfigError, UnknownName
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.materialize import materialize
@@ -266,6 +266,15 @@ def test_the_constructs():
     assert isinstance(clean_base("negated-conjunction").rule.body.argument, And)
     assert [type(part) for part in clean_base("two-levels").rule.body.arguments] == [Or, Or]
     assert all(s.start == Variable("X") for c in CONSTRUCTS for s in statements(clean_base(c).rule.body))
+
+
+@pytest.mark.parametrize("atoms", LONG_LENGTHS)
+def test_rules_of_a_chosen_length(atoms):
+    base = planted(f"long-{atoms}")
+    assert base.rule.length == atoms
+    assert 2 ** (len(base.settings["levels"]) + 1) == atoms
+    assert 0.25 < len(base.clean) / base.kb.num_entities < 0.55
+    assert base.kb.num_predicates >= atoms + 1 + 2, "a distractor of each arity"
 
 
 @pytest.mark.parametrize("source", ["planted:chian", "planted", "planted:300"])

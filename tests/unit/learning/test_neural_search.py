@@ -227,3 +227,22 @@ def test_the_paper_preset() -> None:
 def test_settings_that_cannot_be(key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"^{key}: expected"):
         LearnerConfig(**{key: value})
+
+
+def test_without_select_there_is_one_rule_and_counts_do_not_choose_it() -> None:
+    """Of 16 rules that training reads the one of the least validation loss stays, however badly it counts."""
+    base = planted("conjunction", size=120)
+    settings = {"levels": 1, "epochs": 3, "restarts": 16, "min_support": 1, "min_confidence": 0.0, "refine": False}
+    (alone,) = learn(base.kb, base.target, select=False, beam=1, **settings).rules
+    chosen = learn(base.kb, base.target, beam=1, **settings).rules.top(1)[0]
+    assert f1(chosen.stats) > f1(alone.stats)
+    several = learn(base.kb, base.target, select=False, beam=4, **settings).rules
+    assert alone.rule in [scored.rule for scored in several]
+    assert 1 < len(several) <= 4
+
+
+def test_a_restart_that_negates_its_own_head_is_not_the_best_one() -> None:
+    even = load_dataset("even:10")
+    learned = learn(even.kb, "even", recursive=True, steps=2, levels=1, select=False, beam=1, restarts=8, epochs=30)
+    (found,) = learned.rules
+    assert "\\+" not in str(found.rule)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nlil.errors import ConfigError, RunError
-from nlil.neural.generator import Attention, Generator, Stack, draw, make_stack
+from nlil.neural.generator import GENERATED_SHARE, Attention, Generator, Stack, draw, make_stack
 from nlil.neural.space import Attentions, Masks, Shape
 
 KINDS = ("transformer", "free")
@@ -263,3 +263,24 @@ def test_settings_that_cannot_be():
         stack_of(SHAPE, [1], heads=5)
     with pytest.raises(ConfigError, match="'transformer' or 'free', got 'dense'"):
         stack_of(SHAPE, [1], "dense")
+
+
+def test_residual_scores_begin_at_zero_and_learn_at_their_own_rate():
+    masks = masks_of(SHAPE, full(SHAPE), full(SHAPE))
+    plain = make_stack("transformer", masks, SHAPE, [1, 2])
+    stack = make_stack("transformer", masks, SHAPE, [1, 2], residual=True)
+    assert_same(stack.logits(), plain.logits().map(lambda t: GENERATED_SHARE * t), atol=1e-6)
+    weights, scores = stack.rates(0.1, 0.3)
+    assert (weights["lr"], scores["lr"]) == (0.1, 0.3)
+    assert len(weights["params"]) == len(plain.parameters())
+    assert {id(p) for p in stack.parameters()} == {id(p) for p in weights["params"] + scores["params"]}
+    optimiser = torch.optim.Adam([scores])
+    sum((t**2).sum() for t in stack.attentions().tensors().values()).backward()
+    optimiser.step()
+    assert all(torch.equal(one, two) for one, two in zip(weights["params"], plain.parameters()))
+    moved = [(one - GENERATED_SHARE * two).abs().max() for one, two in zip(tensors(stack), tensors(plain))]
+    assert min(moved) > 0.1, "every family of scores has residual ones"
+
+
+def tensors(stack: Stack) -> list[torch.Tensor]:
+    return list(stack.logits().tensors().values())

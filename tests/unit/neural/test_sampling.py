@@ -208,3 +208,30 @@ def test_no_queries_make_one_empty_block() -> None:
     none = np.zeros(0, np.int64)
     (block,) = blocks([Queries(none, none, none.astype(np.float32), none.astype(bool))], 10)
     assert block.x.tolist() == [[NO_ENTITY]]
+
+
+def test_later_rounds_bring_other_facts_but_no_validation_query() -> None:
+    kb = ring()
+    target = predicate_id(kb, "second")
+    sampler = Sampler(kb, LearnerConfig(positives=40, negatives=3.0))
+    assert sampler.has_more(target)
+    train, valid = sampler.queries(target)
+    rounds = [sampler.fresh(target, number, 10) for number in range(1, 60)]
+    seen = set().union(*(pairs(pool, 1.0) for pool in rounds))
+    checked = {label: pairs(valid, label) for label in (0.0, 1.0)}
+    assert seen == facts_of(kb, "second") - checked[1.0], "from all facts"
+    assert len(seen) > len(pairs(train, 1.0))
+    for pool in rounds:
+        assert len(pairs(pool, 1.0)) <= 10
+        assert not pairs(pool, 0.0) & (facts_of(kb, "second") | checked[0.0])
+    again = Sampler(kb, sampler.config)
+    again.queries(target)
+    assert again.fresh(target, 3, 10).x.tolist() == rounds[2].x.tolist() != rounds[3].x.tolist()
+
+
+def test_what_has_been_seen_whole_brings_nothing_new() -> None:
+    kb = ring()
+    few, red = LearnerConfig(positives=SIZE, negatives=2.0), predicate_id(kb, "red")
+    assert Sampler(kb, few).has_more(predicate_id(kb, "second")), "pairs that are no facts are many"
+    assert Sampler(kb, few).has_more(red) == (SIZE - len(facts_of(kb, "red")) > 2 * len(facts_of(kb, "red")))
+    assert not Sampler(kb, LearnerConfig(positives=SIZE, negatives=100.0)).has_more(red)

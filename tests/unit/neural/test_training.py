@@ -14,7 +14,7 @@ from nlil.config import LearnerConfig
 from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
 from nlil.learning.checkpoint import Checkpoint
-from nlil.neural.plan import attention_graph
+from nlil.neural.plan import Plan, attention_graph
 from nlil.neural.sampling import Sampler
 from nlil.neural.search import Group
 from nlil.neural.training import Trainer
@@ -116,7 +116,9 @@ def test_a_target_learns_the_same_alone_and_beside_another(generator: str, chain
     kb = chain.with_facts(facts[keep])
 
     def trained(*targets: str) -> Trainer:
-        trainer = trainer_of(kb, *targets, generator=generator, rate=0.01, score_rate=0.3, epochs=15)
+        # Rounding differs with the padding; a Transformer with residual scores at a high rate makes more of it.
+        score_rate = 0.3 if generator == "free" else 0.03
+        trainer = trainer_of(kb, *targets, generator=generator, rate=0.01, score_rate=score_rate, epochs=15)
         for _ in range(15):
             trainer.step()
         return trainer
@@ -191,3 +193,31 @@ def test_positives_weigh_as_much_as_negatives(chain: KnowledgeBase) -> None:
         assert torch.allclose((weight * (label == 1)).sum(1), torch.tensor(0.5))
         assert torch.allclose((weight * (label == 0)).sum(1), torch.tensor(0.5))
         assert (weight[~block.plan.real] == 0).all()
+
+
+def test_every_few_epochs_the_oldest_block_is_drawn_anew(chain: KnowledgeBase) -> None:
+    trainer = trainer_of(chain, "works_in", batch=48, epochs=20, fresh=2, generator="free")
+    count = len(trainer.blocks)
+    assert count > 1
+    seen = list(trainer.blocks)
+    for epoch in range(1, 2 * count + 2):
+        trainer.step()
+        new = [one is not two for one, two in zip(trainer.blocks, seen)]
+        assert sum(new) == (epoch - 1) // 2
+    assert trainer_of(chain, "works_in", batch=48, epochs=20, fresh=0).fresh is None
+
+
+@pytest.mark.parametrize("generator", ["transformer", "free"])
+def test_little_memory_changes_no_bit(generator: str, chain: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restarts are evaluated one after the other where they do not fit together."""
+    settings = {"generator": generator, "restarts": 3, "epochs": 5, "threads": 1}
+    whole = trainer_of(chain, "works_in", "likes", **settings)
+    assert len(whole._pieces(whole.blocks[0].plan)) == 1
+    for _ in range(5):
+        whole.step()
+    monkeypatch.setattr(Plan, "bytes_of_restart", 2**30)
+    apart = trainer_of(chain, "works_in", "likes", **settings)
+    assert apart._pieces(apart.blocks[0].plan) == [slice(0, 2), slice(2, 3)]
+    for _ in range(5):
+        apart.step()
+    assert bits(whole) == bits(apart)
