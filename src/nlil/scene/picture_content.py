@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,11 @@ import numpy as np
 
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..explanation.brief import probability_text
 from ..explanation.outline import number
-from ..explanation.reasons import Support
+from ..explanation.reasons import KINDS, Support, kind_of
 from ..explanation.why import Explanation
+from ..logic.formula import Truth
 from ..logic.predicate import Fact
 from ..logic.text import fact_text
 from .canvas import Box, gap
@@ -131,15 +133,12 @@ def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
 
 
 def strongest(explanation: Explanation) -> tuple[Support, ...]:
-    """The strongest rules; where these name nobody (priors, what is absent), one more that does."""
-    shown = explanation.supports[:MAX_RULES]
-    if not any(_names_somebody(s) for s in shown):
-        shown += tuple(s for s in explanation.supports[MAX_RULES:] if _names_somebody(s))[:1]
-    return shown
+    """The strongest rules, those first that name somebody; then what is absent, priors last."""
 
+    def kind(support: Support) -> int:
+        return KINDS.index(kind_of(support.groundings[0]) if support.groundings else "other")
 
-def _names_somebody(support: Support) -> bool:
-    return any(grounding.facts for grounding in support.groundings)
+    return tuple(sorted(explanation.supports, key=kind)[:MAX_RULES])
 
 
 def _used_facts(shown: tuple[Support, ...]) -> dict[Fact, int]:
@@ -154,9 +153,10 @@ def _used_facts(shown: tuple[Support, ...]) -> dict[Fact, int]:
 
 def _captions(explanation: Explanation, shown: tuple[Support, ...], truth: str = "") -> tuple[tuple[str, int], ...]:
     labels = explanation.labels
-    lines = [(f"{labels.fact(explanation.fact)}  score {number(explanation.score)}{truth}", NO_RULE)]
+    figure, _ = probability_text(explanation.probability, explanation.score)
+    lines = [(f"{labels.fact(explanation.fact)}  {figure}{truth}", NO_RULE)]
     for rule, support in enumerate(shown):
-        text = labels.rule(replace(support.rule, distinct=False))
+        text = "frequency" if isinstance(support.rule.body, Truth) else labels.short_rule(support.rule)
         lines.append((f"+{number(support.share)}  {text}", rule))
     rest = explanation.num_counted - len(shown)
     if rest > 0:

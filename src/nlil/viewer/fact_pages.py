@@ -131,17 +131,23 @@ def answer_document(
 
 
 def waterfall_document(data: PageData, explanation: Explanation, explainer: Explainer, rows: Longs) -> Document:
-    """The reasons one after the other: each begins where the one before it ended, and leads to its strongest rule."""
-    shown, others = explanation.reasons[:MAX_REASONS], explanation.reasons[MAX_REASONS:]
+    """The reasons one after the other: each begins where the one before it ended, and leads to its strongest rule.
+
+    Frequency comes last, after the `other_share` of those that are not shown.
+    """
+    told = [reason for reason in explanation.reasons if reason.kind != "frequency"]
+    frequent = [reason for reason in explanation.reasons if reason.kind == "frequency"]
+    others = told[MAX_REASONS:]
+    other_share = sum(reason.share for reason in others)
     steps, begin = [], 0.0
-    for reason in shown:
+    for reason in (*told[:MAX_REASONS], *frequent):
+        begin += other_share if reason.kind == "frequency" else 0
         step = {**reason.to_dict(explanation.fact, data.labels), "begin": begin}
         if reason.strongest is not None:
             step |= linked_rule(data, data.row_of(reason.strongest.rule, explainer, rows))
             step["rule"] = str(reason.strongest.rule)
         steps.append(step)
         begin += reason.share
-    other_share = sum(reason.share for reason in others)
     return {"steps": steps, "other_share": other_share, "num_others": len(others), "score": explanation.score}
 
 
