@@ -35,7 +35,7 @@ def bench(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="kb: mean and standard deviation over so many seeds.")
+        int, typer.Option(min=1, metavar="N", help="kb, folds: means over so many seeds, or random splits.")
     ] = 1,
     split: Annotated[str, typer.Option(metavar="|".join(SPLITS), help="kb: the facts to predict.")] = "test",
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,

@@ -1,0 +1,127 @@
+"""nlil bench folds: learning with and without a validation file, on random splits of a set's training facts.
+
+A tenth of the training facts is for validation and a tenth for testing. The rules are learned from the rest, with the
+validation facts, without them (training facts are held out in their place), and without any facts to choose by. All
+facts of the set are known to the filter. The set's own test facts are measured too: where a set chose them by a rule of
+its own, facts that are held out at random are of another kind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nlil.progress import Progress
+
+from .registry import Bench, Request
+from .results import Entries, Entry, Job, entry_key, markdown, measured, share_text, source_text
+
+if TYPE_CHECKING:
+    from nlil.data.dataset import Dataset
+    from nlil.data.facts import Splits
+    from nlil.data.kb import KnowledgeBase
+    from nlil.learning.run import Learned
+
+DATA = ("family", "umls", "kinship", "wn18", "fb15k-237")
+QUICK_DATA = ("kin",)
+PART = 10
+"""One in so many facts is for validation, and one for testing."""
+WAYS: Mapping[str, str] = {
+    "given": "validation facts",
+    "held_out": "none: training facts held out",
+    "nothing": "none, hold_out=0",
+}
+"""What is chosen by: key in an entry -> in words."""
+COMMAND = "nlil bench folds --data DATA --seeds N"
+
+
+def job(data: str, seed: int, options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
+    """One split: with seed 0 the set's own, with others a random one of its training facts."""
+    return {"bench": "folds", "data": data, "split_seed": seed, "options": dict(options), "quick": quick}
+
+
+def random_split(dataset: Dataset, seed: int) -> tuple[KnowledgeBase, Splits]:
+    """The training facts cut in three."""
+    from nlil.data.facts import Splits
+
+    facts = dataset.kb.facts
+    order = np.random.default_rng((seed, 99)).permutation(len(facts))
+    size = len(facts) // PART
+    test, valid, train = (facts[np.sort(rows)] for rows in np.split(order, [size, 2 * size]))
+    return dataset.kb.with_facts(train), Splits(train, valid, test)
+
+
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
+    """MRR on test facts, the estimate and the seconds, for each of WAYS."""
+    from nlil.config import LearnerConfig
+    from nlil.data.facts import Splits
+    from nlil.datasets import load_dataset
+    from nlil.evaluation.protocol import evaluate
+    from nlil.learning.learner import Learner
+
+    dataset = load_dataset(job["data"])
+    seed = job["split_seed"]
+    kb, splits = random_split(dataset, seed) if seed else (dataset.kb, dataset.splits)
+    everything = Splits(splits.train + dataset.splits.all(), splits.valid, splits.test)
+    config = LearnerConfig().with_values(dict(job["options"]), "options")
+    found: dict[str, dict[str, Any]] = {}
+    for way in WAYS:
+        mine = config.with_values({"hold_out": 0.0}) if way == "nothing" else config
+        began = time.perf_counter()
+        learned = Learner(mine).fit(kb, list(dataset.targets), splits if way == "given" else None, progress=progress)
+        seconds = time.perf_counter() - began
+        budget: dict[str, Any] = {"threads": mine.threads, "memory": mine.memory}
+        metrics = evaluate(learned.rules, kb, splits.test, splits=everything, progress=progress, **budget)
+        found[way] = {"mrr": metrics["mrr"], "hits@10": metrics["hits@10"], "seconds": seconds} | estimated(learned)
+    return {"split_seed": seed, "ways": found}
+
+
+def estimated(learned: Learned) -> dict[str, float]:
+    """What `learn` expects, where it does."""
+    return {} if learned.estimate is None else {"estimate": learned.estimate.figures["mrr"]}
+
+
+def key(entry: Entry, job: Job) -> str:
+    """The data set and the split."""
+    return entry_key(entry, entry["data"], f"split={job['split_seed']}" if job["split_seed"] else "own")
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """The set's own split, then so many random ones."""
+    jobs = [job(data, seed, request.options, request.quick) for seed in range(request.seeds + 1)]
+    yield from request.measure_each(jobs, key)
+
+
+def folds_table(entries: Entries) -> str:
+    """MRR by what was chosen by, on random splits and on the set's own test facts."""
+    shown = measured(entries)
+    lines = []
+    for data in sorted({entry["data"] for entry in shown.values()}):
+        mine = [entry for entry in shown.values() if entry["data"] == data]
+        for is_own in (False, True):
+            some = [entry["ways"] for entry in mine if (entry["split_seed"] == 0) is is_own]
+            if some:
+                split = "own test facts" if is_own else f"{len(some)} random"
+                lines.append((data, split, *cells(some)))
+    if not lines:
+        return markdown((), ())
+    head = ("data", "split", *WAYS.values(), "held out - given", "estimate, held out", "time, held out / given")
+    return f"{markdown(head, lines, right=range(2, len(head)))}\n\n{source_text(COMMAND, shown)}"
+
+
+def cells(splits: list[Mapping[str, Any]]) -> list[str]:
+    """The figures of one line: means over the splits."""
+    means = [share_text(mean(ways[way]["mrr"] for ways in splits)) for way in WAYS]
+    differences = [ways["held_out"]["mrr"] - ways["given"]["mrr"] for ways in splits]
+    error = f" ± {stdev(differences) / len(splits) ** 0.5:.4f}" if len(splits) > 1 else ""
+    estimates = [ways["held_out"]["estimate"] for ways in splits if "estimate" in ways["held_out"]]
+    times = mean(ways["held_out"]["seconds"] / ways["given"]["seconds"] for ways in splits)
+    estimate = share_text(mean(estimates)) if estimates else ""
+    return [*means, f"{mean(differences):+.4f}{error}", estimate, f"{times:.1f}"]
+
+
+BENCH = Bench(measure, entries, {"folds": folds_table}, DATA, QUICK_DATA, options=frozenset({"data", "seeds"}))
