@@ -21,6 +21,8 @@ def test_python_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert "aunt(X, Y) :- " in printed
     assert "mrr" in printed
     assert "vera1 is an aunt of kate2, because " in printed
+    assert "Estimate(figures={'mrr': " in printed
+    assert "probability=0." in printed
     assert (tmp_path / "runs" / "aunt" / "rules.parquet").is_file()
 
 

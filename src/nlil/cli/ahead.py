@@ -22,7 +22,7 @@ def compile_ahead() -> None:
 
 
 def compile_now() -> None:
-    """The loops that take longest first, then that of unary targets, which learning needs last."""
+    """The loops that rank, that weigh rules, that learning needs for unary targets, and that explain."""
     from ..config import LearnerConfig
     from ..datasets import load_dataset
     from ..evaluation.ranking import Ranker
@@ -30,6 +30,7 @@ def compile_now() -> None:
     from ..kernel.compiled import SmallWork
     from ..kernel.ruleset import RuleSet
     from ..learning.learner import Learner
+    from ..learning.weighing import try_weighing
     from ..logic.parse import parse_rule
     from ..logic.rule import RuleStats, ScoredRule
 
@@ -40,6 +41,7 @@ def compile_now() -> None:
     father, male = (kb.predicate_id(target) for target in rules.targets)
     facts = kb.facts.of(father)
     Ranker(rules, kb, 1).rank(facts, facts)
+    try_weighing(rules, kb, facts)
     Learner(LearnerConfig()).fit(kb, [kb.predicates[male]])
     firing = Firing(rules, kb)
     firing.pair(father, 0, 1)

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
 from ..evaluation.plan import Plan
 from ..evaluation.queries import Task, queries_done
 from ..evaluation.ranking import Ranker
@@ -28,6 +29,7 @@ from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, cl
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .gates import WEIGHING
 from .validation import Validation, is_judged
@@ -82,10 +84,9 @@ def fit_weighing(
     if not before.adds or num_facts < WEIGHING.least_facts:
         return before
     start = np.array([START] * len(KINDS))
-    even = replace(before, weighing=tuple(map(tuple, start)))
     samples = []
     for fold in folds:
-        ranker = Ranker(replace(fold.rules, aggregation=even), fold.kb, threads, memory)
+        ranker = Ranker(started(fold.rules), fold.kb, threads, memory)
         samples.append(gather(ranker, fold.facts, fold.known, progress, stop))
         if stop():
             return before
@@ -102,6 +103,18 @@ def fit_weighing(
         return before
     chosen[:, 0] /= chosen[:, 0].max()  # only ratios matter to an order, and a score must not come near 1
     return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
+
+
+def started(rules: RuleSet) -> RuleSet:
+    """The rules with the weights that the search starts with."""
+    return replace(rules, aggregation=replace(rules.aggregation, weighing=(START,) * len(KINDS)))
+
+
+def try_weighing(rules: RuleSet, kb: KnowledgeBase, facts: Facts) -> np.ndarray:
+    """What the facts alone would choose, however few they are and whether it helps or not."""
+    trials = Trials.of(gather(Ranker(started(rules), kb, 1), facts, facts), 1)
+    trials.plain_reciprocal(rules.aggregation.top)
+    return ascend(trials, np.array([START] * len(KINDS)))
 
 
 def ascend(trials: Trials, start: np.ndarray, stop: Stop | None = None, among: Mask | None = None) -> np.ndarray:
