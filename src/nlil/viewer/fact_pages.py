@@ -67,7 +67,7 @@ def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
     names = [*query.arguments, *(answer.entity for answer in shown)]
     explainer, rows = data.explainer(predicate, names, only_firing=True)
     answers = [
-        {**answer_document(data, explainer, rows, fact, answer, side), "rank": rank}
+        {**answer_document(data, explainer, rows, fact, answer, side, open_place is not None), "rank": rank}
         for rank, (fact, answer) in enumerate(zip(facts, shown), start=begin + 1)
     ]
     chosen = parameters.whole("answer", begin + 1, 1)
@@ -109,11 +109,15 @@ def query_from(data: PageData, parameters: Parameters) -> Query:
 
 
 def answer_document(
-    data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side
+    data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side, is_ranked: bool
 ) -> Document:
-    """An answer with the shares of its strongest rules; `other_share` is what all others add."""
+    """An answer with the shares of its strongest rules; `other_share` is what all others add.
+
+    Where answers are ranked, the probability of a class is not told: it compares the classes of one object, and would
+    contradict the order of several objects.
+    """
     found = explainer.scored(fact, side)
-    shares = found.shares
+    shares, is_joint = found.shares, explainer.chances.is_joint(fact.predicate)
     strips = [
         {"row": int(rows[found.fired.rows[position]]), "share": float(share)}
         for position, share in zip(shares.order[:MAX_STRIPS], shares.share[:MAX_STRIPS])
@@ -122,7 +126,7 @@ def answer_document(
         "entity": entity_document(data, data.kb.entities.id(answer.entity)),
         "fact": fact_text(fact),
         "score": answer.score,
-        **probability_document(data.probability(fact, answer.score)),
+        **probability_document(None if is_ranked and is_joint else data.probability(fact, answer.score)),
         "known": answer.known,
         "shares": strips,
         "other_share": float(shares.share[MAX_STRIPS:].sum()),

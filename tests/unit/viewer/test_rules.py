@@ -171,6 +171,13 @@ def test_a_contrast_is_that_of_the_library(family: TestClient, data: PageData, s
     assert family.get("/contrast", params={"q": fact}).status_code == 400
 
 
+@pytest.mark.parametrize("query", ["aunt(sophie1, ?)", "aunt(?, kate2)", "female(?)"])
+def test_probabilities_never_contradict_the_order(family: TestClient, query: str) -> None:
+    answers = family.get("/ask.json", params={"q": query}).json()["answers"]
+    shown = [answer["probability"] for answer in answers if answer["probability"] is not None]
+    assert shown == sorted(shown, reverse=True)
+
+
 def test_a_class_rather_than_another(scenes: TestClient) -> None:
     classes = scenes.get("/ask.json", params={"q": "person(12p)"}).json()["object"]["candidates"]
     others = [candidate["fact"] for candidate in classes if candidate["is_other"]]
