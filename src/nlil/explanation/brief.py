@@ -78,8 +78,17 @@ def probability_text(found: Probability | None, score: float) -> tuple[str, str]
     """The number for people, and what is said beside it: the probability before the score."""
     if found is None:
         return f"score {number(score)}", ""
-    interval = "" if found.low is None or found.high is None else f" ({number(found.low)} to {number(found.high)})"
-    return f"probability {number(found.value)}{interval}", f"score {number(score)}; "
+    interval = "" if found.low is None or found.high is None else f" ({chance(found.low)} to {chance(found.high)})"
+    return f"probability {chance(found.value)}{interval}", f"score {number(score)}; "
+
+
+def chance(value: float) -> str:
+    """A probability for people, who would take 1.000 for certainty.
+
+    >>> chance(0.95), chance(0.99996), chance(0.00002)
+    ('.950', '>.999', '<.001')
+    """
+    return ">.999" if value >= 0.9995 else "<.001" if value < 0.0005 else number(value)
 
 
 def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:

@@ -70,7 +70,10 @@ class Preference:
         # A last one takes no more room than the line that would count it.
         most = MAX_SHOWN + (len(self.reasons) == MAX_SHOWN + 1)
         shown = self.reasons[:most]
-        lines = [Item(f"+{number(r.share)}  {r.clause(self.fact, labels)}", r.note()) for r in shown]
+        lines, told = [], set[Fact]()
+        for reason in shown:
+            lines.append(Item(f"+{number(reason.share)}  {reason.clause(self.fact, labels, told)}", reason.note()))
+            told.update(reason.facts)
         others = self.reasons[most:]
         if others:
             share = sum(reason.share for reason in others)
