@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import kbs
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
+from nlil.errors import LimitError
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
 from nlil.logic.parse import parse_rule
@@ -66,3 +68,10 @@ def test_objects_of_graphs_without_facts_are_not_asked():
     only_first = kb.with_facts(kb.facts[kb.graph_of[kb.facts.subject] == 0])
     asked = stats(only_first, "person(X) :- true.")
     assert asked.body_size == int((kb.graph_of == 0).sum()) < kb.num_entities
+
+
+def test_a_rule_that_holds_nearly_everywhere_is_not_counted_to_the_end():
+    rule = parse_rule("uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y).")  # holds for two that are no facts
+    assert rule_stats(Evaluator(kbs.family()), rule, most_answers=2) == stats(kbs.family(), str(rule))
+    with pytest.raises(LimitError, match="holds for more than 1 tuples that are no facts"):
+        rule_stats(Evaluator(kbs.family()), rule, most_answers=1)
