@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.files import replacing
 from ..errors import require
+from ..explanation.brief import chance
 from ..explanation.outline import number
 from ..explanation.rule_card import Instance
 from ..logic.english import rule_sentence
@@ -75,7 +76,7 @@ def templates(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"number": number, "count": lambda value: f"{value:,}"}
+    found.filters |= {"number": number, "chance": chance, "count": lambda value: f"{value:,}"}
     return found
 
 
