@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
+from nlil.kernel.hidden import HiddenFact
 from nlil.kernel.walk import FEW, NO_LIMIT, reach, walk_space
 from nlil.search.chains import CHEAP, ChainCounter
 from nlil.search.options import CountOptions, Task
@@ -65,9 +66,7 @@ def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few:
             nothing,
             start,
             True,
-            -1,
-            -1,
-            nothing,
+            HiddenFact(-1, -1, -1, -1, nothing),
             NO_LIMIT,
             -1,
         )

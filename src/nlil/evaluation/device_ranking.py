@@ -20,6 +20,7 @@ from ..kernel.aggregation import SHIFT, UNIT, ScoreSpace, compare, tie_bounds
 from ..kernel.calculus import ranges, unique_pairs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
 from .plan import MOST_WALKED, Plan
 
@@ -343,9 +344,7 @@ def _collect(
                 is_unary,
                 a,
                 plan.chain_distinct[rule],
-                plan.code,
-                -1,
-                no_group,
+                HiddenFact(plan.code, a, -1, a, no_group),
                 NO_LIMIT,
                 -1,
             )

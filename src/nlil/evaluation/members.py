@@ -15,7 +15,7 @@ from ..kernel.aggregation import SCALE, degree_evidence, evidence, place_weights
 from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.hidden import hidden_mask, num_seen
+from ..kernel.hidden import HiddenFact, hidden_mask, num_seen
 from ..kernel.line_answers import UNARY, LineAnswers
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
@@ -68,7 +68,8 @@ def _mark(
         for k in range(_first_lines(graph, first_pointer, x, chosen)):
             s = chosen[k]
             found = reach(
-                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s], -1, -1, hidden_group, 1,
+                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s],
+                HiddenFact(-1, x, -1, x, hidden_group), 1,
                 lines.end[s],
             )  # fmt: skip
             held[i, column[s]] = found > 0
@@ -86,8 +87,8 @@ def _mark_degrees(
         for k in range(_first_lines(graph, first_pointer, x, chosen)):
             s = chosen[k]
             found = spread(
-                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s], -1, -1, -1, hidden_group,
-                x, max(lines.end[s], -1), False, -1,
+                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s],
+                HiddenFact(-1, x, -1, x, hidden_group), max(lines.end[s], -1), False, -1,
             )  # fmt: skip
             total = 0.0
             for j in range(found):

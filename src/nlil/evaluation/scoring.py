@@ -12,7 +12,7 @@ from ..data.arrays import Longs, Mask
 from ..kernel.aggregation import ScoreSpace, add, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, first_at_least, span_edges
-from ..kernel.hidden import hidden_neighbour
+from ..kernel.hidden import HiddenFact, hidden_neighbour
 from ..kernel.walk import NO_LIMIT, reach
 from .plan import Plan
 
@@ -72,9 +72,7 @@ def chain(
         is_unary,
         known,
         plan.chain_distinct[i],
-        plan.code,
-        hidden_end,
-        no_group,
+        HiddenFact(plan.code, known, hidden_end, known, no_group),
         NO_LIMIT,
         -1,
     )

@@ -12,7 +12,7 @@ from ..data.arrays import Ids, Longs, Mask
 from ..kernel.aggregation import ScoreSpace, add, clear, degree_evidence
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, first_at_least, span_edges
-from ..kernel.hidden import hides_edge
+from ..kernel.hidden import HiddenFact, hides_edge
 from ..kernel.spread import edge_weight, spread
 from .plan import Plan
 from .scoring import add_extra, sum_up
@@ -57,7 +57,7 @@ def _chains(
         kind = plan.kind[0 if plan.chain_length[i] == 1 else 1]
         found = spread(
             graph, walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known, plan.chain_distinct[i],
-            plan.code, known, hidden_end, no_group, -1, -1, False, -1,
+            HiddenFact(plan.code, known, hidden_end, -1, no_group), -1, False, -1,
         )  # fmt: skip
         bound, weight = plan.chain_evidence[i], plan.chain_weight[i]
         for k in range(found):

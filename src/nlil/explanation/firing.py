@@ -22,7 +22,7 @@ from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Lines, unary_mask
 from ..kernel.compiled import SmallWork, compiled
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
-from ..kernel.hidden import Hidden, hides_edge
+from ..kernel.hidden import Hidden, HiddenFact, hides_edge
 from ..kernel.line_answers import LineAnswers
 from ..kernel.ruleset import NO_ENTITY, RuleSet
 from ..kernel.walk import NO_LIMIT, WalkSpace, expected_steps, reach, walk_space
@@ -68,8 +68,8 @@ class Fired:
 
 @compiled
 def _walk_lines(
-    graph: Graph, walk: WalkSpace, lines: Lines, lengths: Longs, is_unary: Mask, start: int, end: int, hidden_code: int,
-    hidden_end: int, nothing: Mask, fires: Mask,
+    graph: Graph, walk: WalkSpace, lines: Lines, lengths: Longs, is_unary: Mask, start: int, end: int,
+    hidden: HiddenFact, fires: Mask,
 ) -> None:  # fmt: skip
     """fires[i]: line i from `start` arrives at its constant, at `end` if it ends in a variable, or anywhere."""
     for i in range(len(fires)):
@@ -83,9 +83,7 @@ def _walk_lines(
             is_unary,
             start,
             lines.distinct[i],
-            hidden_code,
-            hidden_end,
-            nothing,
+            hidden,
             limit,
             max(anchor, -1),
         )
@@ -266,11 +264,12 @@ class Firing:
         possible &= (lines.end < 0) | (lengths > 1) | np.isin(steps[:, 0] * size + lines.end, edges)
         some = np.flatnonzero(possible)
         fires = np.zeros(len(some), bool)
-        chosen, nothing = lines.take(some)._replace(steps=steps[some]), np.zeros(len(self.is_unary), bool)
+        chosen, no_group = lines.take(some)._replace(steps=steps[some]), np.zeros(len(self.is_unary), bool)
+        hidden = HiddenFact(hidden_code, start, hidden_end, start, no_group)
         with self._small.of(expected_steps(self.graph, chosen.steps)):
             _walk_lines(
                 *(self.graph, self._walk, chosen, lengths[some], self.is_unary),
-                *(start, end, hidden_code, hidden_end, nothing, fires),
+                *(start, end, hidden, fires),
             )
         possible[some] = fires
         return possible

@@ -19,6 +19,7 @@ from ..progress import Progress, silent
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, unary_mask
 from .compiled import compiled
 from .graph import Graph, TargetFacts, has_unary, span_edges, target_facts
+from .hidden import HiddenFact
 from .pool import Pool
 from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
 from .walk import NO_LIMIT, Walked, WalkSpace, reach, walk_space
@@ -212,12 +213,13 @@ def _count_chain(
     lost[t]: pairs that are facts of t and joined only through the fact itself, for targets that are `touched`.
     """
     no_group = np.zeros(len(is_unary), np.bool_)
+    nothing = HiddenFact(-1, -1, -1, -1, no_group)
     body = 0
     check = np.empty(16, np.int64)
     starts = np.empty(graph.num_entities, np.int64)
     for k in range(_starts(graph, steps, len(steps), is_unary, starts)):
         a = starts[k]
-        found = reach(graph, space, steps, len(steps), is_unary, a, distinct, -1, -1, no_group, NO_LIMIT, -1)
+        found = reach(graph, space, steps, len(steps), is_unary, a, distinct, nothing, NO_LIMIT, -1)
         if found == 0:
             continue
         body += found
@@ -236,7 +238,8 @@ def _count_chain(
                 support[facts.target[f]] += 1
         for i in range(to_check):
             b, t = facts.object[check[i]], facts.target[check[i]]
-            reach(graph, space, steps, len(steps), is_unary, a, distinct, target_code[t], b, no_group, NO_LIMIT, -1)
+            own = HiddenFact(target_code[t], a, b, a, no_group)
+            reach(graph, space, steps, len(steps), is_unary, a, distinct, own, NO_LIMIT, -1)
             if space.seen[b] == space.clock[0]:
                 support[t] += 1
             else:
@@ -269,16 +272,16 @@ def _holders(graph: Graph, space: WalkSpace, walked: Walked, is_unary: Mask, lin
     """Into `members` the entities of which the line from the head's variable holds, nothing hidden; how many."""
     steps, length = walked.steps[line], walked.lengths[line]
     distinct, constant = walked.distinct[line], walked.end[line]
-    no_group = np.zeros(len(is_unary), np.bool_)
+    nothing = HiddenFact(-1, -1, -1, -1, np.zeros(len(is_unary), np.bool_))
     size = 0
     if constant >= 0 and not distinct:
         back = walked.backwards[line]
-        size = reach(graph, space, back, length, is_unary, constant, False, -1, -1, no_group, NO_LIMIT, -1)
+        size = reach(graph, space, back, length, is_unary, constant, False, nothing, NO_LIMIT, -1)
         members[:size] = space.ends[:size]
         return size
     for i in range(_starts(graph, steps, length, is_unary, members)):
         x = members[i]  # what holds is written over what was tried
-        if length == 0 or reach(graph, space, steps, length, is_unary, x, distinct, -1, -1, no_group, 1, constant):
+        if length == 0 or reach(graph, space, steps, length, is_unary, x, distinct, nothing, 1, constant):
             members[size] = x
             size += 1
     return size
@@ -327,15 +330,9 @@ def _count_entities(
                 if not touched:
                     support += 1
                     continue
-                hidden_code, hidden_entity = code[i], entity[i]
-                if entity[i] < 0:
-                    group[predicate], hidden_code, hidden_entity = True, -1, -1
-                support += (
-                    reach(
-                        graph, space, steps, length, is_unary, x, distinct,
-                        hidden_code, hidden_entity, group, 1, constant,
-                    ) > 0
-                )  # fmt: skip
+                group[predicate] = entity[i] < 0  # p(x) is hidden there; else the edge from x to the constant
+                own = HiddenFact(code[i], x, entity[i], x, group)
+                support += reach(graph, space, steps, length, is_unary, x, distinct, own, 1, constant) > 0
                 group[predicate] = False
             others = size - inside
             result[0, i], result[1, i], result[2, i] = support, support + others, high - low

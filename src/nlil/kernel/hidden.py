@@ -3,15 +3,16 @@
 A query about p(x, y) does not see that fact, in whichever direction a body walks along it; a query about p(x) does not
 see p(x), nor any other class of x where p is one of an exclusive group of classes.
 
-Drivers ask the functions below. A hidden binary fact is written as an edge: start --code--> end, where `code` is the
-step code of the query's target as the query knows it (2p from x, 2p + 1 from y) and an `end` of -1 hides nothing.
+Drivers take one value, `Hidden` for tensors and witnesses or `HiddenFact` for compiled loops, and ask the functions
+below. A hidden binary fact is written as an edge: start --code--> end, where `code` is the step code of the query's
+target as the query knows it (2p from x, 2p + 1 from y) and an `end` of -1 hides nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +65,17 @@ class Hidden:
         return (here == x) & (predicate in self.unary)
 
 
+class HiddenFact(NamedTuple):
+    """What one query may not see, as compiled loops take it: the edge start --code--> end (end = -1: none), and at
+    `node` the unary predicates marked in `group`."""
+
+    code: int
+    start: int
+    end: int
+    node: int
+    group: Mask
+
+
 # edges ------------------------------------------------------------------------------------------------
 
 
@@ -89,6 +101,12 @@ def is_own_fact(code: Any, step: Any) -> Any:
     """Whether the body step(X, Y) of the head code(X, Y), X and Y different, holds of each fact only by the fact
     itself: numbers, inside compiled loops too, arrays or tensors."""
     return step == code
+
+
+@compiled
+def hides(hidden: HiddenFact, step: int, here: int, there: int) -> bool:
+    """Whether the edge here --step--> there is hidden."""
+    return hidden.end >= 0 and hides_edge(hidden.code, hidden.start, hidden.end, step, here, there)
 
 
 @compiled
@@ -139,6 +157,6 @@ def num_seen(count: Any, is_own: Any) -> Any:
 
 
 @compiled
-def hides_member(hidden: Mask, start: int, predicate: int, here: int) -> bool:
-    """Whether predicate(here) is hidden from a query about `start` that hides the predicates marked in `hidden`."""
-    return hidden[predicate] and here == start
+def hides_member(hidden: HiddenFact, predicate: int, here: int) -> bool:
+    """Whether predicate(here) is hidden."""
+    return hidden.group[predicate] and here == hidden.node

@@ -14,6 +14,7 @@ from .array_cache import ArrayCache
 from .bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, reversed_steps
 from .compiled import compiled
 from .graph import Graph
+from .hidden import HiddenFact
 from .spread import spread
 from .walk import WalkSpace
 
@@ -185,8 +186,8 @@ def _degrees(
     """For each start the degrees of the line at its ends into `dense`, where that has rows, and their sum."""
     for i in range(len(start)):
         found = spread(
-            graph, space, steps, num_steps, is_unary, start[i], distinct, code, own_start[i], own_end[i], group,
-            own_start[i], end[i], from_constant, number[i],
+            graph, space, steps, num_steps, is_unary, start[i], distinct,
+            HiddenFact(code, own_start[i], own_end[i], own_start[i], group), end[i], from_constant, number[i],
         )  # fmt: skip
         for k in range(found):
             b = space.ends[k]

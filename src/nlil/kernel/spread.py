@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Longs, Mask
 from .compiled import compiled
 from .graph import Graph, first_at_least, span_edges
-from .hidden import hides_edge, hides_member
+from .hidden import HiddenFact, hides, hides_member
 from .walk import WalkSpace
 
 
@@ -26,19 +26,14 @@ def spread(
     is_unary: Mask,
     start: int,
     distinct: bool,
-    hidden_code: int,
-    hidden_start: int,
-    hidden_end: int,
-    hidden_group: Mask,
-    hidden_node: int,
+    hidden: HiddenFact,
     end: int,
     is_constant: bool,
     number: int,
 ) -> int:
     """Ends of the line from `start` into space.ends, each once, and their degrees into space.value; returns how many.
 
-    Hidden: the edge `hidden_code` from hidden_start to hidden_end, also walked backwards (hidden_end = -1: none), and
-    at hidden_node the unary predicates marked in `hidden_group`. Where the line ends at a given entity (`end` >= 0),
+    Where the line ends at a given entity (`end` >= 0),
     that is its only end; it is no variable of its own, so it may be met on the way too. So may a start that
     `is_constant`. Entities that are not given lie in the graph `number` (-1: anywhere).
     """
@@ -51,13 +46,12 @@ def spread(
     space.layer[0, 0], space.amount[0, start] = start, 1.0
     if distinct:
         found = _distinct_paths(
-            graph, space, steps, num_steps, is_unary, start, hidden_code, hidden_start, hidden_end, hidden_group,
-            hidden_node, end, last_move, first_move + 1 if is_constant else 0, number,
+            graph, space, steps, num_steps, is_unary, start, hidden, end, last_move,
+            first_move + 1 if is_constant else 0, number,
         )  # fmt: skip
     else:
         found = _layers(
-            graph, space, steps, num_steps, is_unary, hidden_code, hidden_start, hidden_end, hidden_group,
-            hidden_node, end, last_move, number,
+            graph, space, steps, num_steps, is_unary, hidden, end, last_move, number,
         )  # fmt: skip
     for k in range(found):
         b = space.ends[k]
@@ -99,11 +93,7 @@ def _distinct_paths(
     num_steps: int,
     is_unary: Mask,
     start: int,
-    hidden_code: int,
-    hidden_start: int,
-    hidden_end: int,
-    hidden_group: Mask,
-    hidden_node: int,
+    hidden: HiddenFact,
     end: int,
     last_move: int,
     first_variable: int,
@@ -123,7 +113,7 @@ def _distinct_paths(
         code = steps[depth]
         if is_unary[code >> 1]:
             weight = 0.0
-            if entering and not hides_member(hidden_group, hidden_node, code >> 1, here):
+            if entering and not hides_member(hidden, code >> 1, here):
                 weight = membership(graph, here, code >> 1)
             if weight > 0.0:
                 space.node[depth + 1], space.product[depth + 1] = here, value * weight
@@ -138,7 +128,7 @@ def _distinct_paths(
             e = space.position[depth]
             space.position[depth] += 1
             there = graph.neighbour[e]
-            if hidden_end >= 0 and hides_edge(hidden_code, hidden_start, hidden_end, code, here, there):
+            if hides(hidden, code, here, there):
                 continue
             if end >= 0 and depth == last_move:
                 entering = there == end
@@ -160,11 +150,7 @@ def _layers(
     steps: Longs,
     num_steps: int,
     is_unary: Mask,
-    hidden_code: int,
-    hidden_start: int,
-    hidden_end: int,
-    hidden_group: Mask,
-    hidden_node: int,
+    hidden: HiddenFact,
     end: int,
     last_move: int,
     number: int,
@@ -178,8 +164,7 @@ def _layers(
             here = space.layer[now, k]
             value = space.amount[now, here]
             if is_unary[code >> 1]:
-                hidden = hides_member(hidden_group, hidden_node, code >> 1, here)
-                weight = 0.0 if hidden else membership(graph, here, code >> 1)
+                weight = 0.0 if hides_member(hidden, code >> 1, here) else membership(graph, here, code >> 1)
                 if weight > 0.0:
                     space.layer[1 - now, reached], space.amount[1 - now, here] = here, value * weight
                     reached += 1
@@ -192,7 +177,7 @@ def _layers(
                         continue
                 elif number >= 0 and graph.graph_of[there] != number:
                     continue
-                if hidden_end >= 0 and hides_edge(hidden_code, hidden_start, hidden_end, code, here, there):
+                if hides(hidden, code, here, there):
                     continue
                 if space.seen[there] != epoch:
                     space.seen[there] = epoch

@@ -18,7 +18,7 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from .bodies import NO_STEP, Lines
 from .compiled import compiled
 from .graph import Graph, has_unary, span_edges
-from .hidden import hides_edge, hides_member
+from .hidden import HiddenFact, hides, hides_member
 
 NO_LIMIT = 2**62
 BLOCKING = 8
@@ -108,14 +108,12 @@ def expected_steps(graph: Graph, steps: np.ndarray) -> float:
 
 
 @compiled
-def _open(
-    graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden_group: Mask, start: int
-) -> None:
+def _open(graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden: HiddenFact) -> None:
     """Set up the edges to try from the node at `depth`; a filter is one try at the node itself."""
     code = steps[depth]
     node = space.node[depth]
     if is_unary[code >> 1]:
-        holds = has_unary(graph, node, code >> 1) and not hides_member(hidden_group, start, code >> 1, node)
+        holds = has_unary(graph, node, code >> 1) and not hides_member(hidden, code >> 1, node)
         space.position[depth], space.stop[depth] = 0, 1 if holds else 0
     else:
         space.position[depth], space.stop[depth] = span_edges(graph, node, code)
@@ -187,16 +185,12 @@ def reach(
     is_unary: Mask,
     start: int,
     distinct: bool,
-    hidden_code: int,
-    hidden_end: int,
-    hidden_group: Mask,
+    hidden: HiddenFact,
     limit: int,
     constant: int,
 ) -> int:
     """Ends of the line from `start` into space.ends, each once; returns how many (at most `limit`).
 
-    Hidden: the edge `hidden_code` from start to hidden_end, also walked backwards (hidden_end = -1: none),
-    and at `start` the unary predicates marked in `hidden_group`.
     Where the line ends at a `constant`, that is its only end; it is no variable, so it may be met on the way too.
     """
     space.clock[0] += 1
@@ -213,7 +207,7 @@ def reach(
     if num_steps == 0:
         space.ends[0] = start
         return 1
-    _open(graph, space, steps, is_unary, 0, hidden_group, start)
+    _open(graph, space, steps, is_unary, 0, hidden)
     while depth >= 0:
         if space.position[depth] >= space.stop[depth]:
             depth -= 1
@@ -224,7 +218,7 @@ def reach(
         there = here
         if not is_unary[steps[depth] >> 1]:
             there = graph.neighbour[e]
-            if hidden_end >= 0 and hides_edge(hidden_code, start, hidden_end, steps[depth], here, there):
+            if hides(hidden, steps[depth], here, there):
                 continue
             if constant >= 0 and depth == last_move:
                 if there != constant:
@@ -248,7 +242,7 @@ def reach(
             if space.visit_epoch[depth + 1, there] == epoch:
                 continue
             space.visit_epoch[depth + 1, there] = epoch
-        _open(graph, space, steps, is_unary, depth + 1, hidden_group, start)
+        _open(graph, space, steps, is_unary, depth + 1, hidden)
         many = distinct and space.stop[depth + 1] - space.position[depth + 1] > space.few
         if not (many and moves == num_steps and constant < 0 and is_needless(space, depth + 1, num_steps, epoch)):
             depth += 1

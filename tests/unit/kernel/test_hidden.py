@@ -10,10 +10,12 @@ import torch
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.hidden import (
     Hidden,
+    HiddenFact,
     can_hide,
     hidden_classes,
     hidden_mask,
     hidden_neighbour,
+    hides,
     hides_edge,
     hides_member,
     hides_membership,
@@ -57,6 +59,8 @@ def test_an_edge_is_hidden_where_it_is_the_same_fact() -> None:
         tensors = hides_edge(*torch.from_numpy(hidden), *torch.from_numpy(EDGES).T)
         assert tensors.tolist() == expected
         assert [bool(hides_edge(*hidden.tolist(), *edge)) for edge in EDGES.tolist()] == expected
+        own = HiddenFact(*hidden.tolist(), -1, np.zeros(1, bool))
+        assert [bool(hides(own, *edge)) for edge in EDGES.tolist()] == expected
 
 
 def test_the_hidden_neighbour_is_where_the_hidden_edge_leads() -> None:
@@ -88,7 +92,7 @@ def test_classes_are_hidden_together() -> None:
         assert np.flatnonzero(mask).tolist() == sorted(hidden_classes(base, [target]))
         others = np.arange(base.num_predicates)
         assert hides_membership(base, np.full_like(others, target), others).tolist() == mask[:-1].tolist()
-        assert [hides_member(mask, 0, p, x) for p in others.tolist() for x in (0, 1)] == [
+        assert [hides_member(HiddenFact(-1, 0, -1, 0, mask), p, x) for p in others.tolist() for x in (0, 1)] == [
             bool(mask[p]) and x == 0 for p in others.tolist() for x in (0, 1)
         ]
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
+from nlil.kernel.hidden import HiddenFact
 from nlil.kernel.walk import NO_LIMIT, reach, walk_space
 
 
@@ -22,9 +23,7 @@ def ends(facts: list[tuple[str, str, str]], start: str, *steps: str) -> set[str]
         nothing,
         kb.entities.id(start),
         True,
-        -1,
-        -1,
-        nothing,
+        HiddenFact(-1, -1, -1, -1, nothing),
         NO_LIMIT,
         -1,
     )
