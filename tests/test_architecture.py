@@ -24,6 +24,7 @@ ROOMS = (
     "search",
     "neural",
     "evaluation",
+    "theory",
     "explanation",
     "scene",
     "datasets",

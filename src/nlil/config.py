@@ -171,6 +171,9 @@ class LearnerConfig:
     exclusions: bool = rules(
         True, "what never holds together with a target rules candidates out; not with search=neural"
     )
+    rules_per_target: int = rules(
+        20, "rules of each target in its theory, the few that say what all say; 0: no theories"
+    )
     top_rules: int = rules(0, "rules kept for each target, best first (with joint: for each class on average); 0: all")
     joint: bool = rules(False, "rules of object classes are chosen and weighed together; not with search=neural")
     samples: int = rules(1_000, "facts of each target from which chains longer than 2 are grown")

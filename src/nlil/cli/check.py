@@ -7,7 +7,9 @@ from typing import Annotated
 from .session import Bounds, Run, Session
 
 
-def check(session: Session, run: Run, *, top: Annotated[int, Bounds(1)] = 20, data: str | None = None) -> None:
+def check(
+    session: Session, run: Run, *, top: Annotated[int, Bounds(1)] = 20, data: str | None = None, theory: bool = False
+) -> None:
     """Find facts that the rules dispute, worst first.
 
     Args:
@@ -15,12 +17,13 @@ def check(session: Session, run: Run, *, top: Annotated[int, Bounds(1)] = 20, da
         run: The rules.
         top: So many facts, worst first.
         data (DATA): Check these facts.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
     from .render import table
 
-    opened = session.open_run(run, data)
+    opened = session.open_run(run, data, theory)
     with session.progress() as progress:
         threads, memory = opened.config.threads, opened.config.memory
         disputes = check_facts(opened.rules, opened.base, top=top, threads=threads, memory=memory, progress=progress)

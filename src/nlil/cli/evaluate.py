@@ -39,6 +39,7 @@ def evaluate(
     rules: Path | None = None,
     data: OtherData = None,
     calibration: Path | None = None,
+    theory: bool = False,
 ) -> None:
     """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities.
 
@@ -49,10 +50,11 @@ def evaluate(
         rules (FILE): Rules written by hand or by another system: Prolog text, JSON, or what AnyBURL or AMIE wrote.
         data: Other facts.
         calibration (FILE.png): Draw how well scores mean probabilities.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
-    if (run is None) == (rules is None):
+    if (run is None) == (rules is None) or (theory and run is None):
         raise ConfigError("evaluate needs a run folder, or --rules FILE together with --data DATA")
-    opened = None if run is None else session.open_run(run, data)
+    opened = None if run is None else session.open_run(run, data, theory)
     more: dict[str, Any] = {}
     if opened is not None and data is not None:
         more = {
@@ -73,7 +75,7 @@ def evaluate(
     if not metrics.num_queries:
         session.note(f"{name}: no {split} fact belongs to a target of these rules: no figures")
     session.notes(f"{name}: {note}" for note in metrics.notes)
-    if opened is not None and opened.is_own_data:
+    if opened is not None and opened.is_own_data and not theory:
         keep(session, opened, split, document)
     session.show({"data": name, "split": split, **document}, *views(metrics, applied.dataset, split, more))
 

@@ -30,6 +30,7 @@ def explain(
     top: Annotated[int | None, Bounds(1)] = None,
     side: str = "object",
     data: OtherData = None,
+    theory: bool = False,
     out: Path | None = None,
     image: Path | None = None,
     why_not: bool = False,
@@ -49,6 +50,7 @@ def explain(
         top: All of it, with so many rules, strongest first. Default: all that count, up to 20.
         side (NAME): Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b).
         data: Other facts.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
         out (FILE): Draw it, for a scene with the boxes at their places: FILE.svg, FILE.png or FILE.html.
         image (FILE): Draw it over this image (PNG or JPEG); with --out.
         why_not: Which single fact would make the strongest rules fire that do not.
@@ -79,7 +81,7 @@ def explain(
         raise ConfigError(f"{' and '.join(changes)} are different questions; ask one at a time", "explain")
     if changes and out is not None:
         raise ConfigError(f"--out draws why a fact holds; leave out {changes[0]}", "out")
-    opened = session.open_run(run, data)
+    opened = session.open_run(run, data, theory)
     classes = classes_of(opened, query)
     explainer = Explainer(opened.rules, opened.base, opened.config.memory, opened.calibration)
     fact = query if classes is None else classes.fact

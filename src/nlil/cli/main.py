@@ -18,7 +18,7 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 COMMANDS: Mapping[str, str] = {
     name: name
     for name in (
-        *("demo", "datasets", "inspect", "learn", "rules", "evaluate"),
+        *("demo", "datasets", "inspect", "learn", "theory", "rules", "evaluate"),
         *("predict", "explain", "check", "materialize", "serve", "report"),
     )
 } | {"inspect": "inspect_data"}

@@ -19,6 +19,7 @@ def materialize(
     ],
     min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Rules with at least this confidence.")] = 0.95,
     data: OtherData = None,
+    theory: Annotated[bool, typer.Option("--theory", help="Use only the theories of the run.")] = False,
 ) -> None:
     """Write all new facts that the strong rules derive, to a fixpoint."""
     from ..data.files import ending
@@ -27,7 +28,7 @@ def materialize(
 
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
-    opened = session.open_run(run, data)
+    opened = session.open_run(run, data, theory)
     strong = opened.rules.take(opened.rules.confidence >= min_confidence)
     with session.progress() as progress:
         # How many rounds there will be is not known before the last one.

@@ -22,6 +22,7 @@ def predict(
     queries: Path | None = None,
     out: Path | None = None,
     data: OtherData = None,
+    theory: bool = False,
 ) -> None:
     """Rank the answers to a query; facts that are known already are marked.
 
@@ -33,10 +34,11 @@ def predict(
         queries (FILE): Many queries, one a line.
         out (FILE.tsv): Where the answers to --queries go.
         data: Other facts.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError('predict needs a query such as "uncle(alice, ?)", or --queries FILE with --out FILE.tsv')
-    predictor = session.open_run(run, data).predictor()
+    predictor = session.open_run(run, data, theory).predictor()
     if query is not None:
         answers = predictor.predict(query, top)
         session.show(

@@ -11,7 +11,9 @@ from .session import OtherData, Run, Session
 ENDINGS = (".html", ".htm")
 
 
-def report(session: Session, run: Run, *, out: Path = Path("report.html"), data: OtherData = None) -> None:
+def report(
+    session: Session, run: Run, *, out: Path = Path("report.html"), data: OtherData = None, theory: bool = False
+) -> None:
     """Write one page that needs nothing else: data, figures, rules, surprising predictions, disputed facts.
 
     Args:
@@ -19,13 +21,14 @@ def report(session: Session, run: Run, *, out: Path = Path("report.html"), data:
         run: The rules.
         out (FILE.html): Where the page goes.
         data: Other facts.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..explanation.outline import plural
     from ..report import make_report, write_report
 
     check_page_name(out)
     require("jinja2", "report", "the report")
-    opened = session.open_run(run, data)
+    opened = session.open_run(run, data, theory)
     learned = replace(opened.learned, rules=opened.rules, config=opened.config)
     with session.progress() as progress:
         made = make_report(

@@ -39,6 +39,7 @@ def rules(
     data: str | None = None,
     examples: Annotated[int, Bounds(0)] = 0,
     leave_out: bool = False,
+    theory: bool = False,
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets.
 
@@ -52,6 +53,7 @@ def rules(
         data (DATA): The facts, where they are not those of the run.
         examples (N): Under each rule so many examples, counterexamples and predictions that are not in the data.
         leave_out: Leave out what the language cannot say.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..learning.feedback import load_feedback, rejected_note, without_rejected
     from ..learning.run import load_run
@@ -59,7 +61,7 @@ def rules(
     chosen = "json" if session.as_json else format
     if chosen not in FORMATS:
         raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
-    opened = cache(lambda: session.open_run(run, data))  # the rules can be read without the data
+    opened = cache(lambda: session.open_run(run, data, theory))  # the rules can be read without the data
     if examples:
         if chosen not in ("text", "json"):
             raise ConfigError(
@@ -68,7 +70,8 @@ def rules(
         return show_cards(session, opened(), target, DEFAULT_TOP if top is None else top, examples)
     if facts is not None:
         write_facts(session, chosen, facts, opened)
-    found, feedback = load_run(run).rules, load_feedback(run)
+    learned = load_run(run)
+    found, feedback = (learned.with_theory() if theory else learned).rules, load_feedback(run)
     if target is not None:
         found = found.for_target(target)
     limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top

@@ -18,6 +18,7 @@ def serve(
     port: Annotated[int, Bounds(0, 65535)] = 8000,
     host: str = "127.0.0.1",
     data: OtherData = None,
+    theory: bool = False,
 ) -> None:
     """Look at a run in the browser: rules, answers, explanations, and what people say of the rules.
 
@@ -28,6 +29,7 @@ def serve(
         host (NAME): Who can reach it: by default only this machine; 0.0.0.0 lets everyone on the network read the data
             and judge rules.
         data: Other facts.
+        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     for package in ("fastapi", "uvicorn", "jinja2"):
         require(package, "viewer", "the viewer")
@@ -37,7 +39,7 @@ def serve(
     if host not in LOCAL:
         session.warn(f"--host {host}: everyone who can reach this machine can read this data and judge its rules")
     with listen(host, port) as socket:  # before the data is read: a port that is taken should be said at once
-        opened = session.open_run(run, data)
+        opened = session.open_run(run, data, theory)
         if not len(opened.all_rules):
             raise ConfigError(f"{run}: the run has no rules, so there is nothing to look at; nlil learn says why")
         pages = PageData(opened)

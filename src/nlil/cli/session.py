@@ -65,11 +65,11 @@ class Session:
         self.notes(f"{dataset.name}: {note}" for note in dataset.notes)
         return dataset
 
-    def open_run(self, run: Path, data: str | None) -> OpenedRun:
-        """A run with the data its rules are to be applied to; what is left out is said on stderr."""
+    def open_run(self, run: Path, data: str | None, theory: bool = False) -> OpenedRun:
+        """A run, or its `theory`, with the data its rules are to be applied to; what is left out is said on stderr."""
         from ..learning.opening import open_run
 
-        opened = open_run(run, data)
+        opened = open_run(run, data, theory)
         self.notes(f"{opened.dataset.name}: {note}" for note in opened.dataset.notes)
         for warning in opened.warnings:
             self.warn(warning)

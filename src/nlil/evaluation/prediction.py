@@ -12,7 +12,7 @@ from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
-from ..kernel.aggregation import score
+from ..kernel.aggregation import no_rule, score
 from ..kernel.binding import bind
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
@@ -121,7 +121,7 @@ class Predictor:
             best = np.array([other_end])
         else:
             best = np.lexsort((np.arange(len(evidence)), -evidence))[:top]
-            best = best[evidence[best] > 0]
+            best = best[evidence[best] > no_rule(self.rules.aggregation)]
         names, scores, is_known = self.kb.entities.names(best), score(evidence[best]), np.isin(best, known)
         return [
             Answer(name, self.kb.label(name), float(s), bool(k), *(self.calibration.estimate(float(s), arity) or ()))

@@ -50,10 +50,13 @@ def program_evidence(
             yield rows[low:high]
 
 
-def rule_firings(rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, memory: int) -> list[Fires]:
-    """Where each rule fires; nothing is hidden. Arguments as of `program_evidence`."""
+def rule_firings(
+    rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, memory: int, hidden: Ids | None = None
+) -> list[Fires]:
+    """Where each rule fires; without `hidden`, nothing is hidden. Arguments as of `program_evidence`."""
     parts: list[list[Fires]] = []
-    for begin, _, found in _blocks(rules, kb, code, known, np.full(len(known), -1, np.int32), memory):
+    hidden = np.full(len(known), -1, np.int32) if hidden is None else hidden
+    for begin, _, found in _blocks(rules, kb, code, known, hidden, memory):
         parts.append([fires._replace(query=fires.query + begin) for fires in found])
     return [Fires(*(np.concatenate(column) for column in zip(*of_rule))) for of_rule in zip(*parts)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -11,7 +12,16 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, count_ranks, score_space, tie_bounds
+from ..kernel.aggregation import (
+    KINDS,
+    Ranks,
+    ScoreSpace,
+    clear,
+    count_ranks,
+    frequency_evidence,
+    score_space,
+    tie_bounds,
+)
 from ..kernel.bodies import unary_mask
 from ..kernel.compiled import SmallWork, compiled
 from ..kernel.device import resolve_device
@@ -68,6 +78,12 @@ class Ranker:
         """The plan of the line rules and exclusions, and the rules that have no loop there."""
         return self._plan(self._target_rules(target), target, direction)
 
+    def numbered_plan(self, target: int, direction: int) -> tuple[Plan, Longs]:
+        """The plan with the numbers of the rules, from 1 on, in place of evidence; and the rules without a loop."""
+        mine = self._target_rules(target)
+        numbered = replace(mine, power=np.arange(1, len(mine.rules) + 1, dtype=np.int64))
+        return self._plan(numbered, target, direction)[0], mine.parts.rest
+
     def rules_of(self, target: int) -> RuleSet:
         """The rules whose head is the predicate id `target`."""
         return self.rules.take(self.rows_of(target))
@@ -83,7 +99,13 @@ class Ranker:
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
         layout = plan(mine, self.graph, self._sets, self.is_unary, direction)
         excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
-        return layout._replace(code=2 * target + direction, excluded=excluded), mine.rules.take(mine.parts.rest)
+        layout = layout._replace(code=2 * target + direction, excluded=excluded)
+        if self.rules.aggregation.by_frequency:
+            facts = self.kb.facts.of(target)
+            ends = facts.subject if direction else facts.object
+            more = frequency_evidence(np.bincount(ends, minlength=self.kb.num_entities))
+            layout = layout._replace(weighed_prior=layout.weighed_prior + more)
+        return layout, mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """The evidence of every entity as the answer of one query."""

@@ -119,7 +119,7 @@ def _forward(
 
 
 @compiled
-def _body_holds(graph: Graph, query_code: int, known: int, hidden_end: int, x: int, body: int) -> bool:
+def body_holds(graph: Graph, query_code: int, known: int, hidden_end: int, x: int, body: int) -> bool:
     """Whether x, a member of the body, is one without the hidden fact too."""
     num_items = len(graph.span_node)
     if body < num_items:
@@ -141,7 +141,7 @@ def _back(
         for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
             x = plan.body_member[m]
             if evidence > space.floor[kind, x] and (
-                hidden_end < 0 or _body_holds(graph, plan.code, known, hidden_end, x, body)
+                hidden_end < 0 or body_holds(graph, plan.code, known, hidden_end, x, body)
             ):
                 num_touched = add(space, num_touched, x, evidence, top, kind)
     return num_touched

@@ -29,6 +29,9 @@ SHIFT = 12
 UNIT = 1 << SHIFT
 """Factors of evidence are integers too, in 4096ths: (evidence * factor) >> 12 is the same number everywhere."""
 
+MOST_FREQUENCY = 1e-5
+"""Evidence of the most frequent entity of a place, where frequency breaks ties."""
+
 KINDS = (
     "one-step chain",
     "longer chain",
@@ -58,12 +61,16 @@ class Aggregation:
 
     Where weights of exclusive classes were fitted together, `unit` is the evidence of one natural unit of log-odds:
     the probabilities of an object's classes are the softmax of evidence / unit. 0: no such meaning.
+
+    `by_frequency`: candidates of binary targets that rules leave tied are ordered by how often the facts have them in
+    that place of the predicate (`frequency_evidence`).
     """
 
     kind: str = "noisy-or"
     top: int = 5
     weighing: tuple[tuple[float, float], ...] = ()
     unit: float = 0.0
+    by_frequency: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -153,6 +160,21 @@ def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
 def place_weights(aggregation: Aggregation) -> Longs:
     """weight[i] / UNIT is what the i-th strongest rule counts where kinds are not told apart."""
     return np.full(max(aggregation.top, 1), UNIT, np.int64)
+
+
+def frequency_evidence(count: Longs) -> Longs:
+    """What breaks ties between candidates: less than any rule says, more for a candidate of more facts.
+
+    Args:
+        count: how many facts have each entity in the place that a query asks for.
+    """
+    share = np.log1p(count) / np.log1p(max(int(count.max(initial=0)), 1))
+    return np.rint(MOST_FREQUENCY * SCALE * share).astype(np.int64)
+
+
+def no_rule(aggregation: Aggregation) -> int:
+    """The most evidence of a candidate that no rule fires for."""
+    return round(MOST_FREQUENCY * SCALE) if aggregation.by_frequency else 0
 
 
 # ranks and ties ------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ class RuleSet:
     exclusions   what never holds together with a target
     calibration  what the scores of these rules mean as probabilities, where that is known; a part of the rules scores
                  lower, so `take` leaves it behind
+    is_ordered   rows stand in the order to read them in, as those of a theory do; else the best by weight come first
     """
 
     predicates: tuple[Predicate, ...]
@@ -73,6 +74,7 @@ class RuleSet:
     calibration: Calibration | None = None
     entity_labels: Mapping[str, str] = field(default_factory=dict)
     predicate_labels: Mapping[str, str] = field(default_factory=dict)
+    is_ordered: bool = False
 
     # making ---------------------------------------------------------------------------------------
 
@@ -310,6 +312,8 @@ class RuleSet:
 
         Where all rules count (top = 0) priors come last: weights fitted together put there what negations take away.
         """
+        if self.is_ordered:
+            return np.arange(len(self))
         is_last = self.is_prior & (self.aggregation.places == 0)
         return np.lexsort((self.lengths, -self.support.astype(np.int64), -self.weights, is_last))
 

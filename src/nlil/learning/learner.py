@@ -26,9 +26,10 @@ from ..progress import Progress, Stop, silent
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
+from ..theory.theory import Theory
 from .checkpoint import Checkpoint
 from .conjunctions import helpful_conjunctions
-from .estimates import calibrate, estimate
+from .estimates import calibrate_and_estimate
 from .joint import class_rules, is_joint
 from .lengths import best_length, can_try, up_to
 from .neural import Found, note_on_nothing, search_neural
@@ -219,10 +220,11 @@ class Fit:
             notes += more
         quality = None
         if validation is not None and not stop():
-            rules = replace(validation.rules, calibration=calibrate(validation, self.elsewhere, config, self.progress))
-            quality = estimate(validation, self.elsewhere, config, self.progress)
+            calibration, quality = calibrate_and_estimate(validation, self.elsewhere, config, self.progress)
+            rules = replace(validation.rules, calibration=calibration)
         elif validation is not None:
             rules = validation.rules
+        theory = self._theory(rules, validation)
         partial = stop.cut  # a second look for reasons does not make the search partial
         return Learned(
             rules,
@@ -235,6 +237,7 @@ class Fit:
             tuple(notes),
             found.attentions,
             estimate=quality,
+            theory=theory,
         )
 
     def _rule_set(self, parts: Sequence[RuleSet], kb: KnowledgeBase, valid: Facts) -> RuleSet:
@@ -371,6 +374,23 @@ class Fit:
             weighed = fit_weighing(validation, config.seed, *budget)
             validation = validation.changed(lambda rules, _: replace(rules, aggregation=weighed))
         return validation, notes
+
+    def _theory(self, rules: RuleSet, validation: Validation | None) -> Theory | None:
+        """A few rules for each target; where few validation facts are given, measured on the held-out part."""
+        config = self.config
+        if not config.rules_per_target or not len(rules) or self.stop():
+            return None
+        from ..theory.build import make_theory, measured
+
+        budget: dict[str, Any] = {"seed": config.seed, "threads": config.threads, "memory": config.memory}
+        common: dict[str, Any] = {"size": config.rules_per_target, "progress": self.progress, "stop": self.stop}
+        theory = make_theory(rules, self.kb, valid=self.given, **common, **budget)
+        if validation is None or theory.scores or self.stop():
+            return theory
+        fold = validation.largest
+        judged = theory if fold.kb is self.kb else make_theory(fold.rules, fold.kb, **common, **budget)
+        judged = measured(judged, fold.rules, fold.kb, fold.facts, fold.known, **budget)
+        return replace(theory, aggregation=judged.aggregation, scores=judged.scores)
 
     def _missing(self, rules: RuleSet, partial: bool) -> dict[str, str]:
         """For each target without rules the reason."""

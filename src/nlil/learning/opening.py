@@ -115,6 +115,7 @@ class Applied:
 class OpenedRun(Applied):
     """A run folder, opened with what it was learned from (`is_own_data`) or with other data.
 
+    `is_theory`: the rules are those of the theories alone.
     `rules` are without those that people have rejected (`feedback`); `bound` has all that the data can say.
     """
 
@@ -124,6 +125,7 @@ class OpenedRun(Applied):
     bound: Bound
     feedback: Feedback
     is_own_data: bool
+    is_theory: bool = False
 
     @property
     def all_rules(self) -> RuleSet:
@@ -172,7 +174,7 @@ class OpenedRun(Applied):
         if found is None and self.is_own_data:
             # Not the seed of this call: what a run keeps follows from the run alone.
             found = self.fit_calibration(self.info.seed)
-            if found is not None and self.is_same_data:
+            if found is not None and self.is_same_data and not self.is_theory:
                 try:
                     add_json(self.path, CALIBRATION, found.to_dict())
                 except OSError as error:
@@ -200,15 +202,18 @@ class OpenedRun(Applied):
         return {prefix + name: float(overall[name]) for name in MAIN_FIGURES if name in overall}
 
 
-def open_run(path: str | Path, data: str | None = None) -> OpenedRun:
+def open_run(path: str | Path, data: str | None = None, theory: bool = False) -> OpenedRun:
     """A run and the data its rules are to be applied to.
 
     Args:
         path: the run folder.
         data: a name or path; None: what the run was learned from.
+        theory: use the rules of its theories alone.
     """
     path = Path(path)
     info, learned = load_with_info(path)
+    if theory:
+        learned = learned.with_theory()
     if data is None and info.source is None:
         raise RunError("the run does not say which data it was learned from; name it with --data", path)
     options = learned.config.data_options()
@@ -231,7 +236,7 @@ def open_run(path: str | Path, data: str | None = None) -> OpenedRun:
     config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in BUDGETS})
     feedback = load_feedback(path)
     rules = without_rejected(bound.rules, feedback)
-    return OpenedRun(rules, dataset, config, path, info, learned, bound, feedback, data is None)
+    return OpenedRun(rules, dataset, config, path, info, learned, bound, feedback, data is None, theory)
 
 
 def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:

@@ -7,6 +7,7 @@
     predicates.json    names, arities and labels of the predicates
     rules.parquet      the rules by column: head, number of the body, statistics
     bodies.parquet     the bodies of the rules, each once
+    theory.parquet     for each target the rows of a few rules, in the order of what each adds (see theory.theory)
     history.jsonl      how training went, one JSON object a line; empty without training
     attentions.safetensors  what training attended to, by target (only after training)
     metrics.json       what `evaluate` measured, by split (once it has)
@@ -55,14 +56,16 @@ if TYPE_CHECKING:
     from ..evaluation.fidelity import Fidelity
     from ..kernel.calibration import Calibration
     from ..kernel.ruleset import RuleSet
+    from ..theory.theory import Theory
 
 FORMAT = 3
 """2: the history has a file of its own. 3: bodies have one, each once."""
 REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet", "bodies.parquet")
+THEORY = "theory.parquet"
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
 METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.json"
 FIDELITY = "fidelity.json"
-LATER = (ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
+LATER = (THEORY, ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
 """Files that not every run has: those of a run that is replaced must not stay."""
 
 
@@ -111,6 +114,7 @@ class Learned:
     notes: what was left out, a sentence each; not kept in a run folder.
     attentions: what training attended to, by names such as `uncle/2|operators`.
     fidelity: how well the rules imitate a classifier, where they do.
+    theory: a few rules for each target; None where none were to be chosen.
     target_scores: path and sha256 of the file that says what the classifier says, if it was a file.
     estimate: how well the rules are expected to answer new facts, by validation facts or held-out training facts.
     """
@@ -127,6 +131,13 @@ class Learned:
     fidelity: Fidelity | None = None
     target_scores: Mapping[str, str] = field(default_factory=dict)
     estimate: Estimate | None = None
+    theory: Theory | None = None
+
+    def with_theory(self, size: int | None = None, keep: float | None = None) -> Learned:
+        """The same with the rules of its theory alone; arguments as of `Theory.rules`."""
+        if self.theory is None:
+            raise ConfigError("the run has no theories; learn again, with rules_per_target of 1 or more")
+        return replace(self, rules=self.theory.rules(self.rules, size, keep))
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder; see `save_run`."""
@@ -209,8 +220,9 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     try:
         values = read_json(path / "run.json")
         info = RunInfo(values["source"], values["checksum"], int(values["seed"]), dict(values["versions"]))
+        rules = _load_rules(path)
         return info, Learned(
-            rules=_load_rules(path),
+            rules=rules,
             config=LearnerConfig().with_values(read_json(path / "config.json"), "config.json"),
             targets=tuple(Predicate(name, arity) for name, arity in values["targets"]),
             partial=bool(values["partial"]),
@@ -221,6 +233,7 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             fidelity=_load_fidelity(path / FIDELITY),
             target_scores=dict(values["target_scores"] or {}),
             estimate=Estimate.from_dict(values["estimate"]) if values.get("estimate") else None,
+            theory=_load_theory(path / THEORY, rules),
         )
     except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
         raise RunError(f"the run folder cannot be read ({error}); learn again", path) from error
@@ -301,6 +314,10 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     replace_json(folder / "predicates.json", predicates)
     _save_entities(rules, folder / "entities.parquet")
     save_rules(rules, folder / "rules.parquet")
+    if learned.theory is not None:
+        from ..theory.theory_file import save_theory
+
+        save_theory(learned.theory, folder / THEORY)
     write_json_lines(folder / HISTORY, learned.history)
     if learned.attentions:
         write_arrays(folder / ATTENTIONS, learned.attentions)
@@ -321,6 +338,14 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
     size = len(rules.entities)
     label = string_array(map(labels.get, rules.entities)) if labels else pa.nulls(size, pa.large_string())
     pq.write_table(pa.table({"name": rules.entities.array, "label": label}), path, compression="zstd")
+
+
+def _load_theory(path: Path, rules: RuleSet) -> Theory | None:
+    if not path.is_file():
+        return None
+    from ..theory.theory_file import load_theory
+
+    return load_theory(path, rules)
 
 
 def _load_fidelity(path: Path) -> Fidelity | None:

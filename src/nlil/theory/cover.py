@@ -1,0 +1,121 @@
+"""A greedy cover: the rules that together explain the most facts, each fact by its best rule.
+
+The value of a set of rules is the sum over queries of the precision of the best rule in it that proposes the answer.
+Greedy choice, the rule that adds the most first, has at least 1 - 1/e of the best value that as many rules can have
+(Nemhauser 1978), a rule that says the same as one before it adds nothing, and the first k rules are the choice of k.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Ids, Longs
+from ..kernel.compiled import compiled
+from .firings import Hits
+
+LEAST_GAIN = 1e-9
+"""Sums of the same numbers in another order differ by less."""
+SAME_FACTS = 0.9
+"""A rule belongs to the family of a chosen one that proposes at least this share of its answers."""
+
+
+class Cover(NamedTuple):
+    """Chosen rules, the one that adds most first.
+
+    rule       their numbers
+    gain       what each adds to the mean precision of the best rule, over all queries
+    explained  training facts that it explains and none before it does
+    num_facts  facts that were tried
+    family     for each rule the place of the chosen rule whose family it belongs to, -1: none; a chosen one its own
+    """
+
+    rule: Longs
+    gain: Doubles
+    explained: Longs
+    num_facts: int
+    family: Longs
+
+
+def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Cover:
+    """At most `most` rules.
+
+    Args:
+        hits: what the rules do.
+        plainness: of each rule, 0 to 1: what its gain counts when rules are compared.
+        most: how many are chosen at most.
+        family_of: families are those of so many rules, the first ones.
+    """
+    num_rules = hits.wrong.shape[1]
+    pointer = np.searchsorted(hits.rule, np.arange(num_rules + 1)).astype(np.int64)
+    fact, most_weight = hits.query % max(hits.num_facts, 1), max(len(hits.wrong) * hits.weight.sum(), 1)
+    value = hits.precision[hits.query // max(hits.num_facts, 1), hits.rule] * hits.weight[fact]
+    rule, gain = _choose(pointer, hits.query, value, plainness, hits.num_queries, most)
+    explained = _newly_explained(pointer, fact, hits.num_tried, rule)
+    family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
+    return Cover(rule, gain / most_weight, explained, hits.num_tried, family)
+
+
+@compiled
+def _choose(
+    pointer: Longs, query: Ids, value: Doubles, plainness: Doubles, num_queries: int, most: int
+) -> tuple[Longs, Doubles]:
+    """(rules, gains). A gain can only fall while others are chosen: it is summed again where it could be largest."""
+    num_rules = len(pointer) - 1
+    best, gain = np.zeros(num_queries), np.full(num_rules, np.inf)
+    summed_at = np.full(num_rules, -1)
+    chosen, gains = np.zeros(most, np.int64), np.zeros(most)
+    for k in range(most):
+        while True:
+            r, largest = -1, LEAST_GAIN
+            for j in range(num_rules):
+                if gain[j] > largest:
+                    r, largest = j, gain[j]
+            if r < 0:
+                return chosen[:k], gains[:k]
+            if summed_at[r] == k:
+                break
+            total = 0.0
+            for i in range(pointer[r], pointer[r + 1]):
+                total += max(value[i] - best[query[i]], 0.0)
+            gain[r], summed_at[r] = total * plainness[r], k
+        chosen[k], gains[k] = r, gain[r] / plainness[r]
+        gain[r] = 0.0
+        for i in range(pointer[r], pointer[r + 1]):
+            best[query[i]] = max(best[query[i]], value[i])
+    return chosen, gains
+
+
+@compiled
+def _newly_explained(pointer: Longs, fact: Ids, num_tried: int, chosen: Longs) -> Longs:
+    """Training facts, in either direction, that each chosen rule is the first to explain."""
+    explained, count = np.zeros(num_tried, np.bool_), np.zeros(len(chosen), np.int64)
+    for k in range(len(chosen)):
+        for i in range(pointer[chosen[k]], pointer[chosen[k] + 1]):
+            if fact[i] < num_tried:
+                count[k] += not explained[fact[i]]
+                explained[fact[i]] = True
+    return count
+
+
+@compiled
+def _families(pointer: Longs, query: Ids, num_queries: int, chosen: Longs) -> Longs:
+    """The place of the chosen rule that proposes most answers of each rule, of equal ones the first."""
+    hit = np.zeros((num_queries, len(chosen)), np.bool_)
+    for k in range(len(chosen)):
+        for i in range(pointer[chosen[k]], pointer[chosen[k] + 1]):
+            hit[query[i], k] = True
+    family, shared = np.full(len(pointer) - 1, -1), np.zeros(len(chosen), np.int64)
+    for r in range(len(pointer) - 1):
+        shared[:] = 0
+        for i in range(pointer[r], pointer[r + 1]):
+            for k in range(len(chosen)):
+                shared[k] += hit[query[i], k]
+        size, most = pointer[r + 1] - pointer[r], 0
+        for k in range(len(chosen)):
+            if shared[k] > most and shared[k] >= SAME_FACTS * size:
+                most, family[r] = shared[k], k
+    for k in range(len(chosen)):
+        family[chosen[k]] = k
+    return family

@@ -1,0 +1,125 @@
+"""Theory: for each target a few rules of the pool, in the order of what each adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Doubles, Longs
+from ..errors import ConfigError
+from ..kernel.aggregation import Aggregation
+from ..kernel.ruleset import RuleSet
+from ..logic.rule import Rule
+
+SIZES = (5, 10, 20, 50, 100, 200)
+"""Rules of a target at which the quality of a theory is measured."""
+
+
+@dataclass(frozen=True)
+class SizeScore:
+    """How well a theory of one size ranks the validation facts of one target.
+
+    size: rules of the target at most.
+    mrr: the mean of 1 / rank.
+    """
+
+    size: int
+    mrr: float
+
+
+@dataclass(frozen=True)
+class ValidationScores:
+    """The validation scores of one target: of the pool, of the theory at each size, and how many facts they count."""
+
+    facts: int
+    pool: float
+    sizes: tuple[SizeScore, ...] = ()
+
+    def least_size(self, share: float) -> int | None:
+        """The least size whose score is `share` of the pool's; None where none is."""
+        return next((s.size for s in self.sizes if s.mrr >= share * self.pool), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Theory:
+    """Rows of a pool, target by target, the rule that adds most first.
+
+    rows         of the pool
+    place        of each rule among those of its target, from 0 on
+    gain         what each adds to the mean precision of the best rule of a query
+    explained    training facts that it explains and no rule before it does
+    tried        training facts of its target that were looked at
+    family_row   rows of the pool that are not chosen and say the same as a chosen one ...
+    family       ... and the number of that one in `rows`
+    size         rules of a target, where nobody says how many
+    aggregation  how the rules become a score
+    scores       by target (name/arity): validation scores at some sizes
+    """
+
+    rows: Longs
+    place: Longs
+    gain: Doubles
+    explained: Longs
+    tried: Longs
+    family_row: Longs
+    family: Longs
+    size: int
+    aggregation: Aggregation
+    scores: Mapping[str, ValidationScores] = field(default_factory=dict)
+
+    def chosen(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
+        """Numbers in `rows` of a theory of `size` rules a target, or of the least that keeps a share of the score.
+
+        Args:
+            pool: the rules that `rows` count.
+            size: rules of a target; default: the theory's own.
+            keep: the share, 0 to 1; the largest size where no smaller one keeps it, or nothing is known.
+        """
+        if keep is None:
+            return np.flatnonzero(self.place < (self.size if size is None else size))
+        if not self.scores:
+            raise ConfigError("keep: the theories were not measured on validation facts; say a size instead", "keep")
+        least = np.full(len(pool.predicates), SIZES[-1], np.int64)
+        for i, predicate in enumerate(pool.predicates):
+            if (scores := self.scores.get(str(predicate))) is not None:
+                least[i] = scores.least_size(keep) or SIZES[-1]
+        return np.flatnonzero(self.place < least[pool.head[self.rows]])
+
+    def rules(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> RuleSet:
+        """The rules, as a set that every part of the product takes; arguments as of `chosen`."""
+        rows = self.rows[self.chosen(pool, size, keep)]
+        kept = replace(pool.take(rows).compact(), aggregation=self.aggregation, is_ordered=True)
+        most = self.size if size is None else size
+        seen: dict[Any, int] = {}
+        exclusions = []
+        for exclusion in pool.exclusions:
+            seen[exclusion.target] = seen.get(exclusion.target, 0) + 1
+            if seen[exclusion.target] <= most or keep is not None:
+                exclusions.append(exclusion)
+        return replace(kept, exclusions=tuple(exclusions))
+
+    @property
+    def family_sizes(self) -> Longs:
+        """For each number in `rows`, how many rules of the pool say the same."""
+        return np.bincount(self.family, minlength=len(self.rows))
+
+    def family_of(self, pool: RuleSet, number: int) -> Sequence[Rule]:
+        """The rules that say the same as rows[number], in the order of the pool."""
+        return [pool.rule(int(row)) for row in self.family_row[self.family == number]]
+
+    def curve(self) -> list[SizeScore]:
+        """The score of all targets at each size, each validation fact counting once; empty without validation facts."""
+        total = sum(s.facts for s in self.scores.values())
+        found = []
+        for i, size in enumerate(SIZES if total else ()):
+            found.append(SizeScore(size, sum(s.facts * s.sizes[i].mrr for s in self.scores.values()) / total))
+        return found
+
+    @property
+    def pool_score(self) -> float | None:
+        """The score of the whole pool on the same facts."""
+        total = sum(s.facts for s in self.scores.values())
+        return sum(s.facts * s.pool for s in self.scores.values()) / total if total else None
