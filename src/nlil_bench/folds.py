@@ -109,7 +109,7 @@ def folds_table(entries: Entries) -> str:
                 lines.append((data, split, *cells(some)))
     if not lines:
         return markdown((), ())
-    head = ("data", "split", *WAYS.values(), "held out - given", "estimate, held out", "time, held out / given")
+    head = ("data", "split", *WAYS.values(), "held out - given", "time, held out / given")
     return f"{markdown(head, lines, right=range(2, len(head)))}\n\n{source_text(COMMAND, shown)}"
 
 
@@ -118,10 +118,8 @@ def cells(splits: list[Mapping[str, Any]]) -> list[str]:
     means = [share_text(mean(ways[way]["mrr"] for ways in splits)) for way in WAYS]
     differences = [ways["held_out"]["mrr"] - ways["given"]["mrr"] for ways in splits]
     error = f" ± {stdev(differences) / len(splits) ** 0.5:.4f}" if len(splits) > 1 else ""
-    estimates = [ways["held_out"]["estimate"] for ways in splits if "estimate" in ways["held_out"]]
     times = mean(ways["held_out"]["seconds"] / ways["given"]["seconds"] for ways in splits)
-    estimate = share_text(mean(estimates)) if estimates else ""
-    return [*means, f"{mean(differences):+.4f}{error}", estimate, f"{times:.1f}"]
+    return [*means, f"{mean(differences):+.4f}{error}", f"{times:.1f}"]
 
 
 BENCH = Bench(measure, entries, {"folds": folds_table}, DATA, QUICK_DATA, options=frozenset({"data", "seeds"}))

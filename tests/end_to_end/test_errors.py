@@ -10,6 +10,7 @@ import pytest
 
 from commandline import Nlil
 from nlil.learning import run as run_module
+from nlil_bench.registry import BENCHES
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
         (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
         (
             ("bench", "serve"),
-            "choose one of kb, scene, fewshot, stats, scale, recovery, es, length, speed, curve, viewer, start, tables",
+            f"choose one of {', '.join(BENCHES)}, tables",
         ),
         (("bench", "recovery", "--data", "chian"), "closest: 'chain'"),
         (("bench", "es", "--data", "even:7"), "expected some of even:10, even:50"),

@@ -15,14 +15,14 @@ best, is left out as a wrong one would be. `num_answers` says how many answers t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts, Splits, fact_keys
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import realistic_rank, score, tie_bounds
+from ..kernel.aggregation import score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
@@ -40,8 +40,7 @@ Scored = tuple[Longs, Mask, Facts]
 class Candidates:
     """Row i is a candidate: its score, whether it is true, the arity of its predicate, the number of its fact.
 
-    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact. `rank` has the realistic ranks of the answers of
-    binary queries, known ones left out as in ranking.
+    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact.
     """
 
     score: Doubles
@@ -49,7 +48,6 @@ class Candidates:
     arity: Longs
     fact: Longs
     num_answers: int
-    rank: Doubles = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.score)
@@ -64,7 +62,6 @@ class Candidates:
             np.concatenate([part.arity for part in parts]),
             np.concatenate([part.fact + first for part, first in zip(parts, used)]),
             sum(part.num_answers for part in parts),
-            np.concatenate([part.rank for part in parts]),
         )
 
     def of_arity(self, arity: int) -> Candidates:
@@ -107,8 +104,7 @@ def scored_candidates(
     is_true = np.concatenate([none.astype(bool), *(row[2] for row in rows)])
     arity = np.repeat([row[0] for row in rows], [len(row[1]) for row in rows]).astype(np.int64)
     (fact,) = fact_keys(Facts.join(row[3] for row in rows))
-    rank = np.concatenate([np.zeros(0), *sampler.ranks])
-    return Candidates(score(evidence), is_true, arity, fact, sampler.num_answers, rank)
+    return Candidates(score(evidence), is_true, arity, fact, sampler.num_answers)
 
 
 @dataclass(eq=False)
@@ -123,7 +119,6 @@ class _Sampler:
     progress: Progress
     parts: int = 1
     num_answers: int = 0
-    ranks: list[Doubles] = field(default_factory=list)
 
     def some(self, count: int) -> Longs:
         """At most MOST_QUERIES positions below `count`, ascending; of a sample in parts, its part of them."""
@@ -156,20 +151,16 @@ class _Sampler:
         self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in known_ends)
         graph_of = self.kb.graph_of
 
-        def best(i: int, total: Longs) -> tuple[Doubles, Scored]:
+        def best(i: int, total: Longs) -> Scored:
             a = int(known_ends[i])
+            total[known.to(a)] = 0
             if graph_of is not None:
                 total[graph_of != graph_of[a]] = 0
-            wanted = np.setdiff1d(answers.to(a), known.to(a))
-            ranks = _ranks(total, wanted, np.union1d(wanted, known.to(a)))
-            total[known.to(a)] = 0
             best = best_reached(total)
             ends = (best, a) if direction else (a, best)
-            return ranks, (total[best], np.isin(best, wanted), _facts(target, *ends))
+            return total[best], np.isin(best, answers.to(a)), _facts(target, *ends)
 
-        found = ranker.each(target, direction, known_ends, np.full(len(known_ends), -1, np.int32), best)
-        self.ranks += [ranks for ranks, _ in found]
-        return [scored for _, scored in found]
+        return ranker.each(target, direction, known_ends, np.full(len(known_ends), -1, np.int32), best)
 
     def classes(self) -> Iterator[Scored]:
         facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]
@@ -214,14 +205,6 @@ class _Sampler:
             evidence = scorer.evidence(entities)[:, 0]
             reached = evidence > 0
             yield evidence[reached], is_true[reached], _facts(p, entities[reached])
-
-
-def _ranks(total: Longs, wanted: Ids, known: Ids) -> Doubles:
-    """The realistic rank of each of the `wanted` answers; none that is `known` competes with it."""
-    others = np.delete(total, known)
-    low, high = tie_bounds(total[wanted])
-    above, not_below = (np.array([np.count_nonzero(others >= bound) for bound in bounds]) for bounds in (high, low))
-    return np.asarray(realistic_rank(above, not_below - above + 1), np.float64)
 
 
 def _facts(predicate: int | Ids, subject: int | Ids, object: int | Longs = NO_OBJECT) -> Facts:

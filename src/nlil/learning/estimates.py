@@ -13,30 +13,27 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..config import LearnerConfig
-from ..data.arrays import Doubles
 from ..data.facts import Facts, Splits
 from ..evaluation.calibration import fit_calibration
 from ..evaluation.candidates import Candidates, scored_candidates
+from ..evaluation.metrics import rank_figures
 from ..evaluation.protocol import unary_figures
+from ..evaluation.ranking import Ranker
 from ..kernel.calibration import Calibration
 from ..progress import Progress, silent
-from .gates import drawn_rows
 from .run import Estimate
 from .validation import Fold, Validation
 
-MOST_UNARY = 2_000
-"""Unary facts of a fold that the quality is estimated on."""
-UNARY = ("r@1", "r@5", "precision", "recall", "f1")
-"""Figures of classes and of other unary targets (`evaluate` defines them)."""
+MOST_FACTS = 1_000
+"""Facts that the quality is estimated on: the standard error of the MRR is then about .01."""
+FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1")
+"""What is kept, as far as there are facts of that kind (`evaluate` defines them)."""
 
 
-def calibrate_and_estimate(
+def calibrate(
     validation: Validation, elsewhere: Facts, config: LearnerConfig, progress: Progress = silent
-) -> tuple[Calibration | None, Estimate]:
-    """What scores of the rules mean, and the quality that is expected of them, from one sample of queries.
-
-    There is no calibration where validation facts are too few. What no split knows counts as wrong, though some of it
-    is true: the more of that, the lower both are.
+) -> Calibration | None:
+    """What scores of the rules mean; None where validation facts are too few.
 
     Args:
         validation: rules and folds as they are used, weights and all.
@@ -44,10 +41,10 @@ def calibrate_and_estimate(
         config: seed, threads and memory.
         progress: told how far it is.
     """
-    parts, unary = list[Candidates](), defaultdict[str, list[tuple[float, int]]](list)
+    parts = []
     for fold in validation.folds:
-        others = elsewhere[~elsewhere.isin(fold.facts)]
         context = {} if fold.facts.context is None else {"valid": fold.facts.context}
+        others = elsewhere[~elsewhere.isin(fold.facts)]
         parts.append(
             scored_candidates(
                 fold.rules,
@@ -61,17 +58,33 @@ def calibrate_and_estimate(
                 parts=len(validation.folds),
             )
         )
-        for figures, size in _unary(fold, fold.known + others, config, progress):
+    found = fit_calibration(Candidates.join(parts))
+    return found if found.maps else None
+
+
+def estimate(validation: Validation, elsewhere: Facts, config: LearnerConfig, progress: Progress = silent) -> Estimate:
+    """The quality that is expected of the rules, by at most MOST_FACTS of the facts; arguments as in `calibrate`.
+
+    What no split knows counts as wrong, though some of it is true: the more of that, the lower the estimate.
+    """
+    folds = validation.drawn(MOST_FACTS, np.random.default_rng((config.seed, 12)))
+    found, reciprocal = defaultdict[str, list[tuple[float, int]]](list), [np.zeros(0)]
+    for fold in folds:
+        known = fold.known + elsewhere
+        parts = list(_unary(fold, known, config, progress))
+        binary = fold.facts[~fold.facts.is_unary]
+        if len(binary):
+            ranker = Ranker(fold.rules, fold.kb, config.threads, config.memory)
+            ranks = ranker.rank(binary, known, progress=progress)
+            reciprocal.append(1 / ranks.realistic)
+            parts.append((rank_figures(ranks), len(ranks.fact)))
+        for figures, size in parts:
             for name, value in figures.items():
-                unary[name].append((value, size))
-    candidates = Candidates.join(parts)
-    figures = rank_means(candidates.rank) if len(candidates.rank) else {}
-    figures |= {name: mean_of(unary[name]) for name in UNARY if name in unary}
-    reciprocal = 1 / candidates.rank
-    error = float(reciprocal.std() / np.sqrt(len(reciprocal))) if len(reciprocal) else 0.0
-    calibration = fit_calibration(candidates)
-    expected = Estimate(figures, error, validation.num_facts, validation.num_held_out)
-    return calibration if calibration.maps else None, expected
+                found[name].append((value, size))
+    ranked = np.concatenate(reciprocal)
+    error = float(ranked.std() / np.sqrt(len(ranked))) if len(ranked) else 0.0
+    means = {name: mean_of(found[name]) for name in FIGURES if name in found}
+    return Estimate(means, error, validation.num_facts, validation.num_held_out)
 
 
 def mean_of(values: Sequence[tuple[float, int]]) -> float:
@@ -79,17 +92,11 @@ def mean_of(values: Sequence[tuple[float, int]]) -> float:
     return sum(value * size for value, size in values) / sum(size for _, size in values)
 
 
-def rank_means(rank: Doubles) -> dict[str, float]:
-    """The figures of binary facts from their realistic ranks."""
-    return {"mrr": float(np.mean(1 / rank)), **{f"hits@{k}": float(np.mean(rank <= k)) for k in (1, 10)}}
-
-
 def _unary(
     fold: Fold, known: Facts, config: LearnerConfig, progress: Progress
 ) -> Iterator[tuple[dict[str, float], int]]:
     """The figures of classes and of other unary targets, each with its number of facts."""
     unary = fold.facts[fold.facts.is_unary]
-    unary = unary[drawn_rows(len(unary), MOST_UNARY, np.random.default_rng((config.seed, 12)))]
     if len(unary):
         kb = fold.kb if unary.context is None else fold.kb.with_facts(unary.context)
         targets = [kb.predicate_id(p) for p in fold.rules.targets]

@@ -29,7 +29,7 @@ from ..search.options import CountOptions
 from ..theory.theory import Theory
 from .checkpoint import Checkpoint
 from .conjunctions import helpful_conjunctions
-from .estimates import calibrate_and_estimate
+from .estimates import calibrate, estimate
 from .joint import class_rules, is_joint
 from .lengths import best_length, can_try, up_to
 from .neural import Found, note_on_nothing, search_neural
@@ -220,8 +220,8 @@ class Fit:
             notes += more
         quality = None
         if validation is not None and not stop():
-            calibration, quality = calibrate_and_estimate(validation, self.elsewhere, config, self.progress)
-            rules = replace(validation.rules, calibration=calibration)
+            rules = replace(validation.rules, calibration=calibrate(validation, self.elsewhere, config, self.progress))
+            quality = estimate(validation, self.elsewhere, config, self.progress)
         elif validation is not None:
             rules = validation.rules
         theory = self._theory(rules, validation)
