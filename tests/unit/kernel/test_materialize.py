@@ -110,17 +110,50 @@ def test_a_path_between_constants_belongs_to_the_graph_between_them():
     assert set(found) == {"tree(a1)", "tree(a2)", "tree(a3)", "tree(a4)"}
 
 
-def test_a_path_between_constants_may_lie_in_several_graphs():
-    names = ["a", "b", "u", "v", "w"]
-    facts = [(1, 0, 2), (1, 0, 3), (2, 2, 1), (2, 3, 1), (0, 4, NO_OBJECT)]
+def several_graphs():
+    """p and q lead from a to b, which are in graph 0, through u in graph 1 and v in graph 2; w and t are in graph 3."""
+    facts = [(1, 0, 2), (1, 0, 3), (2, 2, 1), (2, 3, 1), (0, 4, NO_OBJECT), (1, 4, 5)]
     predicates = (Predicate("big", 1), P, Q)
-    kb = KnowledgeBase(
-        Vocabulary(names), predicates, Facts(*np.array(facts, np.int32).T).unique(), np.array([0, 0, 1, 2, 3], np.int32)
+    columns = np.array(facts, np.int32).T
+    return KnowledgeBase(
+        Vocabulary("abuvwt"), predicates, Facts(*columns).unique(), np.array([0, 0, 1, 2, 3, 3], np.int32)
     )
-    found, _ = derive(kb, (1.0, "big(X) :- p(a, Z1), q(Z1, b)."))
-    assert set(found) == {"big(u)", "big(v)"}
-    found, _ = derive(kb, (1.0, "big(X) :- \\+ (p(a, Z1), q(Z1, b))."))
-    assert set(found) == {"big(a)", "big(b)"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("big(X) :- p(a, Z1), q(Z1, b).", {"big(u)", "big(v)"}),
+        ("big(X) :- \\+ (p(a, Z1), q(Z1, b)).", {"big(a)", "big(b)", "big(t)"}),
+        # A fact about constants holds in every graph.
+        ("q(X, Y) :- p(X, Y), p(a, u).", {"q(w, t)"}),
+        ("q(X, Y) :- p(X, Y), \\+ p(a, u).", set()),
+        # A constant of the head lies in the graph of the rule.
+        ("p(X, a) :- big(X).", set()),
+        ("p(X, t) :- big(X).", set()),
+        ("q(X, t) :- big(X).", {"q(w, t)"}),
+    ],
+)
+def test_rules_over_several_graphs(rule, expected):
+    assert set(derive(several_graphs(), (1.0, rule))[0]) == expected
+
+
+def test_conjunctions_see_what_both_sides_derived_before():
+    kb = kbs.knowledge_base("".join(f"n{i} succ n{i + 1}\n" for i in range(4)) + "n0 p\nn0 q\nz r z\n")
+    step = [(1.0, f"{name}(X) :- {name}(Z1), succ(Z1, X).") for name in "pq"]
+    found, _ = derive(kb, *step, (1.0, "r(X, Y) :- p(X), q(Y)."))
+    assert {fact for fact in found if fact[0] == "r"} == {f"r(n{i}, n{j})" for i in range(5) for j in range(5)}
+
+
+def test_a_conjunction_is_as_sure_as_its_weakest_fact_and_weak_facts_deny_nothing():
+    kb = KnowledgeBase.from_facts(
+        [
+            *[("a", "p", "b", 0.5), ("a", "q", "", 0.75), ("b", "p", "a", 0.75), ("b", "q", "", 0.5)],
+            *[("b", "s", "", 0.4), ("a", "s", "", 0.5), ("z", "r", "z"), ("z", "t")],
+        ]
+    )
+    assert derive(kb, (1.0, "r(X, Y) :- p(X, Y), q(X)."))[0] == {"r(a, b)": 0.5, "r(b, a)": 0.5}
+    assert derive(kb, (1.0, "t(X) :- q(X), \\+ s(X)."))[0] == {"t(b)": 0.5}
 
 
 def test_a_derived_fact_enters_a_rule_at_a_constant():
