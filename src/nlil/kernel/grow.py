@@ -156,9 +156,18 @@ class Grower:
 
     def everything(self, lines: Longs) -> Iterator[Solutions]:
         """All solutions of the lines; `origin` is the line."""
+        waiting: list[Rows] = []
         for rows in self._all_rows(lines):
-            for found in self.solve(rows):
-                yield found._replace(origin=rows.line[found.origin])
+            waiting.append(rows)
+            if sum(len(part.line) for part in waiting) >= SOLUTIONS:  # one call for many codes
+                yield from self._of_lines(waiting)
+                waiting = []
+        yield from self._of_lines(waiting) if waiting else ()
+
+    def _of_lines(self, waiting: list[Rows]) -> Iterator[Solutions]:
+        rows = Rows(*map(np.concatenate, zip(*waiting)))
+        for found in self.solve(rows):
+            yield found._replace(origin=rows.line[found.origin])
 
     def _all_rows(self, lines: Longs) -> Iterator[Rows]:
         """Rows at the constant of a line, else at all facts of the step that has fewest."""

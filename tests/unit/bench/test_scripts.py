@@ -1,4 +1,4 @@
-"""The scripts of benchmarks/: counting code, comparing two revisions, soft beside crisp facts."""
+"""The scripts of benchmarks/: counting code, comparing two revisions, soft beside crisp facts, deriving."""
 
 from __future__ import annotations
 
@@ -170,3 +170,12 @@ def test_soft_facts_keep_facts_and_get_weights_near_nine_tenths() -> None:
     assert soft.weight is not None
     assert len(soft) == len(facts)
     assert 0.85 <= soft.weight.min() < soft.weight.max() <= 0.95
+
+
+def test_derive_times_the_call_and_compares_the_facts(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.pl"
+    rules.write_text("grandfather(X, Y) :- father(X, Z1), father(Z1, Y).\n", encoding="utf-8")
+    command = [sys.executable, ROOT / "benchmarks" / "derive.py", "kin:20", "--rules", rules, "--min-confidence", "0"]
+    done = subprocess.run([*command, "--older", ROOT, "--runs", "1"], capture_output=True, text=True, check=True)
+    assert "1 rules" in done.stdout
+    assert "same facts" in done.stdout
