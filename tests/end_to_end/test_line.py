@@ -29,6 +29,7 @@ def test_learn_writes_a_whole_folder(nlil_command: Nlil, tmp_path: Path) -> None
         "predicates.json",
         "rules.parquet",
         "run.json",
+        "theory.parquet",
     ]
     assert [p.name for p in run.parent.iterdir()] == ["uncle"]
     assert json.loads((run / "run.json").read_text())["source"] == "kin"

@@ -93,7 +93,7 @@ def make_theory(
     plain = Aggregation(pool.aggregation.kind, pool.aggregation.top, unit=pool.aggregation.unit, by_frequency=True)
     theory, half = (
         Theory(**_columns(ranker, rows, targets[: len(covers)], some), size=size, aggregation=plain)
-        for some in zip(*covers)
+        for some in (zip(*covers) if covers else ((), ()))
     )
     if not is_judge.any() or (stop is not None and stop()):
         return theory

@@ -170,6 +170,6 @@ def test_the_bench_is_known_to_the_measuring_process() -> None:
 
 
 def test_the_number_of_threads_is_no_part_of_a_recovery_row() -> None:
-    entry = {"construct": "chain", "noise": "none", "quick": False, "machine": MACHINE}
-    job = recovery.job("chain", "none", (0,), ("epochs=7",), {"threads": 1, "memory": 2**30}, False)
-    assert recovery.key(entry, job) == f"chain none cpu memory={2**30} epochs=7"
+    entry = {"construct": "chain", "noise": "none", "model": "free", "quick": False, "machine": MACHINE}
+    job = recovery.job("chain", "none", "free", (0,), ("epochs=7",), {"threads": 1, "memory": 2**30}, False)
+    assert recovery.key(entry, job) == f"chain none free cpu memory={2**30} epochs=7"

@@ -244,7 +244,8 @@ def test_the_paper_does_not_refine() -> None:
         ({}, True),
         ({"preset": "paper"}, False),
         ({"refine": False}, False),
-        ({"preset": "paper", "refine": True}, True),
+        ({"preset": "paper", "refine": True}, False),  # it changes nothing of what attentions say
+        ({"preset": "paper", "select": True, "refine": True}, True),
     ],
     ids=str,
 )
