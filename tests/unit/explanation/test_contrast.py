@@ -7,7 +7,7 @@ import pytest
 import nlil
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import NlilError, UnknownName
-from unit.explanation.test_reasons import rule_set
+from unit.explanation.test_reason_groups import rule_set
 
 KB = KnowledgeBase.from_facts(
     [
