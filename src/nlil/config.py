@@ -53,7 +53,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 def parse_size(text: str | float) -> int:
-    """Bytes: 2GiB, 512MB, 4g, 1000000.
+    """Read a number of bytes from `text`: 2GiB, 512MB, 4g, 1000000. Raises ConfigError if it is no size.
 
     >>> parse_size("2GiB")
     2147483648
@@ -64,7 +64,7 @@ def parse_size(text: str | float) -> int:
 
 
 def parse_seconds(text: str | float) -> float:
-    """Seconds: 60, 60s, 5min, 1h."""
+    """Read a number of seconds from `text`: 60, 60s, 5min, 1h. Raises ConfigError if it is no time."""
     units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
     plain = str(text).strip().lower()
     return _quantity(float, text, plain, units, "time limit: expected seconds such as 60s or 5min", "time_limit")
@@ -82,25 +82,29 @@ def _quantity(
 
 
 class Allowed(NamedTuple):
-    """Which values a setting takes: in words for messages, and as a test."""
+    """Which values a setting takes: `text` says it in messages, `holds` tests a value."""
 
     text: str
     holds: Callable[[Any], bool]
 
 
 def at_least(least: int) -> Allowed:
+    """Allow numbers from `least` on."""
     return Allowed(f"{least} or more", lambda value: value >= least)
 
 
 def more_than(least: int) -> Allowed:
+    """Allow numbers above `least`, itself excluded."""
     return Allowed(f"more than {least}", lambda value: value > least)
 
 
 def between(least: int, most: int) -> Allowed:
+    """Allow numbers from `least` to `most`, both included."""
     return Allowed(f"{least} to {most}", lambda value: least <= value <= most)
 
 
 def one_of(*names: str) -> Allowed:
+    """Allow these `names` and no others; two or more of them."""
     return Allowed(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
 
 
@@ -292,7 +296,10 @@ class LearnerConfig:
         return self.options(DataOptions)
 
     def options(self, kind: type[Options], **others: Any) -> Options:
-        """The options of another room: a dataclass of fields that have the same names here, and `others`."""
+        """Fill the options of another room.
+
+        `kind` is a dataclass whose fields have the same names here; `others` are the values of the rest.
+        """
         names = [f.name for f in fields(kind) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return kind(**{name: getattr(self, name) for name in names} | others)
 
@@ -301,7 +308,10 @@ class LearnerConfig:
             raise ConfigError(f"{key}: expected {expected}, got {getattr(self, key)!r}", key)
 
     def with_values(self, values: Mapping[str, Any], where: str = "settings") -> LearnerConfig:
-        """These values over the present ones; a preset among them is applied first."""
+        """Return the settings with `values` over the present ones; a preset among them is applied first.
+
+        `where` begins the sentence of a ConfigError: the file or the option that the values came from.
+        """
         preset = values.get("preset", "default")
         if preset not in PRESETS:
             raise ConfigError(f"{where}: preset: expected {', '.join(PRESETS)}, got {preset!r}", "preset")
@@ -320,7 +330,7 @@ class LearnerConfig:
         return replace(self, **clean)
 
     def with_settings(self, settings: Iterable[str]) -> LearnerConfig:
-        """`key=value` words from the command line."""
+        """Return the settings changed by `settings`, the `key=value` words of the command line."""
         values: dict[str, str] = {}
         for setting in settings:
             key, separator, value = setting.partition("=")
@@ -331,6 +341,7 @@ class LearnerConfig:
 
     @classmethod
     def from_toml(cls, path: Path) -> LearnerConfig:
+        """Read settings from the TOML file at `path`, over the defaults. Raises ConfigError."""
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -338,6 +349,7 @@ class LearnerConfig:
         return cls().with_values(values, str(path))
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all settings as values that JSON can write: tuples as lists."""
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
 
 

@@ -31,6 +31,11 @@ class NlilError(Exception):
 
 
 class DataError(NlilError):
+    """A file or a fact is wrong.
+
+    `message` is the sentence; `path` and `line` (from 1) say where, None where there is no file or no single line.
+    """
+
     def __init__(self, message: str, path: object = None, line: int | None = None) -> None:
         self.path, self.line = path, line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
@@ -38,7 +43,7 @@ class DataError(NlilError):
 
 
 class RuleSyntaxError(NlilError):
-    """`column` counts from 1 in `text`."""
+    """Rule text is wrong: `message` says how, `column` counts from 1 in `text`."""
 
     def __init__(self, message: str, text: str, column: int) -> None:
         self.text, self.column = text, column
@@ -46,11 +51,14 @@ class RuleSyntaxError(NlilError):
 
 
 class RuleError(NlilError):
-    pass
+    """A rule that reads well but cannot be used with this data or for this purpose."""
 
 
 class ExportError(NlilError):
-    """A rule or a name that another language cannot say: refused, never approximated."""
+    """A rule or a name that another language cannot say: refused, never approximated.
+
+    `message` says what, `language` names the export.
+    """
 
     def __init__(self, message: str, language: str) -> None:
         self.language = language
@@ -58,6 +66,15 @@ class ExportError(NlilError):
 
 
 class UnknownName(NlilError):
+    """A name that the data, a run or the catalogue does not have.
+
+    Args:
+        kind: what the name is of, such as "predicate" or "data set".
+        name: the name as the user wrote it.
+        known: all names that exist; the closest ones are shown, or all if they are few.
+        hint: what to do, added at the end; "" for nothing.
+    """
+
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), hint: str = "") -> None:
         self.kind, self.name = kind, name
         names = list(known)
@@ -69,22 +86,28 @@ class UnknownName(NlilError):
 
 
 class ConfigError(NlilError):
+    """A setting is wrong: `message` says how; `key` is the name of the setting, None if there is no single one."""
+
     def __init__(self, message: str, key: str | None = None) -> None:
         self.key = key
         super().__init__(message)
 
 
 class RunError(NlilError):
+    """A run folder cannot be read or written: `message` says why, `path` which file or folder."""
+
     def __init__(self, message: str, path: object = None) -> None:
         self.path = path
         super().__init__(message if path is None else f"{path}: {message}")
 
 
 class LimitError(NlilError):
-    pass
+    """The work exceeds a limit that the user can raise, such as memory."""
 
 
 class MissingExtra(NlilError):
+    """An optional `package` is not installed: `extra` is the extra of nlil that brings it, `purpose` what needs it."""
+
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(
@@ -111,7 +134,11 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
 
 
 def require(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
-    """Import an optional package, or say which extra brings it."""
+    """Import the optional `module` and return it.
+
+    `extra` is the extra of nlil that brings it, `purpose` what needs it, `package` its name for pip if it is not the
+    top-level name of the module. Raises MissingExtra, which says how to install it.
+    """
     import importlib
 
     try:

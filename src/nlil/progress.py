@@ -8,18 +8,21 @@ from typing import Protocol
 
 
 class Progress(Protocol):
+    """Take a report: `done` of `total` pieces of a `stage` are complete; `note` is shown after the numbers."""
+
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
         """`done` of `total` units of `stage` are finished; `note` says what was found so far."""
 
 
 def silent(stage: str, done: int, total: int, note: str = "") -> None:
-    """Report to nobody."""
+    """Report to nobody: takes `stage`, `done`, `total` and `note` and does nothing."""
 
 
 class Stop:
     """When to end early: after some seconds (0: never), or as soon as `set` is called.
 
-    Work asks `stop()` before each piece that it could leave out; `cut` tells whether it left anything out.
+    Work asks `stop()` before each piece that it could leave out; `cut` tells whether it left anything out. `seconds`
+    count from now; a part of some work also ends when its `whole` does.
     """
 
     def __init__(self, seconds: float = 0.0, whole: Stop | None = None) -> None:
@@ -48,9 +51,11 @@ class Stop:
 
     @property
     def is_timed(self) -> bool:
+        """True if a time limit is set, here or for the whole."""
         return self.left < float("inf")
 
     def set(self) -> None:
+        """End the work at its next question."""
         self._event.set()
 
     def __call__(self) -> bool:

@@ -13,7 +13,7 @@ Mask = NDArray[np.bool_]
 
 
 def offsets(sorted_keys: NDArray[np.integer], num_keys: int) -> Longs:
-    """CSR pointer of sorted keys: rows of key k are offsets[k] .. offsets[k + 1]."""
+    """Return the CSR pointer of `sorted_keys` (0 .. `num_keys` - 1): rows of key k are offsets[k] .. offsets[k + 1]."""
     counts = np.bincount(sorted_keys, minlength=num_keys) if len(sorted_keys) else np.zeros(num_keys, np.int64)
     pointer = np.zeros(num_keys + 1, np.int64)
     np.cumsum(counts, out=pointer[1:])
@@ -21,7 +21,7 @@ def offsets(sorted_keys: NDArray[np.integer], num_keys: int) -> Longs:
 
 
 def ranges(starts: Longs, counts: Longs) -> Longs:
-    """The concatenation of start_i, start_i + 1, ..., start_i + count_i - 1 for each i."""
+    """Concatenate start_i, start_i + 1, ..., start_i + count_i - 1 for each i of `starts` and `counts`."""
     total = int(counts.sum())
     shift = np.repeat(starts - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
     return np.arange(total, dtype=np.int64) + shift

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 
 def string_array(values: Iterable[str | None]) -> pa.Array:
-    """Names as large strings, None as null; a name that UTF-8 cannot spell is a UnicodeEncodeError."""
+    """Return `values` as large strings, None as null; a name that UTF-8 cannot spell is a UnicodeEncodeError."""
     listed = list(values)
     try:
         encoded = [b"" if value is None else value.encode() for value in listed]
@@ -28,7 +28,7 @@ def string_array(values: Iterable[str | None]) -> pa.Array:
 
 
 def number_array(values: np.ndarray) -> pa.Array:
-    """Numbers as an Arrow array that shares their memory where it can."""
+    """Return the numbers or booleans of `values` as an Arrow array that shares their memory where it can."""
     kept = np.ascontiguousarray(values)
     data = np.packbits(kept, bitorder="little") if kept.dtype == np.bool_ else kept
     return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), [None, pa.py_buffer(data)])

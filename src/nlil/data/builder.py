@@ -35,6 +35,12 @@ class Batch:
     """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
 
     `labels` (names for people) and `notes` (what the reader passed over, and why) travel with the rows.
+
+    Attributes:
+        subject: names of the first arguments.
+        predicate: names of the predicates.
+        object: names of the second arguments; None: all facts are unary.
+        weight: weights in [0, 1]; None: all are 1.
     """
 
     subject: pa.DictionaryArray
@@ -46,7 +52,10 @@ class Batch:
 
     @classmethod
     def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
-        """From sequences, Arrow arrays or dictionary arrays of names; None in `object` marks a unary fact."""
+        """Make a batch from sequences, Arrow arrays or dictionary arrays of names; None in `object` marks a unary fact.
+
+        `rest` are the other fields. Raises DataError for a weight outside [0, 1].
+        """
         third = None if object is None else encoded(object)
         values = None if weight is None else np.asarray(weight, np.float32)
         if values is not None and not (fine := (values >= 0) & (values <= 1)).all():
@@ -55,7 +64,10 @@ class Batch:
 
     @classmethod
     def of_rows(cls, rows: list[Row], **rest: Any) -> Batch:
-        """From single facts."""
+        """Make a batch from single facts.
+
+        `rows` are (subject, predicate, object or None, weight); `rest` are the other fields.
+        """
         columns = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
         return cls.of(*columns, **rest)
 
@@ -65,7 +77,15 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What was read: the vocabulary of all splits, and the facts of each."""
+    """What was read: the vocabulary of all splits, and the facts of each.
+
+    Attributes:
+        entities: the names of all entities, by id.
+        predicates: all predicates, sorted: the position is the id.
+        facts: the facts of each split, by the name of the split.
+        labels: labels for people by name of an entity or predicate.
+        notes: what readers passed over or decided, one sentence each.
+    """
 
     entities: Vocabulary
     predicates: tuple[Predicate, ...]
@@ -78,7 +98,10 @@ class Collected:
         return self.facts.get(split, Facts.empty())
 
     def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
-        """The facts of one split over the vocabulary of all."""
+        """Make a base of the facts of one `split` over the vocabulary of all.
+
+        `rest` are other fields of KnowledgeBase.
+        """
         return KnowledgeBase(self.entities, self.predicates, self.of(split), **rest)
 
 
@@ -90,7 +113,7 @@ def row_batches(rows: Iterable[Row]) -> Iterator[Batch]:
 
 
 def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
-    """A `Fact`, or a tuple in the order of the TSV format, as a row."""
+    """Return a `fact`, or a tuple in the order of the TSV format, as a row; a malformed one is a DataError."""
     if isinstance(fact, Fact):
         subject, object = (*fact.arguments, None)[:2]
         return str(subject), fact.predicate.name, object, 1.0
@@ -120,7 +143,7 @@ def encoded(column: Any) -> pa.DictionaryArray:
 
 
 def code_of_empty(column: pa.DictionaryArray) -> int:
-    """The code of the empty name, or -1."""
+    """Return the code of the empty name in a dictionary-encoded `column`, or -1."""
     return int(pc.index(column.dictionary, pa.scalar("", pa.large_string())).as_py())
 
 
@@ -153,7 +176,7 @@ class FactCollector:
         self._notes: list[str] = []
 
     def register(self, names: Sequence[str]) -> None:
-        """Number entities ahead of their facts, or without any."""
+        """Number the entities `names` ahead of their facts, or without any."""
         none = np.zeros(0, np.int32)
         self._pending.append(_Part("train", string_array(names), none, none, none, None))
 
@@ -168,7 +191,7 @@ class FactCollector:
             self._number()
 
     def add_rows(self, rows: Iterable[Row], split: str = "train") -> None:
-        """Take single facts into a split."""
+        """Take single facts, `rows` of (subject, predicate, object or None, weight), into a `split`."""
         for batch in row_batches(rows):
             self.add(batch, split)
 

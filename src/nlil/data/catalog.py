@@ -29,7 +29,10 @@ TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file to fetch. `members` (name -> SHA-256 or None) are taken out of an archive."""
+    """One file to fetch from `url`; `sha256` of its bytes is verified unless None.
+
+    `members` (name -> SHA-256 or None) are taken out of an archive.
+    """
 
     url: str
     sha256: str | None
@@ -43,7 +46,11 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """`kind` is "knowledge graph" or "scene graphs"; `no_download` says why it cannot be fetched, if so."""
+    """A data set that can be named: `name` and `description` are shown by `nlil datasets`.
+
+    `kind` is "knowledge graph" or "scene graphs"; `licence` and `source` say under which terms and from where it comes;
+    `files` are fetched together; `no_download` says why it cannot be fetched, None if it can.
+    """
 
     name: str
     kind: str
@@ -82,7 +89,7 @@ def catalog_names() -> tuple[str, ...]:
 
 
 def catalog_entry(name: str, catalog: Sequence[CatalogEntry] | None = None) -> CatalogEntry:
-    """The entry of a set, in our own catalogue unless another is given."""
+    """Return the entry of the set called `name` in `catalog`, or in our own if that is None; else UnknownName."""
     entries = {entry.name: entry for entry in (list_catalog() if catalog is None else catalog)}
     if name not in entries:
         raise UnknownName("data set", name, entries, "`nlil datasets` lists those that can be fetched")

@@ -61,13 +61,13 @@ KEYS = tuple(field.name for field in fields(DataOptions))
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`kb` holds the training facts over the entities and predicates of all splits.
+    """A data set as it is learned from.
 
-    `targets`   what is learned unless told otherwise
-    `checksum`  SHA-256 of the content: names, ids, facts of every split
-    `planted`   rules that a built-in generator makes true: without exception on its training facts, in `scenes`
-                up to its stated noise; else empty
-    `notes`     what the reader passed over or decided, one sentence each
+    `name` is for people; `kb` holds the training facts over the entities and predicates of all splits. `splits` has the
+    facts of each split by id, `targets` what is learned unless told otherwise. `checksum` is the SHA-256 of the
+    content: names, ids, facts of every split. `notes` say what the reader passed over or decided, one sentence each.
+    `planted` are rules that a built-in generator makes true: without exception on its training facts, in `scenes` up to
+    its stated noise; else it is empty.
     """
 
     name: str
@@ -134,13 +134,21 @@ def make_dataset(
     notes: tuple[str, ...] = (),
     num_classes: int = NUM_CLASSES,
 ) -> Dataset:
-    """A Dataset with its checksum, and with the default targets where none are given (`num_classes` of a scene)."""
+    """Return a Dataset with its checksum.
+
+    The fields are those of Dataset: `name`, `kb`, `splits`, `planted`, `notes`. Where `targets` is None, the default
+    targets are taken: at most `num_classes` of a scene.
+    """
     chosen = default_targets(kb, num_classes) if targets is None else targets
     return Dataset(name, kb, splits, chosen, checksum(kb, splits), planted, notes)
 
 
 def default_targets(kb: KnowledgeBase, num_classes: int = NUM_CLASSES) -> tuple[Predicate, ...]:
-    """The most frequent classes of a scene graph (most frequent first), else every predicate with facts."""
+    """Return the targets of `kb` that are learned unless told otherwise.
+
+    Of a scene graph these are its `num_classes` most frequent classes, most frequent first; else every predicate with
+    facts.
+    """
     counts = kb.predicate_counts
     if kb.classes:
         by_count = sorted((i for i in kb.classes if counts[i]), key=lambda i: (-int(counts[i]), kb.predicates[i].name))
@@ -149,7 +157,7 @@ def default_targets(kb: KnowledgeBase, num_classes: int = NUM_CLASSES) -> tuple[
 
 
 def checksum(kb: KnowledgeBase, splits: Splits) -> str:
-    """SHA-256 over names and id columns: the same for the same content, whatever the format it came in."""
+    """Return the SHA-256 of `kb` and `splits`, names and id columns: the same for the same content in any format."""
     digest = hashlib.sha256()
     _add_names(digest, kb.entities.array)
     _add_names(digest, string_array(map(str, kb.predicates)))

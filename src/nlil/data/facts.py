@@ -15,7 +15,10 @@ NO_OBJECT = -1
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """P(s) and P(s, o) as three id columns and an optional weight in [0, 1]; `object` is -1 for P(s)."""
+    """Facts P(s) and P(s, o) as id columns of one length, and an optional weight in [0, 1].
+
+    `predicate`, `subject` and `object` are ids; `object` is -1 for P(s). `weight` is None where all facts are certain.
+    """
 
     predicate: Ids
     subject: Ids
@@ -43,7 +46,7 @@ class Facts:
         return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight, self.context)
 
     def of(self, predicate_id: int) -> Facts:
-        """The facts of one predicate."""
+        """Return the facts of the predicate `predicate_id`."""
         return self[self.predicate == predicate_id]
 
     def crisp(self) -> Facts:
@@ -100,7 +103,7 @@ class Facts:
 
     @classmethod
     def join(cls, parts: Iterable[Facts]) -> Facts:
-        """One after the other; facts without weights have weight 1 among others."""
+        """Join `parts` one after the other; facts without weights have weight 1 among others."""
         parts = [cls.empty(), *parts]
         weight = None
         if any(part.weight is not None for part in parts):
@@ -114,7 +117,7 @@ class Facts:
 
 
 def fact_keys(*groups: Facts) -> list[Longs]:
-    """A number for each fact of each group: equal for equal facts, and in the order of (predicate, subject, object).
+    """Number each fact of each of `groups`: equal for equal facts, and in the order of (predicate, subject, object).
 
     The bits of predicate, subject and object + 1 where they fit in 63; otherwise (predicate, subject) are ranked first.
     """
@@ -128,10 +131,11 @@ def fact_keys(*groups: Facts) -> list[Longs]:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Facts to learn from, to choose by, to test on. `negatives[split]` holds given false facts.
+    """Facts to learn from (`train`), to choose by (`valid`), to test on (`test`).
 
-    Scene graphs: `valid` and `test` hold the class facts of their objects, and `context[split]` all facts of
-    that split's graphs, which is what a body may look at there. Ordinary bases have no context.
+    `negatives[split]` holds given false facts. Scene graphs: `valid` and `test` hold the class facts of their objects,
+    and `context[split]` all facts of that split's graphs, which is what a body may look at there. Ordinary bases have
+    no context.
     """
 
     train: Facts

@@ -1,4 +1,7 @@
-"""Files at the border: endings, .gz, line by line, and what can go wrong with them."""
+"""Files at the border: endings, .gz, line by line, and what can go wrong with them.
+
+`path` is always the file; whatever goes wrong with it is a DataError.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def readable(path: Path) -> Iterator[BinaryIO]:
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
-    """The error of the operating system as one sentence about the file."""
+    """Turn an `error` of the operating system into one sentence about the file at `path`."""
     match error:
         case FileNotFoundError():
             reason = "no such file"

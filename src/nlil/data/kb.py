@@ -29,11 +29,12 @@ PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
 class KnowledgeBase:
     """Entities, predicates and facts (each once, sorted). Build it with `build` or `from_facts`.
 
-    `graph_of` gives each entity its graph when many small graphs are joined; `classes` are the ids
-    of the unary predicates that form the exclusive class group of a scene graph. `boxes` (entities x 4: x, y, w, h
-    in pixels) and `graph_sizes` (graphs x 2: width, height) say where objects are, NaN where unknown; facts made of
-    them are facts like others (`geometry` has the ids of their predicates), so the engine never looks here.
-    Labels are for people: they never serve as keys.
+    `graph_of` gives each entity its graph when many small graphs are joined; `classes` are the ids of the unary
+    predicates that form the exclusive class group of a scene graph. `boxes` (entities x 4: x, y, w, h in pixels) and
+    `graph_sizes` (graphs x 2: width, height) say where objects are, NaN where unknown; facts made of them are facts
+    like others (`geometry` has the ids of their predicates), so the engine never looks here. Labels are for people:
+    they never serve as keys. `entity_labels` and `predicate_labels` map names to these; `graph_names` names the graphs,
+    None: they have no names.
     """
 
     entities: Vocabulary
@@ -50,10 +51,10 @@ class KnowledgeBase:
 
     @classmethod
     def from_facts(cls, facts: Iterable[PlainFact | Fact]) -> KnowledgeBase:
-        """From tuples in the order of the TSV format, or from `Fact` values.
+        """Make a base from `facts`: tuples in the order of the TSV format, or `Fact` values.
 
-        (entity, predicate) is unary, (subject, predicate, object) binary, a fourth item is the weight;
-        a weighted unary fact has an empty third item.
+        (entity, predicate) is unary, (subject, predicate, object) binary, a fourth item is the weight; a weighted unary
+        fact has an empty third item.
 
         >>> kb = KnowledgeBase.from_facts([("ann", "mother", "bob"), ("ann", "female")])
         >>> kb.num_entities, [str(p) for p in kb.predicates]
@@ -67,14 +68,18 @@ class KnowledgeBase:
 
     @classmethod
     def from_numpy(cls, array: Any) -> KnowledgeBase:
-        """Rows of names as in `from_facts`."""
+        """Make a base from an `array` of names, one fact in each row, with 2 to 4 columns as in `from_facts`."""
         from .tables import from_numpy
 
         return from_numpy(array)
 
     @classmethod
     def from_pandas(cls, frame: Any) -> KnowledgeBase:
-        """Columns head/relation/tail, subject/predicate/object or entity/predicate, and weight; else by position."""
+        """Make a base from a DataFrame.
+
+        The columns of `frame` are head/relation/tail, subject/predicate/object or entity/predicate, and weight; with
+        other names they are taken by position.
+        """
         from .tables import from_pandas
 
         return from_pandas(frame)
@@ -102,7 +107,7 @@ class KnowledgeBase:
 
     @classmethod
     def from_pykeen(cls, factory: Any) -> KnowledgeBase:
-        """A PyKEEN TriplesFactory."""
+        """Make a base from a PyKEEN TriplesFactory; entity ids stay what they are in `factory`."""
         from .tables import from_pykeen
 
         return from_pykeen(factory)
@@ -148,7 +153,10 @@ class KnowledgeBase:
         return self.entities.id(name)
 
     def predicate(self, text: str) -> Predicate:
-        """`name`, or `name/arity` where both arities exist."""
+        """Return the predicate that `text` names: `name`, or `name/arity` where both arities exist.
+
+        Raises UnknownName.
+        """
         exact = [p for p in self.predicates if p.name == text]
         if len(exact) == 1:
             return exact[0]
@@ -169,7 +177,7 @@ class KnowledgeBase:
         return Step(self.predicates[code >> 1], bool(code & 1))
 
     def fact(self, predicate: int, subject: int, object: int = NO_OBJECT) -> Fact:
-        """A fact by name."""
+        """Return a fact by name; `predicate`, `subject` and `object` are ids, without `object` the fact is unary."""
         ids = (subject,) if object == NO_OBJECT else (subject, object)
         return Fact(self.predicates[predicate], tuple(self.entities.name(i) for i in ids))
 
@@ -219,7 +227,7 @@ class KnowledgeBase:
         return offsets(self.unary.predicate, self.num_predicates)
 
     def members(self, predicate_id: int) -> Ids:
-        """The entities of a unary predicate, ascending."""
+        """Return the entities of the unary predicate `predicate_id`, ascending."""
         lo, hi = self.unary_pointer[predicate_id : predicate_id + 2]
         return self.unary.subject[lo:hi]
 
@@ -233,7 +241,7 @@ class KnowledgeBase:
         return replace(self, facts=facts.unique())
 
     def without(self, predicate_ids: Sequence[int]) -> KnowledgeBase:
-        """The base without the facts of these predicates."""
+        """Return the base without the facts of `predicate_ids`; names and ids stay."""
         keep: Mask = ~np.isin(self.facts.predicate, np.asarray(predicate_ids, np.int32))
         return replace(self, facts=self.facts[keep])
 

@@ -86,9 +86,17 @@ def with_numbers(
 def number_facts(
     name: str, values: Doubles, is_training: Mask, cuts: Cuts = NUM_BINS, unit: str = ""
 ) -> list[tuple[str, Ids]]:
-    """(predicate name, entity ids) of one number by entity: up to the lowest cut, bins, then over each cut, ascending.
+    """Return (predicate name, entity ids) of one number by entity.
 
-    NaN is no number and gives no fact. A predicate that would hold nowhere is left out.
+    The order is: up to the lowest cut, bins, then over each cut, ascending. NaN is no number and gives no fact. A
+    predicate that would hold nowhere is left out.
+
+    Args:
+        name: the number's own name, which begins the names of its predicates.
+        values: the number of each entity, NaN where there is none.
+        is_training: the entities that quantiles are taken of.
+        cuts: where to cut, or into how many bins of equal frequency.
+        unit: what the names of predicates end with, such as "_percent".
 
     >>> number_facts("age", np.asarray([7.0, 30, 61, np.nan]), np.ones(4, bool), [18, 60])[:2]
     [('age_up_to_18', array([0], dtype=int32)), ('age_18_to_60', array([1], dtype=int32))]
@@ -111,12 +119,14 @@ def number_facts(
 
 
 def cut_text(cut: float) -> str:
-    """The number as it stands in the name of a predicate."""
+    """Return `cut` as it stands in the name of a predicate: without an exponent or trailing zeros."""
     return np.format_float_positional(cut, trim="-")
 
 
 def cuts_in(names: Iterable[str], number: str, unit: str = "") -> list[float]:
-    """The cuts of a number, ascending, as far as names of its predicates tell them.
+    """Return the cuts of `number`, ascending, as far as `names` of its predicates tell them.
+
+    `unit` is what these names end with.
 
     >>> cuts_in(["age_18_to_60", "age_over_60", "old", "page_over_7"], "age")
     [18.0, 60.0]
@@ -190,7 +200,7 @@ def _share_below(ordered: Doubles, cuts: Doubles) -> Doubles:
 
 
 def training_entities(dataset: Dataset) -> Mask:
-    """The entities that numbers are cut by: those of the training graphs, or those that training facts name."""
+    """Return the entities of `dataset` that numbers are cut by: those of its training graphs or facts."""
     kb = dataset.kb
     if kb.graph_of is not None:
         return kb.domain
@@ -201,7 +211,7 @@ def training_entities(dataset: Dataset) -> Mask:
 
 
 def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
-    """The data set with the facts of new predicates, which join `kb.geometry`; never targets.
+    """Return `dataset` with the facts of `new` predicates, which join `kb.geometry` and never are targets.
 
     Ids are positions among the sorted predicates, so every id changes. A scene's facts go to the split that its graph
     belongs to (a graph without any fact belongs to none); those of a plain base to the training facts.
@@ -250,7 +260,7 @@ def _by_split(dataset: Dataset, added: Facts) -> dict[str, Facts]:
 
 
 def read_numbers(path: Path) -> pa.Table:
-    """The table of a numbers file (.tsv, .csv, .txt, also .gz, or .parquet)."""
+    """Read the table of a numbers file at `path` (.tsv, .csv, .txt, also .gz, or .parquet)."""
     if ending(path) == ".parquet":
         return read_parquet_table(path)
     header: list[str] = []
@@ -283,7 +293,10 @@ def _number_column(rows: Rows, place: int, name: str) -> pa.Array:
 
 
 def number_table(table: Any, entities: Vocabulary) -> tuple[dict[str, Doubles], tuple[str, ...]]:
-    """Column -> its number for each entity (NaN: none); notes."""
+    """Return column -> its number for each of `entities` (NaN: none), and notes.
+
+    `table` has the names of entities in its first column; a mapping column -> {entity: number} will do as well.
+    """
     columns = table
     if isinstance(table, Mapping) and table and all(isinstance(column, Mapping) for column in table.values()):
         names = list(dict.fromkeys(entity for column in table.values() for entity in column))

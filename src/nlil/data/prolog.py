@@ -31,13 +31,13 @@ class _Clause(NamedTuple):
 
 
 def read_prolog(path: Path) -> Iterator[Batch]:
-    """The facts of a .pl file (also .gz)."""
+    """Yield the facts of the .pl file at `path` (also .gz) in batches."""
     for _, batch in _read(path, wrapped=False):
         yield batch
 
 
 def read_examples(path: Path) -> Iterator[tuple[str, Batch]]:
-    """('pos' | 'neg', facts) of an examples file: pos(p(a, b)). neg(p(a))."""
+    """Yield ('pos' | 'neg', facts) of the examples file at `path`: pos(p(a, b)). neg(p(a))."""
     yield from _read(path, wrapped=True)
 
 

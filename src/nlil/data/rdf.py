@@ -21,7 +21,7 @@ OWN_SCHEME = "urn:nlil:"
 
 
 def read_rdf(path: Path) -> Iterator[Batch]:
-    """The triples of a .nt or .ttl file (also .gz)."""
+    """Yield the triples of the .nt or .ttl file at `path` (also .gz) in batches."""
     rdf = require("pyoxigraph", "rdf", "reading N-Triples and Turtle")
     syntax = rdf.RdfFormat.N_TRIPLES if ending(path) == ".nt" else rdf.RdfFormat.TURTLE
     labels: dict[str, tuple[int, str]] = {}

@@ -31,7 +31,10 @@ Merges = Mapping[tuple[str, int], str]
 
 
 def refined(dataset: Dataset, options: DataOptions) -> Dataset:
-    """Merge, then drop, then keep what is frequent enough, then choose the targets."""
+    """Return `dataset` as `options` want it.
+
+    Merge, then drop, then keep what is frequent enough, then choose the targets.
+    """
     if not options.refines:
         return dataset
     notes, was_scene = list(dataset.notes), dataset.is_scene
@@ -106,7 +109,7 @@ def _rare_note(kb: KnowledgeBase, rare: set[int], least: int) -> str:
 
 
 def read_merges(path: Path) -> Merges:
-    """The merges of a file or folder.
+    """Read which names take the place of which: `path` is a file, or a folder with a file for each arity.
 
     A name is merged once: into one name that is not itself merged away, so that the order of lines means nothing.
     """
@@ -149,5 +152,5 @@ def _files(path: Path) -> list[Path]:
 
 
 def merged(predicate: Predicate, merges: Merges) -> Predicate:
-    """The predicate under the name that takes the place of its own."""
+    """Return `predicate` under the name that takes the place of its own in `merges`, if one does."""
     return Predicate(merges.get((predicate.name, predicate.arity), predicate.name), predicate.arity)

@@ -27,7 +27,7 @@ KNOWN_COLUMNS = (
 
 
 def read_parquet(path: Path) -> Iterator[Batch]:
-    """The rows of a .parquet file, row group by row group."""
+    """Yield the rows of the .parquet file at `path`, row group by row group."""
     import pyarrow.parquet as pq
 
     try:
@@ -48,7 +48,7 @@ def read_parquet(path: Path) -> Iterator[Batch]:
 
 
 def read_parquet_table(path: Path) -> pa.Table:
-    """All of a Parquet file (also .gz)."""
+    """Read all of the Parquet file at `path` (also .gz)."""
     import pyarrow.parquet as pq
 
     with readable(path) as stream:
@@ -87,7 +87,9 @@ def _refuse_unnamed(names: pa.DictionaryArray, expected: str, start: int = 0) ->
 
 
 def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """The columns to read, in the order subject, predicate, object, weight; and a note on those left out.
+    """Choose which of the column `names` to read, in the order subject, predicate, object, weight.
+
+    Returns these, and a note on the columns left out.
 
     >>> choose_columns(["tail", "relation", "head", "weight"])[0]
     ['head', 'relation', 'tail', 'weight']
@@ -109,9 +111,10 @@ def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def table_batch(columns: Sequence[Any], start: int = 0, notes: tuple[str, ...] = ()) -> Batch:
-    """Columns subject, predicate[, object][, weight] as a batch; `start` numbers the rows in errors.
+    """Make a batch of the `columns` subject, predicate[, object][, weight].
 
-    A null or empty object is a unary fact. Two columns and a weight are told from three names by type.
+    `start` numbers the rows in errors; `notes` travel with the batch. A null or empty object is a unary fact. Two
+    columns and a weight are told from three names by type.
     """
     subject, predicate, *rest = columns
     if len(rest) == 1 and pa.types.is_floating(rest[0].type):
@@ -158,7 +161,10 @@ def _weights(column: Any, start: int) -> Any:
 
 
 def from_numpy(array: Any) -> KnowledgeBase:
-    """Rows (entity, predicate), (subject, predicate, object) or these with a weight, as in the TSV format."""
+    """Make a base from rows (entity, predicate), (subject, predicate, object) or these with a weight.
+
+    `array` holds names, as text or whole numbers: shape (facts, 2 to 4).
+    """
     rows = np.asarray(array)
     if rows.ndim != 2 or not 2 <= rows.shape[1] <= 4:
         raise DataError(f"expected an array of shape (facts, 2 to 4), got {rows.shape}")
@@ -170,13 +176,16 @@ def from_numpy(array: Any) -> KnowledgeBase:
 
 
 def from_arrow(table: pa.Table) -> KnowledgeBase:
-    """Columns by name (head/relation/tail, subject/predicate/object, entity/predicate, weight), else by position."""
+    """Make a base from the columns of `table`.
+
+    They are known by name (head/relation/tail, subject/predicate/object, entity/predicate, weight), else by position.
+    """
     chosen, _ = choose_columns(table.column_names)
     return _from_batch(table_batch([table.column(name).combine_chunks() for name in chosen]))
 
 
 def from_pandas(frame: Any) -> KnowledgeBase:
-    """A DataFrame with the columns of `from_arrow`; a missing object marks a unary fact."""
+    """Make a base from a DataFrame: `frame` has the columns of `from_arrow`; a missing object marks a unary fact."""
     require("pandas", "graph", "reading data frames")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -188,9 +197,10 @@ def from_pandas(frame: Any) -> KnowledgeBase:
 def from_networkx(
     graph: Any, *, predicate: str = "predicate", unary: str = "type", weight: str | None = None
 ) -> KnowledgeBase:
-    """Edges of a DiGraph or MultiDiGraph: the edge attribute `predicate`, else the edge's key, names the predicate.
+    """Make a base from the edges of `graph`, a DiGraph or MultiDiGraph.
 
-    The node attribute `unary` (one name or several) gives unary facts; `weight` names an edge attribute in [0, 1].
+    The edge attribute `predicate`, else the edge's key, names the predicate. The node attribute `unary` (one name or
+    several) gives unary facts; `weight` names an edge attribute in [0, 1], None: all facts are certain.
     """
     require("networkx", "graph", "reading NetworkX graphs")
     if not graph.is_directed():
@@ -225,7 +235,7 @@ def _names(value: Any) -> Iterable[str]:
 
 
 def from_pykeen(factory: Any) -> KnowledgeBase:
-    """The triples of a PyKEEN TriplesFactory; entity ids stay what they are there."""
+    """Make a base from the triples of a PyKEEN TriplesFactory; entity ids stay what they are in `factory`."""
     require("pykeen", "kge", "reading PyKEEN triples")
     triples = factory.mapped_triples.cpu().numpy().astype(np.int32)
     entities = _by_id(getattr(factory, "entity_to_id", None), factory.num_entities)

@@ -37,9 +37,10 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class TargetScores:
-    """entities[i] (ascending) is of the classes label[pointer[i] .. pointer[i + 1]] with shares that sum to 1.
+    """What a classifier says: entities[i] (ascending) is of label[pointer[i] .. pointer[i + 1]], with a `share` each.
 
-    `classes` are predicate ids, the one with most shares first; a label is a position among them.
+    The shares of an entity sum to 1. `classes` are predicate ids, the one with most shares first; a label is a position
+    among them.
     """
 
     entities: Ids
@@ -76,7 +77,7 @@ class TargetScores:
 
 
 def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
-    """The scores of a file about entities and classes of `kb`."""
+    """Read the scores of the file at `path` about entities and classes of `kb`."""
     try:
         return target_scores(_read(path), kb)
     except DataError as error:
@@ -86,7 +87,10 @@ def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
 
 
 def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:
-    """The scores of an Arrow or pandas table, or of a mapping of columns."""
+    """Read the scores of `table` about entities and classes of `kb`.
+
+    It is an Arrow or pandas table, or a mapping of columns.
+    """
     rows = arrow_table(table, EXPECTED)
     names = [str(name).strip().lower() for name in rows.column_names]
     if len(names) != len(COLUMNS):
@@ -97,7 +101,10 @@ def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:
 
 
 def matrix_scores(matrix: Any, entities: Sequence[str], classes: Sequence[str], kb: KnowledgeBase) -> TargetScores:
-    """matrix[i, j]: how sure entities[i] is of classes[j]."""
+    """Read scores from an array: matrix[i, j] is how sure a classifier is that entities[i] is of classes[j].
+
+    Both are names of `kb`.
+    """
     values = np.asarray(matrix, np.float64)
     if values.shape != (len(entities), len(classes)):
         raise DataError(

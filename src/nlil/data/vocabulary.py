@@ -14,7 +14,10 @@ from .arrow import number_array, string_array, to_numpy
 
 
 class Vocabulary:
-    """Frozen two-way table name <-> id; ids are 0 .. len - 1. Names live in one Arrow array."""
+    """Frozen two-way table name <-> id; ids are 0 .. len - 1. Names live in one Arrow array.
+
+    `names` are given in the order of their ids; `kind` says in errors what they name.
+    """
 
     def __init__(self, names: Iterable[str] | pa.Array, kind: str = "entity") -> None:
         self.kind = kind

@@ -9,6 +9,8 @@ words of words.toml, and every other word by its ending and its place. A binary 
     Saying    X is wearing Y, X is the capital of Y, X contains Y
     Property  the genre of the film X is Y
     Holding   X has Y as a part
+
+`labels` are always the words to say in place of names; None: the names themselves.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ SPECIAL: Mapping[str, str] = WORDS["special"]
 
 
 def article(noun: str) -> str:
-    """
+    """Return the indefinite article of `noun`.
+
     >>> article("uncle"), article("union"), article("hour"), article("dog")
     ('an', 'a', 'an', 'a')
     """
@@ -70,7 +73,7 @@ def is_plural(noun: str) -> bool:
 
 
 def with_article(noun: str) -> str:
-    """a person, an apple, pants, grass."""
+    """Return `noun` with its article, where it takes one: a person, an apple, pants, grass."""
     last = noun.lower().rpartition(" ")[2]
     return noun if is_plural(noun) or last in WITHOUT_ARTICLE else f"{article(noun)} {noun}"
 
@@ -128,7 +131,10 @@ Reading = Saying | Property | Holding
 
 
 class Quality(NamedTuple):
-    """What a unary predicate says: X is a person (noun), X is red (adjective), X takes half of the image (verb)."""
+    """What a unary predicate says: X is a person (noun), X is red (adjective), X takes half of the image (verb).
+
+    `kind` is one of the three, `text` the words after "is a", after "is", or after the subject.
+    """
 
     kind: Literal["noun", "adjective", "verb"]
     text: str
@@ -224,7 +230,10 @@ def _tidy(word: str) -> str:
 
 
 def clause(reading: Reading, subject: str, object: str, negated: bool = False) -> str:
-    """One clause. `negated` is for two arguments that are both named; "no shirt" and "nothing" negate by themselves."""
+    """Return one clause: the `reading` of a binary predicate with the words for its `subject` and `object`.
+
+    `negated` is for two arguments that are both named; "no shirt" and "nothing" negate by themselves.
+    """
     match reading:
         case Saying(phrase):
             text = f"{subject} {phrase} {object}"
@@ -245,7 +254,10 @@ def clause(reading: Reading, subject: str, object: str, negated: bool = False) -
 
 
 def relative(reading: Reading, other: str, is_subject: bool) -> str:
-    """The clause as an addition to a noun, which is its subject or its object: that is riding a bicycle."""
+    """Return the clause of `reading` as an addition to a noun: that is riding a bicycle.
+
+    The noun is its subject if `is_subject`, else its object; `other` are the words for the other one.
+    """
     match reading:
         case Saying(phrase):
             return f"that {phrase} {other}" if is_subject else f"that {other} {phrase}"
@@ -285,7 +297,7 @@ _OF_BOXES = {
 
 @lru_cache(maxsize=4096)
 def unary_reading(name: str, label: str | None = None) -> Quality:
-    """What a unary predicate says of an entity."""
+    """Return what the unary predicate `name` says of an entity; a `label` is read in place of the name."""
     number = _NUMBER.fullmatch(name.removeprefix(BOX))
     if number is not None and label is None:
         return Quality("verb", _number(number))
@@ -325,8 +337,11 @@ def _range(found: re.Match[str], unit: str) -> str:
 
 
 def rule_sentence(rule: Rule, labels: Labels | None = None, place: str | None = None) -> str:
-    """The rule as one sentence. `place` is where an unanchored set is looked for: the image for unary heads, which
-    are about objects of scenes, else the data."""
+    """Return `rule` as one sentence.
+
+    `place` is where an unanchored set is looked for; None: the image for unary heads, which are about objects of
+    scenes, else the data.
+    """
     where = place or ("the image" if rule.target.arity == 1 else "the data")
     speaker = _Speaker(labels or Labels(), where, _num_named(rule.body))
     conclusion = speaker.head(rule)
@@ -338,7 +353,7 @@ def rule_sentence(rule: Rule, labels: Labels | None = None, place: str | None = 
 
 
 def fact_clause(fact: Fact, labels: Labels | None = None) -> str:
-    """What a fact says, without a full stop.
+    """Return what `fact` says, without a full stop.
 
     >>> fact_clause(Fact(Predicate("capital_of", 2), ("Bern", "Switzerland")))
     'Bern is the capital of Switzerland'
@@ -347,7 +362,7 @@ def fact_clause(fact: Fact, labels: Labels | None = None) -> str:
 
 
 def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Labels | None = None) -> str:
-    """What several facts say together. Entities that are not in `about` are introduced by what they are."""
+    """Return what `facts` say together. Entities that are not in `about` are introduced by what they are."""
     speaker = _Speaker(labels or Labels(), "", 0)
     related = {name for fact in facts if len(fact.arguments) == 2 for name in fact.arguments}
     nouns: dict[str, str] = {}
@@ -370,7 +385,7 @@ def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Lab
 
 
 def query_clause(query: Query, labels: Labels | None = None, quantifier: str = "something") -> str:
-    """What a query asks for, with `something` or `nothing` in its open place.
+    """Return what `query` asks for, with `quantifier` (something or nothing) in its open place.
 
     >>> query_clause(Query("lives_in", ("ann", None)), quantifier="nothing")
     'ann lives in nothing'
@@ -387,7 +402,9 @@ def query_clause(query: Query, labels: Labels | None = None, quantifier: str = "
 def statement_clause(
     statement: Statement, labels: Labels | None = None, is_denied: bool = False, place: str = ""
 ) -> str:
-    """What a statement says, or that it does not hold; `place` is where an unanchored set is looked for.
+    """Return what `statement` says, or with `is_denied` that it does not hold.
+
+    `place` is where an unanchored set is looked for; "": the data.
 
     >>> from .parse import parse_rule
     >>> statement_clause(parse_rule("person(X) :- wears(X, Z1), shirt(Z1).").body, is_denied=True)

@@ -21,7 +21,7 @@ from .predicate import Predicate, Step
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A head variable: X, or Y (the paper's X')."""
+    """A head variable: its `name` is X, or Y (the paper's X')."""
 
     name: str
 
@@ -49,7 +49,7 @@ Anchor = Variable | Constant | Anything
 
 
 def anchor_key(anchor: Anchor) -> tuple[int, str]:
-    """Order of anchors: X, Y, constants by name, ANY. Lines are read from the smaller end."""
+    """Return a sort key of `anchor`: X, Y, constants by name, ANY. Lines are read from the smaller end."""
     match anchor:
         case Variable(name):
             return (0, name)
@@ -61,14 +61,17 @@ def anchor_key(anchor: Anchor) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """phi_T(... phi_1(start)): a set of entities.  A unary start P() is `Path.unary(P)`."""
+    """phi_T(... phi_1(start)): the entities that `steps` lead to from `start`.
+
+    A unary start P() is `Path.unary(P)`.
+    """
 
     start: Anchor
     steps: tuple[Step, ...] = ()
 
     @classmethod
     def unary(cls, predicate: Predicate, *steps: Step) -> Path:
-        """P(), then steps: the entities of P are everything, filtered by P."""
+        """Return P(), then `steps`: the entities of a unary `predicate` are everything, filtered by it."""
         return cls(ANY, (Step(predicate), *steps))
 
     def then(self, *steps: Step) -> Path:
@@ -98,10 +101,10 @@ def _gather_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """psi: the path meets its far end.  Build it from two paths with `Statement.meet`.
+    """psi: the path from `start` along `steps` meets `end`.  Build it from two paths with `Statement.meet`.
 
-    P_k(l, r) is meet(l.then(P_k), r); P_k(l) for a unary P_k is meet(l.then(P_k), any);
-    a bare relation is meet(l.then(P_k), any).
+    P_k(l, r) is meet(l.then(P_k), r); P_k(l) for a unary P_k is meet(l.then(P_k), any); a bare relation is
+    meet(l.then(P_k), any).
     """
 
     start: Anchor
@@ -201,7 +204,7 @@ TRUE = Truth()
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """1 - f."""
+    """1 - f, where f is the `argument`."""
 
     argument: Formula
 
@@ -220,7 +223,7 @@ def _at_least_two(kind: type[And] | type[Or], arguments: tuple[Formula, ...]) ->
 
 @dataclass(frozen=True, slots=True, init=False)
 class And:
-    """f1 * f2 * ...; nested conjunctions are one conjunction."""
+    """f1 * f2 * ... of two or more `arguments`; nested conjunctions are one conjunction."""
 
     arguments: tuple[Formula, ...]
 
@@ -230,7 +233,7 @@ class And:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Or:
-    """1 - (1 - f1) * (1 - f2) * ...; nested disjunctions are one disjunction."""
+    """1 - (1 - f1) * (1 - f2) * ... of two or more `arguments`; nested disjunctions are one disjunction."""
 
     arguments: tuple[Formula, ...]
 
@@ -254,5 +257,5 @@ def statements(formula: Formula) -> Iterator[Statement]:
 
 
 def length(formula: Formula) -> int:
-    """The number of body atoms (an equation counts as one)."""
+    """Return the number of body atoms of `formula` (an equation counts as one)."""
     return sum(len(s.steps) + (s.line.equal is not None) for s in statements(formula))

@@ -16,7 +16,9 @@ def code_html(text: str) -> str:
 def table_html(
     columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = "", code: Sequence[str] = ()
 ) -> str:
-    """A table with one line of headings; columns named in `code` are set in the type of programs.
+    """Return a table with one line of headings (`columns`), then `rows`, and a `caption` unless it is empty.
+
+    Columns named in `code` are set in the type of programs.
 
     >>> table_html(["name", "n"], [("<b>", 1000)], caption="one")
     '<table><caption>one</caption><tr><th>name</th><th>n</th></tr><tr><td>&lt;b&gt;</td><td>1,000</td></tr></table>'

@@ -17,22 +17,24 @@ class HasLabels(Protocol):
     """A knowledge base, or a set of rules."""
 
     @property
-    def entity_labels(self) -> Mapping[str, str]: ...
+    def entity_labels(self) -> Mapping[str, str]:
+        """Labels of entities, by name."""
 
     @property
-    def predicate_labels(self) -> Mapping[str, str]: ...
+    def predicate_labels(self) -> Mapping[str, str]:
+        """Labels of predicates, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels by name of the data."""
+    """Labels by name of the data: of `entities` and of `predicates`. Names without a label are missing."""
 
     entities: Mapping[str, str] = field(default_factory=dict)
     predicates: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, owner: HasLabels) -> Labels:
-        """The labels of a knowledge base or of a set of rules."""
+        """Take the labels of a knowledge base or of a set of rules, the `owner`."""
         return cls(owner.entity_labels, owner.predicate_labels)
 
     def entity(self, name: str) -> str:
@@ -61,5 +63,5 @@ class Labels:
         return self.rule(replace(rule, distinct=False))
 
     def formula(self, formula: Formula, distinct: bool) -> str:
-        """A body alone with labels in place of names."""
+        """Return a `formula` as text with labels in place of names; `distinct` as in its rule."""
         return formula_text(formula, distinct, self.entity, self.predicate)

@@ -55,9 +55,10 @@ def parse_rule(text: str) -> Rule:
 
 
 def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[Predicate, Step], int]]]:
-    """Every rule of a file, and every denial `:- p(X, Y), q(X, Y).` as (p, step along q), with the line it begins on.
+    """Read every rule of `text`, and every denial, with the line it begins on.
 
-    Each ends with a dot, `%` begins a comment.
+    A denial `:- p(X, Y), q(X, Y).` is (p, step along q). Each ends with a dot, `%` begins a comment. Raises
+    RuleSyntaxError.
     """
     begins = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
     rules, denials = [], []

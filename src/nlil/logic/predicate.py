@@ -10,7 +10,10 @@ from ..errors import RuleError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Predicate:
-    """P/1 or P/2. `p/1` and `p/2` may coexist; the name is the data's own, never rewritten."""
+    """A predicate of the data: its `arity` is 1 or 2; its `name` is the data's own, never rewritten.
+
+    `p/1` and `p/2` may coexist.
+    """
 
     name: str
     arity: Literal[1, 2]
@@ -51,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fact:
-    """P(a) or P(a, b) by name, for people."""
+    """P(a) or P(a, b) by name, for people: a `predicate` and as many `arguments` as its arity."""
 
     predicate: Predicate
     arguments: tuple[str, ...]

@@ -20,7 +20,7 @@ _CLOSE = re.compile(r"\)\s*\.?\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """P(a, ?): None stands for the answer."""
+    """P(a, ?) by name: the name of its `predicate`, and `arguments` in which None stands for the answer."""
 
     predicate: str
     arguments: tuple[str | None, ...]
@@ -36,7 +36,8 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """
+    """Read a query such as p(a, ?), p(?, b) or p(a) from `text`. Raises RuleSyntaxError.
+
     >>> parse_query("/film/genre(/m/01, ?)")
     Query(predicate='/film/genre', arguments=('/m/01', None))
     """
@@ -47,7 +48,7 @@ def parse_query(text: str) -> Query:
 
 
 def parse_fact(text: str) -> Fact:
-    """p(a) or p(a, b), names written as in a query."""
+    """Read p(a) or p(a, b) from `text`, names written as in a query. Raises RuleSyntaxError."""
     query = parse_query(text)
     known = tuple(a for a in query.arguments if a is not None)
     if len(known) != len(query.arguments):

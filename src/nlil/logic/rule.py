@@ -15,7 +15,7 @@ SMOOTHING = 5.0
 
 
 def smoothed_confidence(support: Any, body_size: Any) -> Any:
-    """The weight of rules that nothing else weighs: of numbers or of arrays.
+    """support / (body_size + 5): the weight of rules that nothing else weighs. Takes numbers or arrays.
 
     >>> smoothed_confidence(5, 5)
     0.5
@@ -25,7 +25,7 @@ def smoothed_confidence(support: Any, body_size: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """p(X), p(X, Y), p(X, c) or p(c, Y)."""
+    """p(X), p(X, Y), p(X, c) or p(c, Y): a `predicate` and its `arguments`."""
 
     predicate: Predicate
     arguments: tuple[Variable | Constant, ...]
@@ -43,7 +43,7 @@ class Head:
 
     @classmethod
     def of(cls, predicate: Predicate) -> Head:
-        """p(X) or p(X, Y)."""
+        """Return p(X) or p(X, Y) of a `predicate`, by its arity."""
         return cls(predicate, (X,) if predicate.arity == 1 else (X, Y))
 
     @property
@@ -162,7 +162,7 @@ class RuleStats:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRule:
-    """A rule, what was counted for it, and the weight it carries in its set."""
+    """A `rule`, its `stats` (what was counted for it) and the `weight` it carries in its set."""
 
     rule: Rule
     stats: RuleStats
@@ -173,7 +173,10 @@ class ScoredRule:
 
 
 def rules_html(scored: Iterable[ScoredRule], read: Callable[[Rule], str] = str, caption: str = "") -> str:
-    """Rules with their statistics as a table; `read` gives the text of a rule."""
+    """Return rules with their statistics as an HTML table.
+
+    `scored` are its rows, in this order; `read` gives the text of a rule; `caption` stands above, if not empty.
+    """
     from .html import table_html
 
     columns = ("rule", "weight", "confidence", "PCA", "support", "body")

@@ -48,7 +48,7 @@ def _ordered(formula: Formula) -> Formula:
 
 
 def formula_key(formula: Formula) -> tuple[int, Any]:
-    """A sort key that does not depend on the order of arguments: statements first, then Or, And, Not, TRUE."""
+    """Return a sort key of `formula` whatever the order of its arguments: statements, then Or, And, Not, TRUE."""
     match formula:
         case Statement(start, steps, end):
             return (0, (anchor_key(start), anchor_key(end), steps))
@@ -63,7 +63,10 @@ def formula_key(formula: Formula) -> tuple[int, Any]:
 
 
 def simplify_formula(formula: Formula) -> Formula:
-    """The same truth value with every Not in front of a statement (or of TRUE: false) and nothing said twice."""
+    """Return `formula` with every Not in front of a statement (or of TRUE: false) and nothing said twice.
+
+    The crisp truth value stays the same.
+    """
     return _simplify(formula, positive=True)
 
 

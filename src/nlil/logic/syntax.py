@@ -5,6 +5,8 @@ denial       :- disjunction.    (only where a whole program is read)
 disjunction  conjunction ; conjunction ; ...
 conjunction  item, item, ...
 item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction )
+
+`offset` always says where a thing begins in the text, in characters from 0; `body` is a disjunction of conjunctions.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A variable or a name, equal wherever it stands. `anchor` is X or Y for the head's variables, else ANY."""
+    """A variable or a name, equal wherever it stands.
+
+    `text` is the name meant, without quotes; `anchor` is X or Y for the head's variables, else ANY.
+    """
 
     text: str
     anchor: Anchor
@@ -42,7 +47,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """p(t) or p(t, t)."""
+    """p(t) or p(t, t): a `predicate` and its `terms`."""
 
     predicate: Predicate
     terms: tuple[Term, ...]
@@ -51,7 +56,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """t = t."""
+    """t = t, two `terms`."""
 
     terms: tuple[Term, Term]
     offset: int
@@ -59,7 +64,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """V \\= V."""
+    """V \\= V, two `terms`."""
 
     terms: tuple[Term, Term]
     offset: int
@@ -113,7 +118,7 @@ class Denial:
 
 
 def read_program(text: str, denials: bool = True) -> list[Clause | Denial]:
-    """Every clause of the text, and every denial if wanted; the dot after the last one may be missing."""
+    """Read every clause of `text`, and every denial if `denials`; the dot after the last one may be missing."""
     reader = _Reader(text)
     found: list[Clause | Denial] = []
     while not reader.at_end:
@@ -122,7 +127,10 @@ def read_program(text: str, denials: bool = True) -> list[Clause | Denial]:
 
 
 def head_of(atom: Atom) -> tuple[Head, dict[str, Anchor]]:
-    """p(A, B) is p(X, Y), whatever the user called the variables; and which of X and Y each of them is."""
+    """Return the head that `atom` stands for, and which of X and Y each of its variables is.
+
+    p(A, B) is p(X, Y), whatever the user called the variables.
+    """
     anchors: dict[str, Anchor] = {}
     arguments: list[Variable | Constant] = []
     for term, variable in zip(atom.terms, (X, Y)):

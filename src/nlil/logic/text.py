@@ -7,6 +7,9 @@ A denial says that two binary predicates never hold of the same pair; its first 
 
     :- father(X, Y), aunt(X, Y).     father(X, Y) is ruled out wherever aunt(X, Y) is a fact
     :- father(X, Y), father(Y, X).   father is asymmetric
+
+`entity_label` and `predicate_label` turn a name into what is written in its place; None: the name, quoted where Prolog
+needs it.
 """
 
 from __future__ import annotations
@@ -43,29 +46,33 @@ def _escaped(character: str) -> str:
 
 
 def rule_text(rule: Rule) -> str:
-    """head :- body.  Canonical Prolog; `parse_rule` is its exact inverse."""
+    """Write `rule` as canonical Prolog, head :- body.  `parse_rule` is its exact inverse."""
     return _Writer(atom_text, atom_text, rule.distinct).rule(rule)
 
 
 def readable_text(rule: Rule, entity_label: Label | None = None, predicate_label: Label | None = None) -> str:
-    """The rule with labels in place of names, for people: without the brackets that only the parser needs."""
+    """Write `rule` with labels in place of names, for people: without the brackets that only the parser needs."""
     return _Writer(entity_label or atom_text, predicate_label or atom_text, rule.distinct, exact=False).rule(rule)
 
 
 def formula_text(
     formula: Formula, distinct: bool = False, entity_label: Label | None = None, predicate_label: Label | None = None
 ) -> str:
-    """A body alone; variables are numbered from Z1."""
+    """Write `formula`, a body alone; variables are numbered from Z1.
+
+    With `distinct` inequalities are written out as in a rule.
+    """
     return _Writer(entity_label or atom_text, predicate_label or atom_text, distinct).disjunction(formula)
 
 
 def fact_text(fact: Fact) -> str:
-    """p(a, b) as Prolog, without a dot."""
+    """Write `fact` as Prolog, p(a, b), without a dot."""
     return f"{atom_text(fact.predicate.name)}({', '.join(map(atom_text, fact.arguments))})"
 
 
 def denial_text(target: Predicate, step: Step, label: Label = atom_text) -> str:
-    """
+    """Write the denial that `target` and `step` never hold together; `label` as in `step_text`.
+
     >>> denial_text(Predicate("father", 2), Step(Predicate("aunt", 2), inverse=True))
     ':- father(X, Y), aunt(Y, X).'
     """
@@ -73,7 +80,10 @@ def denial_text(target: Predicate, step: Step, label: Label = atom_text) -> str:
 
 
 def step_text(step: Step, label: Label = atom_text) -> str:
-    """What a step from X to Y needs: aunt(X, Y), or aunt(Y, X) for the inverse."""
+    """Write what `step` from X to Y needs: aunt(X, Y), or aunt(Y, X) for the inverse.
+
+    `label` gives the predicate's text.
+    """
     return f"{label(step.predicate.name)}({'Y, X' if step.inverse else 'X, Y'})"
 
 

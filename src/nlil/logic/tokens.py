@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 
 class Fault(Exception):
-    """What is wrong, and the offset (from 0) where. The parser's border turns it into RuleSyntaxError."""
+    """What is wrong (`message`), and the `offset` (from 0) where. The parser's border turns it into RuleSyntaxError."""
 
     def __init__(self, message: str, offset: int) -> None:
         self.message, self.offset = message, offset
@@ -20,7 +20,7 @@ class Fault(Exception):
 
 
 class Token(NamedTuple):
-    """`text` is the name meant: unquoted and with its escapes resolved.
+    """A piece of text: its `kind`, the `text` of the name meant (unquoted, escapes resolved), its `offset` from 0.
 
     `other` is a character that begins no token, `open` a quote or comment that the text ends in, `end` the end.
     """
@@ -98,14 +98,16 @@ def begins_variable(word: str) -> bool:
 
 
 def unclosed(text: str, offset: int) -> Fault:
-    """The Fault for a comment, quoted name or string that begins at the offset and is not closed."""
+    """Return the Fault for a comment, quoted name or string that begins at `offset` of `text` and is not closed."""
     if text[offset] == "/":
         return Fault("expected '*/' to close this comment, got the end", offset)
     return Fault(f"the quoted name is not closed on its line, got {text[offset:].partition(chr(10))[0]!r}", offset)
 
 
 def unquote(quoted: str, offset: int) -> str:
-    """The name inside Prolog quotes: '' and the escapes \\n, \\\\, \\', \\x41\\, \\101\\, \\u0041, ... resolved.
+    """Return the name inside Prolog quotes: '' and the escapes \\n, \\\\, \\', \\x41\\, \\101\\, \\u0041, ... resolved.
+
+    `quoted` includes its quotes; `offset` is where it begins in the whole text, for the Fault of a bad escape.
 
     >>> unquote(r"'it\\'s'", 0)
     "it's"
