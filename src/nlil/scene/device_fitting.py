@@ -15,7 +15,8 @@ from scipy import sparse
 from torch import Tensor
 
 from ..data.arrays import Doubles, Floats
-from .fitting import Labelled, Loss, Model
+from ..kernel.minimise import Loss
+from .fitting import Labelled, Model
 
 ROWS = 2**18
 """Objects at a time: each takes a few numbers for every class."""

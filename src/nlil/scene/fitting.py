@@ -15,19 +15,11 @@ from scipy import sparse
 
 from ..data.arrays import Doubles, Floats, Ids, Longs, offsets
 from ..kernel.compiled import compiled
+from ..kernel.minimise import Loss, minimise
 from ..kernel.pool import Pool
 
 BLOCK = 4096
 """Objects of one task."""
-
-HISTORY = 8
-"""Steps of L-BFGS by which the curvature is estimated."""
-ARMIJO = 1e-4
-"""A step must bring this share of the fall that the slope promises."""
-MAX_HALVINGS = 20
-"""Of a step that does not."""
-MAX_SLOPE = 1e-6
-"""A fit ends where no slope is larger."""
 
 SMALLEST = -700.0  # exp of less is no normal double; as a probability it is 0
 PER_LOG_2 = 1.4426950408889634
@@ -37,8 +29,6 @@ ROUND = 6755399441055744.0
 
 Columns = tuple[Longs, Ids, np.ndarray]
 """A sparse matrix for compiled loops: row i has data[k] in column[k], for k from pointer[i] to pointer[i + 1] - 1."""
-Loss = Callable[[Doubles], tuple[float, Doubles]]
-"""Value and gradient at a point."""
 Result = TypeVar("Result")
 
 
@@ -357,57 +347,3 @@ def _scatter(
             for s in range(share_pointer[i], share_pointer[i + 1]):
                 if first <= label[s] < last:
                     gradient[f, label[s]] += share[s]
-
-
-# L-BFGS -------------------------------------------------------------------------------------------------
-
-
-def minimise(function: Loss, start: Doubles, steps: int) -> Doubles:
-    """L-BFGS for a smooth convex function: the best point found in at most `steps` steps from `start`.
-
-    scipy's takes 2.4 s of CPU where this one takes 1.9 s (3,001 weights, the 26,430 objects of VRD, 25 steps, two
-    cores), since its small matrices wake all threads of BLAS; with one thread it takes as long as this one. The
-    published figures are those of these steps: no BLAS is in them, so no library and no number of threads changes them.
-    """
-    point = start.copy()
-    value, gradient = function(point)
-    history: list[tuple[Doubles, Doubles, float]] = []
-    for number in range(steps):
-        if not len(point) or np.abs(gradient).max() < MAX_SLOPE:
-            break
-        direction = -_times_inverse(gradient, history)
-        slope = _dot(direction, gradient)
-        length = 1.0 if number else min(1.0, 1.0 / max(float(np.abs(gradient).sum()), 1e-12))
-        for _ in range(MAX_HALVINGS):
-            there, slopes = function(point + length * direction)
-            if there <= value + ARMIJO * length * slope:
-                break
-            length /= 2
-        else:
-            break
-        moved, turned = length * direction, slopes - gradient
-        bend = _dot(moved, turned)
-        if bend > 1e-12 * _dot(turned, turned):
-            history = [*history[-(HISTORY - 1) :], (moved, turned, bend)]
-        point, value, gradient = point + moved, there, slopes
-    return point
-
-
-def _times_inverse(gradient: Doubles, history: list[tuple[Doubles, Doubles, float]]) -> Doubles:
-    """The gradient times the estimated inverse of the second derivatives (the two loops of Nocedal)."""
-    result = gradient.copy()
-    shares = []
-    for moved, turned, bend in reversed(history):
-        share = _dot(moved, result) / bend
-        result -= share * turned
-        shares.append(share)
-    if history:
-        _, turned, bend = history[-1]
-        result *= bend / _dot(turned, turned)
-    for (moved, turned, bend), share in zip(history, reversed(shares)):
-        result += (share - _dot(turned, result) / bend) * moved
-    return result
-
-
-def _dot(a: Doubles, b: Doubles) -> float:
-    return float(np.add.reduce(a * b))

@@ -10,9 +10,10 @@ import pytest
 import torch
 from scipy import sparse
 
+from nlil.kernel.minimise import minimise
 from nlil.scene import device_fitting, fitting
 from nlil.scene.device_fitting import device_loss, device_slopes
-from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, minimise, one_hot, scores, slopes
+from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, one_hot, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
