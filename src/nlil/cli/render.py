@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from ..kernel.exclusion import Exclusion
     from ..kernel.ruleset import RuleSet
     from ..learning.feedback import Feedback
     from ..logic.labels import Labels
@@ -79,17 +80,19 @@ def rule_table(
 def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
     """For each of the targets one line with what excludes it, what chance speaks most against first."""
     from ..logic.labels import Labels
+
+    by_target = {target: [e for e in rules.exclusions if e.target == target] for target in targets}
+    return [exclusion_line(target, mine, Labels.of(rules)) for target, mine in by_target.items() if mine]
+
+
+def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: Labels) -> str:
+    """What excludes a target."""
     from ..logic.text import step_text
 
-    label = Labels.of(rules).predicate
-    lines = []
-    for target in targets:
-        mine = [e for e in rules.exclusions if e.target == target]
-        if mine:
-            names = [step_text(e.step, label) for e in mine[:SHOWN_EXCLUSIONS]]
-            more = f" and {len(mine) - len(names):,} more" if len(mine) > len(names) else ""
-            lines.append(f"never with {label(target.name)}(X, Y), {number(len(mine))} in all: {', '.join(names)}{more}")
-    return lines
+    names = [step_text(e.step, labels.predicate) for e in exclusions[:SHOWN_EXCLUSIONS]]
+    more = f" and {len(exclusions) - len(names):,} more" if len(exclusions) > len(names) else ""
+    name = labels.predicate(target.name)
+    return f"never with {name}(X, Y), {number(len(exclusions))} in all: {', '.join(names)}{more}"
 
 
 def kinds(rules: RuleSet) -> dict[str, int]:

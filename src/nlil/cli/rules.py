@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", *LANGUAGES, "json")
 DEFAULT_TOP = 20
+THEORY_HINT = "Rules of theories come first: nlil theory RUN shows what each adds, and how many rules say the same."
 
 
 def rules(
@@ -42,6 +43,8 @@ def rules(
     theory: bool = False,
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets.
+
+    Where the run has theories, their rules come first, by what each adds; then all others by weight.
 
     Args:
         session: The common options.
@@ -70,10 +73,10 @@ def rules(
         return show_cards(session, opened(), target, DEFAULT_TOP if top is None else top, examples)
     if facts is not None:
         write_facts(session, chosen, facts, opened)
-    learned = load_run(run)
-    found, feedback = (learned.with_theory() if theory else learned).rules, load_feedback(run)
-    if target is not None:
-        found = found.for_target(target)
+    learned, feedback = load_run(run), load_feedback(run)
+    learned = learned.with_theory() if theory else learned
+    learned = learned if target is None else learned.for_target(target)
+    found = learned.best_first()
     limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)
     match chosen:
@@ -83,6 +86,8 @@ def rules(
             write_json(found, count, feedback)
         case "text":
             show_text(session, found, count, feedback)
+            if learned.theory is not None and not theory:
+                session.show(None, THEORY_HINT)
         case _:
             # There rejected rules could not be told from the others.
             kept = without_rejected(found, feedback)
@@ -94,7 +99,8 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
     """The `count` best rules, under each so many examples, counterexamples and predictions that are not in the data."""
     from ..explanation.rule_card import RuleCards
 
-    rules = opened.rules if target is None else opened.rules.for_target(target)
+    learned = opened.active if target is None else opened.active.for_target(target)
+    rules = learned.best_first()
     splits = opened.dataset.splits
     cards = RuleCards(rules, opened.dataset.kb, splits.all(), splits.negatives.get("train"), opened.config.memory)
     shown = [cards.card(int(row), examples=examples) for row in rules.order()[: count or len(rules)]]

@@ -28,6 +28,12 @@ class Bound:
     unknown_exclusion: int = 0
 
     @property
+    def kept(self) -> Longs:
+        """Rows of the other rules: `rules` has those and no more."""
+        lost = np.concatenate((self.unknown_constants, self.unknown_predicates))
+        return np.delete(np.arange(len(self.rules) + len(lost)), lost)
+
+    @property
     def unknown_constant(self) -> int:
         """How many rules have a constant that is unknown."""
         return len(self.unknown_constants)

@@ -276,16 +276,24 @@ class RuleSet:
 
     def for_target(self, target: str | Predicate) -> RuleSet:
         """The rules and exclusions of `target` (a name, name/arity, or a Predicate): no other target is requested."""
-        found = [i for i, p in enumerate(self.predicates) if target in (p, p.name, str(p))]
-        if not found:
-            raise UnknownName("predicate", str(target), [p.name for p in self.predicates])
-        mine = {self.predicates[i] for i in found}
+        mine = {self.predicates[i] for i in self._targets(target)}
         return replace(
-            self.take(np.isin(self.head, found)),
+            self.take(self.rows_for(target)),
             requested=tuple(p for p in self.requested if p in mine),
             exclusions=tuple(e for e in self.exclusions if e.target in mine),
             calibration=self.calibration,  # its queries score as before
         )
+
+    def rows_for(self, target: str | Predicate) -> Longs:
+        """The rows of the rules that `for_target` takes."""
+        return np.flatnonzero(np.isin(self.head, self._targets(target)))
+
+    def _targets(self, name: str | Predicate) -> list[int]:
+        """Predicates of this name, by id; a name may have two arities."""
+        found = [i for i, p in enumerate(self.predicates) if name in (p, p.name, str(p))]
+        if not found:
+            raise UnknownName("predicate", str(name), [p.name for p in self.predicates])
+        return found
 
     def rows_of(self, rule: Rule) -> Longs:
         """The rows that hold `rule`, ascending: none where the set does not have it, as a rule one."""

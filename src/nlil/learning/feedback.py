@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.arrays import Longs
 from ..errors import ConfigError, RunError
 from ..kernel.ruleset import RuleSet
 from .folder import FileLocked, locked, read_json
@@ -105,10 +106,15 @@ def check_verdict(verdict: Verdict) -> None:
 
 
 def without_rejected(rules: RuleSet, feedback: Feedback) -> RuleSet:
-    """The rules that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
+    """The rules that answers may rest on."""
+    kept = rows_not_rejected(rules, feedback)
+    return rules.take(kept) if len(kept) < len(rules) else rules
+
+
+def rows_not_rejected(rules: RuleSet, feedback: Feedback) -> Longs:
+    """Rows of the rules that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
     rejected = [rules.rows_of_text(text) for text, v in feedback.items() if v.verdict == REJECTED]
-    rows = np.concatenate([np.zeros(0, np.int64), *rejected])
-    return rules.take(np.setdiff1d(np.arange(len(rules)), rows)) if len(rows) else rules
+    return np.delete(np.arange(len(rules)), np.concatenate([np.zeros(0, np.int64), *rejected]))
 
 
 def rejected_note(total: int, kept: int) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
-from .feedback import Feedback, load_feedback, rejected_note, without_rejected
+from .feedback import Feedback, load_feedback, rejected_note, rows_not_rejected, without_rejected
 from .folder import read_json
 from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..evaluation.candidates import Candidates
     from ..evaluation.metrics import Metrics
     from ..evaluation.prediction import Predictor
+    from ..theory.theory import Theory
 
 BUDGETS = ("device", "threads", "memory")
 """Settings that belong to the machine that learned, not to the rules."""
@@ -130,6 +131,18 @@ class OpenedRun(Applied):
     @property
     def all_rules(self) -> RuleSet:
         return self.bound.rules
+
+    @cached_property
+    def theory(self) -> Theory | None:
+        """The theories of the run, over `all_rules`; None where it has none."""
+        own = self.learned.theory
+        return None if own is None else own.over(self.bound.kept, len(self.learned.rules))
+
+    @cached_property
+    def active(self) -> Learned:
+        """What was learned, in the ids of the data and with the settings of this work, without rejected rules."""
+        here = replace(self.learned, rules=self.all_rules, theory=self.theory, config=self.config)
+        return here.over(self.rules, rows_not_rejected(self.all_rules, self.feedback))
 
     @property
     def is_same_data(self) -> bool:

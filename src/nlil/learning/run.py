@@ -52,6 +52,7 @@ from .folder import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..data.arrays import Longs
     from ..data.vocabulary import Vocabulary
     from ..evaluation.fidelity import Fidelity
     from ..kernel.calibration import Calibration
@@ -137,7 +138,25 @@ class Learned:
         """The same with the rules of its theory alone; arguments as of `Theory.rules`."""
         if self.theory is None:
             raise ConfigError("the run has no theories; learn again, with rules_per_target of 1 or more")
-        return replace(self, rules=self.theory.rules(self.rules, size, keep))
+        rows = self.theory.rows[self.theory.chosen(self.rules, size, keep)]
+        return self.over(self.theory.rules(self.rules, size, keep), rows)
+
+    def for_target(self, target: str | Predicate) -> Learned:
+        """The same with the rules of one target; see `RuleSet.for_target`."""
+        return self.over(self.rules.for_target(target), self.rules.rows_for(target))
+
+    def best_first(self) -> RuleSet:
+        """The rules in the order to read them in: those of theories first, by what each adds, the others by weight."""
+        if self.theory is None or self.rules.is_ordered:
+            return self.rules
+        from ..theory.listing import reading_order
+
+        return replace(self.rules.take(reading_order(self.rules, self.theory)), is_ordered=True)
+
+    def over(self, rules: RuleSet, kept: Longs) -> Learned:
+        """The same with other rules, which are the rows `kept` of its own: the theory has what is left of it."""
+        theory = None if self.theory is None else self.theory.over(kept, len(self.rules))
+        return replace(self, rules=rules, theory=theory)
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder; see `save_run`."""

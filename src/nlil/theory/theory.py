@@ -101,6 +101,25 @@ class Theory:
                 exclusions.append(exclusion)
         return replace(kept, exclusions=tuple(exclusions))
 
+    def over(self, kept: Longs, num_rules: int) -> Theory:
+        """The theory of the rules pool.take(kept): what it has of others is left out, places stay.
+
+        Args:
+            kept: rows of the pool, each once.
+            num_rules: of the pool.
+        """
+        number = np.full(num_rules, -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        stays = number[self.rows] >= 0
+        related = stays[self.family] & (number[self.family_row] >= 0)
+        return replace(
+            self,
+            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "tried")},
+            rows=number[self.rows[stays]],
+            family_row=number[self.family_row[related]],
+            family=(np.cumsum(stays) - 1)[self.family[related]],
+        )
+
     @property
     def family_sizes(self) -> Longs:
         """For each number in `rows`, how many rules of the pool say the same."""

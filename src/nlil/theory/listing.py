@@ -1,0 +1,163 @@
+"""A theory as people read it: target by target, each rule with what it adds, its counts and the rules it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Longs
+from ..kernel.exclusion import Exclusion
+from ..kernel.ruleset import RuleSet
+from ..logic.labels import Labels
+from ..logic.predicate import Predicate
+from ..logic.rule import ScoredRule
+from .theory import Theory, ValidationScores
+
+
+@dataclass(frozen=True)
+class TheoryRule:
+    """A rule of a theory.
+
+    number   in `Theory.rows`
+    row      of the pool
+    scored   the rule with its counts
+    place    among the rules of its target, from 1 on
+    adds     training facts that it explains and no rule before it does
+    tried    training facts of its target that were looked at
+    gain     what it adds to the mean precision of the best rule of a query
+    num_same rules of the pool that say the same and are left out for it
+    """
+
+    number: int
+    row: int
+    scored: ScoredRule
+    place: int
+    adds: int
+    tried: int
+    gain: float
+    num_same: int
+
+    def to_dict(self, labels: Labels) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "rule": str(self.scored.rule),
+            "label": labels.rule(self.scored.rule),
+            "target": str(self.scored.rule.target),
+            "place": self.place,
+            "explained": self.adds,
+            "tried": self.tried,
+            "gain": self.gain,
+            "family": self.num_same,
+            "weight": self.scored.weight,
+            **self.scored.stats.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class TargetTheory:
+    """The theory of one target.
+
+    rules       in the order of what each adds
+    exclusions  what never holds together with the target, as many as the theory may have rules
+    num_rules   rules of the target in the pool
+    scores      on validation facts; None where these were too few
+    """
+
+    predicate: Predicate
+    rules: tuple[TheoryRule, ...]
+    exclusions: tuple[Exclusion, ...]
+    num_rules: int
+    scores: ValidationScores | None
+
+    @property
+    def explained(self) -> int:
+        """Training facts that some rule of the theory explains."""
+        return sum(rule.adds for rule in self.rules)
+
+    @property
+    def tried(self) -> int:
+        """Training facts that were looked at."""
+        return self.rules[0].tried if self.rules else 0
+
+
+def target_theories(pool: RuleSet, theory: Theory, numbers: Longs | None = None) -> list[TargetTheory]:
+    """The theories of a pool, target by target, in the order in which their rules stand.
+
+    Args:
+        pool: the rules that `theory` counts.
+        theory: what was chosen of them.
+        numbers: those of `theory.rows` to show; default: as many of each target as the theory's size says.
+    """
+    numbers = theory.chosen(pool) if numbers is None else numbers
+    rows, same = theory.rows[numbers], theory.family_sizes
+    head = pool.head[rows]
+    of_pool = np.bincount(pool.head, minlength=len(pool.predicates))
+    found = []
+    for target in dict.fromkeys(head.tolist()):
+        predicate = pool.predicates[target]
+        mine = [
+            TheoryRule(
+                number=n,
+                row=int(theory.rows[n]),
+                scored=pool[int(theory.rows[n])],
+                place=int(theory.place[n]) + 1,
+                adds=int(theory.explained[n]),
+                tried=int(theory.tried[n]),
+                gain=float(theory.gain[n]),
+                num_same=int(same[n]),
+            )
+            for n in numbers[head == target].tolist()
+        ]
+        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(mine))]
+        scores = theory.scores.get(str(predicate))
+        found.append(TargetTheory(predicate, tuple(mine), tuple(exclusions), int(of_pool[target]), scores))
+    return found
+
+
+def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:
+    """Rows of the pool whose rules say the same as rows[number], those with most support first; at most `most`."""
+    rows = theory.family_row[theory.family == number]
+    return rows[np.lexsort((rows, -pool.support[rows].astype(np.int64)))][:most]
+
+
+def reading_order(pool: RuleSet, theory: Theory) -> Longs:
+    """Rows of the pool: first the first rules of all theories, then the second ones and so on; the rest by weight."""
+    chosen = theory.chosen(pool)
+    first = theory.rows[chosen[np.lexsort((chosen, -theory.explained[chosen], theory.place[chosen]))]]
+    rest = pool.order()
+    return np.concatenate((first, rest[~np.isin(rest, first)]))
+
+
+def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> dict[str, Any]:
+    """Theories for programs."""
+    rules = [rule for target in theories for rule in target.rules]
+    return {
+        "num_rules": len(rules),
+        "atoms": sum(rule.scored.rule.length for rule in rules),
+        "breaks_ties_by_frequency": theory.aggregation.by_frequency,
+        "curve": [{"size": one.size, "mrr": one.mrr} for one in theory.curve()],
+        "pool_mrr": theory.pool_score,
+        "rules": [rule.to_dict(labels) for rule in rules],
+        "exclusions": [e.to_dict() for target in theories for e in target.exclusions],
+    }
+
+
+def scores_sentence(theory: Theory) -> str:
+    """How the theories do on validation facts, beside all rules."""
+    if (pool := theory.pool_score) is None:
+        return "no validation facts: how well the theories do beside all rules is not known"
+    curve = ", ".join(f"{one.size}: {one.mrr:.3f}" for one in theory.curve())
+    return f"mean 1 / rank of validation facts by rules a predicate: {curve}; all rules: {pool:.3f}"
+
+
+def ties_sentence(theory: Theory, predicates: Iterable[Predicate]) -> str | None:
+    """What orders answers that the rules leave tied; None where nothing does."""
+    if not theory.aggregation.by_frequency or not any(predicate.arity == 2 for predicate in predicates):
+        return None
+    return (
+        "Answers that the rules leave tied are ordered by the frequency table of the predicate: how often each entity "
+        "stands in that place of its facts, one table for each direction. It counts less than any rule."
+    )
