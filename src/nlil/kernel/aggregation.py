@@ -7,6 +7,8 @@ Evidence is the weight of a rule as an integer, so that sums are exact in any or
 Noisy-or of weights is the sum of their evidence. Scores are rounded to 1e-9 before they are compared: `tie_bounds`
 gives the evidence that rounds to the same score, `compare` tells who is above and who is tied. This is the only place
 that knows noisy-or, kinds and their weights, and ties. Explanations ask it to keep the rules apart (`share_out`).
+
+`low` and `high` are always the `tie_bounds` of an answer: evidence from `low` to below `high` is tied with it.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ DEFAULT = Aggregation()
 
 
 def evidence(weight: Doubles) -> Longs:
-    """The evidence of rules of these weights."""
+    """Return the evidence of rules of these weights: `weight` in [0, 1], int64."""
     return np.rint(-np.log1p(-np.clip(weight, 0.0, SURE)) * SCALE).astype(np.int64)
 
 
@@ -146,9 +148,9 @@ weigh = compiled(weighed)
 
 
 def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
-    """(row, weight, prior_weight): weight[row[k], i] / UNIT is what the i-th strongest rule of kind k counts.
+    """Return (row, weight, prior_weight): weight[row[k], i] / UNIT is what the i-th strongest rule of kind k counts.
 
-    Without a weighing all kinds but priors share one row.
+    Without a weighing in `aggregation` all kinds but priors share one row.
     """
     if not aggregation.weighing:
         return np.zeros(len(KINDS), np.int64), place_weights(aggregation)[None], UNIT
@@ -158,7 +160,7 @@ def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
 
 
 def place_weights(aggregation: Aggregation) -> Longs:
-    """weight[i] / UNIT is what the i-th strongest rule counts where kinds are not told apart."""
+    """Return weight, where weight[i] / UNIT is what the i-th strongest rule counts in `aggregation` without kinds."""
     return np.full(max(aggregation.top, 1), UNIT, np.int64)
 
 
@@ -173,7 +175,7 @@ def frequency_evidence(count: Longs) -> Longs:
 
 
 def no_rule(aggregation: Aggregation) -> int:
-    """The most evidence of a candidate that no rule fires for."""
+    """Return the most evidence that `aggregation` gives a candidate that no rule fires for."""
     return round(MOST_FREQUENCY * SCALE) if aggregation.by_frequency else 0
 
 
@@ -181,7 +183,7 @@ def no_rule(aggregation: Aggregation) -> int:
 
 
 def tie_bounds(evidence_of_answer: Longs) -> tuple[Longs, Longs]:
-    """[low, high): the evidence that rounds to the same score as the answer's."""
+    """Return [low, high): the evidence that rounds to the same score as `evidence_of_answer`, for each of them."""
     rounded = np.asarray(score(evidence_of_answer))
     low = np.ceil(-np.log1p(-np.clip(rounded - RESOLUTION / 2, 0.0, 1 - 1e-16)) * SCALE)
     above = rounded + RESOLUTION / 2
@@ -191,7 +193,7 @@ def tie_bounds(evidence_of_answer: Longs) -> tuple[Longs, Longs]:
 
 
 def compare(total: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """(is above, is tied): a candidate of this evidence beside an answer with these `tie_bounds`.
+    """Return (is above, is tied): a candidate with the evidence `total` beside an answer with these bounds.
 
     For numbers, inside compiled loops too (`compared`), for arrays and for tensors. The answer is tied with itself.
     """
@@ -203,7 +205,10 @@ compared = compiled(compare)
 
 @compiled
 def count_tied(total: np.ndarray, low: float, high: float) -> tuple[int, int]:
-    """(candidates above an answer with these bounds, candidates tied with it)."""
+    """Count (candidates above an answer with these bounds, candidates tied with it).
+
+    `total` has the evidence of all.
+    """
     above, tied = 0, 0
     for b in range(len(total)):
         is_above, is_tied = compared(total[b], low, high)
@@ -214,7 +219,10 @@ def count_tied(total: np.ndarray, low: float, high: float) -> tuple[int, int]:
 
 @compiled
 def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: int) -> tuple[int, int]:
-    """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
+    """Count (candidates above `answer`, candidates tied with it and itself).
+
+    `total` has the evidence of every entity; the `known_answers` other than the answer do not count.
+    """
     above, tied = count_tied(total, low, high)
     for i in range(len(known_answers)):
         b = known_answers[i]
@@ -226,7 +234,10 @@ def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: i
 
 
 def realistic_rank(above: Any, tied: Any) -> Any:
-    """The mean of the best and the worst rank among `tied` candidates, the answer included."""
+    """Return the mean of the best and the worst rank of an answer.
+
+    `above` candidates are better, `tied` are equal, the answer included.
+    """
     return above + (tied + 1) / 2
 
 
@@ -235,14 +246,20 @@ rank = compiled(realistic_rank)
 
 
 def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
-    """The realistic rank of column answer[i] in row i, scores rounded before they are compared."""
+    """Return the realistic rank of column answer[i] in row i, scores rounded before they are compared.
+
+    `evidence` has a row for each object and a column for each class.
+    """
     low, high = (bound[:, None] for bound in tie_bounds(evidence[np.arange(len(answer)), answer]))
     above, tied = (holds.sum(axis=1) for holds in compare(evidence, low, high))
     return np.asarray(realistic_rank(above, tied), np.float64)
 
 
 def score_ranks(scores: Doubles, answer: Longs) -> Doubles:
-    """`class_ranks` of real scores of any range, rounded as those of rules are before they are compared."""
+    """Return `class_ranks` of real `scores` of any range, rounded as those of rules are.
+
+    `answer` is the column of each row.
+    """
     rounded = np.round(scores, 9)
     own = rounded[np.arange(len(answer)), answer][:, None]
     above, tied = (holds.sum(axis=1) for holds in compare(rounded, own, np.nextafter(own, np.inf)))
@@ -284,8 +301,11 @@ class Ranks:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """`order`: positions among the rules that fire, strongest first and among equals by row; `share` goes with it, and
-    so does `power`, the evidence that counts of each."""
+    """A score and what each rule brings to it.
+
+    `score` is of 0 to 1, `evidence` the same as an integer. `order`: positions among the rules that fire, strongest
+    first and among equals by row; `share` goes with it, and so does `power`, the evidence that counts of each.
+    """
 
     score: float
     evidence: int
@@ -302,15 +322,18 @@ def share_out(
     kind: Longs | None = None,
     is_excluded: bool = False,
 ) -> Shares:
-    """The score of one fact, shared out among the rules that fire for it.
+    """Share the score of one fact out among the rules that fire for it, as `aggregation` scores it.
 
         noisy-or   share_i = score * evidence_i / sum of evidence, over the rules that count; with a weighing the
                    evidence is what its kind and its place among its kind leave of it
         max        all to the strongest rule
 
-    rows         of the rules, to order equals by
-    kind         of each rule (KINDS); None for unary heads, which have no kinds
-    is_excluded  an exclusion rules the fact out: it scores 0, and so is every share
+    Args:
+        rows: numbers of the rules, to order equals by.
+        evidence: of each rule.
+        is_prior: which rules have the body `true`; these count beside the strongest.
+        kind: of each rule (KINDS); None for unary heads, which have no kinds.
+        is_excluded: an exclusion rules the fact out: it scores 0, and so does every rule.
     """
     power = (
         evidence if kind is None or not aggregation.weighing else _weighed_by_kind(aggregation, rows, evidence, kind)
@@ -349,8 +372,12 @@ def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kin
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch of one thread, all zeros between queries. strongest[b, k, :] holds the best evidence of candidate b from
-    rules of kind k, largest first; floor[k, b] is the last of them: what a rule must exceed to count."""
+    """Scratch of one thread, all zeros between queries.
+
+    strongest[b, k, :] holds the best evidence of candidate b from rules of kind k, largest first; floor[k, b] is the
+    last of them: what a rule must exceed to count. `is_touched` marks the candidates that some rule fired for,
+    `touched` lists them, `total` is where their evidence is summed; `walk` is the scratch of `reach`.
+    """
 
     strongest: np.ndarray
     floor: np.ndarray
@@ -361,6 +388,10 @@ class ScoreSpace(NamedTuple):
 
 
 def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) -> ScoreSpace:
+    """Make the scratch for a base of `num_entities` and lines of up to `most_steps`.
+
+    `top` is the number of rules that count of each kind, `kinds` the number of kinds.
+    """
     return ScoreSpace(
         np.zeros((num_entities, kinds, max(top, 1)), np.int64),
         np.zeros((kinds, num_entities), np.int64),
@@ -373,7 +404,10 @@ def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) ->
 
 @compiled
 def sink(slots: Longs, evidence: int, top: int) -> None:
-    """Keep the `top` largest values, sorted (top = 0: their sum); zeros are free slots."""
+    """Put `evidence` into `slots`, which keep the `top` largest values, sorted (top = 0: their sum).
+
+    Zeros are free slots.
+    """
     if top == 0:
         slots[0] += evidence
         return
@@ -388,7 +422,10 @@ def sink(slots: Longs, evidence: int, top: int) -> None:
 
 @compiled
 def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top: int, kind: int) -> int:
-    """Give `candidate` one more firing rule (above its floor); returns the number of candidates touched so far."""
+    """Give `candidate` one more firing rule; returns the number of candidates touched so far, `num_touched` before.
+
+    `evidence` is above its floor in `space` for this `kind`; the `top` strongest rules are kept.
+    """
     if not space.is_touched[candidate]:
         space.is_touched[candidate] = True
         space.touched[num_touched] = candidate
@@ -408,7 +445,7 @@ def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top:
 
 @compiled
 def clear(space: ScoreSpace, touched: int) -> None:
-    """Make the scratch all zeros again."""
+    """Make the scratch `space` all zeros again; `touched` is how many candidates it has touched."""
     for i in range(touched):
         b = space.touched[i]
         space.is_touched[b] = False

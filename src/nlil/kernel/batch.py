@@ -3,6 +3,8 @@
 Answers are truth values: of the facts, each with itself hidden, and of all other head tuples as they are. For a
 head p(X, Y) the others are the pairs of entities: bits where those are few, else the sorted keys x * n + y that some
 statement of the rule reaches. What fits neither is left to `rule_stats`, which counts the same integers.
+
+`rule` is always a rule of the head at hand; its body need not be looked at where a `statement` is given as well.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ class BatchStatistics:
         self._table: tuple[Head, HeadTable] | None = None
 
     def stats(self, rule: Rule, most_answers: float = math.inf) -> RuleStats:
-        """Raises LimitError where `rule_stats` does; `most_answers` counts only where answers are not kept."""
+        """Return the statistics of `rule`: the integers of `rule_stats`.
+
+        Raises LimitError where `rule_stats` does; `most_answers` counts only where answers are not kept.
+        """
         with one_torch_thread():  # many small steps: threads that wait for each other cost more than they bring
             try:
                 return self.table(rule).stats(rule)
@@ -49,7 +54,7 @@ class BatchStatistics:
                 return rule_stats(self.evaluator, rule, self.negatives, most_answers)
 
     def table(self, rule: Rule) -> HeadTable:
-        """Rules come target by target, so only the last head is remembered."""
+        """Return the table of the head of `rule`. Rules come target by target, so only the last head is remembered."""
         if self._table is None or self._table[0] != rule.head:
             is_open = IdHead.of(self.evaluator.kb, rule).is_open
             table = (
@@ -62,7 +67,10 @@ class BatchStatistics:
 
 
 class HeadTable(ABC):
-    """What the rules of one head share: its facts, the given negatives, and the truth of statements for them."""
+    """What the rules of one head share: its facts, the given negatives, and the truth of statements for them.
+
+    `evaluator` answers statements; the head is that of `rule`; `negatives` are given false facts, None: there are none.
+    """
 
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
         kb = evaluator.kb
@@ -80,11 +88,13 @@ class HeadTable(ABC):
         self.cache = ArrayCache(evaluator.memory // 8)
 
     def queries(self, x: Longs, y: Longs | None) -> Queries:
+        """Return queries about the entities `x` and, for a binary head, `y`, on the device of the evaluator."""
         device = self.evaluator.device
         subject, object_ = (None if ids is None else torch.from_numpy(ids).to(device) for ids in (x, y))
         return Queries(subject, object_, self.evaluator.graph.graph_numbers(subject), len(x))
 
     def stats(self, rule: Rule) -> RuleStats:
+        """Return the statistics of a rule of this head."""
         holds = np.broadcast_to(combined(rule.body, lambda s: self.holds(rule, s), True), self.x.shape)
         support = int(holds[: self.num_facts].sum())
         if self.against_negatives:
@@ -114,7 +124,10 @@ class HeadTable(ABC):
 
 
 class OpenHead(HeadTable):
-    """p(X, Y): the head tuples are the pairs of entities of one graph."""
+    """p(X, Y): the head tuples are the pairs of entities of one graph.
+
+    `pairs` has the truth of statements for all pairs; `evaluator`, `rule` and `negatives` as in HeadTable.
+    """
 
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None, pairs: Pairs) -> None:
         super().__init__(evaluator, rule, negatives)
@@ -143,7 +156,10 @@ class OpenHead(HeadTable):
 
 
 class EntityHead(HeadTable):
-    """p(X), p(X, c), p(c, Y): a head tuple is one entity on the open side."""
+    """p(X), p(X, c), p(c, Y): a head tuple is one entity on the open side.
+
+    `evaluator`, `rule` and `negatives` as in HeadTable.
+    """
 
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
         super().__init__(evaluator, rule, negatives)
@@ -178,7 +194,7 @@ class EntityHead(HeadTable):
         return self.answers_of(rule, statement)[self.place]
 
     def hidden_answers_of(self, rule: Rule, statement: Statement) -> Mask:
-        """The same as it counts: an object queried for its class hides all its classes."""
+        """Return what `answers_of` does, as it counts: an object queried for its class hides all its classes."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.is_class or not self.hidden.touches(line):
             return self.answers_of(rule, statement)
@@ -192,9 +208,10 @@ class EntityHead(HeadTable):
 
 
 class TruthTable:
-    """`label` says which tuples are facts of the target; `of` where a statement holds, each fact hidden for itself.
+    """The truth of statements for the head tuples of `rule`, by the answers that `counts` keeps.
 
-    With given negatives the tuples are the facts and those; otherwise all that the head can name.
+    `label` says which tuples are facts of the target; `of` where a statement holds, each fact hidden for itself. With
+    given negatives the tuples are the facts and those; otherwise all that the head can name.
     """
 
     def __init__(self, counts: BatchStatistics, rule: Rule) -> None:

@@ -17,9 +17,11 @@ UNKNOWN_ENTITY = ANY_NODE - 1
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """`rules` in the ids of a knowledge base, and the rows of those that could not be said there.
+    """`rules` in the ids of a knowledge base, and what could not be said there.
 
-    A rule with an unknown predicate is not also among those with an unknown constant.
+    `unknown_constants` and `unknown_predicates` are rows of the rules as they were given; a rule with an unknown
+    predicate is not also among those with an unknown constant. `unknown_exclusion` is the number of exclusions left
+    out.
     """
 
     rules: RuleSet

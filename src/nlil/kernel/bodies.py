@@ -10,6 +10,8 @@ ANY_NODE to ANY_NODE always holds: it is the body `true` of a prior.
 
 A body is a small program over lines in postfix order: line numbers, and the operators AND, OR and NOT. A body of one
 line is the program of one number, so a line is the shortest formula and not another kind of thing.
+
+`is_unary` is always a `unary_mask`: which predicate ids are unary.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ Both = tuple[Alternatives, Alternatives]
 
 
 def step_dtype(num_codes: int) -> type:
-    """The smallest integer type that holds every step code."""
+    """Return the smallest integer type that holds every step code below `num_codes`."""
     return np.int16 if num_codes < 2**15 else np.int32
 
 
@@ -140,7 +142,7 @@ class Lines(NamedTuple):
         return found
 
     def line(self, row: int, is_unary: Mask) -> IdLine:
-        """One line laid out for walking."""
+        """Return line number `row` laid out for walking."""
         codes = [int(code) for code in self.steps[row] if code != NO_STEP]
         return IdLine.of_codes(int(self.start[row]), codes, int(self.end[row]), is_unary)
 
@@ -161,7 +163,7 @@ class Lines(NamedTuple):
         )
 
     def find(self, other: Lines, row: int) -> int:
-        """The number here of a line of other columns, -1 where it is not here."""
+        """Return the number here of line `row` of `other` columns, -1 where it is not here."""
         steps = other.steps[row][other.steps[row] != NO_STEP]
         if len(steps) > self.width:
             return -1
@@ -180,7 +182,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """The program of body i is ops[pointer[i] : pointer[i + 1]]."""
+    """The program of body i is ops[pointer[i] : pointer[i + 1]], over the numbers of `lines`."""
 
     lines: Lines
     pointer: Longs
@@ -188,7 +190,7 @@ class Bodies:
 
     @classmethod
     def of_lines(cls, lines: Lines) -> Bodies:
-        """One body for each line."""
+        """Make one body for each of `lines`."""
         number = np.arange(lines.num_lines + 1)
         return cls(lines, number, number[:-1].astype(np.int32))
 
@@ -220,11 +222,11 @@ class Bodies:
         return total[self.pointer[1:]] - total[self.pointer[:-1]]
 
     def any_line(self, of_line: Mask) -> Mask:
-        """The bodies with a line that is marked."""
+        """Return the bodies with a line that is marked in `of_line`."""
         return self._sum(of_line) > 0
 
     def uses_operator(self, operator: int) -> Mask:
-        """The bodies with AND, OR or NOT in their program."""
+        """Return the bodies with the `operator` AND, OR or NOT in their program."""
         total = np.concatenate(([0], np.cumsum(self.ops == operator)))
         return total[self.pointer[1:]] > total[self.pointer[:-1]]
 
@@ -244,7 +246,10 @@ class Bodies:
         disjunction: Callable[[Value, Value], Value],
         negation: Callable[[Value], Value],
     ) -> Value:
-        """The value of a body: `leaf` gives that of a line, the others combine values."""
+        """Return the value of `body`: `leaf` gives that of a line by its number.
+
+        `conjunction` and `disjunction` combine two values, `negation` takes one.
+        """
         stack: list[Value] = []
         for op in self.program(body):
             if op >= 0:
@@ -274,24 +279,27 @@ class Bodies:
         return self.value(body, leaf, conjunction, disjunction, lambda both: (both[1], both[0]))[0]
 
     def degree(self, body: int, leaf: Callable[[int], np.ndarray], is_crisp: bool) -> np.ndarray:
-        """`value` over arrays that broadcast: truth values, or degrees of truth where facts are soft."""
+        """Return the `value` of `body` over arrays that broadcast.
+
+        `leaf` gives those of a line: truth values if `is_crisp`, else degrees of truth.
+        """
         if is_crisp:
             return self.value(body, leaf, np.logical_and, np.logical_or, np.logical_not)
         return self.value(body, leaf, np.multiply, lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a)
 
     def values(self, of_line: np.ndarray, is_crisp: bool) -> np.ndarray:
-        """(queries, bodies) from (queries, lines)."""
+        """Return the values (queries, bodies) from `of_line`, those of (queries, lines); `is_crisp` as in `degree`."""
         values = of_line[:, np.maximum(self.line, 0)] if len(self) else of_line[:, :0]
         for body in np.flatnonzero(self.line < 0).tolist():
             values[:, body] = self.degree(body, of_line.T.__getitem__, is_crisp)
         return values
 
     def distinct(self, body: int) -> bool:
-        """Whether the variables of each of its statements take different entities."""
+        """Return whether the variables of each statement of `body` take different entities."""
         return any(self.lines.distinct[line] for line in self.lines_of(body))
 
     def formula(self, body: int, predicates: Sequence[Predicate], name: Callable[[int], str]) -> Formula:
-        """The body as a tree; `name` gives the name of an entity."""
+        """Return `body` as a tree over `predicates`; `name` gives the name of an entity by its id."""
 
         def statement(line: int) -> Formula:
             steps = self.lines.steps[line]
@@ -336,7 +344,7 @@ class Bodies:
         return bodies, np.split(new, np.cumsum([len(p) for p in parts])[:-1])
 
     def take(self, used: Mask) -> tuple[Bodies, Longs]:
-        """The bodies that are marked, and the new number of every body (of those left out it means nothing)."""
+        """Return the bodies marked in `used`, and the new number of every body (of those left out it means nothing)."""
         size = np.where(used, np.diff(self.pointer), 0)
         ops = self.ops[np.repeat(used, np.diff(self.pointer))]
         has_line = np.zeros(self.lines.num_lines, bool)
@@ -382,7 +390,7 @@ class Names(Protocol):
         """The code of a step."""
 
     def entity_id(self, name: str) -> int:
-        """The number of an entity."""
+        """Return the number of the entity `name`."""
 
     @property
     def num_codes(self) -> int:
@@ -390,7 +398,7 @@ class Names(Protocol):
 
 
 class BodyBuilder:
-    """Turns bodies of rules into columns, each once."""
+    """Turns bodies of rules into columns, each once; `names` gives the ids of predicates and entities."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -402,11 +410,11 @@ class BodyBuilder:
         return self.program(tuple(self._program(rule.body, rule.distinct)))
 
     def program(self, ops: tuple[int, ...]) -> int:
-        """The number of the body with this postfix program."""
+        """Return the number of the body with the postfix program `ops`."""
         return self.programs.setdefault(ops, len(self.programs))
 
     def line(self, start: int, end: int, distinct: bool, steps: tuple[int, ...]) -> int:
-        """The number of a line."""
+        """Return the number of the line from `start` along `steps` to `end`, `distinct` or not."""
         return self.lines.setdefault((start, end, distinct, steps), len(self.lines))
 
     def _program(self, formula: Formula, distinct: bool) -> list[int]:
@@ -446,7 +454,8 @@ class BodyBuilder:
 class IdLine:
     """A line node by node: node i carries the unary predicates filters[i]; codes[i] leads from node i to node i + 1.
 
-    With no moves both ends are node 0: then `equal` is the second anchor (X = Y), otherwise None.
+    With no moves both ends are node 0: then `equal` is the second anchor (X = Y), otherwise None. `anchors` has an
+    anchor for each node, ANY_NODE for all between the ends.
     """
 
     anchors: tuple[int, ...]
@@ -467,7 +476,7 @@ class IdLine:
 
     @classmethod
     def of_codes(cls, start: int, codes: Sequence[int], end: int, is_unary: Mask) -> IdLine:
-        """The line of a row of steps."""
+        """Return the line from `start` along `codes`, which are moves and filters in order, to `end`."""
         filters: list[list[int]] = [[]]
         moves: list[int] = []
         for code in codes:
@@ -527,14 +536,17 @@ class IdHead:
 
 
 def check_arity(rule: Rule, has_object: bool) -> None:
-    """Refuse a query of the wrong form: unary heads take x alone, binary heads x and y."""
+    """Refuse a query of the wrong form for `rule`: unary heads take x alone, binary heads x and y (`has_object`)."""
     if has_object != (rule.target.arity == 2):
         wanted, got = ("x alone", "x and y") if has_object else ("x and y", "x alone")
         raise RuleError(f"{rule.target}: a query of this head is {wanted}, got {got}")
 
 
 def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) -> np.ndarray:
-    """Each row walked backwards: order reversed, moves inverted, filters as they are."""
+    """Return each row of `steps` walked backwards: order reversed, moves inverted, filters as they are.
+
+    `length` is the number of steps of each row; NO_STEP fills the rest.
+    """
     result = np.full_like(steps, NO_STEP)
     rows = np.arange(len(steps))
     for place in range(steps.shape[1]):
@@ -546,7 +558,7 @@ def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) 
 
 
 def unary_mask(predicates: Sequence[Predicate]) -> Mask:
-    """Which predicate ids are unary; one place more, so that NO_STEP >> 1 is none."""
+    """Return which of `predicates` are unary, by id; one place more, so that NO_STEP >> 1 is none."""
     return np.array([p.arity == 1 for p in predicates] + [False], bool)
 
 

@@ -11,7 +11,10 @@ from torch import Tensor
 
 
 def ranges(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """(row, position): for each row i the positions low_i .. high_i - 1, rows in order."""
+    """Return (row, position): for each row i the positions low_i .. high_i - 1, rows in order.
+
+    `low` and `high` are int64 of one length.
+    """
     counts = high - low
     row = torch.repeat_interleave(torch.arange(len(low), device=low.device), counts)
     first = torch.cumsum(counts, 0) - counts
@@ -20,7 +23,10 @@ def ranges(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def unique_pairs(first: Tensor, second: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The different pairs in order, none negative and all of `second` below `size`; one key where 63 bits hold it."""
+    """Return the different pairs of `first` and `second` in order; one key where 63 bits hold it.
+
+    None is negative, and all of `second` are below `size`.
+    """
     if not len(first) or (int(first.max()) + 1) * size < 2**63:
         key = torch.unique(first * size + second)
         return key // size, key % size
@@ -33,16 +39,20 @@ def unique_pairs(first: Tensor, second: Tensor, size: int) -> tuple[Tensor, Tens
 
 
 def phi(value: Tensor, row: Tensor, weight: Tensor | None) -> Tensor:
-    """phi_k(v) = M_k^T v before it is summed: edge e of row r carries value_r * weight_e.   [paper §4]"""
+    """phi_k(v) = M_k^T v before it is summed: edge e of row r carries value_r * weight_e.   [paper §4]
+
+    `value` is of each row, `row` and `weight` of each edge; None: every weight is 1.
+    """
     moved = value[row]
     return moved if weight is None else moved * weight
 
 
 def segment_sum(value: Tensor, counts: Tensor) -> Tensor:
-    """The sum of each run of `counts_i` values, added as a balanced tree.
+    """Sum each run of `counts_i` of the values, added as a balanced tree.
 
-    The order of the additions depends only on the run, not on its neighbours, the device or the number
-    of threads: equal runs give equal bits wherever they are computed. Empty runs give 0.
+    `value` has the runs one after the other, `counts` their lengths. The order of the additions depends only on the
+    run, not on its neighbours, the device or the number of threads: equal runs give equal bits wherever they are
+    computed. Empty runs give 0.
     """
     result = torch.zeros(len(counts), dtype=value.dtype, device=value.device)
     filled = (counts > 0).nonzero().squeeze(1)
@@ -62,7 +72,8 @@ def segment_sum(value: Tensor, counts: Tensor) -> Tensor:
 def psi(value: Tensor, query: Tensor, num_queries: int) -> Tensor:
     """psi = min(1, sum of what arrives): true when the two sets of entities meet.   [paper §4]
 
-    `query` is ascending. The clamp makes psi exactly 0 or 1 on crisp facts.
+    `value` is what arrives, `query` the number
+    of its query below `num_queries`, ascending. The clamp makes psi exactly 0 or 1 on crisp facts.
 
     >>> psi(torch.tensor([1., 1., .5]), torch.tensor([0, 0, 2]), 3)
     tensor([1.0000, 0.0000, 0.5000])
@@ -71,15 +82,15 @@ def psi(value: Tensor, query: Tensor, num_queries: int) -> Tensor:
 
 
 def soft_not(value: Tensor) -> Tensor:
-    """1 - f"""
+    """1 - f, where f is the `value`."""
     return 1.0 - value
 
 
 def soft_and(left: Tensor, right: Tensor) -> Tensor:
-    """f * g"""
+    """f * g, of `left` and `right`."""
     return left * right
 
 
 def soft_or(left: Tensor, right: Tensor) -> Tensor:
-    """1 - (1 - f) * (1 - g)"""
+    """1 - (1 - f) * (1 - g), of `left` and `right`."""
     return soft_not(soft_and(soft_not(left), soft_not(right)))

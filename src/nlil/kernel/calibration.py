@@ -27,7 +27,10 @@ NORMAL_95 = 1.96
 
 
 class Probability(NamedTuple):
-    """What a score means for a fact not seen before, and the interval of 95 % around it, where one is known."""
+    """What a score means for a fact not seen before: the probability `value`.
+
+    It lies between `low` and `high` in 95 % of cases; these are None where that is not known.
+    """
 
     value: float
     low: float | None = None
@@ -35,7 +38,7 @@ class Probability(NamedTuple):
 
 
 def probability_document(found: Probability | None) -> dict[str, float | None]:
-    """Plain values for JSON."""
+    """Return `found` as plain values for JSON, all None if it is None."""
     value, low, high = (None, None, None) if found is None else found
     return {"probability": value, "probability_low": low, "probability_high": high}
 
@@ -81,12 +84,18 @@ class Calibration:
     num_candidates: int = 0
 
     def probability(self, score: float, arity: int) -> float | None:
-        """What a score of a predicate means; None where there was too little to fit a map on."""
+        """Return what a `score` of a predicate of this `arity` means.
+
+        None where there was too little to fit a map on.
+        """
         found = self.estimate(score, arity)
         return None if found is None else found.value
 
     def estimate(self, score: float, arity: int) -> Probability | None:
-        """The same with the interval of 95 % around it."""
+        """Return what a `score` of a predicate of this `arity` means, with the interval of 95 % around it.
+
+        None where there was too little to fit a map on.
+        """
         found = self.maps.get(arity)
         return None if found is None else found.estimate(score)
 
@@ -113,7 +122,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave."""
+        """Read what `to_dict` gave from `values`."""
         if values["kind"] != "beta":
             raise ValueError(f"expected a calibration of kind beta, got {values['kind']!r}")
         maps = {
@@ -142,5 +151,5 @@ def _kept_inside(probability: Doubles) -> Doubles:
 
 
 def sigmoid(z: Doubles) -> Doubles:
-    """1 / (1 + exp(-z)), without overflow."""
+    """1 / (1 + exp(-`z`)), without overflow."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -z)), np.float64)

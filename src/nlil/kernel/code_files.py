@@ -28,7 +28,7 @@ def file_stem(function: Compiled) -> str:
 
 
 def folders(function: Compiled) -> Iterator[Path]:
-    """Where machine code is kept, best first: beside the source as Python keeps its own, for the user, for now."""
+    """Yield where the machine code of `function` is kept, best first: beside the source, for the user, for now."""
     source = Path(function.function.__code__.co_filename)
     if not source.is_file():
         return  # typed at a prompt
@@ -41,13 +41,14 @@ def folders(function: Compiled) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
+    """Make `folder` and those above it; one for temporary files is for this user alone."""
     if folder.parent == _temporary():
         folder.parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def is_safe(folder: Path) -> bool:
-    """Whether nobody else may have put code there for us to run: anybody may write where temporary files are."""
+    """Return whether nobody else may have put code into `folder` for us to run: anybody may write temporary files."""
     if folder.parent != _temporary() or not hasattr(os, "getuid"):
         return True
     found = folder.parent.lstat()
@@ -67,4 +68,5 @@ def _user_cache() -> Path:
 
 
 def digest(*parts: object) -> str:
+    """Return the SHA-256 of `parts` as they print, in hexadecimal."""
     return sha256(repr(parts).encode()).hexdigest()

@@ -91,8 +91,10 @@ class Shared(Compiled):
 
 
 def shared(function: Callable[..., Any]) -> Any:
-    """One definition for compiled functions and for Python: called from Python it is plain Python, so that it takes
-    arrays and tensors as well as numbers."""
+    """Let `function` be one definition for compiled functions and for Python.
+
+    Called from Python it is plain Python, so that it takes arrays and tensors as well as numbers.
+    """
     assert isinstance(function, FunctionType)
     return Shared(function)
 

@@ -38,9 +38,11 @@ def count_statistics(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> RuleSet:
-    """The rules with statistics counted on the facts of `kb` that count, whatever statistics they had.
+    """Return `rules` with statistics counted on the facts of `kb` that count, whatever statistics they had.
 
-    With given `negatives` of its target the other head tuples of a rule are unknown (see `rule_stats`).
+    With given `negatives` of its target the other head tuples of a rule are unknown (see `rule_stats`). `threads` of 0
+    are as many as there are cores; `memory` bounds, in bytes, what is kept between rules; `progress` is told how far it
+    is.
     """
     kb = kb.crisp
     counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities))
@@ -90,8 +92,11 @@ def _count_one_by_one(
 
 
 class LineCounter:
-    """Counts the rules that compiled loops can walk: p(X, Y) with a line from X to Y, or a head of one variable with a
-    line from it or with `true`."""
+    """Counts the rules that compiled loops can walk, on the facts of `kb` with this number of `threads`.
+
+    These are p(X, Y) with a line from X to Y, or a head of one variable with a line from it or with `true`. Others
+    among `rules` are left alone.
+    """
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int) -> None:
         self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
@@ -127,7 +132,7 @@ class LineCounter:
     # p(X, Y) ----------------------------------------------------------------------------------------
 
     def chains(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
-        """(rows, statistics) of the rules p(X, Y) with a line from X to Y."""
+        """Return (rows, statistics) of the rules p(X, Y) with a line from X to Y; `progress` is told how far it is."""
         rows = np.flatnonzero(self.is_chain)
         if not len(rows):
             return []
@@ -168,7 +173,10 @@ class LineCounter:
     # p(X), p(X, c), p(c, Y) ---------------------------------------------------------------------------
 
     def entity_rules(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
-        """(rows, statistics) of the rules whose head has one variable, with a line from it or with `true`."""
+        """Return (rows, statistics) of the rules whose head has one variable, with a line from it or with `true`.
+
+        `progress` is told how far it is.
+        """
         blocks = self._blocks(self._by_line(np.flatnonzero(self.is_entity)))
         return self.pool.map(self._of_entities, blocks, "statistics", progress)
 

@@ -18,7 +18,10 @@ from .graph import first_at_least
 
 
 class Found(NamedTuple):
-    """Facts by column, each with a confidence; the object of a unary fact is NO_OBJECT."""
+    """Facts by column, each with a `confidence`.
+
+    `predicate`, `subject` and `object` are ids, NO_OBJECT for a unary fact.
+    """
 
     predicate: np.ndarray
     subject: np.ndarray
@@ -33,7 +36,7 @@ class Found(NamedTuple):
 
     @classmethod
     def join(cls, parts: list[Found]) -> Found:
-        """All of them in order; at least one part."""
+        """Join `parts` in order; at least one."""
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts)))
 
     @property
@@ -57,7 +60,7 @@ def strongest(key: Longs, confidence: Doubles) -> Longs:
 
 
 def directed(facts: Found) -> tuple[Longs, Longs, Longs, Doubles]:
-    """(code, node, neighbour, confidence): a binary fact in both directions, a unary one from its entity to itself."""
+    """Return (code, node, neighbour, confidence) of `facts`: a binary one in both directions, a unary one as a loop."""
     predicate, subject, object_ = (np.asarray(column, np.int64) for column in facts[:3])
     two = object_ != NO_OBJECT
     return (
@@ -69,7 +72,10 @@ def directed(facts: Found) -> tuple[Longs, Longs, Longs, Doubles]:
 
 
 class Levels(NamedTuple):
-    """`directed` edges: level i is pointer[i] .. pointer[i + 1], sorted by (code * entities + node, neighbour)."""
+    """`directed` edges: level i is pointer[i] .. pointer[i + 1], sorted by (code * entities + node, neighbour).
+
+    `key` is that first number of each edge, `neighbour` the second; `confidence` goes with them.
+    """
 
     pointer: Longs
     key: Longs
@@ -131,7 +137,7 @@ def _sorted(key: Longs, neighbour: Longs, confidence: Doubles) -> tuple[Longs, L
 
 @compiled
 def level_span(levels: Levels, level: int, key: int) -> tuple[int, int]:
-    """The range of the edges of a key in one level."""
+    """Return the range of the edges of `key` in one `level` of `levels`."""
     end = levels.pointer[level + 1]
     low = first_at_least(levels.key, levels.pointer[level], end, key)
     if low == end or levels.key[low] != key:
@@ -141,7 +147,10 @@ def level_span(levels: Levels, level: int, key: int) -> tuple[int, int]:
 
 @compiled
 def derived_confidence(levels: Levels, key: int, neighbour: int) -> float:
-    """The best confidence with which an edge was derived; 0 where it was not."""
+    """Return the best confidence with which the edge (`key`, `neighbour`) of `levels` was derived.
+
+    0 where it was not.
+    """
     best = 0.0
     for level in range(len(levels.pointer) - 1):
         low, high = level_span(levels, level, key)

@@ -10,7 +10,10 @@ from ..errors import ConfigError
 
 
 def resolve_device(name: str) -> str:
-    """`auto` takes a GPU where there is one; asking for one that is not there is an error."""
+    """Return cpu or cuda for the `name` auto, cpu or cuda.
+
+    `auto` takes a GPU where there is one; asking for one that is not there is a ConfigError.
+    """
     if name not in ("auto", "cpu", "cuda"):
         raise ConfigError(f"device: expected auto, cpu or cuda, got {name!r}", "device")
     found = name != "cpu" and _has_gpu()

@@ -3,6 +3,8 @@
 value(statement) = min(1, sum over groundings of the product of fact weights); and, or, not as in `calculus`.
 Work is cut into blocks of queries from a byte budget. A query's value is computed from its own rows in an
 order of their own, so the size of the blocks changes no bit of it.
+
+`given` is X_NODE or Y_NODE: which side of the head is known; `evaluator` says on which base and device.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ Result = TypeVar("Result")
 
 
 class Evaluator:
-    """Evaluates rules on one base and one device. Rules name predicates and constants that the base must know."""
+    """Evaluates rules on the facts of `kb` on one `device`.
+
+    Rules name predicates and constants that the base must know. `memory` bounds, in bytes, the rows of a walk; one
+    query that needs more is a LimitError.
+    """
 
     def __init__(self, kb: KnowledgeBase, device: str | torch.device = "cpu", memory: int = 2**30) -> None:
         self.kb = kb
@@ -55,9 +61,10 @@ class Evaluator:
     # for given queries ---------------------------------------------------------------------------
 
     def values(self, rule: Rule, x: Longs, y: Longs | None = None, hide: bool = False) -> Doubles:
-        """The body's value for each query (x, y), or x for a unary head; 0 where the head does not match.
+        """Return the value of the body of `rule` for each query (x, y), or x for a unary head; float64 in [0, 1].
 
-        `hide` makes each query's own fact invisible in its body. A pair across two graphs is no head tuple.
+        `x` and `y` are entity ids. The value is 0 where the head does not match: a pair across two graphs is no head
+        tuple. `hide` makes each query's own fact invisible in its body.
         """
         check_arity(rule, y is not None)
         subject, object_ = self.ids(x), None if y is None else self.ids(y)
@@ -69,22 +76,23 @@ class Evaluator:
         return result.cpu().numpy()
 
     def members(self, rule: Rule) -> Doubles:
-        """The value for every entity: all answers of p(?), nothing hidden."""
+        """Return the value of `rule` for every entity: all answers of p(?), nothing hidden."""
         return self.values(rule, np.arange(self.kb.num_entities))
 
     # all answers ------------------------------------------------------------------------------------
 
     def objects(self, rule: Rule, x: Longs) -> Iterator[tuple[slice, Doubles]]:
-        """All answers of p(x, ?), nothing hidden: (rows of x, their values over all entities), block by block."""
+        """Yield all answers of p(x, ?) by `rule`, nothing hidden: (rows of `x`, values of all entities) by blocks."""
         check_arity(rule, True)
         return dense_answers(self, rule, self.ids(x), X_NODE)
 
     def subjects(self, rule: Rule, y: Longs) -> Iterator[tuple[slice, Doubles]]:
-        """All answers of p(?, y), nothing hidden."""
+        """Yield all answers of p(?, y) by `rule`, nothing hidden: (rows of `y`, values of all entities) by blocks."""
         check_arity(rule, True)
         return dense_answers(self, rule, self.ids(y), Y_NODE)
 
     def ids(self, ids: Longs) -> Tensor:
+        """Return entity `ids` as a tensor on the device. Raises DataError for one that the base does not have."""
         array = np.asarray(ids, np.int64)
         if len(array) and not 0 <= array.min() <= array.max() < self.kb.num_entities:
             got = f"{array.min()} .. {array.max()}"
@@ -109,6 +117,10 @@ class Evaluator:
         return Queries(x, y, self.graph.graph_numbers(x), len(x))
 
     def formula_value(self, rule: Rule, formula: Formula, queries: Queries, hidden: Hidden | None) -> Tensor:
+        """Return the value of `formula`, a part of the body of `rule`, for each of `queries`.
+
+        `hidden` is None or what they hide.
+        """
         match formula:
             case Statement():
                 return self.statement_value(rule.distinct, IdLine.of(self.kb, formula), queries, hidden, rule)
@@ -132,7 +144,11 @@ class Evaluator:
     def statement_value(
         self, distinct: bool, line: IdLine, queries: Queries, hidden: Hidden | None, about: object = "of one line"
     ) -> Tensor:
-        """Each query's value; queries that cannot differ on this line are walked once. `about` is for messages."""
+        """Return the value of `line` for each of `queries`; those that cannot differ on this line are walked once.
+
+        `distinct` says whether variables take different entities; `hidden` is what the queries may not see, None:
+        nothing. `about` names the rule in messages.
+        """
         hidden = hidden if hidden is not None and hidden.touches(line) else None
         key = torch.zeros(queries.size, dtype=torch.int64, device=self.device)
         if queries.x is not None and (line.uses_x or hidden is not None):
@@ -158,7 +174,10 @@ class Evaluator:
     def blocks(
         self, about: object, total: int, size: int, run: Callable[[int, int], Result]
     ) -> Iterator[tuple[slice, Result]]:
-        """run(low, high) over 0 .. total in blocks of `size`, smaller where a block outgrows the budget."""
+        """Yield run(low, high) over 0 .. `total` in blocks of `size`, smaller where a block outgrows the budget.
+
+        Where one query alone outgrows it, LimitError says so of `about`.
+        """
         low, size = 0, max(size, 1)
         while low < total:
             high = min(low + size, total)
@@ -185,7 +204,7 @@ class Evaluator:
 
 
 def dense_answers(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Iterator[tuple[slice, Doubles]]:
-    """(rows of ids, value of every entity on the open side): blocks of float64 (b, N)."""
+    """Yield (rows of `ids`, value of `rule` for every entity on the open side): blocks of float64 (b, N)."""
     if IdHead.of(evaluator.kb, rule).is_open and not is_guarded(evaluator, rule.body):
         for block, dense in _dense_blocks(evaluator, rule, ids, given):
             yield block, dense.cpu().numpy()
@@ -200,7 +219,10 @@ def dense_answers(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> 
 def sparse_answers(
     evaluator: Evaluator, rule: Rule, ids: Tensor, given: int, size: int | None = None
 ) -> Iterator[tuple[slice, Rows]]:
-    """(rows of ids, answers as rows): `query` counts from the start of the block, `value` is above 0."""
+    """Yield (rows of `ids`, answers of `rule` as rows): `query` counts from the start of the block, `value` is above 0.
+
+    `size` is the number of ids in a block; None: as many as the memory holds.
+    """
     size = evaluator.max_rows if size is None else size
 
     def block_of_constant(low: int, high: int) -> Rows:
@@ -220,7 +242,7 @@ def sparse_answers(
 
 
 def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
-    """Whether a pair can only be an answer if some statement leads from X to Y."""
+    """Return whether a pair can only be an answer to `formula` if some statement leads from X to Y."""
     match formula:
         case Statement():
             line = IdLine.of(evaluator.kb, formula)
@@ -234,6 +256,7 @@ def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
 
 
 def given_queries(evaluator: Evaluator, ids: Tensor, given: int) -> Queries:
+    """Return queries about `ids` on the given side, with the other one open."""
     graph = evaluator.graph.graph_numbers(ids)
     return Queries(ids, None, graph, len(ids)) if given == X_NODE else Queries(None, ids, graph, len(ids))
 
@@ -283,6 +306,7 @@ def _candidates(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Que
 
 
 def walk_open(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries, given: int) -> Rows:
+    """Return the rows of entities on the open side for which `formula`, a statement of `rule`, holds for `queries`."""
     assert isinstance(formula, Statement), "is_guarded admits only statements at the leaves"
     line = oriented(evaluator.graph, IdLine.of(evaluator.kb, formula), first=given)
     return Walk(evaluator.graph, line, queries, None, rule.distinct, evaluator.max_rows).run()

@@ -49,6 +49,7 @@ class Exclusion:
         return self.target in predicates and self.step.predicate in predicates
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the exclusion as plain values for JSON."""
         return {
             "exclusion": str(self),
             "target": self.target.name,
@@ -59,7 +60,7 @@ class Exclusion:
 
 
 def by_code(exclusions: Iterable[Exclusion], kb: KnowledgeBase) -> dict[int, dict[int, Exclusion]]:
-    """The exclusions of each target id by step code, each group in the given order."""
+    """Return the `exclusions` of each target id by step code, ids as in `kb`, each group in the given order."""
     found: dict[int, dict[int, Exclusion]] = {}
     for exclusion in exclusions:
         found.setdefault(kb.predicate_id(exclusion.target), {}).setdefault(kb.code(exclusion.step), exclusion)

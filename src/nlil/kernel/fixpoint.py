@@ -2,6 +2,8 @@
 
 `even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X) ; succ(X, Z3), succ(Z3, Z4), even(Z4)` is perfect one step
 at a time, since every even number has an even neighbour, and derives nothing: it has no base case.
+
+`edges` lead from a node to the nodes that it uses.
 """
 
 from __future__ import annotations
@@ -52,9 +54,10 @@ def least_fixpoint(
     max_facts: int | None = None,
     exclusions: Iterable[Exclusion] = (),
 ) -> Facts:
-    """All that is derived when the facts of the `removed` predicates are not given; only rules they need are used.
+    """Return all that `rules` derive from `kb` when the facts of the `removed` predicates are not given.
 
-    Facts that are not given exclude nothing either.
+    Only rules that they need are used. Facts that are not given exclude nothing either. `exclusions` rule facts out;
+    more than `max_facts` derived facts are a LimitError, None: no limit.
     """
     bodies = uses(rules)
     needed = set(removed).union(*(reach(bodies, predicate) for predicate in removed))
@@ -65,7 +68,7 @@ def least_fixpoint(
 
 
 def compared(kb: KnowledgeBase, derived: Facts, truth: Facts, target: Predicate) -> RuleStats:
-    """Counts of the derived facts of `target` against its true ones, over the entities of this base."""
+    """Count the `derived` facts of `target` against its `truth`, over the entities of `kb`."""
     number = kb.predicate_id(target)
     mine, true = (facts[kb.domain[facts.subject]].unique() for facts in (derived.of(number), truth.crisp().of(number)))
     size = kb.num_entities + 1

@@ -18,7 +18,10 @@ from .hidden import Hidden
 
 
 class TooManyRows(Exception):
-    """A step would outgrow the budget; the evaluator catches it and takes fewer queries at a time."""
+    """A step would outgrow the budget; the evaluator catches it and takes fewer queries at a time.
+
+    `rows` is how many it would have made.
+    """
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -27,11 +30,14 @@ class TooManyRows(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """A block of queries. A side that is None is open: `walk` reports the entities found there."""
+    """A block of `size` queries: entity ids `x` and `y`, and the number of the `graph` of each, None with one graph.
+
+    A side that is None is open: `walk` reports the entities found there.
+    """
 
     x: Tensor | None
     y: Tensor | None
-    graph: Tensor | None  # None when there is one graph
+    graph: Tensor | None
     size: int
 
     def __getitem__(self, rows: Tensor | slice) -> Queries:
@@ -40,7 +46,7 @@ class Queries:
         return Queries(x, y, graph, size)
 
     def known(self, anchor: int, device: torch.device) -> Tensor | None:
-        """The entity at an anchor, per query; None where it is free or open."""
+        """Return the entity at `anchor` for each query, on `device`; None where it is free or open."""
         if anchor == X_NODE:
             return self.x
         if anchor == Y_NODE:
@@ -52,7 +58,10 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A frontier, ascending by query."""
+    """A frontier, ascending by `query`: `value` at the entity `node`, in float64.
+
+    `trail` has the entities before it.
+    """
 
     query: Tensor
     node: Tensor
@@ -60,15 +69,21 @@ class Rows:
     trail: tuple[Tensor, ...] = ()
 
     def take(self, rows: Tensor) -> Rows:
+        """Return the rows with these numbers, `rows`."""
         return Rows(self.query[rows], self.node[rows], self.value[rows], tuple(t[rows] for t in self.trail))
 
     def keep(self, mask: Tensor) -> Rows:
+        """Return the rows where `mask` is true."""
         return self.take(mask.nonzero().squeeze(1))
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One line, one block of queries: everything a step needs to know."""
+    """One `line` on one `graph` for one block of `queries`: everything a step needs to know.
+
+    `hidden` is what each query may not see, None: nothing; `distinct` says whether variables take different entities;
+    more than `max_rows` rows raise TooManyRows.
+    """
 
     graph: TensorGraph
     line: IdLine
@@ -194,12 +209,15 @@ class Walk:
 
 
 def weights(weight: Tensor, position: Tensor) -> Tensor | None:
-    """The weights there; None where every fact is crisp."""
+    """Return the values of `weight` at each `position`; None where every fact is crisp and `weight` is empty."""
     return weight[position].double() if len(weight) else None
 
 
 def estimate(graph: TensorGraph, line: IdLine) -> float:
-    """Rows that a walk from the start makes per query, by mean fan-out; the last step to a known end is a look-up."""
+    """Estimate the rows that a walk along `line` makes for one query, by the mean fan-out of `graph`.
+
+    The last step to a known end is a look-up.
+    """
     rows = total = 1.0
     to_known = line.anchors[-1] != ANY_NODE
     for i, code in enumerate(line.codes):
@@ -214,7 +232,7 @@ def estimate(graph: TensorGraph, line: IdLine) -> float:
 
 
 def oriented(graph: TensorGraph, line: IdLine, first: int | None = None) -> IdLine:
-    """The line read from the end `first`, or from the cheaper of its known ends."""
+    """Return `line` read from the end `first`, or if that is None from its cheaper known end in `graph`."""
     if not line.codes:
         if first is not None and line.equal == first:
             return IdLine((first,), line.filters, (), line.anchors[0])

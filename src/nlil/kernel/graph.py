@@ -35,37 +35,55 @@ ALIGNMENT = 64
 
 
 class Graph(NamedTuple):
-    """Build it with `Graph.of`: one for each base, kept as long as the base."""
+    """Build it with `Graph.of`: one for each base, kept as long as the base.
+
+    The edges of node v are pointer[v] .. pointer[v + 1], those of span i span_pointer[i] .. span_pointer[i + 1]; the
+    spans of node v are node_span[v] .. node_span[v + 1], those of code k code_span[code_pointer[k] : code_pointer[k + 1]].
+    The entities of graph g are graph_entity[graph_pointer[g] : graph_pointer[g + 1]].
+
+    Attributes:
+        num_entities, num_codes: ids of entities and step codes are below these.
+        pointer: by node, into the edges.
+        code, neighbour: of each edge, its step code and where it leads.
+        weight: of each edge; empty where every fact is crisp.
+        back_span: of each edge, the span that holds the same fact walked backwards.
+        node_span: by node, into the spans.
+        span_pointer: by span, into the edges.
+        span_node, span_code: of each span, the node and the code of all its edges.
+        span_key: of each span, node * num_codes + code, and one key behind all others.
+        code_pointer: by code, into code_span.
+        code_span: the spans by (code, node).
+        code_edges: by code, how many edges it has.
+        unary_pointer, unary_predicate: unary facts by entity, predicates ascending.
+        member_pointer, member: unary facts by predicate, entities ascending.
+        member_weight: of each of these; empty where every fact is crisp.
+        graph_pointer: by graph, into graph_entity; a plain base is one graph.
+        graph_of, graph_entity: the graph of each entity, the entities by graph; empty where there is one graph.
+    """
 
     num_entities: int
     num_codes: int
-    # edges: those of node v are pointer[v] .. pointer[v + 1]
     pointer: Longs
     code: Ids
     neighbour: Ids
-    weight: Floats  # empty where every fact is crisp
-    back_span: Ids  # the span that holds the same fact walked backwards
-    # spans: the edges of span i are span_pointer[i] .. span_pointer[i + 1], the spans of node v node_span[v] ..
+    weight: Floats
+    back_span: Ids
     node_span: Longs
     span_pointer: Longs
     span_node: Ids
     span_code: Ids
-    span_key: Longs  # node * num_codes + code, and one key behind all others
-    # spans by (code, node): those of code k are code_span[code_pointer[k] : code_pointer[k + 1]]
+    span_key: Longs
     code_pointer: Longs
     code_span: Ids
-    code_edges: Longs  # how many edges each code has
-    # unary facts by entity, predicates ascending
+    code_edges: Longs
     unary_pointer: Longs
     unary_predicate: Ids
-    # unary facts by predicate, entities ascending
     member_pointer: Longs
     member: Ids
-    member_weight: Floats  # empty where every fact is crisp
-    # many graphs in one base: entities of graph g are graph_entity[graph_pointer[g] : graph_pointer[g + 1]]
+    member_weight: Floats
     graph_pointer: Longs
-    graph_of: Ids  # empty where there is one graph,
-    graph_entity: Ids  # and so is this
+    graph_of: Ids
+    graph_entity: Ids
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Graph:
@@ -98,7 +116,7 @@ class Graph(NamedTuple):
         return Graph(*map(moved, self))
 
     def save(self, path: str | Path) -> None:
-        """Write one file, complete or not at all."""
+        """Write one file at `path`, complete or not at all."""
         with replacing(Path(path)) as part, part.open("wb") as file:
             file.write(MAGIC)
             for value in self:
@@ -107,7 +125,7 @@ class Graph(NamedTuple):
 
     @classmethod
     def open(cls, path: str | Path) -> Graph:
-        """What `save` wrote, mapped into memory: pages are read when they are needed."""
+        """Return what `save` wrote at `path`, mapped into memory: pages are read when they are needed."""
         values: list[Any] = []
         try:
             with Path(path).open("rb") as file:
@@ -124,14 +142,17 @@ class Graph(NamedTuple):
 
     @property
     def is_crisp(self) -> bool:
+        """Whether every fact is certain."""
         return not len(self.weight) and not len(self.member_weight)
 
     @property
     def num_spans(self) -> int:
+        """How many spans there are."""
         return len(self.span_node)
 
     @property
     def num_graphs(self) -> int:
+        """How many graphs the base joins; 1 for a plain base."""
         return len(self.graph_pointer) - 1
 
     @property
@@ -161,7 +182,7 @@ class Graph(NamedTuple):
         return row, low[row]
 
     def find_members(self, node: Any, predicate: int) -> tuple[Any, Any]:
-        """(row, position in `member`) of the nodes that are in the unary predicate."""
+        """Return (row, position in `member`) of those of the nodes `node` that are in the unary `predicate`."""
         begin, end = int(self.member_pointer[predicate]), int(self.member_pointer[predicate + 1])
         library = _library(self.member)
         members = self.member[begin:end]
@@ -206,7 +227,10 @@ class Graph(NamedTuple):
         return row, position
 
     def members_in(self: TensorGraph, predicate: Any, number: Any) -> tuple[Any, Any]:
-        """(row, position in `member`) of the entities of each unary predicate in that graph. Of tensors."""
+        """Return (row, position in `member`) of the entities of each unary `predicate` in the graph `number`.
+
+        Of tensors.
+        """
         from .calculus import ranges
 
         if not len(self.graph_of):
@@ -307,7 +331,7 @@ def _build(kb: KnowledgeBase) -> Graph:
 
 
 def span_numbers(num_spans: int) -> Any:
-    """The narrowest type that numbers so many spans."""
+    """Return the narrowest type that numbers `num_spans` spans."""
     return np.int32 if num_spans < 2**31 else np.int64
 
 
@@ -348,7 +372,10 @@ def _as(values: Any, like: Any) -> Any:
 
 
 def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """For each row the first position in low .. high - 1, ascending there, whose value is not below the wanted."""
+    """Return for each row the first position in low .. high - 1 where `values` are not below the wanted.
+
+    They ascend there; `high` where all are below.
+    """
     library = _library(values)
     last = max(len(values) - 1, 0)
     while bool((low < high).any()):
@@ -398,7 +425,7 @@ def first_at_least(values: np.ndarray, low: int, high: int, wanted: int) -> int:
 
 @compiled
 def find_span(graph: Graph, node: int, code: int) -> int:
-    """The span of `node` along `code`, or -1."""
+    """Return the span of `node` along `code` in `graph`, or -1."""
     end = graph.node_span[node + 1]
     span = first_at_least(graph.span_code, graph.node_span[node], end, code)
     return span if span < end and graph.span_code[span] == code else -1
@@ -406,7 +433,7 @@ def find_span(graph: Graph, node: int, code: int) -> int:
 
 @compiled
 def span_edges(graph: Graph, node: int, code: int) -> tuple[int, int]:
-    """The range of the edges of `node` along `code`."""
+    """Return the range of the edges of `node` along `code` in `graph`."""
     span = find_span(graph, node, code)
     if span < 0:
         return 0, 0
@@ -415,6 +442,7 @@ def span_edges(graph: Graph, node: int, code: int) -> tuple[int, int]:
 
 @compiled
 def has_unary(graph: Graph, node: int, predicate: int) -> bool:
+    """Return whether `graph` has the fact predicate(node), both by id: `predicate`, `node`."""
     for i in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
         if graph.unary_predicate[i] == predicate:
             return True
@@ -425,7 +453,16 @@ def has_unary(graph: Graph, node: int, predicate: int) -> bool:
 
 
 class TargetFacts(NamedTuple):
-    """Binary facts of the targets: by (subject, object), and the target predicates of each subject."""
+    """Binary facts of some targets: by (subject, object), and the targets of each subject.
+
+    The facts of subject s are pointer[s] .. pointer[s + 1] of `object` and `target`, a position among the targets. The
+    targets of s are subject_target[subject_pointer[s] : subject_pointer[s + 1]]; `size` is the number of facts of each
+    target.
+
+    Attributes:
+        pointer: by subject, into object and target.
+        subject_pointer: by subject, into subject_target.
+    """
 
     pointer: Longs
     object: Ids
@@ -436,7 +473,7 @@ class TargetFacts(NamedTuple):
 
 
 def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
-    """Facts whose predicate is `targets[i]`, coded by the position i."""
+    """Collect the facts of `kb` whose predicate is `targets[i]`, coded by the position i."""
     position = np.full(kb.num_predicates, -1, np.int32)
     position[targets] = np.arange(len(targets), dtype=np.int32)
     facts = kb.crisp.binary
@@ -459,7 +496,10 @@ def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
 
 
 def num_paths(graph: Graph, longest: int) -> list[float]:
-    """How many paths of 1, 2, ... steps there are; steps between the same two entities are one."""
+    """Return how many paths of 1, 2, ... up to `longest` steps `graph` has.
+
+    Steps between the same two entities are one.
+    """
     n = max(graph.num_entities, 1)
     pair = np.unique(graph.node.astype(np.int64) * n + graph.neighbour)
     node, neighbour = np.divmod(pair, n)

@@ -1,4 +1,7 @@
-"""Groundings: the facts that make a body true for one query, and where a body fails that is not true."""
+"""Groundings: the facts that make a body true for one query, and where a body fails that is not true.
+
+`x` and `y` are the entity ids of a query, `y` is None for a unary head; `hide` makes its own fact in `kb` invisible.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,10 @@ class Grounding:
 
 @dataclass(frozen=True)
 class Miss:
-    """Where a body fails: the first part that does not hold, the steps of it that do, and the entities reached.
+    """Where the body of `rule` fails: the first part that does not hold, a `statement`.
 
-    A negated part fails because its statement holds: then `reached` is all its steps.
+    `reached` is how many of its steps hold; `at` names the entities where these end. A negated part fails because its statement holds: then `reached` is all its
+    steps.
     """
 
     rule: Rule
@@ -51,7 +55,7 @@ class Miss:
 def groundings(
     kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, limit: int = 10, hide: bool = False
 ) -> list[Grounding]:
-    """Up to `limit` ways in which the body is true for the query; none if its value is 0."""
+    """Return up to `limit` ways in which the body of `rule` is true for the query; none if its value is 0."""
     query = _RuleQuery.of(kb, rule, x, y, hide)
     if not query.fits:
         return []
@@ -60,13 +64,16 @@ def groundings(
 
 
 def count_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> int:
-    """How many groundings there are; without `distinct` they are counted, not listed."""
+    """Count the groundings of `rule` for the query; without `distinct` they are counted, not listed."""
     query = _RuleQuery.of(kb, rule, x, y, hide)
     return query.count(query.leaves) if query.fits else 0
 
 
 def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> Miss | None:
-    """The first part of the body that does not hold; None if the body holds. No head tuple: the whole body, 0."""
+    """Return the first part of the body of `rule` that does not hold; None if the body holds.
+
+    No head tuple: the whole body, with no step reached.
+    """
     query = _RuleQuery.of(kb, rule, x, y, hide)
     return query.miss(query.leaves) if query.fits else Miss(rule, rule.body, 0, ())
 

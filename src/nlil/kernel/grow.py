@@ -34,7 +34,7 @@ NOWHERE = -2
 class Rows(NamedTuple):
     """Where lines begin to grow: steps begin .. end of a line are done, from the node `left` to the node `right`.
 
-    `x`, `y` and `graph` are what is bound, else OPEN.
+    `x`, `y` and `graph` are what is bound, else OPEN. `confidence` is that of what is done so far.
     """
 
     line: Longs
@@ -49,7 +49,10 @@ class Rows(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """What X, Y and the graph are bound to, else OPEN, with confidences; `origin` says of what they are solutions."""
+    """What X, Y and the graph (`x`, `y`, `graph`) are bound to, else OPEN; `origin` says of what they are solutions.
+
+    `confidence` is that of the best grounding.
+    """
 
     origin: Longs
     x: Longs
@@ -59,7 +62,7 @@ class Solutions(NamedTuple):
 
     @classmethod
     def join(cls, parts: list[Solutions]) -> Solutions:
-        """All of them in order."""
+        """Join `parts` in order; none give no solutions."""
         nothing = np.zeros(0, np.int64)
         none = cls(nothing, nothing, nothing, nothing, np.zeros(0))
         return cls(*map(np.concatenate, zip(none, *parts)))
@@ -79,7 +82,20 @@ class Solutions(NamedTuple):
 
 
 class GrowSpace(NamedTuple):
-    """Scratch. clock[0] is an epoch that never repeats; `reached` is the best confidence at an entity and depth."""
+    """Scratch of `grow`, by depth: how many steps have been done.
+
+    Attributes:
+        node: the entity there.
+        path: the entity there if distinct variables must avoid it, else -1; one place further.
+        source: 0 while edges of the graph are tried, else 1 + the level of derived ones.
+        position: the next edge to try.
+        stop: the end of these edges.
+        graph: the number of the graph there, or OPEN.
+        strength: the confidence so far.
+        epoch: by depth and entity, when it was last reached.
+        reached: by depth and entity, the best confidence of this epoch.
+        clock: clock[0] is an epoch that never repeats.
+    """
 
     node: Longs
     path: Longs
@@ -94,7 +110,7 @@ class GrowSpace(NamedTuple):
 
 
 def grow_space(num_entities: int, most_steps: int) -> GrowSpace:
-    """Scratch for lines of up to `most_steps` steps."""
+    """Make the scratch for lines of up to `most_steps` steps on a base of `num_entities`."""
     depth = most_steps + 2
     node, path, source, position, stop, graph = np.zeros((6, depth), np.int64)
     epoch, reached = np.zeros((depth, num_entities), np.int64), np.zeros((depth, num_entities))
@@ -104,7 +120,7 @@ def grow_space(num_entities: int, most_steps: int) -> GrowSpace:
 
 
 class Grower:
-    """Solves lines over the facts of a base and derived ones."""
+    """Solves `lines` over the facts of `kb` and derived ones."""
 
     def __init__(self, kb: KnowledgeBase, lines: Lines) -> None:
         self.graph, self.lines, self.is_unary = Graph.of(kb), lines, unary_mask(kb.predicates)
@@ -115,8 +131,10 @@ class Grower:
         self.found = np.zeros((4, SOLUTIONS), np.int64), np.zeros(SOLUTIONS)
 
     def solve(self, rows: Rows, least: float = 0.0) -> Iterator[Solutions]:
-        """Solutions of the line of each row; `origin` is the row. With `least`, one for each row that has any of at
-        least this confidence."""
+        """Yield solutions of the line of each of `rows`; `origin` is the row.
+
+        With `least`, one for each row that has any of at least this confidence.
+        """
         done, levels = np.zeros(2, np.int64), self.derived.levels
         while done[0] < len(rows.line):
             numbers, strength = self.found
@@ -150,7 +168,7 @@ class Grower:
         return Rows(line, place, place, entity, entity, x, y, graph, np.ones(len(line)))
 
     def along(self, line: Longs, place: Longs, node: Longs, neighbour: Longs, confidence: Doubles) -> Rows:
-        """Rows whose step `place` is an edge from the node to the neighbour."""
+        """Return rows of `line` whose step `place` is an edge from `node` to `neighbour` of this `confidence`."""
         nothing = np.full(len(line), OPEN)
         return Rows(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
 
@@ -224,7 +242,7 @@ class Grower:
 
 
 def parts(size: Longs) -> Iterator[Longs]:
-    """Rows whose sizes are not 0, in parts that sum to at most MOST_ROWS, or of one row."""
+    """Yield rows whose `size` is not 0, in parts that sum to at most MOST_ROWS, or of one row."""
     rows = np.flatnonzero(size)
     total = np.cumsum(size[rows])
     begin = 0
@@ -252,11 +270,23 @@ def grow(
     found: np.ndarray,
     strength: Doubles,
 ) -> int:
-    """Into `found` (row, x, y, graph) and `strength` the solutions of rows from done[0] on, as far as they fit and more
-    than `limit` edges are not looked at; returns how many.
+    """List the solutions of `rows` from done[0] on, as far as they fit and no more than `limit` edges are looked at.
 
-    done[0] moves to where it must go on, done[1] becomes the number of edges. With `least`, one solution of a row is
-    enough.
+    Returns how many there are. done[0] moves to where it must go on, done[1] becomes the number of edges. With `least`,
+    one solution of a row is enough.
+
+    Args:
+        graph: the given facts.
+        levels: the derived ones.
+        lines: all lines that rows may name.
+        is_unary: the `unary_mask` of the predicates.
+        space: scratch, for the longest of the lines.
+        rows: where lines begin to grow.
+        least: solutions of less confidence are none; 0: list every solution.
+        limit: edges; the row at work is done to its end.
+        done: two numbers, as above.
+        found: takes row, x, y, graph of each solution: (4, room for solutions).
+        strength: takes their confidences.
     """
     size, done[1] = 0, 0
     while done[0] < len(rows.line) and done[1] <= limit:

@@ -6,6 +6,8 @@ see p(x), nor any other class of x where p is one of an exclusive group of class
 Drivers take one value, `Hidden` for tensors and witnesses or `HiddenFact` for compiled loops, and ask the functions
 below. A hidden binary fact is written as an edge: start --code--> end, where `code` is the step code of the query's
 target as the query knows it (2p from x, 2p + 1 from y) and an `end` of -1 hides nothing.
+
+`kb` is always the base of the query; `targets` are predicate ids; `x` and `y` are the entities that a query is about.
 """
 
 from __future__ import annotations
@@ -26,14 +28,17 @@ from .compiled import compiled, shared
 
 @dataclass(frozen=True)
 class Hidden:
-    """The query's own fact, invisible while the query is evaluated: p(x, y), or p(x) and x's other classes."""
+    """The query's own fact, invisible while the query is evaluated: p(x, y), or p(x) and x's other classes.
+
+    `binary` is the id of a binary target, else None; `unary` are the ids of the unary predicates hidden at x.
+    """
 
     binary: int | None
     unary: frozenset[int]
 
     @classmethod
     def of(cls, kb: KnowledgeBase, rule: Rule) -> Hidden:
-        """What a query of the rule's head may not see."""
+        """Return what a query of the head of `rule` may not see."""
         target = kb.predicate_id(rule.target)
         if rule.target.arity == 2:
             return cls(target, frozenset())
@@ -41,7 +46,7 @@ class Hidden:
 
     @classmethod
     def of_class(cls, kb: KnowledgeBase) -> Hidden:
-        """What a query for the class of an object may not see: all its classes."""
+        """Return what a query for the class of an object of `kb` may not see: all its classes."""
         return cls(None, kb.classes)
 
     def own_facts(self, kb: KnowledgeBase) -> Facts:

@@ -67,11 +67,11 @@ class LineAnswers:
         self._cache = ArrayCache(memory)
 
     def body(self, number: int) -> np.ndarray:
-        """The value of a body: its program over the answers of its lines."""
+        """Return the value of body `number`: its program over the answers of its lines."""
         return self.bodies.degree(number, self.line, self.graph.is_crisp)
 
     def line(self, number: int) -> np.ndarray:
-        """The value of a line."""
+        """Return the value of line `number`."""
         return self._cache.get(number, lambda: self._value(number))
 
     def _value(self, number: int) -> np.ndarray:

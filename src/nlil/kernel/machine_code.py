@@ -5,6 +5,8 @@ again: a function eight calls below the one that Python calls is optimized eight
 time that nobody uses. Here a function that compiled code calls is a *part*: it is typed and translated once, and
 only the *entry* that Python calls is optimized, with all of its parts in it. The first `nlil demo` spends a third of
 the time.
+
+`signature` are always the numba types of a function's arguments, `target` numba's description of this machine.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ class QuickFlags(Flags):
     defaults: ClassVar = {name: option.default for name, option in Flags.options.items()}
 
     def values(self) -> dict[str, Any]:
+        """Return all flags with their values."""
         return {**self.defaults, **self._values}
 
 
@@ -94,9 +97,11 @@ class Part(CPUDispatcher):
         return Dispatcher(self)
 
     def get_call_template(self, arguments: Any, keywords: Any) -> Any:
+        """Take the types of `arguments` and `keywords` as numba does, widened so that one variant serves them all."""
         return super().get_call_template(tuple(map(_widened, arguments)), keywords)
 
     def compile(self, signature: Any) -> Any:
+        """Compile for the types of `signature`, without the counting of array references unless it makes arrays."""
         try:
             return super().compile(signature)
         except NumbaError:
@@ -107,10 +112,12 @@ class Part(CPUDispatcher):
         return super().compile(signature)
 
     def add_overload(self, done: Any) -> None:
+        """Remember what was `done` for its types, and nothing about the counting of references."""
         self.overloads[tuple(done.signature.args)] = done
 
 
 def make_part(function: Compiled) -> Part:
+    """Return `function` as compiled functions call it: inlined into their machine code."""
     options = {**OPTIONS, "_nrt": _allocates(function)}
     return Part(function.function, targetoptions=options, pipeline_class=_PartCompiler)
 
@@ -147,6 +154,7 @@ class Entry(CPUDispatcher):
     """A function that Python calls."""
 
     def compile(self, signature: Any) -> Any:
+        """Compile for the types of `signature`, while other processes that need the same code wait."""
         with self._cache.alone(signature, self.targetctx), _no_garbage_collection():
             return super().compile(signature)
 
@@ -164,6 +172,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def make_entry(function: Compiled) -> Entry:
+    """Return `function` as Python calls it, with its machine code kept on disk."""
     entry = Entry(function.function, targetoptions=dict(OPTIONS), pipeline_class=_EntryCompiler)
     entry._cache = DiskCache(function)
     return entry
@@ -184,11 +193,12 @@ class DiskCache:
 
     @property
     def cache_path(self) -> str:
+        """Return the folder that code is looked for first."""
         return str(next(folders(self.function), ""))
 
     @contextmanager
     def alone(self, signature: Any, target: Any) -> Iterator[None]:
-        """Of several processes that need the same code one compiles it; the others wait here, and read it then."""
+        """Let one of several processes that need the same code compile it; the others wait here, and read it then."""
         name, handle = self._name(signature, target.codegen()), None
         for folder in folders(self.function) if fcntl is not None else ():
             with suppress(OSError):
@@ -204,7 +214,7 @@ class DiskCache:
                 os.close(handle)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The code for the types of the arguments, or None: it is to be compiled."""
+        """Return the code for the types of the arguments, or None: it is to be compiled."""
         target.refresh()
         for folder in folders(self.function):
             with suppress(OSError):
@@ -216,7 +226,10 @@ class DiskCache:
         return None
 
     def save_overload(self, signature: Any, done: Any) -> None:
-        """Write the code into the first folder that takes it; code of other versions of the function goes."""
+        """Write the code that was `done` into the first folder that takes it.
+
+        Code of other versions of the function goes.
+        """
         if done.library.has_dynamic_globals or done.lifted:
             return
         content = dumps(done._reduce())

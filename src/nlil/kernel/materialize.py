@@ -102,9 +102,10 @@ def _columns(kb: KnowledgeBase, rules: Sequence[tuple[Rule, float]]) -> tuple[Ru
 
 
 class News:
-    """Tells what is new: neither in the base, nor ruled out by an exclusion, nor derived before as surely.
+    """Tells what is new: neither in `kb`, nor ruled out by one of `exclusions`, nor derived before as surely.
 
-    `excluded` are the facts that would have been derived but for the exclusions.
+    `grower` has the facts derived so far; more than `max_facts` of them are a LimitError, None: no limit. `excluded`
+    are the facts that would have been derived but for the exclusions.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class News:
         self.excluded = Found.none()
 
     def put(self, changes: Found) -> None:
-        """Let facts be known from now on."""
+        """Let the facts of `changes` be known from now on."""
         before, _ = self._look_up(changes)
         self.num_derived += int((before == 0).sum())
         self.grower.derived.put(changes)

@@ -17,7 +17,7 @@ from ..logic.predicate import Predicate
 
 @dataclass(frozen=True, slots=True)
 class BodyVariable:
-    """Z1, Z2, ... as in the text of the rule."""
+    """A variable of a body: its `name` is Z1, Z2, ... as in the text of the rule."""
 
     name: str
 
@@ -26,6 +26,8 @@ Term = Variable | Constant | BodyVariable
 
 
 class Atom(NamedTuple):
+    """`predicate` of as many `arguments`: variables of head and body, and constants."""
+
     predicate: Predicate
     arguments: tuple[Term, ...]
 
@@ -76,6 +78,7 @@ class Leaf:
 
     @property
     def head_variables(self) -> tuple[Variable, ...]:
+        """The variables of the head among its terms."""
         return tuple(t for t in self.terms if isinstance(t, Variable))
 
     @property
@@ -86,14 +89,14 @@ class Leaf:
 
 @dataclass(frozen=True)
 class All:
-    """Every part holds; `All(())` is true."""
+    """Every one of its `parts` holds; `All(())` is true."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True)
 class Some:
-    """Some part holds; `Some(())` is false."""
+    """Some of its `parts` holds; `Some(())` is false."""
 
     parts: tuple[Tree, ...]
 
@@ -125,7 +128,7 @@ def _push(formula: Formula, names: Iterator[tuple[str, ...]], distinct: bool, ne
 
 
 def alternatives(tree: Tree) -> list[tuple[Leaf, ...]]:
-    """Disjunctive form: the body holds if all leaves of one alternative do."""
+    """Return the disjunctive form of `tree`: the body holds if all leaves of one alternative do."""
     match tree:
         case Leaf():
             return [(tree,)]
@@ -139,7 +142,7 @@ def alternatives(tree: Tree) -> list[tuple[Leaf, ...]]:
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
-    """Every statement, left to right."""
+    """Yield every statement of `tree`, left to right."""
     match tree:
         case Leaf():
             yield tree
@@ -149,7 +152,10 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 
 def node_names(body: Formula) -> Iterator[tuple[str, ...]]:
-    """For each statement, left to right, the names of its nodes: Z1, Z2, ... in the order of the text."""
+    """Yield for each statement of `body`, left to right, the names of its nodes.
+
+    These are Z1, Z2, ... in the order of the text.
+    """
     count = 0
     for statement in statements(body):
         line = statement.line

@@ -1,4 +1,7 @@
-"""Pairs: for which pairs of entities each statement holds, as bits or as sorted keys, cached within a budget."""
+"""Pairs: for which pairs of entities each statement holds, as bits or as sorted keys, cached within a budget.
+
+`evaluator` says on which base and device a walk goes; of `rule` only `distinct` matters to the truth of a `statement`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ STATEMENTS = 64
 
 
 def combined(formula: Formula, leaf: Callable[[Statement], np.ndarray], true: Any) -> np.ndarray:
-    """The formula over arrays of truth values or of words, which broadcast; `true` is one true element."""
+    """Return the truth of `formula` over arrays of truth values or of words, which broadcast.
+
+    `leaf` gives the array of a statement; `true` is one true element.
+    """
     match formula:
         case Statement():
             return leaf(formula)
@@ -54,7 +60,7 @@ class Pairs:
         self.everything = torch.arange(self.n, device=evaluator.device)
 
     def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
-        """Whether the statement holds for each of the pairs."""
+        """Return whether the statement holds for each of the pairs (x, y), two columns of entity ids: `x`, `y`."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not (line.uses_x and line.uses_y):
             return self._side(rule, statement, line)[y if line.uses_y else x]
@@ -63,7 +69,7 @@ class Pairs:
         return among(x * self.n + y, self.keys(rule, statement))
 
     def words(self, rule: Rule, statement: Statement) -> Words:
-        """(n, words), or what broadcasts to it."""
+        """Return the truth for all pairs as bits: (n, words), or what broadcasts to it."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not (line.uses_x and line.uses_y):
             side = self._side(rule, statement, line)
@@ -127,16 +133,17 @@ class Pairs:
 
 
 def truth_of(evaluator: Evaluator, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Mask:
+    """Return for which of `queries` `line` holds, with `hidden` invisible; None hides nothing."""
     return (evaluator.statement_value(rule.distinct, line, queries, hidden, rule) > 0).cpu().numpy()
 
 
 def line_members(evaluator: Evaluator, line: IdLine) -> Mask | None:
-    """For which values of its one variable a line holds, weights overlooked; None where it has not one variable at one
-    end, or where it matters which entities the walk came through.
+    """Return for which values of its one variable `line` holds, weights overlooked.
 
-    A walk keeps apart where it came from, which a truth value does not need: one set for the far end, moved back to
-    the variable, costs one pass over the edges of each step. Body variables may take the same entity: under `distinct`
-    a set does not say enough.
+    None where it has not one variable at one end, or where it matters which entities the walk came through. A walk
+    keeps apart where it came from, which a truth value does not need: one set for the far end, moved back to the
+    variable, costs one pass over the edges of each step. Body variables may take the same entity: under `distinct` a
+    set does not say enough.
     """
     kb = evaluator.kb.crisp
     graph = Graph.of(kb)
@@ -187,7 +194,7 @@ NONE = np.uint64(0)
 
 
 def pack(mask: Mask) -> Words:
-    """(..., n) truth values as (..., ceil(n / 64)) words; the bits beyond n are 0."""
+    """Return the (..., n) truth values of `mask` as (..., ceil(n / 64)) words; the bits beyond n are 0."""
     n = mask.shape[-1]
     num_words = -(-n // 64)
     packed = np.zeros((*mask.shape[:-1], 8 * num_words), np.uint8)
@@ -196,18 +203,18 @@ def pack(mask: Mask) -> Words:
 
 
 def whole_rows(mask: Mask) -> Words:
-    """(n, 1): a row is all ones or all zeros, whatever the object is."""
+    """Return the n truth values of `mask` as (n, 1) words: a row is all ones or all zeros, whatever the object is."""
     return np.where(mask, ALL, NONE)[:, None]
 
 
 def look_up(words: Words, row: Longs, column: Longs) -> Mask:
-    """The bits at (row, column)."""
+    """Return the bits of `words` at each (row, column)."""
     return (words[row, column >> 6] >> (column & 63).astype(np.uint64)) & np.uint64(1) != 0
 
 
 @compiled
 def row_counts(words: np.ndarray) -> np.ndarray:
-    """The number of ones in each row."""
+    """Count the ones in each row of `words`."""
     counts = np.zeros(words.shape[0], np.int64)
     for i in range(words.shape[0]):
         total = np.int64(0)

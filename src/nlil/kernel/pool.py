@@ -20,8 +20,9 @@ REPORT_EVERY = 0.05
 class Pool(Generic[Scratch]):
     """Runs compiled functions (which release the lock) over tasks; each thread makes its own scratch once.
 
-    Threads take the next task from a shared iterator: ten thousand small tasks cost no more than their own time,
-    where an object that waits for each of them would take as long as the task.
+    Threads take the next task from a shared iterator: ten thousand small tasks cost no more than their own time, where
+    an object that waits for each of them would take as long as the task. `make_scratch` makes that of one thread;
+    `threads` of 0 are as many as there are cores.
     """
 
     def __init__(self, make_scratch: Callable[[], Scratch], threads: int = 0) -> None:
@@ -49,7 +50,10 @@ class Pool(Generic[Scratch]):
         progress: Progress = silent,
         stop: Stop | None = None,
     ) -> list[Result]:
-        """[function(scratch, task) for task in tasks]; once `stop` says so the rest is left out."""
+        """[function(scratch, task) for task in tasks]; once `stop` says so the rest is left out.
+
+        `progress` is told of this `stage` how many tasks are done.
+        """
         results: list[Result | None] = [None] * len(tasks)
         failures: list[tuple[int, BaseException]] = []
         waiting = iter(range(len(tasks)))  # its next number is taken under the interpreter lock: by one thread only

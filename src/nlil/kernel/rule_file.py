@@ -59,7 +59,7 @@ def _write(path: Path, columns: dict[str, pa.Array], about: dict[str, Any]) -> N
 
 
 def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
-    """The rules that `save_rules` wrote, in the ids of `entities`."""
+    """Read the rules that `save_rules` wrote at `path`, in the ids of `entities`."""
     bodies = _load_bodies(*_read(path.with_name(BODIES)))
     table, about = _read(path)
     predicates = tuple(Predicate(name, arity) for name, arity in about["predicates"])

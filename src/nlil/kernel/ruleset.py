@@ -49,11 +49,13 @@ class RuleSet:
 
     support, body_size, head_size, pca_body  counts as in `RuleStats`; pca_body is UNKNOWN for unary heads
     weight       the weight of each rule; None: the smoothed confidence
+    aggregation  how the rules that fire become a score
     requested    the targets that rules were requested for; () where nobody said
     exclusions   what never holds together with a target
     calibration  what the scores of these rules mean as probabilities, where that is known; a part of the rules scores
                  lower, so `take` leaves it behind
     is_ordered   rows stand in the order to read them in, as those of a theory do; else the best by weight come first
+    entity_labels, predicate_labels  names for people, by name
     """
 
     predicates: tuple[Predicate, ...]
@@ -80,7 +82,7 @@ class RuleSet:
 
     @classmethod
     def empty(cls, kb: KnowledgeBase, aggregation: Aggregation | None = None) -> RuleSet:
-        """No rules, in the ids of `kb`."""
+        """Return no rules, in the ids of `kb`; without an `aggregation` they have the default one."""
         return replace(cls.of_lines(kb, np.zeros((0, 1)), head=0), aggregation=aggregation or Aggregation())
 
     @classmethod
@@ -100,9 +102,10 @@ class RuleSet:
         head_size: np.ndarray | int = 0,
         pca_body: np.ndarray | int = UNKNOWN,
     ) -> RuleSet:
-        """Rules whose bodies are lines, from their columns; single numbers are repeated.
+        """Make rules whose bodies are lines from their columns, in the ids of `kb`; single numbers are repeated.
 
-        `steps`, `start`, `end` and `distinct` are those of `Lines.of`. Equal bodies stay apart until `join`.
+        `steps`, `start`, `end` and `distinct` are those of `Lines.of`, the others (`head`, `head_entity`, `fixed`,
+        `support`, `body_size`, `head_size`, `pca_body`) columns of the set. Equal bodies stay apart until `join`.
         """
         size, counts = len(steps), count_dtype(kb.num_entities)
         lines = Lines.of(steps.astype(step_dtype(kb.num_codes)), start, end, distinct)
@@ -128,7 +131,7 @@ class RuleSet:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
-        """A set of the given rules, in their order."""
+        """Make a set of the rules of `scored`, in their order and in the ids of `kb`; `aggregation` as in `empty`."""
         builder, counts = BodyBuilder(kb), count_dtype(kb.num_entities)
         body = [builder.add(s.rule) for s in scored]
         heads = np.array([_head_columns(kb, s.rule) for s in scored], np.int64).reshape(-1, 3)
@@ -331,7 +334,10 @@ class RuleSet:
 
 
 def count_dtype(num_entities: int) -> type:
-    """An integer type that no count of a rule outgrows: a body holds for no more pairs than there are."""
+    """Return an integer type that no count of a rule outgrows on a base of `num_entities`.
+
+    A body holds for no more pairs than there are.
+    """
     return np.int32 if num_entities**2 < 2**31 else np.int64
 
 

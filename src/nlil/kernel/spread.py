@@ -31,11 +31,12 @@ def spread(
     is_constant: bool,
     number: int,
 ) -> int:
-    """Ends of the line from `start` into space.ends, each once, and their degrees into space.value; returns how many.
+    """Write the ends of a line from `start` into space.ends, each once, and their degrees into space.value.
 
-    Where the line ends at a given entity (`end` >= 0),
-    that is its only end; it is no variable of its own, so it may be met on the way too. So may a start that
-    `is_constant`. Entities that are not given lie in the graph `number` (-1: anywhere).
+    Returns how many. The arguments are those of `walk.reach` (`steps`, `num_steps`, `is_unary`, `distinct`, `hidden`).
+    Where the line ends at a given entity (`end` >= 0), that is its only end; it is no variable of its own, so it may be
+    met on the way too. So may a start that `is_constant`. Entities that are not given lie in the graph `number` (-1:
+    anywhere).
     """
     first_move, last_move = num_steps, -1
     for i in range(num_steps):
@@ -61,7 +62,7 @@ def spread(
 
 @compiled
 def membership(graph: Graph, node: int, predicate: int) -> float:
-    """The weight of the fact predicate(node); 0 where there is none."""
+    """Return the weight of the fact predicate(node) of `graph`; 0 where there is none."""
     end = graph.member_pointer[predicate + 1]
     place = first_at_least(graph.member, graph.member_pointer[predicate], end, node)
     if place == end or graph.member[place] != node:
@@ -71,6 +72,7 @@ def membership(graph: Graph, node: int, predicate: int) -> float:
 
 @compiled
 def edge_weight(graph: Graph, edge: int) -> float:
+    """Return the weight of the fact behind number `edge` of the edges of `graph`."""
     return np.float64(graph.weight[edge]) if len(graph.weight) else 1.0
 
 

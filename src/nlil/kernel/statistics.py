@@ -1,4 +1,7 @@
-"""Whole-base statistics of one rule: integers, each target fact tested with itself hidden."""
+"""Whole-base statistics of one rule: integers, each target fact tested with itself hidden.
+
+`kb` is the base that ids refer to; only the head of `rule` matters where `facts` are chosen by it.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,13 @@ from .evaluator import Evaluator, sparse_answers
 def rule_stats(
     evaluator: Evaluator, rule: Rule, negatives: Facts | None = None, most_answers: float = math.inf
 ) -> RuleStats:
-    """support / body size / head size / PCA body, over the facts that count (weight >= .5).
+    """support / body size / head size / PCA body of `rule`, over the facts of `evaluator` that count (weight >= .5).
 
-    body size = head tuples whose body holds: facts with themselves hidden, all others as they are; an object
-    queried for its class hides all its classes. A unary target ranges over `kb.domain`.
-    With given negatives of its target the other tuples are unknown: body size = positives + negatives covered.
-
-    Raises LimitError where one query outgrows the memory budget, or where the body holds for more than `most_answers`
-    tuples that are no facts: such a rule is not worth counting to the end.
+    body size = head tuples whose body holds: facts with themselves hidden, all others as they are; an object queried
+    for its class hides all its classes. A unary target ranges over `kb.domain`. With given `negatives` of its target
+    the other tuples are unknown: body size = positives + negatives covered. Raises LimitError where one query outgrows
+    the memory budget, or where the body holds for more than `most_answers` tuples that are no facts: such a rule is not
+    worth counting to the end.
     """
     evaluator = evaluator.crisp
     facts = matching(evaluator.kb, rule, evaluator.kb.facts)
@@ -63,6 +65,7 @@ def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
 
 
 def target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
+    """Return the facts of the target whose arguments lie in one graph."""
     facts = facts.of(kb.predicate_id(rule.target))
     if rule.target.arity == 1 or kb.graph_of is None:
         return facts
@@ -70,7 +73,7 @@ def target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
 
 
 def fact_keys(kb: KnowledgeBase, facts: Facts) -> Longs:
-    """One integer per target fact; the object of a unary fact is -1."""
+    """Return one integer for each of `facts`, all of one target; the object of a unary fact is -1."""
     return facts.subject.astype(np.int64) * (kb.num_entities + 1) + facts.object + 1
 
 

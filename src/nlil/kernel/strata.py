@@ -21,7 +21,7 @@ Edges = dict[tuple[Predicate, Predicate], bool]
 
 
 def levels(rules: RuleSet) -> Longs:
-    """The stratum of each rule of a set."""
+    """Return the stratum of each of `rules`, by row."""
     predicates = rules.predicates
     pairs = np.unique(rules.head.astype(np.int64) * (len(rules.bodies) + 1) + rules.body)
     head, body = np.divmod(pairs, len(rules.bodies) + 1)
@@ -53,7 +53,10 @@ def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> 
 
 
 def strata(rules: Iterable[Rule]) -> dict[Predicate, int]:
-    """The stratum of each target: at least that of every target it uses, above every target it negates."""
+    """Return the stratum of each target of `rules`.
+
+    It is at least that of every target it uses, and above that of every target it negates.
+    """
     rules = list(rules)
     targets = sorted({rule.target for rule in rules})
     return _levels(targets, _dependencies(rules, targets))

@@ -27,16 +27,17 @@ NO_LINE = -1
 
 
 def refuse_more(size: int, max_facts: int | None) -> None:
-    """A LimitError for more than `max_facts`."""
+    """Raise LimitError if `size` is more than `max_facts`; None: no limit."""
     if max_facts is not None and size > max_facts:
         raise LimitError(f"the rules derive more than {max_facts:,} facts; leave out those that derive too much")
 
 
 class Stratum:
-    """The rules of one stratum. A plan is an order in which the lines of a conjunction are solved.
+    """The `rules` of one stratum, each deriving with its `confidence`. A plan orders the lines of a conjunction.
 
     A conjunction has a plan from each of its lines: a new fact enters at the first line of a plan. In the first round
-    only the plan from the cheapest line is taken. The `origin` of solutions is their plan.
+    only the plan from the cheapest line is taken. The `origin` of solutions is their plan. `grower` solves lines; a
+    round that derives more than `max_facts` is a LimitError, None: no limit.
     """
 
     def __init__(self, grower: Grower, rules: RuleSet, confidence: Doubles, max_facts: int | None) -> None:
@@ -127,7 +128,7 @@ class Stratum:
             yield from self._of_plans(found, self.is_first)
 
     def from_facts(self, changes: Found) -> Iterator[Found]:
-        """What the rules derive with one of these facts, which must be among the derived ones."""
+        """Yield what the rules derive with one of the facts of `changes`, which must be among the derived ones."""
         self.answers = {}  # facts have been added since
         code, node, neighbour, confidence = directed(changes)
         nothing = np.full_like(neighbour, OPEN)

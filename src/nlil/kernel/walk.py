@@ -28,7 +28,25 @@ FEW = 8
 
 
 class WalkSpace(NamedTuple):
-    """Scratch of one thread for lines of up to `len(node) - 1` steps. clock[0] is an epoch that never repeats."""
+    """Scratch of one thread for lines of up to `len(node) - 1` steps. clock[0] is an epoch that never repeats.
+
+    Attributes:
+        node: by depth, the entity of the path so far.
+        position: by depth, the next edge to try.
+        stop: by depth, the end of these edges.
+        visit_epoch: by depth and entity, the walk that last came there.
+        visit_count: by depth and entity, how many sets `blocking` has.
+        blocking: by depth and entity, the sets of `is_needless`.
+        old_sets: room for a copy of one row of them.
+        seen: by entity, the walk that last ended there.
+        ends: the entities found.
+        clock: one number, as above.
+        few: entities of no more edges are not tested by `is_needless`.
+        product: for `spread`, by depth: the product of weights along the path.
+        value: for `spread`, by entity: its degree as an end.
+        layer: for `spread`, the entities of this step and of the next.
+        amount: for `spread`, by entity: what arrived in this step and the next.
+    """
 
     node: Longs
     position: Longs
@@ -41,7 +59,6 @@ class WalkSpace(NamedTuple):
     ends: Longs
     clock: Longs
     few: int
-    # for `spread`: along the path so far, at the ends, and at the entities of this step and the next
     product: Doubles
     value: Doubles
     layer: np.ndarray
@@ -49,6 +66,7 @@ class WalkSpace(NamedTuple):
 
 
 def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
+    """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` as in WalkSpace."""
     depth = most_steps + 1
     return WalkSpace(
         np.zeros(depth, np.int64),
@@ -70,9 +88,10 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
 
 
 class Walked(NamedTuple):
-    """Lines as compiled loops take them: `backwards` are the steps from the end.
+    """Lines as compiled loops take them: `backwards` are the steps from the end, `lengths` the numbers of steps.
 
     Node i stands before step i: the start is at the nodes up to `first_move`, the end at those behind `last_move`.
+    `steps`, `start`, `end` and `distinct` are the columns of Lines.
     """
 
     steps: np.ndarray
@@ -86,6 +105,7 @@ class Walked(NamedTuple):
 
     @classmethod
     def of(cls, lines: Lines, is_unary: Mask) -> Walked:
+        """Lay out `lines`; `is_unary` is the `unary_mask` of the predicates."""
         steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
         place = lengths[:, None] - 1 - np.arange(lines.width)
         backwards = np.take_along_axis(steps, np.maximum(place, 0), axis=1)
@@ -100,7 +120,10 @@ class Walked(NamedTuple):
 
 
 def expected_steps(graph: Graph, steps: np.ndarray) -> float:
-    """About how many edges are looked at when each of these lines is walked from one entity, by mean fan-outs."""
+    """Estimate how many edges of `graph` are looked at when each line is walked from one entity.
+
+    The estimate goes by mean fan-outs; `steps` has a row of codes for each line.
+    """
     num_nodes = np.diff(graph.code_pointer)
     fan_out = np.where(num_nodes > 0, graph.code_edges / np.maximum(num_nodes, 1), 1.0)  # a filter leads nowhere else
     fan_out = np.append(fan_out, 0.0)  # NO_STEP
@@ -121,11 +144,12 @@ def _open(graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: i
 
 @compiled
 def is_needless(space: WalkSpace, depth: int, length: int, epoch: int) -> bool:
-    """Whether all ends that the path up to node[depth] can lead to were reached through the same entity before.
+    """Return whether all ends that the path up to node[depth] can lead to were reached through the same entity before.
 
     What follows on a path avoids the entities before it. A way on that no visit so far could take meets the entities
     before each of them; `blocking` keeps the least sets, of as many entities as are still to come, that do so. A visit
     that they all meet as well opens no new way. Where the sets could be many, nothing is kept and nothing pruned.
+    `space` has the path, `length` is the number of steps of the line, `epoch` that of this walk.
     """
     before, left = depth - 1, length - depth
     if before == 0 or before**left * left > BLOCKING:
@@ -189,9 +213,20 @@ def reach(
     limit: int,
     constant: int,
 ) -> int:
-    """Ends of the line from `start` into space.ends, each once; returns how many (at most `limit`).
+    """Write the ends of a line from `start` into space.ends, each once; returns how many (at most `limit`).
 
     Where the line ends at a `constant`, that is its only end; it is no variable, so it may be met on the way too.
+
+    Args:
+        graph: the facts, taken as certain.
+        space: scratch of this thread.
+        steps: codes of the line, the first `num_steps` of them.
+        is_unary: the `unary_mask` of the predicates.
+        start: an entity id.
+        distinct: a path never comes to an entity again.
+        hidden: the fact that may not be used.
+        limit: NO_LIMIT for all ends.
+        constant: an entity id, or -1.
     """
     space.clock[0] += 1
     epoch = space.clock[0]

@@ -21,7 +21,7 @@ from .hidden import Hidden
 
 @dataclass(frozen=True)
 class Witness:
-    """Entity ids along the line, and the product of the weights of the facts between them."""
+    """Entity ids along the line (`nodes`), and the product of the weights of the facts between them (`weight`)."""
 
     nodes: tuple[int, ...]
     weight: float
@@ -29,7 +29,10 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class LineQuery:
-    """One line of one query (x, y)."""
+    """One `line` of one query (x, y) on `kb`: the ids `x` and `y`, None for a unary head.
+
+    `distinct` says whether variables take different entities; `hidden` is what the query may not see, None: nothing.
+    """
 
     kb: KnowledgeBase
     line: IdLine
@@ -40,9 +43,11 @@ class LineQuery:
 
     @cached_property
     def graph(self) -> Graph:
+        """The facts as arrays."""
         return Graph.of(self.kb)
 
     def known(self, anchor: int) -> int | None:
+        """Return the entity at an `anchor` of the line; None where any may stand."""
         if anchor == X_NODE:
             return self.x
         if anchor == Y_NODE:
@@ -64,14 +69,17 @@ class LineQuery:
         return float(graph.member_weight[first + position]) if len(graph.member_weight) else 1.0
 
     def filter_weight(self, node: int, i: int) -> float:
-        """The product over the filters of node i."""
+        """Return the product of the weights of the filters of node `i` at the entity `node`."""
         weight = 1.0
         for predicate in self.line.filters[i]:
             weight *= self.membership(node, predicate)
         return weight
 
     def moves(self, node: int, i: int) -> Iterator[tuple[int, float]]:
-        """(next entity, weight) along step i, in order of id; only where the end can still be reached."""
+        """Yield (next entity, weight) from `node` along step `i`, in order of id.
+
+        Only where the end can still be reached.
+        """
         code, graph = self.line.codes[i], self.graph
         low, high = graph.edges(node, code)
         neighbours, allowed = graph.neighbour[low:high], self.hopeful[i + 1]
@@ -115,6 +123,7 @@ class LineQuery:
         return np.unique(self.graph.neighbour[ranges(low, high - low)])
 
     def starts(self) -> list[int]:
+        """Return the entities that the line may begin at, ascending."""
         known, hopeful = self.known(self.line.anchors[0]), self.hopeful[0]
         if known is not None:
             return [known]
@@ -139,6 +148,7 @@ class LineQuery:
     # answers --------------------------------------------------------------------------------------
 
     def equation_holds(self, node: int) -> bool:
+        """Return whether `node` is what the line says it equals; true if it says nothing."""
         equal = self.line.equal
         return equal is None or (node == self.known(equal) and not (self.distinct and equal < 0))
 
