@@ -2,6 +2,8 @@
 
 Predicates of one and of two arguments have a map each: their candidates differ (see `candidates.py`).
 No figure comes from a map that was fitted on what it is measured on: `cross_fitted` is for the facts of the fit itself.
+
+`probability` is what was said of each candidate; `calibration` is a fitted map, None: there is none.
 """
 
 from __future__ import annotations
@@ -100,7 +102,10 @@ def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """By bin of equal width over [0, 1], those with candidates: how many, their mean probability, the true share."""
+    """By bin of equal width over [0, 1], those with candidates: how many (`count`), their mean probability (`said`).
+
+    `true` is the share of them that are true.
+    """
 
     count: np.ndarray
     said: Doubles
@@ -108,6 +113,7 @@ class Reliability:
 
 
 def reliability(probability: Doubles, is_true: Mask, bins: int = BINS) -> Reliability:
+    """Sort candidates into so many `bins` by their probability."""
     bin_of = np.minimum((probability * bins).astype(np.int64), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     there = count > 0
@@ -116,7 +122,7 @@ def reliability(probability: Doubles, is_true: Mask, bins: int = BINS) -> Reliab
 
 
 def brier_score(probability: Doubles, is_true: Mask) -> float:
-    """The mean squared distance between what is said and what is so: 0 is perfect, a coin's .5 gives .25."""
+    """Return the mean squared distance between what is said and what is so: 0 is perfect, a coin's .5 gives .25."""
     return float(np.mean((probability - is_true) ** 2))
 
 
@@ -146,9 +152,10 @@ def before_and_after(
 def calibration_figures(
     candidates: Candidates, calibration: Calibration | None, is_own_sample: bool = False
 ) -> dict[str, float | int]:
-    """brier_ and ece_, each _before and, where there is a map, _after (see `before_and_after`).
+    """Return brier_ and ece_ of `candidates`, each _before and, where there is a map, _after (see `before_and_after`).
 
-    calibration_candidates: what was counted; calibration_answers: the share of the queries' answers among it.
+    `is_own_sample` as there. calibration_candidates: what was counted; calibration_answers: the share of the queries'
+    answers among it.
     """
     if not len(candidates):
         return {}

@@ -38,9 +38,10 @@ Scored = tuple[Longs, Mask, Facts]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Row i is a candidate: its score, whether it is true, the arity of its predicate, the number of its fact.
+    """Row i is a candidate: its `score`, whether it `is_true`, the `arity` of its predicate, the number of its `fact`.
 
-    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact.
+    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact. `num_answers` is how many answers the queries
+    have.
     """
 
     score: Doubles
@@ -65,7 +66,7 @@ class Candidates:
         )
 
     def of_arity(self, arity: int) -> Candidates:
-        """Those of predicates of one, or of two, arguments."""
+        """Return those of predicates of this `arity`, 1 or 2."""
         mine = self.arity == arity
         return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.fact[mine], self.num_answers)
 
@@ -82,10 +83,11 @@ def scored_candidates(
     progress: Progress = silent,
     parts: int = 1,
 ) -> Candidates:
-    """The candidates of the valid or test facts whose predicate is a target of the rules; none for train.
+    """Score the candidates of the facts of a `split`, valid or test, whose predicate is a target of the rules.
 
-    Training facts are what rules were counted on: their scores say nothing about facts not seen. A sample that comes in
-    several `parts` takes its part of the queries from each.
+    There are none for train: training facts are what rules were counted on, so their scores say nothing about facts not
+    seen. `splits` has all facts, which tell what is true. A sample that comes in several `parts` takes its part of the
+    queries from each.
     """
     rules = bind(rules, kb).rules
     facts = splits[split]
@@ -214,7 +216,7 @@ def _facts(predicate: int | Ids, subject: int | Ids, object: int | Longs = NO_OB
 
 
 def best_reached(evidence: Longs, most: int = CANDIDATES) -> Longs:
-    """Positions of the `most` largest values above 0, ascending; of equals the first.
+    """Return the positions of the `most` largest values of `evidence` above 0, ascending; of equals the first.
 
     >>> best_reached(np.array([0, 5, 3, 5, 3]), 3).tolist()
     [1, 2, 3]

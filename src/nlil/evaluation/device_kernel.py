@@ -40,7 +40,24 @@ def fire(
     forward_pointer, forward_begin, forward_end, forward_kind, candidate, candidate_evidence,
     slots, num_entities, TOP: tl.constexpr, KINDS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """slots[query, kind, candidate, place]: from zeros to the evidence of the strongest rules, largest first."""
+    """Fill slots[query, kind, candidate, place]: from zeros to the evidence of the strongest rules, largest first.
+
+    Each pointer is by query, into lists of firings; a list begin .. end has one evidence and one kind.
+
+    Args:
+        chain_pointer: into the lists of chains: chain_begin, chain_end, chain_evidence, chain_kind.
+        ends: the candidates of these.
+        back_begin: the rules whose head has the known entity begin here, by query, and end at back_end.
+        back_body: their items, with back_evidence and back_kind.
+        item_pointer: by item, into item_member: the candidates that it holds of.
+        forward_pointer: into the lists of proposals: forward_begin, forward_end, forward_kind.
+        candidate: of each proposal, with candidate_evidence.
+        slots: zeros.
+        num_entities: candidates of each query.
+        TOP: rules that count for a candidate and kind.
+        KINDS: number of kinds.
+        BLOCK: lanes of a program.
+    """
     query = tl.program_id(0)
     mine = slots + query.to(tl.int64) * num_entities * (KINDS * TOP)
     lane = tl.arange(0, BLOCK)

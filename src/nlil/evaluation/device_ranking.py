@@ -33,7 +33,10 @@ BLOCK = 32
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """The queries of one target in one direction."""
+    """The queries of one target in one `direction`: `rows` of facts, the entity that each `query` knows, its `answer`.
+
+    `plan` has the rules of the target.
+    """
 
     plan: Plan
     rows: Longs
@@ -57,7 +60,7 @@ def fits(plan: Plan, graph: Graph, is_unary: np.ndarray) -> bool:
 
 
 class DeviceRanker:
-    """Ranks on a GPU with the rules and facts of a Ranker."""
+    """Ranks on a GPU, the `device`, with the rules and facts of a `ranker`."""
 
     def __init__(self, ranker: Ranker, device: str) -> None:
         self.ranker, self.device = ranker, torch.device(device)
@@ -85,7 +88,7 @@ class DeviceRanker:
         return torch.searchsorted(sorted_keys, torch.arange(num_keys + 1, device=self.device))
 
     def rank(self, groups: list[Queries], known: Facts, memory: int) -> np.ndarray:
-        """Columns (fact row, direction, above, tied) for the queries of all groups."""
+        """Return columns (fact row, direction, above, tied) for the queries of all `groups`."""
         if not groups:
             return np.zeros((4, 0), np.int64)
         rules = _Rules(self, groups)
@@ -112,7 +115,10 @@ class DeviceRanker:
         return np.stack((rows, np.array([g.direction for g in groups])[group], above, tied))
 
     def two_steps(self, starts: Tensor, wanted: Tensor, memory: int) -> tuple[Tensor, Tensor]:
-        """(start * num_codes^2 + body, end) of all distinct two-step paths whose body is wanted, sorted."""
+        """Return (start * num_codes^2 + body, end) of all distinct two-step paths whose body is wanted, sorted.
+
+        `starts` are the entities that they begin at.
+        """
         degree = self.pointer.diff()
         edge_row, edge = ranges(self.pointer[starts], self.pointer[starts + 1])
         work = degree[self.neighbour[edge]].cumsum(0).cpu().numpy()
@@ -146,7 +152,7 @@ def exclude(
 
 
 class KnownAnswers:
-    """Known answers of every target and direction, sorted by (code, entity)."""
+    """Known answers of every target and direction, sorted by (code, entity), on the device of `ranker`."""
 
     def __init__(self, ranker: DeviceRanker, known: Facts) -> None:
         self.ranker = ranker
@@ -157,7 +163,10 @@ class KnownAnswers:
         self.pair, self.answer = unique_pairs(ranker.put(pair), ranker.put(np.concatenate((o, s))), n)
 
     def ranks(self, totals: Tensor, which: Longs, code: Longs, query: Longs, answer: Longs) -> np.ndarray:
-        """Above and tied of answer[i] in totals[which[i]], other known answers left out."""
+        """Count above and tied of answer[i] in totals[which[i]], other known answers left out.
+
+        `code` is the step code of its target and `query` the entity that it knows.
+        """
         r = self.ranker
         total = totals[r.put(which)]
         target = r.put(answer)

@@ -39,6 +39,10 @@ class Fidelity:
 
     `pairs`    what the two said where they disagree, most frequent first: classifier, rules, truth, count
     `objects`  where they disagree most, by the total variation distance of their distributions (0 to 1)
+
+    `num_objects` were measured, `num_trained` learned from. `values` holds the figures, `temperature` what evidence is
+    divided by to come nearest to the classifier. `num_known` objects have a true class: `accuracy` is that of rules and
+    classifier there, `per_class` has the figures of each class.
     """
 
     held_out: str
@@ -61,7 +65,7 @@ class Fidelity:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Fidelity:
-        """What `to_dict` gave."""
+        """Read what `to_dict` gave from `values`."""
         known = {f.name for f in fields(cls)}
         if not known >= set(values):
             raise DataError(f"fidelity: expected {', '.join(sorted(known))}, got {', '.join(sorted(values))}")
@@ -83,7 +87,10 @@ def measure_fidelity(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> Fidelity:
-    """`rules` were learned from the objects `trained` of `kb`, and are judged on the objects `tested` of `world`."""
+    """Judge `rules`, learned from the objects `trained` of `kb`, on the objects `tested` of `world`.
+
+    `held_out` says in words which objects these are.
+    """
     temperature = _temperature(rules, kb.crisp, trained, threads, memory)
     world = world.crisp
     evidence = MemberScorer(rules, world, tested.classes, threads, memory).evidence(tested.entities, progress)

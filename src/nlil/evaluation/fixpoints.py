@@ -37,7 +37,10 @@ MAX_FACTS = 200_000
 
 @dataclass(frozen=True)
 class Judged:
-    """Figures of all recursive targets together and of each, and what was not judged and why."""
+    """Figures of all recursive targets together (`values`) and of each (`per_predicate`).
+
+    `notes` say what was not judged and why.
+    """
 
     values: Mapping[str, float]
     per_predicate: Mapping[str, Mapping[str, float]]
@@ -46,7 +49,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Circle:
-    """Predicates that define one another, and the heads of all rules that they need."""
+    """`predicates` that define one another, and the heads of all rules that they need (`needed`), by id."""
 
     predicates: Longs
     needed: Longs

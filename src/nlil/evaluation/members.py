@@ -35,7 +35,7 @@ def walkable(lines: Lines) -> Mask:
 
 
 def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
-    """The lines u(Z): the entity's own graph has a u."""
+    """Return which of `lines` are u(Z): the entity's own graph has a u."""
     return (lines.start == ANY_NODE) & (lines.end == ANY_NODE) & (lines.lengths == 1) & is_unary[lines.steps[:, 0] >> 1]
 
 
@@ -155,7 +155,7 @@ class MemberScorer:
         self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, lines.width), threads)
 
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
-        """(entities, targets): the evidence of each target for each entity, the entity's own facts hidden."""
+        """Return (entities, targets): the evidence of each target for each of `entities`, their own facts hidden."""
         entities = np.asarray(entities, np.int32)
         strongest_only, top = self.aggregation.strongest_only, self.aggregation.places
         bytes_per_entity = max(self.bodies.lines.num_lines + len(self.bodies), 1) * (16 if self.is_soft else 1)
@@ -217,7 +217,10 @@ class MemberScorer:
 
 
 def class_chances(evidence: Longs, unit: float) -> Doubles:
-    """(objects, classes): the softmax that the weights were fitted for, or scores where they were not (unit 0)."""
+    """Return (objects, classes): the softmax that the weights were fitted for, or scores where they were not (unit 0).
+
+    `evidence` has these columns; `unit` is that of the aggregation.
+    """
     if not unit:
         return score(evidence)
     odds = np.exp((evidence - evidence.max(axis=-1, keepdims=True)) / SCALE / unit)

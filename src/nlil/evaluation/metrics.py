@@ -14,11 +14,15 @@ from ..kernel.aggregation import Ranks
 
 @dataclass(frozen=True)
 class Metrics:
-    """`values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes
-    (r@k_related: of objects with a relation, r@k_unrelated: without); precision, recall and f1 for other
-    unary targets; fixpoint_precision, fixpoint_recall and fixpoint_f1
-    for recursive targets: the same of what the confident rules derive when no target fact is given;
-    auc and accuracy where the split has negatives."""
+    """The figures of an evaluation, as fractions of 1.
+
+    `values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes (r@k_related: of
+    objects with a relation, r@k_unrelated: without); precision, recall and f1 for other unary targets;
+    fixpoint_precision, fixpoint_recall and fixpoint_f1 for recursive targets: the same of what the confident rules
+    derive when no target fact is given; auc and accuracy where the split has negatives. `per_predicate` has those of
+    each target by name. `num_queries` were ranked with `num_rules` in `seconds`, with at most `peak_memory_mb`; `notes`
+    are for the user.
+    """
 
     values: Mapping[str, float]
     per_predicate: Mapping[str, Mapping[str, float]]
@@ -70,7 +74,10 @@ class Metrics:
 
 
 def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, float]:
-    """Mean reciprocal rank and hits@k by the realistic rank; the other two tie rules beside it."""
+    """Return mean reciprocal rank and hits@k by the realistic rank; the other two tie rules beside it.
+
+    Of all `ranks` only the `chosen` ones count.
+    """
     realistic = ranks.realistic[chosen]
     return {
         "mrr": _mean(1 / realistic),
@@ -96,7 +103,7 @@ def recall_figures(rank: Doubles, related: Mask | None = None) -> dict[str, floa
 
 
 def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[str, float]:
-    """Precision, recall and F1 from counts."""
+    """Return precision, recall and F1 from counts: `true_positive` of `predicted`, and of `actual` members."""
     precision = true_positive / predicted if predicted else 0.0
     recall = true_positive / actual if actual else 0.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -104,7 +111,10 @@ def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[st
 
 
 def best_threshold(evidence: Longs, is_member: Mask) -> int:
-    """The least evidence at which saying "member" has the largest F1; with ties the highest such threshold."""
+    """Return the least `evidence` at which saying "member" has the largest F1; with ties the highest such threshold.
+
+    `is_member` marks those that are.
+    """
     order = np.argsort(-evidence, kind="stable")
     ordered = evidence[order]
     hits = np.cumsum(is_member[order])

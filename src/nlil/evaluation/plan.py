@@ -33,15 +33,32 @@ MOST_WALKED = 16
 
 
 class Plan(NamedTuple):
-    """The rules of one target by what they do, for one direction of query (see above)."""
+    """The rules of one target by what they do, for one direction of query (see above).
+
+    Attributes:
+        code: the step code of the target in the direction of the query.
+        chain_steps, chain_length, chain_distinct, chain_evidence: chains, strongest first; of each its codes, how many
+            they are, whether variables take different entities, and its evidence.
+        item, item_candidate, item_evidence: forward rules k(X, d); the item is the span of d along k ^ 1.
+        half_code, half_distinct, half_candidate, half_evidence: forward rules k(X, Z).
+        prior: the prior evidence of each candidate.
+        back_pointer: by the known entity, into back_body and back_evidence, strongest first.
+        back_body, back_evidence: back rules; a body is one of `StepSets`.
+        back_prior: by the known entity, the prior evidence of every candidate.
+        excluded: which codes rule out the entity that they lead to from the known one.
+        body_pointer, body_member: `StepSets`.
+        kind: the row of `weight` for each of KINDS.
+        weight: weight[row, i] / UNIT is what the i-th strongest rule there counts.
+        prior_weight: / UNIT, what a prior counts.
+        weighed_prior: `prior` by that weight.
+        chain_weight, item_weight, half_weight, back_weight: weights of the rules where facts are soft; else empty.
+    """
 
     code: int
-    # chains
     chain_steps: np.ndarray
     chain_length: Ids
     chain_distinct: np.ndarray
     chain_evidence: Longs
-    # forward: proposals of each item (the span of d along k ^ 1, for a body k(X, d)), of each code
     item: Longs
     item_candidate: Ids
     item_evidence: Longs
@@ -49,24 +66,18 @@ class Plan(NamedTuple):
     half_distinct: np.ndarray
     half_candidate: Ids
     half_evidence: Longs
-    # prior evidence of each candidate
     prior: Longs
-    # back: by the known entity, strongest first; `back_body` is one of `StepSets`, and back_prior one number each
     back_pointer: Longs
     back_body: Longs
     back_evidence: Longs
     back_prior: Longs
-    # which codes rule out the entity that they lead to from the known one
     excluded: Mask
-    # `StepSets`
     body_pointer: Longs
     body_member: Ids
-    # row of `weight` for each of ruleset.KINDS; weight[row, i] / UNIT is what the i-th strongest rule there counts
     kind: Longs
     weight: np.ndarray
     prior_weight: int
     weighed_prior: Longs
-    # weights of the rules, where facts are soft; else empty
     chain_weight: Doubles
     item_weight: Doubles
     half_weight: Doubles
@@ -78,7 +89,7 @@ CHAIN, ITEM, STEP, PRIOR, OTHER = range(5)
 
 
 class Shapes(NamedTuple):
-    """For each body of a rule set its shape, the item that it names (-1: none) and the steps of its line."""
+    """For each body of a rule set its `shape`, the `item` that it names (-1: none) and the `length` of its line."""
 
     shape: np.ndarray
     item: Longs
@@ -86,7 +97,7 @@ class Shapes(NamedTuple):
 
     @classmethod
     def of(cls, bodies: Bodies, graph: Graph, is_unary: Mask) -> Shapes:
-        """Shapes seen from the facts of `edges`."""
+        """Find the shapes of `bodies`, items numbered as the spans of `graph`."""
         lines = bodies.lines
         length = lines.lengths
         # A line without a move equates X and Y; with distinct variables it never holds. The tensor driver knows.
@@ -109,7 +120,11 @@ class Shapes(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Rows of a RuleSet (one binary target) by what the compiled loops can do with them."""
+    """Rows of a RuleSet (one binary target) by what the compiled loops can do with them.
+
+    `chain` rules lead from X to Y, `anchored` ones to an entity, `half` ones to any entity, those of `prior` are true;
+    the `rest` has no loop.
+    """
 
     chain: Longs
     anchored: Longs
@@ -119,22 +134,28 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, rules: RuleSet, shapes: Shapes) -> Parts:
-        """A prior or a single step counts only where the head has a constant."""
+        """Sort the rows of `rules` by the `shapes` of their bodies.
+
+        A prior or a single step counts only where the head has a constant.
+        """
         shape = shapes.shape[rules.body] if len(rules) else rules.fixed
         shape = np.where((rules.fixed > 0) | (shape == CHAIN), shape, OTHER)
         return cls(*(np.flatnonzero(shape == wanted) for wanted in (CHAIN, ITEM, STEP, PRIOR, OTHER)))
 
 
 class StepSets(NamedTuple):
-    """The entities that each body on one entity holds of: k(Y, d), numbered as the span of d along k ^ 1, and behind
-    them k(Y, Z) for each code k, as number 2 * k, or 2 * k + 1 where Z is another entity than Y."""
+    """The entities that each body on one entity holds of: body i of member[pointer[i] : pointer[i + 1]].
+
+    These are k(Y, d), numbered as the span of d along k ^ 1, and behind them k(Y, Z) for each code k, as number 2 * k,
+    or 2 * k + 1 where Z is another entity than Y.
+    """
 
     pointer: Longs
     member: Ids
 
 
 def step_sets(graph: Graph) -> StepSets:
-    """The sets of all bodies of one step on these facts."""
+    """Collect the sets of all bodies of one step on the facts of `graph`."""
     by_code, leaves = graph.code_span, graph.leaves()[graph.code_span]
     number = 2 * graph.span_code[by_code].astype(np.int64)
     number = np.concatenate((number, number[leaves] + 1))
@@ -147,9 +168,10 @@ def step_sets(graph: Graph) -> StepSets:
 
 @dataclass(frozen=True, eq=False)
 class TargetRules:
-    """The rules of one binary target with what both directions of query need.
+    """The `rules` of one binary target with what both directions of query need.
 
-    For each row its evidence (`power`) and, where they have a meaning, its item, first step and number of steps.
+    `parts` are their rows by shape. For each row its evidence (`power`) and, where they have a meaning, its `item`, the
+    `length` of its line and its `line` number.
     """
 
     rules: RuleSet
@@ -180,7 +202,10 @@ class TargetRules:
 
 
 def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direction: int) -> Plan:
-    """Lay out the rules for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
+    """Lay out the rules of a target, `mine`, for queries p(a, ?) (direction 0) or p(?, a) (direction 1).
+
+    `sets` are the `step_sets` of the graph.
+    """
     rules, power = mine.rules, mine.power
     parts = _that_count(mine, direction)
     chain = parts.chain[np.lexsort((parts.chain, -power[parts.chain]))]
@@ -248,7 +273,7 @@ def stable_order(keys: NDArray[np.integer]) -> Longs:
 
 
 def kinds(mine: TargetRules, direction: int) -> Longs:
-    """The kind (KINDS) of each rule for queries p(a, ?) (direction 0) or p(?, a) (direction 1)."""
+    """Return the kind (KINDS) of each rule of a target, `mine`, for queries p(a, ?) (direction 0) or p(?, a) (1)."""
     rules, parts = mine.rules, mine.parts
     kind = np.full(len(rules), KINDS.index("other"))
     kind[parts.prior] = KINDS.index("prior")
@@ -271,7 +296,10 @@ def _that_count(mine: TargetRules, direction: int) -> Parts:
 
 
 def excluded_codes(codes: Iterable[int], direction: int, num_codes: int) -> Mask:
-    """Steps from subject to object that rule a pair out, as a query walks them: backwards from a known object."""
+    """Return which codes rule a pair out, as a query walks them: backwards from a known object.
+
+    `codes` are steps from subject to object; all are below `num_codes`.
+    """
     excluded = np.zeros(num_codes, bool)
     excluded[[code ^ direction for code in codes]] = True
     return excluded

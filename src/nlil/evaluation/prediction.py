@@ -24,7 +24,11 @@ from .ranking import Ranker
 
 @dataclass(frozen=True)
 class Answer:
-    """One entity that fills the query's `?`."""
+    """One entity that fills the query's `?`.
+
+    `label` is its name for people, `score` is of 0 to 1, `known` says that the fact is given. The interval of 95 %
+    around the probability is `probability_low` to `probability_high`.
+    """
 
     entity: str
     label: str
@@ -66,7 +70,10 @@ class Answers(list[Answer]):
 
 
 class Predictor:
-    """Answers queries over one base; keep it for many queries."""
+    """Answers queries over one base; keep it for many queries.
+
+    `known` are the given facts, None: those of the base; `calibration` says what scores mean, None: that of the rules.
+    """
 
     def __init__(
         self,
@@ -144,5 +151,14 @@ def predict(
     threads: int = 1,
     memory: int = 2**30,
 ) -> Answers:
-    """The best answers of one query."""
+    """Return the best answers of one `query`, a `Query` or its text, such as `uncle(alice, ?)`.
+
+    Args:
+        rules: they are bound to the names of kb.
+        kb: the facts that bodies may use.
+        top: how many answers at most.
+        known: given facts, which answers are marked by; None: those of kb.
+        threads: 0 for as many as there are cores.
+        memory: bytes that answers of bodies may take.
+    """
     return Predictor(rules, kb, known, threads, memory).predict(query, top)

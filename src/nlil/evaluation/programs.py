@@ -23,7 +23,7 @@ from ..kernel.walk import walk_space
 
 
 class Fires(NamedTuple):
-    """Where a rule fires: positions of queries, ascending, candidates, and the evidence there."""
+    """Where a rule fires: positions of each `query`, ascending, with a `candidate` and the `evidence` there."""
 
     query: Longs
     candidate: Longs
@@ -53,7 +53,10 @@ def program_evidence(
 def rule_firings(
     rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, memory: int, hidden: Ids | None = None
 ) -> list[Fires]:
-    """Where each rule fires; without `hidden`, nothing is hidden. Arguments as of `program_evidence`."""
+    """Return where each rule fires; without `hidden`, nothing is hidden.
+
+    `code` and the others as in `program_evidence`.
+    """
     parts: list[list[Fires]] = []
     hidden = np.full(len(known), -1, np.int32) if hidden is None else hidden
     for begin, _, found in _blocks(rules, kb, code, known, hidden, memory):

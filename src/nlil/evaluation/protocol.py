@@ -37,12 +37,19 @@ def evaluate(
     device: str = "cpu",
     progress: Progress = silent,
 ) -> Metrics:
-    """Every fact whose predicate is a target counts, whether rules reach it or not; a note says how many are of others.
+    """Return the figures of `rules` on `facts`, those of a `split` over the vocabulary of `kb`.
 
-    Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own
-    fact; the filter uses all splits. `targets` defaults to what the rules were learned for.
-    Recursive targets are judged by their least fixpoint too, none of their facts given (`judge_fixpoints`).
-    Where `splits` has negatives of the split, facts are told from them too (`classify_triples`).
+    Every fact whose predicate is a target counts, whether rules reach it or not; a note says how many are of others.
+    Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own fact; the
+    filter uses all of `splits`. `targets` defaults to what the rules were learned for. Recursive targets are judged by
+    their least fixpoint too, none of their facts given (`judge_fixpoints`). Where `splits` has negatives of the split,
+    facts are told from them too (`classify_triples`).
+
+    Args:
+        threads: 0 for as many as there are cores.
+        memory: bytes that plans and answers may take.
+        device: cpu, cuda or auto.
+        progress: told how far the work is.
     """
     started = time.perf_counter()
     bound = bind(rules, kb)
@@ -149,7 +156,7 @@ def unary_figures(
 
 
 def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
-    """From ranks of binary facts, whoever scored them."""
+    """Return the figures of `ranks` of binary `facts`, whoever scored them."""
     predicate = facts.predicate[ranks.fact]
     by_predicate = {}
     for p in np.unique(predicate):
@@ -159,7 +166,7 @@ def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
 
 
 def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
-    """From the realistic ranks of class facts, whoever scored them."""
+    """Return the figures of class `facts` from the realistic `rank` of each, whoever scored them."""
     by_predicate = {}
     for p in np.unique(facts.predicate):
         mine = facts.predicate == p
@@ -168,7 +175,7 @@ def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
 
 
 def has_relation(kb: KnowledgeBase) -> Mask:
-    """Which entities are in a binary fact that somebody stated: what follows from boxes is no relation."""
+    """Return which entities are in a binary fact that somebody stated: what follows from boxes is no relation."""
     stated = kb.binary[~np.isin(kb.binary.predicate, list(kb.geometry))]
     related = np.zeros(kb.num_entities, bool)
     related[stated.subject] = True

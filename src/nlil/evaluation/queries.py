@@ -18,14 +18,14 @@ Group = tuple[int, int, Longs]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Known answers of one target in one direction, by the entity that the query knows."""
+    """Known answers of one target in one direction: those of a query at e are answer[pointer[e] : pointer[e + 1]]."""
 
     pointer: Longs
     answer: Ids
 
     @classmethod
     def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
-        """The answers that `facts` hold for a target, in one direction of query."""
+        """Collect the answers that `facts` hold for a target, in one direction of query; there are `num_entities`."""
         mine = facts.of(target)
         ends = (mine.subject, mine.object)
         known, answer = ends[direction], ends[1 - direction]
@@ -33,14 +33,18 @@ class Answers:
         return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
 
     def to(self, entity: int) -> Ids:
-        """The known answers of one query."""
+        """Return the known answers of the query at `entity`."""
         return self.answer[self.pointer[entity] : self.pointer[entity + 1]]
 
 
 @dataclass(frozen=True, eq=False)
 class QueryBatch:
-    """The queries of one target in one direction, each once: the facts pointer[i] .. pointer[i + 1] of `rows`
-    are those of query i, and `answer` holds their other ends. hidden[i] is the other end of its own fact, or -1."""
+    """The queries of one target in one `direction`, each once: query[i] is the entity that it knows.
+
+    The facts pointer[i] .. pointer[i + 1] of `rows` are those of query i, and `answer` holds their other ends.
+    hidden[i] is the other end of its own fact, or -1. `plan` has the rules of the target, `rest` those without a loop
+    there, `answers` what does not compete.
+    """
 
     plan: Plan
     rest: RuleSet
@@ -65,7 +69,10 @@ class QueryBatch:
         own: Mask,
         num_entities: int,
     ) -> QueryBatch:
-        """The queries of the facts in `rows`; `own` marks facts that their query must not see."""
+        """Collect the queries of those `facts` that are in `rows`; `own` marks facts that their query must not see.
+
+        `plan` and `rest` as above; there are `num_entities`.
+        """
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
         hidden = np.where(own[rows], answer, -1).astype(np.int32)
@@ -80,7 +87,10 @@ class QueryBatch:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Queries low .. high - 1 with the evidence of rules that have no loop of their own (`programs`)."""
+    """Queries low .. high - 1 of a `batch`, and the evidence of rules that have no loop of their own (`programs`).
+
+    That is in `extra`: rows (candidate, evidence) for each query.
+    """
 
     batch: QueryBatch
     low: int
@@ -94,7 +104,10 @@ class Task:
 
 
 def queries_done(progress: Progress, name: str, reached: Longs, all_queries: int) -> Progress:
-    """Reports queries where tasks are counted: after n of them reached[n] queries are done."""
+    """Return a report of queries where tasks are counted: after n of them reached[n] of `all_queries` are done.
+
+    `name` is the stage that `progress` is told of.
+    """
 
     def report(stage: str, done: int, total: int, note: str = "") -> None:
         progress(name, int(reached[done]), all_queries)

@@ -47,7 +47,10 @@ BYTES_PER_RULE = 32
 
 
 class Ranker:
-    """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`."""
+    """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`.
+
+    On the `device` cuda, or auto where there is one, a GPU ranks what it can; scores are the same.
+    """
 
     def __init__(
         self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30, device: str = "cpu"
@@ -75,11 +78,14 @@ class Ranker:
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        """The plan of the line rules and exclusions, and the rules that have no loop there."""
+        """Return the plan of the line rules and exclusions, and the rules that have no loop there."""
         return self._plan(self._target_rules(target), target, direction)
 
     def numbered_plan(self, target: int, direction: int) -> tuple[Plan, Longs]:
-        """The plan with the numbers of the rules, from 1 on, in place of evidence; and the rules without a loop."""
+        """Return the plan with the numbers of the rules, from 1 on, in place of evidence.
+
+        And the rules without a loop.
+        """
         mine = self._target_rules(target)
         numbered = replace(mine, power=np.arange(1, len(mine.rules) + 1, dtype=np.int64))
         return self._plan(numbered, target, direction)[0], mine.parts.rest
@@ -108,7 +114,7 @@ class Ranker:
         return layout, mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
-        """The evidence of every entity as the answer of one query."""
+        """Return the evidence of every entity as the answer of one query, at the entity `known`."""
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
         layout, rest = self.target_plan(target, direction)
         extra = list(program_evidence(rest, self.kb, layout.code, query, end, self.memory))
@@ -165,7 +171,10 @@ class Ranker:
         return totals, score_block(*common, *answers, space, totals)
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
-        """Ranks for both directions of every binary fact; answers in `known` are filtered."""
+        """Rank both directions of every binary fact of `facts`; answers in `known` are filtered.
+
+        With `hide`, facts that the base holds are hidden from their own queries.
+        """
         groups = list(self.groups(facts))
         # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
         own = facts.isin(self.kb.facts) if hide else np.zeros(len(facts), bool)
@@ -282,11 +291,12 @@ def score_block(
     extra: np.ndarray, extra_pointer: Longs, settles: bool, answer: Ids, pointer: Longs, known_answer: Ids,
     known_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
 ) -> Longs:  # fmt: skip
-    """totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
+    """Write totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
 
     Where it `settles`, they rank the answers of every query as the whole totals would, and may lack what weak long
-    chains add. `extra` rows (candidate, evidence) are firings of rules that have no loop here (`programs`). A candidate
-    that an exclusion rules out has no evidence, priors included. Returns which queries needed long chains.
+    chains add. A candidate that an exclusion rules out has no evidence, priors included. Returns which queries needed
+    long chains. The answers of query i are answer[pointer[i] : pointer[i + 1]], the known ones of entity a
+    known_answer[known_pointer[a] : known_pointer[a + 1]].
     """
     walked = np.zeros(len(query), np.int64)
     for i in range(len(query)):
@@ -317,7 +327,10 @@ def count_block(
     totals: np.ndarray, row: Longs, answer: Ids, query: Ids, known_pointer: Longs, known_answer: Ids, low: Longs,
     high: Longs,
 ) -> np.ndarray:  # fmt: skip
-    """(above, tied) of each answer in totals[row]."""
+    """Count (above, tied) of each answer in totals[row], with the `tie_bounds` `low` and `high`.
+
+    query[row] is the entity that the query knows; known answers as in `score_block`: `known_answer`, `known_pointer`.
+    """
     result = np.empty((2, len(answer)), np.int64)
     for i in range(len(answer)):
         a = query[row[i]]

@@ -24,9 +24,10 @@ def plot_reliability(
     title: str = "",
     is_own_sample: bool = False,
 ) -> Path:
-    """A PNG: the true share of each bin against its mean probability, and below it how many candidates it has.
+    """Draw a PNG at `path`: the true share of each bin against its mean probability, and how many candidates it has.
 
-    A bar is the 95 % interval of a share: a bin of three candidates says little, and looks so.
+    A bar is the 95 % interval of a share: a bin of three candidates says little, and looks so. `calibration` and
+    `is_own_sample` as in `before_and_after`; `title` stands above.
     """
     from ..data.files import replacing
 
@@ -76,7 +77,10 @@ def plot_reliability(
 
 
 def interval(table: Reliability) -> Doubles:
-    """(2, bins): how far Wilson's interval reaches below and above each share; also where all or none are true."""
+    """Return (2, bins): how far Wilson's interval reaches below and above each share of `table`.
+
+    It is there also where all or none are true.
+    """
     z2 = SURE**2 / table.count
     middle = (table.true + z2 / 2) / (1 + z2)
     half = SURE / (1 + z2) * np.sqrt(table.true * (1 - table.true) / table.count + z2 / (4 * table.count))

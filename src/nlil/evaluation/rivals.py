@@ -27,7 +27,10 @@ class Rivals:
 
 
 def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
-    """For facts of one binary target: rivals for the object (direction 0) or the subject (1); no known answers."""
+    """Find rivals for `facts` of one binary target: for the object (direction 0) or the subject (1); no known answers.
+
+    `ranker` scores them.
+    """
     answers = Answers.of(known, target, direction, ranker.kb.num_entities)
     ends = (facts.subject, facts.object)
     query, answer = ends[direction], ends[1 - direction]
@@ -48,7 +51,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
 def rival_classes(
     scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, memory: int, progress: Progress = silent
 ) -> Rivals:
-    """For class facts whose predicate is a target of the scorer: the best other class that the object has not."""
+    """Find for class `facts` whose predicate is a target of `scorer` the best other class that the object has not."""
     position = np.full(kb.num_predicates, -1, np.int64)
     position[scorer.targets] = np.arange(len(scorer.targets))
     held = kb.unary[np.isin(kb.unary.predicate, scorer.targets)]

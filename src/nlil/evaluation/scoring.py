@@ -59,7 +59,10 @@ def chain(
     graph: Graph, plan: Plan, i: int, is_unary: Mask, no_group: Mask, known: int, hidden_end: int, top: int,
     space: ScoreSpace, num_touched: int,
 ) -> int:  # fmt: skip
-    """Walk chain i of the plan."""
+    """Walk chain `i` of the plan; returns how many candidates are touched then, `num_touched` before.
+
+    `no_group` hides no class: a mask of False for every predicate.
+    """
     first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
     moves = not is_unary[first >> 1] and not is_unary[second >> 1]
     if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
@@ -120,7 +123,7 @@ def _forward(
 
 @compiled
 def body_holds(graph: Graph, query_code: int, known: int, hidden_end: int, x: int, body: int) -> bool:
-    """Whether x, a member of the body, is one without the hidden fact too."""
+    """Return whether `x`, a member of the `body`, is one without the hidden fact of a query along `query_code` too."""
     num_items = len(graph.span_node)
     if body < num_items:
         return graph.span_node[body] != hidden_neighbour(query_code, known, hidden_end, graph.span_code[body] ^ 1, x)
@@ -173,8 +176,10 @@ def collect(
     graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, most_steps: int, extra: np.ndarray,
     space: ScoreSpace,
 ) -> int:  # fmt: skip
-    """The strongest rules of each kind for every candidate, chains of up to `most_steps`; how many candidates have
-    any."""
+    """Collect the strongest rules of each kind for every candidate, chains of up to `most_steps`.
+
+    Returns how many candidates have any.
+    """
     touched = _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space)
     touched = _forward(graph, plan, known, hidden_end, top, space, touched)
     return add_extra(plan, extra, top, space, touched)
@@ -182,7 +187,7 @@ def collect(
 
 @compiled
 def add_extra(plan: Plan, extra: np.ndarray, top: int, space: ScoreSpace, touched: int) -> int:
-    """Add the rows (candidate, evidence) of rules that have no loop here."""
+    """Add the rows of `extra`; returns how many candidates are touched then."""
     kind = plan.kind[6]
     for i in range(len(extra)):
         if extra[i, 1] > space.floor[kind, extra[i, 0]]:
@@ -194,7 +199,7 @@ def add_extra(plan: Plan, extra: np.ndarray, top: int, space: ScoreSpace, touche
 def sum_up(
     graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
 ) -> None:
-    """space.total of every candidate."""
+    """Write space.total of every candidate."""
     base = weigh(plan.back_prior[known], plan.prior_weight)
     if strongest_only:
         for b in range(graph.num_entities):
@@ -209,7 +214,7 @@ def sum_up(
 def sum_touched(
     graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
 ) -> None:
-    """space.total of the candidates that have rules, where those of the others are there already."""
+    """Write space.total of the candidates that have rules, where those of the others are there already."""
     base = weigh(plan.back_prior[known], plan.prior_weight)
     for i in range(touched):
         b = space.touched[i]

@@ -28,11 +28,10 @@ def score_until_settled(
     graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, strongest_only: bool,
     extra: np.ndarray, settles: bool, answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
 ) -> tuple[int, int]:  # fmt: skip
-    """`collect` and `sum_up`; where it `settles`, only as far as the ranks of `answers` depend on it: totals may lack
-    what weak long chains add.
+    """Do what `collect` and `sum_up` do; where it `settles`, only as far as the ranks of `answers` depend on it.
 
-    Long chains count at most `weight`, by their place. Returns how many candidates have any rule (see `clear`), and
-    whether a long chain was walked.
+    Totals may then lack what weak long chains add. Long chains count at most `weight`, by their place; `known_answers`
+    do not compete. Returns how many candidates have any rule (see `clear`), and whether a long chain was walked.
     """
     settles = settles and top > 0  # where every rule counts there is no bound
     touched = collect(graph, plan, is_unary, known, hidden_end, top, SHORT if settles else NO_LIMIT, extra, space)
@@ -58,9 +57,10 @@ def score_until_settled(
 
 @compiled
 def most_to_come(evidence: Longs, first: int, weight: Longs) -> np.int64:
-    """What the chains from `first` on can add to a total: the strongest of them, in places that count less and less.
+    """Return what the chains from `first` on can add to a total: the strongest, in places that count less and less.
 
-    Rules that were there before only push them to later places.
+    `evidence` has that of all chains, strongest first, and `weight` what each place counts. Rules that were there
+    before only push them to later places.
     """
     most = np.int64(0)
     for j in range(min(len(weight), len(evidence) - first)):
@@ -70,7 +70,10 @@ def most_to_come(evidence: Longs, first: int, weight: Longs) -> np.int64:
 
 @compiled
 def is_settled(total: Longs, answers: Ids, known_answers: Ids, left: int) -> bool:
-    """Whether every other candidate stays on its side of each answer when each total may still rise by `left`."""
+    """Return whether every other candidate stays on its side of each answer when each total may still rise by `left`.
+
+    `total` has the evidence so far, `answers` those to be ranked; `known_answers` do not compete.
+    """
     for answer in answers:
         below, above = _score_bounds(total[answer], left)
         undecided = 0

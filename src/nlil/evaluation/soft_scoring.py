@@ -127,7 +127,7 @@ def collect_soft(
     graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, extra: np.ndarray,
     space: ScoreSpace,
 ) -> int:  # fmt: skip
-    """`scoring.collect` over soft facts."""
+    """Do what `scoring.collect` does over soft facts."""
     touched = _chains(graph, plan, is_unary, known, hidden_end, top, space, 0)
     touched = _back(graph, plan, known, hidden_end, top, space, touched)
     touched = _forward(graph, plan, known, hidden_end, top, space, touched)
@@ -139,7 +139,10 @@ def score_soft(
     graph: Graph, crisp: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
     extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
 ) -> None:  # fmt: skip
-    """totals[i, b]: the evidence of candidate b for query i. `crisp` has the facts that count, for exclusions."""
+    """Write totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] as in `score_block`.
+
+    `crisp` has the facts that count, for exclusions.
+    """
     for i in range(len(query)):
         more = extra[extra_pointer[i] : extra_pointer[i + 1]]
         touched = collect_soft(graph, plan, is_unary, query[i], hidden[i], 1 if strongest_only else top, more, space)

@@ -2,6 +2,8 @@
 
 A fact is called true when its score is above the threshold of its predicate, which is the one that decides the
 validation facts and the validation negatives best. Facts are scored with themselves hidden.
+
+`splits` has the facts and negatives of each `split`; `targets` are predicate ids.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from .ranking import Ranker
 
 @dataclass(frozen=True)
 class Classified:
-    """Figures of the classification of given facts, overall and for each predicate, and notes."""
+    """Figures of the classification of given facts: `values` overall, `per_predicate` by name, and `notes`."""
 
     values: dict[str, float] = field(default_factory=dict)
     per_predicate: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -30,7 +32,7 @@ class Classified:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Facts and given negatives of one split with their scores."""
+    """Facts and given negatives of one split: the `predicate` of each, its `score`, and whether it `is_true`."""
 
     predicate: Ids
     score: Doubles
@@ -51,11 +53,11 @@ def classify_triples(
     threads: int = 0,
     memory: int = 2**30,
 ) -> Classified:
-    """auc and accuracy over the facts and the negatives of `split` whose predicates are targets with negatives there.
+    """Return auc and accuracy over the facts and negatives of `split`, of the targets that have negatives there.
 
     Thresholds come from the validation facts and negatives; a predicate without any takes that of all together. Where
-    validation has none, or is itself what is judged, there is no accuracy: no figure comes from its own facts.
-    `kb` holds the training facts.
+    validation has none, or is itself what is judged, there is no accuracy: no figure comes from its own facts. `kb`
+    holds the training facts.
     """
     judged = labelled(rules, kb, splits, split, targets, threads, memory)
     if judged is None:
@@ -86,7 +88,7 @@ def classify_triples(
 def labelled(
     rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int, memory: int
 ) -> Labelled | None:
-    """None where the split has no facts or no negatives of a target."""
+    """Score the facts and negatives of a split; None where it has no facts or no negatives of a target."""
     negatives = splits.negatives.get(split, Facts.empty()).crisp()
     negatives = negatives[np.isin(negatives.predicate, targets)]
     facts = splits[split].crisp()
@@ -103,7 +105,7 @@ def labelled(
 
 
 def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
-    """The score of each fact, itself hidden."""
+    """Return the score of each of `facts`, itself hidden."""
     evidence = np.zeros(len(facts), np.int64)
     ranker = Ranker(rules, kb, threads, memory)
     for p in np.unique(facts.predicate):
@@ -122,9 +124,9 @@ def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 
 
 
 def best_cut(score: Doubles, is_true: Mask) -> float:
-    """Halfway between two neighbouring scores (or beside all of them): above it most facts are true, below it false.
+    """Return the cut of `score` above which most facts are true, and below it false.
 
-    Of equally good ones the lowest.
+    It is halfway between two neighbouring scores, or beside all of them; of equally good ones the lowest.
 
     >>> best_cut(np.array([0.1, 0.2, 0.6, 0.8]), np.array([False, False, True, True]))
     0.4
@@ -137,7 +139,7 @@ def best_cut(score: Doubles, is_true: Mask) -> float:
 
 
 def area_under_roc(score: Doubles, is_true: Mask) -> float:
-    """How often a true fact scores more than a false one, ties counting half."""
+    """Return how often a true fact has a higher `score` than a false one, ties counting half."""
     from scipy.stats import rankdata
 
     num_true, num_false = int(is_true.sum()), int((~is_true).sum())

@@ -37,9 +37,9 @@ ALIGNMENT = 64
 class Graph(NamedTuple):
     """Build it with `Graph.of`: one for each base, kept as long as the base.
 
-    The edges of node v are pointer[v] .. pointer[v + 1], those of span i span_pointer[i] .. span_pointer[i + 1]; the
-    spans of node v are node_span[v] .. node_span[v + 1], those of code k code_span[code_pointer[k] : code_pointer[k + 1]].
-    The entities of graph g are graph_entity[graph_pointer[g] : graph_pointer[g + 1]].
+    The edges of node v are pointer[v] .. pointer[v + 1], those of span i span_pointer[i] .. span_pointer[i + 1]. The
+    spans of node v are node_span[v] .. node_span[v + 1]; the spans of code k are code_span[code_pointer[k] :
+    code_pointer[k + 1]]. The entities of graph g are graph_entity[graph_pointer[g] : graph_pointer[g + 1]].
 
     Attributes:
         num_entities, num_codes: ids of entities and step codes are below these.

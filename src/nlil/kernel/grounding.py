@@ -42,8 +42,8 @@ class Grounding:
 class Miss:
     """Where the body of `rule` fails: the first part that does not hold, a `statement`.
 
-    `reached` is how many of its steps hold; `at` names the entities where these end. A negated part fails because its statement holds: then `reached` is all its
-    steps.
+    `reached` is how many of its steps hold; `at` names the entities where these end. A negated part fails because its
+    statement holds: then `reached` is all its steps.
     """
 
     rule: Rule

@@ -38,7 +38,10 @@ SHOWN_CHARACTERS = 40
 
 
 def fingerprint(config: LearnerConfig, checksum: str | None, targets: Iterable[Predicate]) -> dict[str, Any]:
-    """All that the result of learning depends on."""
+    """Return all that the result of learning depends on, as JSON values.
+
+    `checksum` is that of the data, None where it has none.
+    """
     found = versions(("nlil", "torch"))
     return {
         "settings": settings_that_matter(config),
@@ -49,6 +52,7 @@ def fingerprint(config: LearnerConfig, checksum: str | None, targets: Iterable[P
 
 
 def settings_that_matter(config: LearnerConfig) -> dict[str, Any]:
+    """Return the settings that change what is learned; budgets of time and memory do not."""
     return {key: value for key, value in config.to_dict().items() if key not in BUDGETS}
 
 
@@ -62,7 +66,7 @@ def is_unfinished(run: Path) -> bool:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What unfinished work has found so far, by key.
+    """What unfinished work has found so far, by key, in a `folder`.
 
     `fingerprint` is made of JSON values. A checkpoint of another fingerprint is neither read nor written.
     """
@@ -109,7 +113,10 @@ class Checkpoint:
             raise _damaged(file, error) from error
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
-        """Replace what `key` holds. `values` are JSON values; they come back as JSON has them (tuples as lists)."""
+        """Replace what `key` holds by `arrays`, by name, and `values`.
+
+        `values` are JSON values; they come back as JSON has them (tuples as lists).
+        """
         from ..data.files import replacing
 
         self._make()
@@ -129,6 +136,7 @@ class Checkpoint:
         (self.folder / FINGERPRINT).unlink(missing_ok=True)
 
     def clear(self) -> None:
+        """Remove the checkpoint; the folder goes if it is empty then."""
         clear_folder(self.folder)
 
     def _make(self) -> None:
@@ -144,7 +152,10 @@ class Checkpoint:
 
 
 def clear_folder(folder: Path) -> None:
-    """Remove a checkpoint. The fingerprint goes last: what a kill leaves is a smaller checkpoint, still ours."""
+    """Remove the checkpoint in `folder`.
+
+    The fingerprint goes last: what a kill leaves is a smaller checkpoint, still ours.
+    """
     if not folder.is_dir():
         return
     _forget(folder)

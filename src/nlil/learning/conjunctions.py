@@ -102,21 +102,34 @@ class CandidateEvidence:
     """The evidence of every candidate for the queries of some facts of one target.
 
     With n facts, query i asks for the object of fact i, query n + i for its subject.
+
+    Attributes:
+        target: a predicate id.
+        memory: bytes that answers of lines may take.
+        known: the entity that a query knows, by direction; its answer is that of the other direction.
+        filters: by direction, known answers, which do not compete.
+        total: (queries, entities), the evidence.
+        strongest: (queries, entities, top), of the kind that formula rules are.
+        allowed: (queries, entities), no exclusion rules the candidate out.
+        weight: (top,), what the strongest count.
     """
 
     kb: KnowledgeBase
     target: int
     memory: int
-    known: tuple[Ids, Ids]  # the entity that a query knows, by direction; its answer is that of the other direction
-    filters: list[Answers]  # by direction: known answers, which do not compete
-    total: np.ndarray  # (queries, entities): evidence
-    strongest: np.ndarray  # (queries, entities, top): of the kind that formula rules are
-    allowed: np.ndarray  # (queries, entities): no exclusion rules the candidate out
-    weight: Longs  # (top,): what the strongest count
+    known: tuple[Ids, Ids]
+    filters: list[Answers]
+    total: np.ndarray
+    strongest: np.ndarray
+    allowed: np.ndarray
+    weight: Longs
 
     @classmethod
     def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts) -> CandidateEvidence:
-        """Of `facts` that are not in the base; the answers in `known` do not compete."""
+        """Collect the evidence of the rules of `ranker` for queries about `facts` of `target` that are not in the base.
+
+        The answers in `known` do not compete.
+        """
         shape = 2 * len(facts), ranker.kb.num_entities
         filters = [Answers.of(known, target, direction, shape[1]) for direction in (0, 1)]
         strongest = np.zeros((*shape, ranker.top), np.int64)
@@ -161,9 +174,11 @@ class CandidateEvidence:
         return Fires(query[mine], candidate[mine], power[mine])
 
     def add(self, fires: Fires) -> None:
+        """Add the evidence of one more rule where it fires, `fires`."""
         _add(self.total, self.strongest, self.weight, *fires)
 
     def copy(self) -> CandidateEvidence:
+        """Return a copy whose evidence may be changed."""
         return replace(self, total=self.total.copy(), strongest=self.strongest.copy())
 
     def reciprocal(self) -> Doubles:
@@ -198,7 +213,10 @@ def helpful_rules(current: CandidateEvidence, tried: RuleSet, random: np.random.
 
 
 def add_helpful(current: CandidateEvidence, firings: Sequence[Fires], judges: Mask) -> Longs:
-    """Add the groups of firings that raise the mean 1 / rank of the queries that judge; their rows."""
+    """Add to `current` the groups of `firings` that raise the mean 1 / rank of the queries that judge.
+
+    Return their rows. `judges` marks the queries of these.
+    """
     rows: list[int] = []
     now = current.reciprocal()
     for begin in range(0, len(firings), GROUP_SIZE):

@@ -1,4 +1,7 @@
-"""Learning curves: the history of a run as a picture."""
+"""Learning curves: the history of a run as a picture.
+
+`history` has one record for each target and epoch, as in history.jsonl.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ Points = list[tuple[float, float]]
 
 
 class Curve(NamedTuple):
+    """One line of a panel: the `key` of the records that it shows, its `label` and `colour`."""
+
     key: str
     label: str
     colour: str
@@ -37,7 +42,7 @@ MANY_TARGETS = 40
 
 
 def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
-    """A PNG of loss, validation F1 and attention entropy against the epoch: each target faint, their mean bold."""
+    """Draw a PNG of loss, validation F1 and attention entropy against the epoch: each target faint, their mean bold."""
     from ..data.files import replacing
 
     path = Path(path)
@@ -48,7 +53,7 @@ def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path
 
 
 def history_svg(history: Sequence[Mapping[str, Any]]) -> str | None:
-    """The same as SVG, a picture for each panel that has something to show.
+    """Return the same as SVG, a picture for each panel that has something to show.
 
     None where nothing was trained, or matplotlib is not installed: a run folder has no curves.png then, either.
     """
@@ -107,7 +112,7 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: 
 
 
 def points(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, Points]:
-    """(epoch, value) of each target in the order of epochs; what was not measured is left out."""
+    """Return (epoch, value) of each target in the order of epochs; what has no value under `key` is left out."""
     found: dict[str, Points] = defaultdict(list)
     for record in history:
         epoch, value = record.get("epoch"), record.get(key)
@@ -117,7 +122,9 @@ def points(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, Points]:
 
 
 def mean(by_target: Mapping[str, Points]) -> Points:
-    """The mean at every epoch; a target that stopped early counts with its last value, so that nothing jumps.
+    """Return the mean of `by_target` at every epoch.
+
+    A target that stopped early counts with its last value, so that nothing jumps.
 
     >>> mean({"p": [(0, 1.0), (1, 0.5)], "q": [(0, 2.0)]})
     [(0, 1.5), (1, 1.25)]

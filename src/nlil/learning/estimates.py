@@ -63,9 +63,10 @@ def calibrate(
 
 
 def estimate(validation: Validation, elsewhere: Facts, config: LearnerConfig, progress: Progress = silent) -> Estimate:
-    """The quality that is expected of the rules, by at most MOST_FACTS of the facts; arguments as in `calibrate`.
+    """Estimate the quality of the rules of `validation`, by at most MOST_FACTS of its facts.
 
-    What no split knows counts as wrong, though some of it is true: the more of that, the lower the estimate.
+    Other arguments as in `calibrate`: facts of `elsewhere` are known to be true. What no split knows counts as wrong,
+    though some of it is true: the more of that, the lower the estimate.
     """
     folds = validation.drawn(MOST_FACTS, np.random.default_rng((config.seed, 12)))
     found, reciprocal = defaultdict[str, list[tuple[float, int]]](list), [np.zeros(0)]

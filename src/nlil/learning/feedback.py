@@ -3,6 +3,8 @@
 A rejected rule is left out wherever the run answers: predictions, explanations, figures, derived facts, disputes.
 Rules are named by their text, so that a verdict holds whatever the order of the rules, and stays with a rule that is
 learned again from the same data when the run is replaced.
+
+`run` is the folder of a run, `rule` the text of a rule, `feedback` the verdicts by that text.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ LOCK = ".feedback.lock"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said of a rule, why, and when (UTC, as ISO 8601)."""
+    """What was said of a rule (`verdict`, one of VERDICTS), why (`note`), and when (`at`: UTC, as ISO 8601)."""
 
     verdict: str
     note: str = ""
@@ -62,7 +64,10 @@ def load_feedback(run: str | Path) -> Feedback:
 
 
 def save_verdict(run: str | Path, rule: str, verdict: Verdict | None) -> Feedback:
-    """Keep what is said of a rule, in place of what was said before; None takes it back. All verdicts after that."""
+    """Keep the `verdict` on a rule in place of what was said before; None takes it back.
+
+    Returns all verdicts after that.
+    """
     path = Path(run)
     if verdict is not None:
         check_verdict(verdict)
@@ -81,6 +86,7 @@ def save_verdict(run: str | Path, rule: str, verdict: Verdict | None) -> Feedbac
 
 
 def write_feedback(run: Path, feedback: Feedback) -> None:
+    """Write all verdicts into the folder."""
     add_json(run, FEEDBACK, {"verdicts": [{"rule": text, **asdict(v)} for text, v in feedback.items()]})
 
 
@@ -99,6 +105,7 @@ def verdicts_that_stay(run: Path, rules: RuleSet, source: str | None) -> Feedbac
 
 
 def check_verdict(verdict: Verdict) -> None:
+    """Refuse a `verdict` of another word, or with a note that is too long: ConfigError."""
     if verdict.verdict not in VERDICTS:
         raise ConfigError(f"verdict: expected {' or '.join(VERDICTS)}, got {verdict.verdict!r}", "verdict")
     if len(verdict.note) > LONGEST_NOTE:
@@ -106,25 +113,25 @@ def check_verdict(verdict: Verdict) -> None:
 
 
 def without_rejected(rules: RuleSet, feedback: Feedback) -> RuleSet:
-    """The rules that answers may rest on."""
+    """Return the rules that answers may rest on."""
     kept = rows_not_rejected(rules, feedback)
     return rules.take(kept) if len(kept) < len(rules) else rules
 
 
 def rows_not_rejected(rules: RuleSet, feedback: Feedback) -> Longs:
-    """Rows of the rules that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
+    """Return rows of the rules that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
     rejected = [rules.rows_of_text(text) for text, v in feedback.items() if v.verdict == REJECTED]
     return np.delete(np.arange(len(rules)), np.concatenate([np.zeros(0, np.int64), *rejected]))
 
 
 def rejected_note(total: int, kept: int) -> tuple[str, ...]:
-    """What is said where people have rejected some of the rules."""
+    """Say, in at most one sentence, that of `total` rules only `kept` are used: people have rejected the others."""
     if kept == total:
         return ()
     return (f"{total - kept:,} of {total:,} rules are left out: they were rejected in the viewer",)
 
 
 def verdict_document(feedback: Feedback, rule: str) -> dict[str, Any] | None:
-    """For JSON: what was said of the rule; None where nothing was."""
+    """Return for JSON what was said of the rule; None where nothing was."""
     verdict = feedback.get(rule)
     return None if verdict is None else asdict(verdict)

@@ -45,15 +45,18 @@ def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 
 def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_json(path: Path) -> Any:
+    """Read the value of a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def replace_json(path: Path, value: Any) -> None:
+    """Write `value` as JSON beside its place, then put it there."""
     from ..data.files import replacing
 
     with replacing(path) as temporary:
@@ -62,11 +65,15 @@ def replace_json(path: Path, value: Any) -> None:
 
 def read_json_lines(path: Path) -> tuple[dict[str, Any], ...]:
     # Not splitlines: a name from the data may hold one of the rarer line separators of Unicode.
+    """Read one JSON object a line."""
     return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """One JSON object a line. What is not a number becomes null: a loss that ran away must not cost the run."""
+    """Write `records` as one JSON object a line.
+
+    What is not a number becomes null: a loss that ran away must not cost the run.
+    """
     lines = [
         json.dumps({key: _plain(value) for key, value in dict(record).items()}, ensure_ascii=False, allow_nan=False)
         + "\n"
@@ -83,7 +90,10 @@ def _plain(value: Any) -> Any:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
-    """A safetensors file; sorted and in C order, so that the same arrays give the same bytes."""
+    """Write `arrays` by name, and `metadata`, as a safetensors file.
+
+    They are sorted and in C order, so that the same arrays give the same bytes.
+    """
     import numpy as np
     from safetensors.numpy import save_file
 
@@ -93,7 +103,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the metadata; ValueError when the file is damaged."""
+    """Return the arrays and the metadata of a file; ValueError when it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:

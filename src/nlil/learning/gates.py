@@ -31,7 +31,7 @@ class Gate(NamedTuple):
     most_time: float = 1.0
 
     def drawn(self, facts: Facts, random: np.random.Generator) -> Facts:
-        """At most `most_facts` of the facts, in their order."""
+        """Draw at most `most_facts` of `facts`, in their order."""
         return facts if len(facts) <= self.most_facts else facts[drawn_rows(len(facts), self.most_facts, random)]
 
     def passes(self, gains: Doubles) -> bool:
@@ -43,7 +43,7 @@ class Gate(NamedTuple):
 
 
 def drawn_rows(count: int, most: int, random: np.random.Generator) -> Longs:
-    """At most `most` numbers below `count`, ascending."""
+    """Draw at most `most` numbers below `count`, ascending."""
     return np.arange(count) if count <= most else np.sort(random.permutation(count)[:most])
 
 

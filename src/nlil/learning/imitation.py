@@ -54,7 +54,9 @@ def imitate(
     `model` has predict_proba and classes_ (scikit-learn), or is a PyTorch module that gives logits (name its
     `classes`); `features` has a row for each of `entities`, or maps entities to rows, or is a pandas table with
     entities as its index. Without features `model` holds the scores themselves: a file, a table of entity, class,
-    score, or an array with a row for each of `entities` and a column for each of `classes`.
+    score, or an array with a row for each of `entities` and a column for each of `classes`. `data` is a data set or its
+    training facts; with the latter `splits` may bring others. `config` holds settings in place of the defaults,
+    `progress` is told how far the work is, `stop` ends it early.
     """
     kb, given_splits = (data.kb, data.splits) if isinstance(data, Dataset) else (data, None)
     chosen = (config or LearnerConfig()).with_values(settings) if settings else config or LearnerConfig()
@@ -71,7 +73,7 @@ def learn_from_scores(
     progress: Progress = silent,
     stop: Stop | None = None,
 ) -> Learned:
-    """What `imitate` does once the scores are there."""
+    """Do what `imitate` does once the `scores` are there."""
     started = time.monotonic()
     stop = stop or Stop(config.time_limit)
     if config.search == "neural":
@@ -99,7 +101,7 @@ def learn_from_scores(
 
 
 def scores_file(path: Path) -> dict[str, str]:
-    """What a run remembers of the file."""
+    """Return what a run remembers of the file of scores."""
     return {"path": str(path.expanduser().resolve()), "sha256": sha256(path)}
 
 
@@ -121,7 +123,10 @@ def check_same_scores(run: Path, learned: Learned, path: Path | None) -> None:
 def parts(
     kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, seed: int
 ) -> tuple[TargetScores, KnowledgeBase, TargetScores, str]:
-    """(scores to learn from, base of the held-out objects, their scores, what they are)."""
+    """Return (scores to learn from, base of the held-out objects, their scores, what they are).
+
+    `scores` are all that the classifier says; `seed` chooses objects to hold out where `splits` has none.
+    """
     here = kb.domain[scores.entities]
     if not here.any():
         raise DataError(
@@ -165,7 +170,10 @@ def scores_of(
     entities: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
 ) -> tuple[TargetScores, dict[str, str]]:
-    """What the model says, and where from if it is a file; arguments as in `imitate`."""
+    """Return what the `model` says, and where from if it is a file.
+
+    The arguments are those of `imitate`: `features`, `entities`, `classes`.
+    """
     if isinstance(model, TargetScores):
         return model, {}
     if isinstance(model, str | Path):

@@ -16,7 +16,7 @@ RULES = 30
 
 
 def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:
-    """Whether these targets are to be learned together."""
+    """Return whether these targets are to be learned together."""
     if not config.joint or config.search == "neural":
         return False
     others = [kb.predicates[t].name for t in targets.tolist() if t not in kb.classes]
@@ -38,7 +38,11 @@ def class_rules(
     stop: Stop,
     given: TargetScores | None = None,
 ) -> RuleSet:
-    """`body`: the facts that bodies may use, where they are restricted. `given`: the classes, if not those of kb."""
+    """Learn rules for the classes among `targets` together.
+
+    `body` has the facts that bodies may use, where they are restricted, else it is None. `given` has the classes of
+    objects, if not those of `kb`.
+    """
     # scipy, which these import, is not needed to learn anything else.
     from ..scene.joint import Choice, joint_rules
 

@@ -57,10 +57,12 @@ NO_FOLD = "fewer training facts than usual were held out to choose by: no time w
 
 
 def is_small(kb: KnowledgeBase) -> bool:
+    """Return whether the base has few enough paths of two steps to be counted at once."""
     return num_paths(Graph.of(kb.crisp), 2)[-1] <= SMALL_BASE_PATHS
 
 
 def least_confidence(kb: KnowledgeBase) -> float:
+    """Return the least confidence of a rule where the user names none."""
     return SMALL_BASE_CONFIDENCE if is_small(kb) else LARGE_BASE_CONFIDENCE
 
 
@@ -100,7 +102,7 @@ class Learner:
 
 
 def chosen_targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None) -> tuple[Predicate, ...]:
-    """The named targets, each once; default: every predicate with facts."""
+    """Return the named `targets`, each once; None: every predicate of `kb` with facts."""
     if targets is None:
         found = [p for p, count in zip(kb.predicates, kb.predicate_counts) if count]
     else:
@@ -113,16 +115,23 @@ def chosen_targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None)
 
 
 class Trial(NamedTuple):
-    """What longer chains did on the first held-out part."""
+    """What longer chains did on the first held-out part.
 
-    options: CountOptions  # how far chains are to be grown
-    rules: RuleSet | None  # counted there, up to that length; None where no time was left
+    `options` say how far chains are to be grown; `rules` were counted there up to that length, None where no time was
+    left; `notes` are for the user.
+    """
+
+    options: CountOptions
+    rules: RuleSet | None
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One call of `Learner.fit`: what its stages share."""
+    """One call of `Learner.fit`: what its stages share.
+
+    `targets` are predicates; `checkpoint` takes what training has found so far, None: nothing is kept.
+    """
 
     config: LearnerConfig
     kb: KnowledgeBase
@@ -134,6 +143,7 @@ class Fit:
 
     @cached_property
     def ids(self) -> Ids:
+        """The ids of the targets."""
         return np.array([self.kb.predicate_id(p) for p in self.targets], np.int32)
 
     @cached_property
@@ -143,6 +153,7 @@ class Fit:
 
     @property
     def valid(self) -> Facts | None:
+        """The given validation facts; None without splits."""
         return None if self.splits is None else self.splits.valid
 
     @cached_property
@@ -172,11 +183,13 @@ class Fit:
 
     @cached_property
     def negatives(self) -> Facts:
+        """The given false facts to learn from."""
         none = Facts.empty()
         return none if self.splits is None else self.splits.negatives.get("train", none)
 
     @cached_property
     def options(self) -> CountOptions:
+        """How rules are counted, as the settings say."""
         config, length = self.config, self.config.tried_length
         # A small base is counted before a GPU, or torch, has started.
         device = "cpu" if config.device == "auto" and is_small(self.kb) else resolve_device(config.device)

@@ -25,17 +25,18 @@ SPARE_FACTS = 4
 
 
 def can_try(kb: KnowledgeBase, facts: Facts) -> bool:
-    """Whether these validation facts can tell; whether this helps with soft facts has not been measured."""
+    """Return whether `facts`, for validation, can tell; whether this helps with soft facts has not been measured."""
     return kb.facts.weight is None and int((~facts.is_unary).sum()) >= LENGTHS.least_facts
 
 
 def best_length(
     validation: Validation, least: int, options: CountOptions, progress: Progress = silent
 ) -> tuple[int, tuple[str, ...]]:
-    """How long the lines of the rules may be (see `up_to`), and a note where longer ones are left out.
+    """Return how long the lines of the rules may be (see `up_to`), and a note where longer ones are left out.
 
-    Lines of up to `least` steps stay. The longer ones stay up to the length that ranks validation facts best, if that
-    is better than without them by more than chance. Where no time is left to tell, they go.
+    Lines of up to `least` steps stay. The longer ones stay up to the length that ranks the facts of `validation` best,
+    if that is better than without them by more than chance. Where no time is left to tell, they go. `options` are those
+    of the search.
     """
     found = {int(n) for rules in (validation.rules, *(f.rules for f in validation.folds)) for n in line_lengths(rules)}
     lengths = [least, *sorted(n for n in found if n > least)]
@@ -60,12 +61,12 @@ def best_length(
 
 
 def line_lengths(rules: RuleSet) -> Longs:
-    """The steps of the line that each rule has for its body; 0 where that is a longer program."""
+    """Return the steps of the line that each rule has for its body; 0 where that is a longer program."""
     return np.where(rules.is_program, 0, rules.lengths)
 
 
 def up_to(rules: RuleSet, length: int) -> RuleSet:
-    """The rules without longer lines."""
+    """Return the rules without lines of more than `length` steps."""
     keep = line_lengths(rules) <= length
     return rules if keep.all() else rules.take(keep)
 

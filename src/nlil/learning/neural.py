@@ -38,11 +38,15 @@ HINT_RULES = 50
 
 
 class Found(NamedTuple):
-    """What training brings."""
+    """What training brings.
 
-    rules: RuleSet  # with statistics
-    history: tuple[dict[str, Any], ...] = ()  # of training, by target and epoch
-    attentions: Mapping[str, np.ndarray] = MappingProxyType({})  # of the best restart of each target
+    `rules` have statistics; `history` is that of training, by target and epoch; `attentions` are those of the best
+    restart of each target, by name.
+    """
+
+    rules: RuleSet
+    history: tuple[dict[str, Any], ...] = ()
+    attentions: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def search_neural(
@@ -92,7 +96,11 @@ def train(
     stop: Stop | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Training:
-    """What the neural search learns with these settings, before any rule is counted."""
+    """Return what the neural search learns with these settings, before any rule is counted.
+
+    `hints` say what counting has found, None: nothing; `checkpoint` takes what was trained so far, None: nothing is
+    kept.
+    """
     from ..neural.search import train_targets  # imports torch
 
     config = replace(
@@ -107,7 +115,10 @@ def train(
 
 
 def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
-    """Targets whose best counted rule misses much of them; of more than `most` (0: any number) the largest."""
+    """Return the `targets` whose best rule in `counted` misses much of them.
+
+    Of more than `most` (0: any number) the largest.
+    """
     f1 = rule_f1(counted)
     # A head with a constant explains only its own part of the target.
     whole = counted.head_entity == NO_ENTITY

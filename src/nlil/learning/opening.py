@@ -38,9 +38,10 @@ MAIN_FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
 
 @dataclass(frozen=True)
 class Reliability:
-    """How well scores mean probabilities: scored candidates, and the map from scores to probabilities, if any.
+    """How well scores mean probabilities: scored `candidates`, and `calibration`, the map to probabilities, if any.
 
-    `is_own_sample`: the map was fitted on these candidates; each half is then measured by the map of the other.
+    `is_own_sample`: the map was fitted on these candidates; each half is then measured by the map of the other. `notes`
+    are for the user.
     """
 
     candidates: Candidates
@@ -56,7 +57,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Applied:
-    """Rules in the ids of the data that they are applied to, and the settings of this work."""
+    """`rules` in the ids of the `dataset` that they are applied to, and `config`, the settings of this work."""
 
     rules: RuleSet
     dataset: Dataset
@@ -68,7 +69,7 @@ class Applied:
         return self.dataset.world
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        """How well the rules predict the facts of a split."""
+        """Measure how well the rules predict the facts of a `split`. Raises DataError where it has none."""
         facts = self.dataset.splits[split]
         if not len(facts):
             raise DataError(f"{self.dataset.name} has no {split} facts; choose another split with --split")
@@ -96,10 +97,11 @@ class Applied:
         return scored_candidates(self.rules, kb, splits, split, seed=seed, progress=progress, **budget)
 
     def fit_calibration(self, seed: int) -> Calibration | None:
-        """What scores mean, by the validation facts of the data; None where these are missing or too few.
+        """Fit what scores mean by the validation facts of the data; None where these are missing or too few.
 
         Rules are counted on all training facts, so no other facts are left that they have not seen; a map fitted on
-        seen facts would promise too much. `learn` can hold some of them out (`learning.estimates`).
+        seen facts would promise too much. `learn` can hold some of them out (`learning.estimates`). `seed` chooses
+        candidates where there are many.
         """
         if not len(self.dataset.splits.valid):
             return None
@@ -107,17 +109,18 @@ class Applied:
         return found if found.maps else None
 
     def reliability(self, split: str, progress: Progress = silent) -> Reliability:
-        """How well scores mean probabilities on the valid or test facts."""
+        """Measure how well scores mean probabilities on the facts of a `split`, valid or test."""
         found = self.fit_calibration(self.config.seed)
         return Reliability(self.candidates(split, self.config.seed, progress), found, split == "valid")
 
 
 @dataclass(frozen=True)
 class OpenedRun(Applied):
-    """A run folder, opened with what it was learned from (`is_own_data`) or with other data.
+    """A run folder at `path`, opened with what it was learned from (`is_own_data`) or with other data.
 
-    `is_theory`: the rules are those of the theories alone.
-    `rules` are without those that people have rejected (`feedback`); `bound` has all that the data can say.
+    `info` says where the run comes from, `learned` is all that it holds. `rules` are without those that people have
+    rejected (`feedback`); `bound` has all that the data can say. `is_theory`: the rules are those of the theories
+    alone.
     """
 
     path: Path
@@ -130,6 +133,7 @@ class OpenedRun(Applied):
 
     @property
     def all_rules(self) -> RuleSet:
+        """Every rule that the data can say, rejected ones included."""
         return self.bound.rules
 
     @cached_property
@@ -151,6 +155,7 @@ class OpenedRun(Applied):
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the data of the run, for the user."""
         if self.is_own_data and not self.is_same_data and self.info.checksum is not None:
             return (f"{self.info.source} has changed since {self.path} was learned from it",)
         return ()
@@ -178,7 +183,7 @@ class OpenedRun(Applied):
         return self.learned.rules.calibration
 
     def reliability(self, split: str, progress: Progress = silent) -> Reliability:
-        """How well scores mean probabilities, by the map that the run keeps.
+        """Measure how well scores mean probabilities on a `split`, by the map that the run keeps.
 
         Where `learn` found too few facts for one, or had no time, it is fitted on the validation facts and kept. Rules
         that are applied elsewhere keep the map of what they were learned from.
@@ -253,10 +258,10 @@ def open_run(path: str | Path, data: str | None = None, theory: bool = False) ->
 
 
 def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:
-    """The data with every target as a predicate: rules derive what no fact says yet. Foreign data stays as it is.
+    """Return `dataset` with every target as a predicate: rules derive what no fact says yet.
 
-    So do predicates of rules that are more than a path: one that denies what no fact says holds. Where all
-    targets are classes, the new ones are too: an object may be taken for what the data has none of.
+    Foreign data stays as it is. So do predicates of rules that are more than a path: one that denies what no fact says
+    holds. Where all targets are classes, the new ones are too: an object may be taken for what the data has none of.
     """
     kb, targets = dataset.kb, tuple(targets)
     known = set(kb.predicates)

@@ -11,7 +11,7 @@ from ..logic.simplify import canonical
 
 
 def rule_f1(rules: RuleSet) -> Doubles:
-    """Of each rule's answers against all facts of the target.
+    """Return the F1 of each rule's answers against all facts of the target.
 
     A head with a constant could match only some of them; measured by those alone, a rule for one fact would be as good
     as one that explains the target.

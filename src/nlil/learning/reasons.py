@@ -2,6 +2,8 @@
 
 A search that prunes does not remember what it pruned. Where few targets are left without rules and the base
 is small they are counted once more with nothing pruned, so that the reason given is the true one.
+
+`partial` says that the search was stopped before its end.
 """
 
 from __future__ import annotations
@@ -35,9 +37,10 @@ def missing_reasons(
     options: CountOptions | None = None,
     body: KnowledgeBase | None = None,
 ) -> dict[str, str]:
-    """The reason for each target without rules. `options` are those of the search, for a second look; None: no look.
+    """Return the reason for each of `targets`, which have no rules.
 
-    `body` holds the facts that bodies may use, as in `count_rules`.
+    `options` are those of the search, for a second look; None: no look. `body` holds the facts that bodies may use, as
+    in `count_rules`.
     """
     best: dict[int, RuleStats] = {}
     if options is not None and not partial:
@@ -47,7 +50,10 @@ def missing_reasons(
 
 
 def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool, best: RuleStats | None = None) -> str:
-    """Why `target` has no rule. `best`: the body that came nearest, support 0 where there is none; None: unknown."""
+    """Say why `target` has no rule.
+
+    `best`: the body that came nearest, support 0 where there is none; None: unknown.
+    """
     if partial:
         return "the search was stopped before it was done; learn again with more time"
     own = kb.crisp.facts.of(target)
@@ -64,7 +70,7 @@ def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool,
 
 
 def allowed_predicates(kb: KnowledgeBase, config: LearnerConfig) -> set[int] | None:
-    """The predicates that bodies may use; None: all."""
+    """Return the predicates that bodies may use; None: all."""
     if not config.body and not config.not_body:
         return None
     allowed = {kb.predicate_id(kb.predicate(name)) for name in config.body} or set(range(kb.num_predicates))
@@ -72,7 +78,7 @@ def allowed_predicates(kb: KnowledgeBase, config: LearnerConfig) -> set[int] | N
 
 
 def body_facts(kb: KnowledgeBase, config: LearnerConfig) -> KnowledgeBase | None:
-    """The facts that bodies may use; None: all."""
+    """Return the facts that bodies may use; None: all."""
     allowed = allowed_predicates(kb, config)
     return None if allowed is None else kb.without([p for p in range(kb.num_predicates) if p not in allowed])
 
@@ -80,7 +86,10 @@ def body_facts(kb: KnowledgeBase, config: LearnerConfig) -> KnowledgeBase | None
 def best_bodies(
     kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, options: CountOptions, body: KnowledgeBase | None
 ) -> dict[int, RuleStats]:
-    """The body that came nearest for each target, support 0 where there is none; nothing where that costs much."""
+    """Return the body that came nearest for each target, support 0 where there is none; nothing where that costs much.
+
+    `options` and `body` as in `missing_reasons`.
+    """
     if not 0 < len(targets) <= MAX_TARGETS or len(kb.facts) >= MAX_FACTS:
         return {}
     # A typed variant covers no fact that its chain does not, so chains are enough to tell what was in the way.

@@ -96,7 +96,7 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Estimate:
-        """What `to_dict` gave."""
+        """Read what `to_dict` gave from `values`."""
         figures = {str(name): float(value) for name, value in values["figures"].items()}
         return cls(figures, float(values["mrr_error"]), int(values["num_facts"]), int(values["num_held_out"]))
 
@@ -135,7 +135,7 @@ class Learned:
     theory: Theory | None = None
 
     def with_theory(self, size: int | None = None, keep: float | None = None) -> Learned:
-        """The same with the rules of its theory alone; arguments as of `Theory.rules`."""
+        """Return the same with the rules of its theory alone; `size` and `keep` as in `Theory.rules`."""
         if self.theory is None:
             raise ConfigError("the run has no theories; learn again, with rules_per_target of 1 or more")
         rows = self.theory.rows[self.theory.chosen(self.rules, size, keep)]
@@ -159,7 +159,7 @@ class Learned:
         return replace(self, rules=rules, theory=theory)
 
     def save(self, path: str | Path, **about: Any) -> Path:
-        """Write a run folder; see `save_run`."""
+        """Write a run folder at `path`; `about` are the other arguments of `save_run`."""
         return save_run(self, path, **about)
 
 
@@ -176,10 +176,12 @@ class RunInfo:
 def save_run(
     learned: Learned, path: str | Path, source: str | None = None, checksum: str | None = None, force: bool = False
 ) -> Path:
-    """Write the folder atomically; one that exists is replaced only with `force`, and only if it is a run folder.
+    """Write `learned` into a folder, atomically.
 
-    A checkpoint in it stays with a partial run, which can go on from there, and goes with a complete one. What people
-    said of rules that are there again stays too (see `verdicts_that_stay`).
+    One that exists is replaced only with `force`, and only if it is a run folder. A checkpoint in it stays with a
+    partial run, which can go on from there, and goes with a complete one. What people said of rules that are there
+    again stays too (see `verdicts_that_stay`). `source` and `checksum` say what the rules were learned from, None where
+    that has no name.
     """
     from .feedback import verdicts_that_stay, write_feedback
 
@@ -204,7 +206,7 @@ def save_run(
 
 
 def check_writable(path: Path, force: bool) -> None:
-    """Refuse early what `save_run` would refuse late."""
+    """Refuse early what `save_run` would refuse late; `force` as there."""
     parent = next(folder for folder in path.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise RunError(f"{parent} is not a folder that can be written to; choose another place", path)
@@ -228,12 +230,12 @@ def check_writable(path: Path, force: bool) -> None:
 
 
 def load_run(path: str | Path) -> Learned:
-    """The Learned value of a run folder, its files verified; needs no data."""
+    """Read the Learned value of the run folder at `path`, its files verified; needs no data. Raises RunError."""
     return load_with_info(path)[1]
 
 
 def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
-    """The Learned value and where it comes from."""
+    """Read the Learned value and where it comes from."""
     path = Path(path)
     verify(path)
     try:
@@ -291,14 +293,17 @@ def _check_format(path: Path) -> None:
 
 
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
-    """Keep what was measured on a split in the folder."""
+    """Keep the `metrics` that were measured on a `split` in the folder."""
     path = Path(path)
     known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
     add_json(path, METRICS, {**known, split: dict(metrics)})
 
 
 def add_json(path: Path, name: str, value: Any) -> None:
-    """Put a file into a finished folder, or replace it. Valid after each step: checksums give way first."""
+    """Put `value` as the file `name` into a finished folder, or replace it.
+
+    The folder is valid after each step: checksums give way first.
+    """
     checksums = dict(read_json(path / "checksums.json"))
     checksums.pop(name, None)
     replace_json(path / "checksums.json", checksums)
@@ -376,7 +381,7 @@ def _load_fidelity(path: Path) -> Fidelity | None:
 
 
 def load_calibration(path: Path) -> Calibration | None:
-    """The calibration of a run folder whose checksums were verified; None where it has none."""
+    """Read the calibration of a run folder whose checksums were verified; None where it has none."""
     from ..kernel.calibration import Calibration
 
     file = path / CALIBRATION

@@ -67,6 +67,7 @@ class Validation:
 
     @property
     def num_facts(self) -> int:
+        """How many facts all folds have."""
         return sum(len(fold.facts) for fold in self.folds)
 
     def changed(self, change: Callable[[RuleSet, KnowledgeBase], RuleSet]) -> Validation:
@@ -81,7 +82,10 @@ class Validation:
     def drawn(
         self, most: int, random: np.random.Generator, wanted: Callable[[Fold], Mask] | None = None
     ) -> tuple[Fold, ...]:
-        """The folds with at most `most` of the `wanted` facts in all, in their order; only folds that have any."""
+        """Return the folds with at most `most` of the `wanted` facts in all, in their order.
+
+        Only folds that have any.
+        """
         rows = [np.arange(len(f.facts)) if wanted is None else np.flatnonzero(wanted(f)) for f in self.folds]
         fold = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
         chosen = drawn_rows(len(fold), most, random)
@@ -91,13 +95,13 @@ class Validation:
 
 
 def is_judged(fold: Fold) -> Mask:
-    """Which facts are binary and of a predicate that some rule is about."""
+    """Return which facts of `fold` are binary and of a predicate that some rule is about."""
     return ~fold.facts.is_unary & np.isin(fold.facts.predicate, np.unique(fold.rules.head))
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A part of the training facts, and the base without them."""
+    """A part of the training `facts`, and `kb`, the base without them."""
 
     kb: KnowledgeBase
     facts: Facts

@@ -111,14 +111,17 @@ def started(rules: RuleSet) -> RuleSet:
 
 
 def try_weighing(rules: RuleSet, kb: KnowledgeBase, facts: Facts) -> np.ndarray:
-    """What the facts alone would choose, however few they are and whether it helps or not."""
+    """Return what `facts` alone would choose, however few they are and whether it helps or not."""
     trials = Trials.of(gather(Ranker(started(rules), kb, 1), facts, facts), 1)
     trials.plain_reciprocal(rules.aggregation.top)
     return ascend(trials, np.array([START] * len(KINDS)))
 
 
 def ascend(trials: Trials, start: np.ndarray, stop: Stop | None = None, among: Mask | None = None) -> np.ndarray:
-    """Change one number at a time, while that raises the mean 1 / rank of the queries `among` (default: all)."""
+    """Change one number of `start` at a time, while that raises the mean 1 / rank of the queries `among` (None: all).
+
+    `trials` rank the queries. Returns the weighing, (kinds, 2).
+    """
     stop = stop or Stop()
     rows = np.arange(len(trials.sample.fact)) if among is None else np.flatnonzero(among)
     best, ranks = start.copy(), trials.reciprocal(start)[rows]
@@ -145,23 +148,30 @@ def _mean(ranks: Doubles) -> float:
 
 
 class Sample(NamedTuple):
-    """Validation queries with the evidence of their best candidates, the answer first."""
+    """Validation queries with the evidence of their best candidates, the answer first.
 
-    strongest: np.ndarray  # (queries, candidates, kinds, places); a prior has one place
-    real: Mask  # (queries, candidates): the answer always is; of the others, those that do not fill up
-    fact: Longs  # (queries,)
-    unproposed: Longs  # (queries,): candidates without evidence, which tie with an answer that has none
+    Attributes:
+        strongest: (queries, candidates, kinds, places), evidence; a prior has one place.
+        real: (queries, candidates), the answer always is; of the others, those that do not fill up.
+        fact: (queries,), the number of the fact.
+        unproposed: (queries,), candidates without evidence, which tie with an answer that has none.
+    """
+
+    strongest: np.ndarray
+    real: Mask
+    fact: Longs
+    unproposed: Longs
 
     @classmethod
     def empty(cls, fact: Longs, candidates: int, places: int) -> Sample:
-        """To be filled in."""
+        """Make a sample to be filled in: queries about each `fact`, with so many `candidates` and `places`."""
         shape = len(fact), candidates
         strongest = np.zeros((*shape, len(KINDS), places), np.float32)
         return cls(strongest, np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
 
     @classmethod
     def join(cls, samples: Sequence[Sample], num_facts: Sequence[int]) -> Sample:
-        """The queries of all, whose facts, so many in each, are numbered on."""
+        """Join the queries of all `samples`, whose facts, `num_facts` in each, are numbered on."""
         if len(samples) == 1:
             return samples[0]
         first = np.cumsum([0, *num_facts])
@@ -174,15 +184,23 @@ class Sample(NamedTuple):
 
 
 class Firings(NamedTuple):
-    """Candidates with evidence of kind k for query q: pointer[q, k] .. pointer[q, k + 1], by number."""
+    """Candidates with evidence of kind k for query q: pointer[q, k] .. pointer[q, k + 1], by number.
 
-    pointer: Longs  # (queries, kinds + 1)
-    depth: Longs  # (queries, kinds): places that any of them uses
+    Attributes:
+        pointer: (queries, kinds + 1), as above.
+        depth: (queries, kinds), places that any of them uses.
+        candidate: its number in the sample.
+        strength: (places, firings), evidence.
+    """
+
+    pointer: Longs
+    depth: Longs
     candidate: Ids
-    strength: np.ndarray  # (places, firings)
+    strength: np.ndarray
 
     @classmethod
     def of(cls, sample: Sample) -> Firings:
+        """Lay out the evidence of `sample` by kind."""
         queries, _, kinds, _ = sample.strongest.shape
         there = (sample.strongest[..., 0] > 0) & sample.real[..., None]
         query, kind, candidate = np.nonzero(there.transpose(0, 2, 1))
@@ -196,7 +214,10 @@ class Firings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The queries of a sample, ready to be ranked with any weighing: for each kind (factor, discount)."""
+    """The queries of a `sample`, ready to be ranked with any weighing: for each kind (factor, discount).
+
+    `firings` hold their evidence by kind; `pool` has the threads.
+    """
 
     sample: Sample
     firings: Firings
@@ -204,11 +225,11 @@ class Trials:
 
     @classmethod
     def of(cls, sample: Sample, threads: int = 1) -> Trials:
-        """Ready to be ranked on so many `threads`; 0: all cores."""
+        """Make `sample` ready to be ranked on so many `threads`; 0: all cores."""
         return cls(sample, Firings.of(sample), Pool(lambda: None, threads))
 
     def reciprocal(self, weighing: np.ndarray) -> Doubles:
-        """1 / rank of every query's answer."""
+        """Return 1 / rank of every query's answer with this `weighing`, (kinds, 2)."""
         queries, *_, places = self.sample.strongest.shape
         result, weight = np.empty(queries), weights(weighing, places)
         self.pool.map(lambda _, some: _rank(self.firings, self.sample, weight, *some, result), _blocks(queries))
@@ -261,7 +282,7 @@ def _blocks(count: int) -> list[tuple[int, int]]:
 
 
 def weights(weighing: np.ndarray, places: int) -> np.ndarray:
-    """(..., kinds, 2) -> (..., kinds, places): what the j-th strongest rule of a kind counts."""
+    """Return what the j-th strongest rule of a kind counts: (..., kinds, places) for a `weighing` (..., kinds, 2)."""
     found = weighing[..., :1] * weighing[..., 1:] ** np.arange(places)
     return np.asarray(found.astype(np.float32))
 
@@ -361,7 +382,10 @@ def _try_values(
 
 
 def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent, stop: Stop | None = None) -> Sample:
-    """Both directions of every fact, until `stop`; one query at least."""
+    """Gather both directions of each of `facts`, scored by `ranker`, until `stop`; one query at least.
+
+    Answers in `known` do not compete.
+    """
     stop = stop or Stop()
     groups = list(ranker.groups(facts))
     # In the order of the facts, whatever the order of the work.
