@@ -288,7 +288,7 @@ class RuleSet:
         )
 
     def rows_for(self, target: str | Predicate) -> Longs:
-        """The rows of the rules that `for_target` takes."""
+        """Return the rows of the rules that `for_target` takes for this `target`."""
         return np.flatnonzero(np.isin(self.head, self._targets(target)))
 
     def _targets(self, name: str | Predicate) -> list[int]:

@@ -119,7 +119,7 @@ def without_rejected(rules: RuleSet, feedback: Feedback) -> RuleSet:
 
 
 def rows_not_rejected(rules: RuleSet, feedback: Feedback) -> Longs:
-    """Return rows of the rules that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
+    """Return the rows that answers may rest on. A rejected rule that the set cannot name is in none of its rows."""
     rejected = [rules.rows_of_text(text) for text, v in feedback.items() if v.verdict == REJECTED]
     return np.delete(np.arange(len(rules)), np.concatenate([np.zeros(0, np.int64), *rejected]))
 
