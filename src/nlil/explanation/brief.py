@@ -1,4 +1,7 @@
-"""An explanation in a dozen lines: one sentence, further reasons that do not hang on it, what speaks against it."""
+"""An explanation in a dozen lines: one sentence, further reasons that do not hang on it, what speaks against it.
+
+`explanation` is what `explain` returned, `width` that of a screen in characters.
+"""
 
 from __future__ import annotations
 
@@ -40,21 +43,21 @@ def brief(explanation: Explanation, further: int = MAX_FURTHER, against: int = M
 
 
 def fitting(explanation: Explanation, width: int, max_lines: int = MAX_LINES) -> Item:
-    """The brief explanation with as many further reasons as a screen of this width shows in so many lines."""
+    """Return the brief explanation with as many further reasons as a screen of this width shows in `max_lines`."""
     sizes = [(MAX_FURTHER, MAX_AGAINST), *((further, 1) for further in range(MAX_FURTHER, -1, -1)), (0, 0)]
     items = [brief(explanation, *size) for size in sizes]
     return next((item for item in items if num_lines(item, width) <= max_lines), items[-1])
 
 
 def num_lines(item: Item, width: int, depth: int = 0) -> int:
-    """Lines that a tree takes on a screen of this width."""
+    """Count the lines that the tree of `item` takes on a screen of this width; `depth` is how far it is indented."""
     room = max(width - 4 * depth, 1)
     text = f"{item.text}   {item.note}" if item.note else item.text
     return -(-len(text) // room) + sum(num_lines(part, width, depth + 1) for part in item.below)
 
 
 def sentence(explanation: Explanation) -> str:
-    """The strongest reason in plain words."""
+    """Say the strongest reason in plain words."""
     fact, labels = explanation.fact, explanation.labels
     said = fact_clause(fact, labels)
     if explanation.excluded is not None:
@@ -75,7 +78,7 @@ def sentence(explanation: Explanation) -> str:
 
 
 def probability_text(found: Probability | None, score: float) -> tuple[str, str]:
-    """The number for people, and what is said beside it: the probability before the score."""
+    """Return the number for people, and what is said beside it: the probability (`found`) before the `score`."""
     if found is None:
         return f"score {number(score)}", ""
     interval = "" if found.low is None or found.high is None else f" ({chance(found.low)} to {chance(found.high)})"
@@ -83,7 +86,7 @@ def probability_text(found: Probability | None, score: float) -> tuple[str, str]
 
 
 def chance(value: float) -> str:
-    """A probability for people, who would take 1.000 for certainty.
+    """Return a probability, `value`, for people, who would take 1.000 for certainty.
 
     >>> chance(0.95), chance(0.99996), chance(0.00002)
     ('.950', '>.999', '<.001')
@@ -125,7 +128,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
 
 
 def told_families(explanation: Explanation, further: int = MAX_FURTHER) -> list[list[Reason]]:
-    """The reasons that are told: the first and at most so many `further` ones, each with those of its pattern."""
+    """Return the reasons that are told: the first and at most `further` ones, each with those of its pattern."""
     reasons = explanation.reasons
     return _families([r for r in reasons if r.kind == reasons[0].kind in ("facts", "absence")])[: further + 1]
 
@@ -135,7 +138,7 @@ def _total(reasons: Sequence[Reason]) -> float:
 
 
 def against_text(miss: Miss, fact: Fact, labels: Labels) -> str:
-    """What keeps a strong rule from holding, in plain words."""
+    """Say in plain words what keeps a strong rule from holding, the one that `miss` is about."""
     entities = dict(zip(("X", "Y"), fact.arguments))
     if isinstance(miss.statement, Not) and isinstance(miss.statement.argument, Statement):
         place = "the image" if fact.predicate.arity == 1 else "the data"

@@ -44,11 +44,11 @@ class Chances:
         return None if self.calibration is None else self.calibration.estimate(score, fact.predicate.arity)
 
     def is_joint(self, predicate: Predicate) -> bool:
-        """Whether it is a class whose weights were fitted together with those of the others."""
+        """Return whether `predicate` is a class whose weights were fitted together with those of the others."""
         return bool(self.rules.aggregation.unit) and self.kb.predicate_id(predicate) in self.kb.classes
 
     def of_classes(self, name: str) -> dict[Predicate, float]:
-        """The probability of every class that has rules, most probable first."""
+        """Return the probability of every class that has rules for the entity `name`, most probable first."""
         if self._scorer is None:
             return {}
         if self._known[0] == name:
@@ -61,7 +61,10 @@ class Chances:
         return self._known[1]
 
     def rival(self, fact: Fact, rule: Rule) -> Predicate | None:
-        """The most probable other class that this rule of what is absent does not speak for as well."""
+        """Return the most probable class, other than that of `fact`, that a rule of what is absent speaks against.
+
+        The `rule` does not speak for that class as well.
+        """
         if not self.is_joint(fact.predicate):
             return None
         for other in self.of_classes(fact.arguments[0]):

@@ -24,7 +24,7 @@ Ids3 = tuple[int, int, int]
 
 
 def as_facts(facts: Iterable[str | Fact]) -> tuple[Fact, ...]:
-    """Each once, in order; text is read as `parse_fact` does."""
+    """Return each of `facts` once, in order; text is read as `parse_fact` does."""
     return tuple(dict.fromkeys(parse_fact(f) if isinstance(f, str) else f for f in facts))
 
 
@@ -35,7 +35,10 @@ def fact_ids(kb: KnowledgeBase, fact: Fact) -> Ids3:
 
 
 def find_fact(facts: Facts, ids: Ids3) -> tuple[int, bool]:
-    """Where a fact stands or would stand among sorted facts, and whether it stands there."""
+    """Return where a fact stands or would stand among sorted `facts`, and whether it does.
+
+    `ids` are those of predicate, subject and object.
+    """
     low, high = 0, len(facts)
     # In the type of the columns: numpy would otherwise copy a whole column into that of the value.
     for column, value in zip((facts.predicate, facts.subject, facts.object), np.array(ids, facts.subject.dtype)):
@@ -45,7 +48,7 @@ def find_fact(facts: Facts, ids: Ids3) -> tuple[int, bool]:
 
 
 def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> KnowledgeBase:
-    """The base with the facts `add` and without the facts `without`; names must be known, and each a change."""
+    """Return the base with the facts `add` and without the facts `without`; names must be known, and each a change."""
     for fact in without:
         ids = fact_ids(kb, fact)
         row, is_there = find_fact(kb.facts, ids)

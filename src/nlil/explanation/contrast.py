@@ -36,8 +36,9 @@ MAX_SHOWN = 3
 class Preference:
     """One of the two: what speaks for it and not, or less, for the other.
 
-    same_share  the part of the score that the other has as well
-    num_same    rules that count for both
+    `fact` is the answer, `score` what all its rules give it; `reasons` are those that the other has not. `same_share`
+    is the part of the score that the other has as well, `num_same` the number of rules that count for both. `excluded`
+    says which fact rules it out, None: none; `probability` what the score means, None where that is not known.
     """
 
     fact: Fact
@@ -49,7 +50,7 @@ class Preference:
     probability: Probability | None = None
 
     def to_dict(self, labels: Labels) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "fact": fact_text(self.fact),
             "label": labels.fact(self.fact),
@@ -62,7 +63,7 @@ class Preference:
         }
 
     def item(self, title: str, labels: Labels) -> Item:
-        """The strongest reasons for it, and what the others add."""
+        """Return an outline under this `title`: the strongest reasons for it, and what the others add."""
         figure, score = probability_text(self.probability, self.score)
         note = score.removesuffix("; ")
         if self.excluded is not None:
@@ -145,7 +146,7 @@ def contrast(
 
 
 def rival_of(kb: KnowledgeBase, fact: Fact, rather_than: str, side: Side = "object") -> Fact:
-    """The fact with another answer, or of a unary fact with another predicate."""
+    """Return the fact with another answer, or of a unary fact with another predicate: the name `rather_than`."""
     check_side(side)
     name = rather_than.strip()
     if len(name) > 1 and name[0] == name[-1] == "'" and name not in kb.entities:
@@ -164,7 +165,10 @@ def rival_of(kb: KnowledgeBase, fact: Fact, rather_than: str, side: Side = "obje
 
 
 def explain_contrast(first: Explainer, second: Explainer, fact: Fact, rival: Fact, side: Side = "object") -> Contrast:
-    """`contrast` with Explainers that are kept; those of two classes may know the rules of one class each."""
+    """Do what `contrast` does with Explainers that are kept: `first` for `fact`, `second` for its `rival`.
+
+    Those of two classes may know the rules of one class each.
+    """
     found = first.scored(fact, side), second.scored(rival, side)
     power = [dict(_powers(explainer, one)) for explainer, one in zip((first, second), found)]
     sides = []

@@ -45,8 +45,11 @@ MAX_WAYS, MAX_COMPARED = 2, 20
 
 @dataclass(frozen=True)
 class Dispute(HasOutline):
-    """The rules prefer `competitor` to `fact`; `reasons` are the strongest rules for the competitor, and `evidence`
-    has for each of them some ways in which it holds, `fact` hidden."""
+    """The rules prefer `competitor` to `fact`: `competitor_score` is higher than `own_score` by `margin`.
+
+    `reasons` are the strongest rules for the competitor, and `evidence` has for each of them some ways in which it
+    holds, `fact` hidden.
+    """
 
     fact: Fact
     own_score: float
@@ -176,7 +179,7 @@ def _answers(
 
 
 def is_functional(facts: Facts, direction: int) -> bool:
-    """Has a query p(a, ?) (direction 0) or p(?, a) (direction 1) one answer at least nine times out of ten?"""
+    """Has a query p(a, ?) (`direction` 0) or p(?, a) (1) one answer among `facts` at least nine times out of ten?"""
     known: Ids = facts.object if direction else facts.subject
     counts = np.unique(known, return_counts=True)[1]
     return bool(len(counts) and (counts == 1).mean() >= FUNCTIONAL_SHARE)

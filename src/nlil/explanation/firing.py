@@ -61,7 +61,7 @@ class Fired:
         return Fired(*columns, self.fitting, self.exclusion, None if self.kind is None else self.kind[places])
 
     def shares(self, aggregation: Aggregation) -> Shares:
-        """The score that evaluation gives, and the rules that count for it."""
+        """Return the score that evaluation gives by `aggregation`, and the rules that count for it."""
         excluded = self.exclusion is not None
         return share_out(aggregation, self.rows, self.evidence, self.is_prior, self.kind, excluded)
 

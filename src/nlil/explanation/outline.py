@@ -1,4 +1,7 @@
-"""What people read: an outline of short lines, as text, as a rich tree, as HTML; and the lines that outlines share."""
+"""What people read: an outline of short lines, as text, as a rich tree, as HTML; and the lines that outlines share.
+
+`item` is always an outline; `found` is a rule with its statistics.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Item:
-    """One line, what is said beside it in a quieter voice, and the lines below it."""
+    """One line (`text`), what is said beside it in a quieter voice (`note`), and the lines `below` it."""
 
     text: str
     note: str = ""
@@ -50,7 +53,8 @@ class HasOutline(ABC):
 
 
 def number(value: float) -> str:
-    """
+    """Return `value`, of 0 to 1, for people: three digits, or one that counts where these would be zeros.
+
     >>> number(0.95), number(1.0), number(0.0004)
     ('.950', '1.000', '.0004')
     """
@@ -59,7 +63,7 @@ def number(value: float) -> str:
 
 
 def number_pair(one: float, two: float) -> tuple[str, str]:
-    """Two numbers with as many digits as tell them apart.
+    """Return two numbers, `one` and `two`, with as many digits as tell them apart.
 
     >>> number_pair(0.5, 0.25), number_pair(0.99998, 0.99993)
     (('.500', '.250'), ('.99998', '.99993'))
@@ -71,7 +75,7 @@ def number_pair(one: float, two: float) -> tuple[str, str]:
 
 
 def plural(count: int, what: str) -> str:
-    """The count with its noun: 1 rule, 1,200 rules."""
+    """Return the `count` with its noun, `what`: 1 rule, 1,200 rules."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
@@ -121,7 +125,10 @@ def _html_note(item: Item) -> str:
 
 
 def rule_item(found: ScoredRule, labels: Labels, below: Sequence[Item] = (), share: float | None = None) -> Item:
-    """The rule, before it its share of a score, beside it what was counted for it."""
+    """Return the rule, before it its `share` of a score (None: none), beside it what was counted for it.
+
+    `below` are the lines below it.
+    """
     before = "" if share is None else f"+{number(share)}  "
     note = statistics_note(found.rule, found.stats, found.weight)
     return Item(before + labels.short_rule(found.rule), note, tuple(below))
@@ -134,12 +141,15 @@ def rule_document(found: ScoredRule, labels: Labels) -> dict[str, Any]:
 
 
 def fact_document(fact: Fact, labels: Labels, **more: Any) -> dict[str, Any]:
-    """For JSON: names of the data, and beside them `label`, the same for people."""
+    """Return for JSON the names of the data, and beside them `label`, the same for people.
+
+    `more` are further values.
+    """
     return {"fact": fact_text(fact), "label": labels.fact(fact), **more}
 
 
 def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
-    """The confidence with its counts, or the weight of a rule that nothing was counted for."""
+    """Return the confidence of `stats` with its counts, or the `weight` of a rule that nothing was counted for."""
     note = f"weight {number(weight)}"
     if stats.body_size:
         note = f"confidence {number(stats.confidence)} ({stats.support:,} of {stats.body_size:,})"
@@ -147,7 +157,7 @@ def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
 
 
 def grounding_line(grounding: Grounding, distinct: bool, labels: Labels) -> str:
-    """Its facts and what it found absent; empty for a prior, which needs none."""
+    """Return the facts of `grounding` and what it found absent; empty for a prior, which needs none."""
     parts = [labels.fact(fact) for fact in grounding.facts]
     parts += [absent_text(statement, grounding, distinct, labels) for statement in grounding.absent]
     weight = "" if grounding.weight == 1.0 else f"  ({number(grounding.weight)})"
@@ -155,7 +165,7 @@ def grounding_line(grounding: Grounding, distinct: bool, labels: Labels) -> str:
 
 
 def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> dict[str, Any]:
-    """For JSON: names of the data, and beside them the same for people."""
+    """Return `grounding` for JSON: names of the data, and beside them the same for people."""
     return {
         "bindings": dict(grounding.bindings),
         "facts": [fact_text(f) for f in grounding.facts],
@@ -167,7 +177,7 @@ def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> 
 
 
 def absent_text(statement: Statement, grounding: Grounding, distinct: bool, labels: Labels) -> str:
-    """What a negated statement did not find, with the entities in place of X and Y: no father(ann, Z1)."""
+    """Say what a negated `statement` did not find: no father(ann, Z1). The entities of `grounding` replace X and Y."""
     text = labels.formula(about(statement, dict(grounding.bindings)), False)
     differ = distinct and statement.line.num_variables > 1
     return f"no {text}" + (" where variables differ" if differ else "")

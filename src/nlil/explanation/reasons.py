@@ -47,9 +47,10 @@ SHARED_PART = 0.5
 
 @dataclass(frozen=True)
 class Support(ScoredRule):
-    """A rule that fires and counts. `value` is the degree to which its body holds: 1 unless facts are soft.
+    """A rule that fires and counts: its `share` of the score.
 
-    `num_groundings` are all ways in which the body holds, of which some are shown; counted up to 1000.
+    `value` is the degree to which its body holds: 1 unless facts are soft. `num_groundings` are all ways in which the
+    body holds, counted up to 1000; some are shown, in `groundings`.
     """
 
     share: float
@@ -58,7 +59,7 @@ class Support(ScoredRule):
     num_groundings: int
 
     def item(self, labels: Labels) -> Item:
-        """The rule with its share, its statistics and its groundings."""
+        """Return the rule with its share, its statistics and its groundings."""
         shown = [grounding_line(g, self.rule.distinct, labels) for g in self.groundings]
         below = [Item(line) for line in shown if line]
         if self.num_groundings > len(shown):
@@ -69,10 +70,11 @@ class Support(ScoredRule):
 
 @dataclass(frozen=True)
 class Reason:
-    """Rules that fire through the same facts, strongest first, and the sum of their shares.
+    """Rules that fire through the same facts, strongest first, and the sum of their shares (`share`).
 
-    `grounding` is the most specific way in which the strongest of them holds; `num_ways` counts its ways.
-    Of kind `other` no rule was looked into: there are more than anybody reads.
+    `kind` says what they rest on. `grounding` is the most specific way in which the strongest of them holds; `num_ways`
+    counts its ways. `rules` are those shown of `num_rules`. Of kind `other` no rule was looked into: there are more
+    than anybody reads.
     """
 
     kind: Kind
@@ -189,7 +191,7 @@ def _key(fact: Fact) -> object:
 
 
 def kind_of(grounding: Grounding) -> Kind:
-    """What a way rests on."""
+    """Return what a way, `grounding`, rests on."""
     return "facts" if grounding.facts else "absence" if grounding.absent else "frequency"
 
 
@@ -257,7 +259,7 @@ class FactShares:
         self.score_without, self.is_evaluated_anew = score_without, is_evaluated_anew
 
     def falls(self, candidates: Iterable[Fact], score: float) -> tuple[Necessary, ...]:
-        """Those without which the score falls, most first."""
+        """Return those of `candidates` without which the `score` falls, most first."""
         found = []
         for fact in dict.fromkeys(candidates):
             left = self._score(fact)

@@ -2,6 +2,8 @@
 
 Instances of a rule are found page by page, in the order of ids: subject, then object. Only as much is evaluated as a
 page needs: candidates are evaluated in blocks, the first ones small.
+
+`offset` and `limit` choose a page: how many to pass over, and how many to list at most.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ Tuple = tuple[int, int]
 
 
 def wilson_interval(hits: int, total: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of the share hits / total.
+    """Return Wilson's score interval of the share `hits` / `total`; `z` is the quantile of the normal distribution.
 
     >>> [round(bound, 3) for bound in wilson_interval(8, 10)], wilson_interval(0, 0)
     ([0.49, 0.943], (0.0, 1.0))
@@ -68,7 +70,8 @@ class Instance:
     """A head tuple whose body holds, and one way in which it does.
 
     `known` are other answers that the data has for the subject of a counterexample, `num_known` of them in all; a
-    predicate that has one answer contradicts the rule there. `is_held_out`: it is a fact of another split.
+    predicate that has one answer contradicts the rule there. `is_held_out`: it is a fact of another split. `grounding`
+    is None where none was looked for.
     """
 
     fact: Fact
@@ -80,10 +83,17 @@ class Instance:
 
 @dataclass(frozen=True)
 class RuleCard(HasOutline):
-    """`interval` holds the confidence with 95 % certainty (Wilson).
+    """A `rule` with its `stats` and `weight`, and what it covers.
 
-    Without given negatives a counterexample is a prediction that is not in the data, which need not be false; with
-    them the counterexamples are given as false, and `predictions` are those that nobody has said anything about.
+    `interval` holds the confidence with 95 % certainty (Wilson).
+
+    Without given negatives (`has_negatives`) a counterexample is a prediction that is not in the data, which need not
+    be false; with them the `counterexamples` are given as false, and `predictions` are those that nobody has said
+    anything about. `examples` are facts. `is_functional`: the target has one answer nearly always. Lists start at
+    `offset`.
+
+    Attributes:
+        weight: None where the rule is in no set.
     """
 
     rule: Rule
@@ -164,7 +174,10 @@ class RuleCard(HasOutline):
 
 
 class RuleCards:
-    """Cards of many rules over one base; keep it. `known` are facts of all splits, `negatives` given false facts."""
+    """Cards of many rules over one base; keep it. `known` are facts of all splits, `negatives` given false facts.
+
+    `rules` give statistics by row, None: every rule is counted; `memory` is a number of bytes.
+    """
 
     def __init__(
         self,
@@ -193,7 +206,10 @@ class RuleCards:
         counterexamples: int | None = None,
         offset: int = 0,
     ) -> RuleCard:
-        """`rule` is a row of the set, or a rule; one without statistics is counted. Both lists start at `offset`."""
+        """Return the card of `rule`, a row of the set, or a rule; one without statistics is counted.
+
+        `examples` and `counterexamples` say how many to list (None: as many as examples); both lists start at `offset`.
+        """
         if offset < 0 or examples < 0:
             raise ConfigError(f"a page needs an offset and a size of 0 or more, got {offset} and {examples}", "offset")
         chosen, stats, weight = self._stats(rule)
@@ -223,7 +239,7 @@ class RuleCards:
         )
 
     def instances(self, rule: Rule, stats: RuleStats | None = None) -> Instances:
-        """What the rule covers; statistics of the same base say when all has been found."""
+        """Return what the rule covers; `stats` of the same base say when all has been found."""
         found = Instances(self.evaluator, rule)
         if stats is None or len(found.facts) != stats.head_size:
             return found  # counted on another base: where to stop is not known
@@ -296,7 +312,10 @@ def rule_card(
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """One rule over one base; `most_examples` and `most_others` say where to stop, None where nobody counted."""
+    """What one `rule` covers on the base of `evaluator`.
+
+    `most_examples` and `most_others` say where to stop, None where nobody counted.
+    """
 
     evaluator: Evaluator
     rule: Rule

@@ -16,7 +16,7 @@ CACHED_SCENES = 64
 
 
 class Scenes:
-    """The scenes of one base; a base that is one graph is its own only scene."""
+    """The scenes of `kb`; a base that is one graph is its own only scene."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

@@ -65,8 +65,10 @@ class WhatIf(HasOutline):
 
 @dataclass(frozen=True)
 class NecessaryFacts(HasOutline):
-    """The facts behind a score, those first without which it falls most. Of `num_tested` facts the others change
-    nothing or raise it."""
+    """The `facts` behind the `score` of `fact`, those first without which it falls most.
+
+    Of `num_tested` facts the others change nothing or raise it.
+    """
 
     fact: Fact
     score: float
@@ -125,7 +127,7 @@ def explain_what_if(
     side: Side = "object",
     top: int | None = None,
 ) -> WhatIf:
-    """`what_if` with an Explainer that is kept."""
+    """Do what `what_if` does with an Explainer that is kept; `without`, `add` and `top` as there."""
     fact, removed, added = as_fact(query), as_facts(without), as_facts(add)
     after = explainer.changed(added, removed)
     return WhatIf(explainer.explain(fact, side=side, top=top), after.explain(fact, side=side, top=top), added, removed)
@@ -156,7 +158,7 @@ def necessary_facts(
 def find_necessary_facts(
     explainer: Explainer, query: str | Query | Fact, *, limit: int = 20, side: Side = "object"
 ) -> NecessaryFacts:
-    """`necessary_facts` with an Explainer that is kept."""
+    """Do what `necessary_facts` does with an Explainer that is kept; `limit` as there."""
     found = explainer.scored(query, side)
     necessary, num_tested = explainer.necessary(found)
     labels = Labels.of(explainer.kb)

@@ -70,7 +70,7 @@ class Miss(ScoredRule):
     missing: tuple[Query, ...]
 
     def item(self, labels: Labels) -> Item:
-        """The rule with the reason why it does not hold."""
+        """Return the rule with the reason why it does not hold."""
         if isinstance(self.statement, Not):
             reason = f"denied, but holds: {labels.formula(self.statement.argument, self.rule.distinct)}"
         elif self.missing:
@@ -86,7 +86,7 @@ class Miss(ScoredRule):
 
 @dataclass(frozen=True)
 class Excluded:
-    """The fact `by` is in the data, and what is explained never holds together with it."""
+    """The fact `by` is in the data, and by this `exclusion` what is explained never holds together with it."""
 
     by: Fact
     exclusion: Exclusion
@@ -98,7 +98,7 @@ class Excluded:
         return cls(Fact(exclusion.step.predicate, arguments), exclusion)
 
     def text(self, fact: Fact, labels: Labels) -> str:
-        """One sentence, with labels in place of names."""
+        """Say it in one sentence about `fact`, with labels in place of names."""
         return f"excluded: {labels.fact(fact)} and {labels.fact(self.by)} never hold together"
 
 
@@ -106,15 +106,19 @@ class Excluded:
 class Explanation(HasOutline):
     """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
 
-    The score is that of the answer to `query`: weighed rules may score p(a, b) otherwise for p(a, ?) than for p(?, b).
-    Where `excluded` says that another fact rules it out, the score and all shares are 0.
-    reasons      the same by what they rest on: rules that fire through the same facts are one; their shares add up to
-                 the score as well
-    against      strong rules that do not hold; of a class those first that deny what the object has
-    probability  what the score means for a fact not seen before; None where that is not known
-    num_fired    rules that fire
-    num_counted  those that count for the score: the strongest and the priors
-    other_share  what the counted rules contribute that are not among the supports
+    `known` says whether the data has the fact. The score is that of the answer on this `side`: weighed rules may score
+    p(a, b) otherwise for p(a, ?) than for p(?, b). Where `excluded` says that another fact rules it out, the score and
+    all shares are 0. `labels` are words for people in place of names.
+
+    Attributes:
+        reasons: the same by what they rest on: rules that fire through the same facts are one; their shares add up to
+            the score as well.
+        misses: the strongest rules that do not fire, and where each fails.
+        against: strong rules that do not hold; of a class those first that deny what the object has.
+        probability: what the score means for a fact not seen before; None where that is not known.
+        num_fired: rules that fire.
+        num_counted: those that count for the score: the strongest and the priors.
+        other_share: what the counted rules contribute that are not among the supports.
     """
 
     fact: Fact
@@ -228,7 +232,7 @@ class Listing(HasOutline):
 
 
 def known_text(known: bool) -> str:
-    """Whether the data has the fact, in words."""
+    """Say in words whether the data has the fact: `known`."""
     return "in the data, hidden here" if known else "not in the data"
 
 
@@ -263,7 +267,10 @@ def explain(
 
 @dataclass(frozen=True, eq=False)
 class ScoredFact:
-    """A fact by ids (`y` is None for a unary predicate), the rules that fire for it, and what they add up to."""
+    """A `fact` by ids, `target`, `x` and `y` (None for a unary predicate), with the rules that fire for it (`fired`).
+
+    `shares` are what they add up to; `direction` is 0 for p(x, ?), 1 for p(?, y).
+    """
 
     fact: Fact
     target: int
@@ -297,7 +304,7 @@ class Explainer:
         self.chances = chances if isinstance(chances, Chances) else Chances(self.rules, kb, chances, memory)
 
     def changed(self, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> Explainer:
-        """The same rules over the base with these facts more and fewer."""
+        """Return the same rules over the base with the facts `add` more and `without` fewer."""
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
         other.chances = self.chances.over(kb)
@@ -306,11 +313,11 @@ class Explainer:
         return other
 
     def score(self, fact: Fact, side: Side = "object") -> float:
-        """The score that `explain` gives, without the reasons."""
+        """Return the score that `explain` gives, without the reasons."""
         return self.scored(fact, side).shares.score
 
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
-        """The rules that fire for a fact, the fact itself hidden, and its score."""
+        """Return the rules that fire for a fact, the fact itself hidden, and its score."""
         check_side(side)
         fact = as_fact(query)
         target, x, object_ = fact_ids(self.kb, fact)
@@ -331,7 +338,7 @@ class Explainer:
         misses: int = 3,
         side: Side = "object",
     ) -> Explanation:
-        """Why the fact scores what it scores; parameters as in the function `explain`."""
+        """Say why the fact scores what it scores; `top`, `groundings` and `misses` as in the function `explain`."""
         found = self.scored(query, side)
         shares, num_counted = found.shares, len(found.shares.order)
         shown = min(MAX_SUPPORTS if top is None else max(top, 0), num_counted)
@@ -360,7 +367,10 @@ class Explainer:
         )
 
     def reasons(self, found: ScoredFact, shares: Mapping[int, float]) -> tuple[Reason, ...]:
-        """Reasons of some of the rules that count, by their places among those that fire, with other shares."""
+        """Return reasons of some of the rules that count in `found`, with other `shares`.
+
+        These are by the place of the rule among those that fire.
+        """
         ways, supports = [], []
         for rank, place in enumerate(found.shares.order.tolist()):
             if place in shares:
@@ -379,7 +389,10 @@ class Explainer:
     def necessary(
         self, found: ScoredFact, ways: Callable[[int], Ways] | None = None
     ) -> tuple[tuple[Necessary, ...], int]:
-        """The facts without which the score falls, most first, and how many facts were tried."""
+        """Return the facts without which the score of `found` falls, most first, and how many facts were tried.
+
+        `ways` gives the groundings of a rule by its place among those that fire; None: they are looked for.
+        """
         ways = ways or cache(lambda place: self._ways(found, place))
         denied = self._denied_predicates(found.target)
         is_soft, side = self.firing.is_soft, SIDES[found.direction]
@@ -418,9 +431,9 @@ class Explainer:
     # where rules fail -----------------------------------------------------------------------------
 
     def failing(self, fired: Fired, count: int) -> list[int]:
-        """The strongest rules whose head fits and that do not fire; rules of weight 0 say nothing.
+        """Return the `count` strongest rules whose head fits and that are not in `fired`.
 
-        Of an excluded fact none: whatever they miss would not help it.
+        Rules of weight 0 say nothing. Of an excluded fact none: whatever they miss would not help it.
         """
         if fired.exclusion is not None:
             return []
@@ -461,7 +474,7 @@ def _different(*misses: Miss) -> tuple[Miss, ...]:
 
 
 def check_side(side: str) -> None:
-    """Refuse what is neither object nor subject."""
+    """Refuse what is neither object nor subject: ConfigError."""
     if side not in SIDES:
         raise ConfigError(
             f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
@@ -486,7 +499,12 @@ def as_fact(query: str | Query | Fact) -> Fact:
 def missing_facts(
     kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int, y: int | None
 ) -> list[Query]:
-    """The next atom of the statement from each entity `at`: mother(bea, ?), or mother(bea, max) where that is fixed."""
+    """Return the next atom of `statement` from each entity `at`: mother(bea, ?), or mother(bea, max) if that is fixed.
+
+    `reached` of its steps hold.
+
+    `reached` steps of the `statement` hold.
+    """
     if not isinstance(statement, Statement) or reached >= len(statement.steps):
         return []
     step = statement.steps[reached]
@@ -509,13 +527,13 @@ def missing_facts(
 def specific_groundings(
     kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int, hide: bool = True
 ) -> tuple[tuple[Grounding, ...], int]:
-    """Up to `limit` groundings, and how many there are (up to MAX_COUNTED)."""
+    """Return up to `limit` groundings, and how many there are (up to MAX_COUNTED)."""
     ways = ways_of(kb, rule, x, y, limit, hide)
     return ways.listed[: max(limit, 0)], ways.total
 
 
 def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0, hide: bool = True) -> Ways:
-    """Groundings, at least `limit` where there are so many; the most specific first."""
+    """Return groundings, at least `limit` where there are so many; the most specific first."""
     most = MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED)
     listed = groundings(kb, rule, x, y, limit=most, hide=hide)
     is_complete = len(listed) < most
@@ -526,7 +544,7 @@ def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0
 
 
 def without_repeats(listed: list[Grounding]) -> list[Grounding]:
-    """Of those that rest on the same facts and the same absences the first."""
+    """Return of `listed` groundings that rest on the same facts and the same absences the first."""
     first: dict[object, Grounding] = {}
     for grounding in listed:
         first.setdefault((frozenset(grounding.facts), grounding.absent), grounding)
@@ -534,7 +552,7 @@ def without_repeats(listed: list[Grounding]) -> list[Grounding]:
 
 
 def most_specific(kb: KnowledgeBase, listed: list[Grounding]) -> list[Grounding]:
-    """More facts before fewer, then those whose entities occur in few other facts: a hub proves little.
+    """Order `listed`: more facts before fewer, then those whose entities occur in few other facts: a hub proves little.
 
     Equals stay in the order of ids.
     """

@@ -42,7 +42,7 @@ MAX_WITNESSES = 200
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """One fact more or fewer."""
+    """One `fact` more or fewer, as `action` says."""
 
     action: Literal["add", "remove"]
     fact: Fact
@@ -58,14 +58,17 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Hindered(ScoredRule):
-    """A strong rule that does not fire, and single changes that make it fire; none: none was found."""
+    """A strong rule that does not fire, and `remedies`: single changes that make it fire; none: none was found."""
 
     remedies: tuple[Remedy, ...]
 
 
 @dataclass(frozen=True)
 class WhyNot(HasOutline):
-    """What `fact` lacks, the fact itself hidden. Where `excluded` rules it out, `lifted` is the remedy for that."""
+    """What `fact` lacks, the fact itself hidden; `score` is what it has, `known` whether the data has it.
+
+    `rules` are the strongest that do not fire. Where `excluded` rules it out, `lifted` is the remedy for that.
+    """
 
     fact: Fact
     known: bool
@@ -152,7 +155,7 @@ def why_not(
 def explain_why_not(
     explainer: Explainer, query: str | Query | Fact, *, top: int = 5, facts: int = 3, side: Side = "object"
 ) -> WhyNot:
-    """`why_not` with an Explainer that is kept."""
+    """Do what `why_not` does with an Explainer that is kept; `top` and `facts` as there."""
     found = explainer.scored(query, side)
     known, labels = explainer.is_known(found.fact), Labels.of(explainer.kb)
     ruled_out = found.excluded
@@ -185,7 +188,10 @@ def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, sid
 
 
 def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterator[Change]:
-    """Changes that may make the rule's body hold, the query's own fact hidden; the likeliest of each place first."""
+    """Yield changes that may make the rule's body hold, the query's own fact hidden.
+
+    The likeliest of each place first.
+    """
     hidden = Hidden.of(kb, rule)
 
     def query(leaf: Leaf, distinct: bool) -> LineQuery:
@@ -374,7 +380,7 @@ def _busiest(nodes: Ids, said: Ids, num_entities: int) -> tuple[Longs, Longs]:
 
 
 def new_changes(fact: Fact, changes: Iterator[Change]) -> Iterator[Change]:
-    """Each change once, without the explained fact itself: it is hidden, so it helps nobody."""
+    """Yield each of `changes` once, without the explained fact itself: it is hidden, so it helps nobody."""
     seen = {Change("add", fact), Change("remove", fact)}
     for change in changes:
         if change not in seen:

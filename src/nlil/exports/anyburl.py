@@ -22,7 +22,7 @@ _LETTERS = [letter for letter in ascii_uppercase if letter not in "XY"]
 
 
 def rule_line(rule: Rule, options: Options) -> str:
-    """12\t10\t0.8333\tuncle(X,Y) <= brother(X,A), parent(A,Y)"""
+    """Write a line: 12\t10\t0.8333\tuncle(X,Y) <= brother(X,A), parent(A,Y)"""
     stats = options.stats
     assert stats is not None, "a line begins with what was counted"
     head = _atom(rule.target, rule.head.arguments, {})

@@ -26,7 +26,7 @@ CREATE REL TABLE Kind(FROM Entity TO Class);
 
 
 def quoted(name: str) -> str:
-    r"""Line ends and tabs stand as they are: not every Cypher knows \n.
+    r"""Quote a name. Line ends and tabs stand as they are: not every Cypher knows \n.
 
     >>> quoted("it's")
     "'it\\'s'"
@@ -35,7 +35,7 @@ def quoted(name: str) -> str:
 
 
 def rule_query(rule: Rule, options: Options) -> str:
-    """MATCH ... RETURN DISTINCT subject, predicate, object."""
+    """Write MATCH ... RETURN DISTINCT subject, predicate, object."""
     found = alternatives(rule, NAME, options)
     if not found:
         nodes = ", ".join(f"({a.name.lower()}:Entity)" for a in rule.head.arguments if isinstance(a, Variable))
@@ -108,7 +108,7 @@ def _different(leaf: Leaf) -> list[str]:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """The tables and what is in them; facts of weight >= .5, as in statistics."""
+    """Yield the tables and what is in them; facts of weight >= .5, as in statistics."""
     yield TABLES
     for rows in blocks(entity_rows(kb)):
         values = ",\n".join(f"{{name: {quoted(name)}, graph: {graph}}}" for name, graph in rows)

@@ -27,7 +27,8 @@ _OWN = re.compile(r"not|fact|entity|graph|absent_[0-9_]+", re.ASCII)
 
 
 def constant(name: str) -> str:
-    """
+    """Write a name as a constant, quoted where it has to be.
+
     >>> constant("ann"), constant("Ann \\"B\\"")
     ('ann', '"Ann \\\\"B\\\\""')
     """
@@ -41,7 +42,7 @@ def _string(name: str) -> str:
 
 
 def atom_text(predicate: Predicate, *arguments: str) -> str:
-    """The atom; a predicate that is no plain name is the first argument of `fact`."""
+    """Write the atom of `arguments`; a `predicate` that is no plain name is the first argument of `fact`."""
     if _PLAIN.fullmatch(predicate.name) and not _OWN.fullmatch(predicate.name):
         return f"{predicate.name}({', '.join(arguments)})"
     return f"fact({', '.join((_string(predicate.name), *arguments))})"
@@ -117,7 +118,7 @@ def _helper(leaf: Leaf, name: str, in_graph: bool) -> tuple[str, str]:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """Entities with their graphs, then the facts of weight >= .5."""
+    """Yield entities with their graphs, then the facts of weight >= .5."""
     # Relations may be empty: said once, so that clingo does not warn of them.
     yield "#defined entity/1.\n#defined graph/2.\n#defined fact/2.\n#defined fact/3.\n"
     for predicate in kb.predicates:
@@ -132,7 +133,7 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
 
 
 def check_stratified(rules: Sequence[Rule]) -> None:
-    """Negation in a circle gives clingo several answer sets, or none: then there is no one set of answers."""
+    """Refuse `rules` with negation in a circle, for which clingo has several answer sets, or none: ExportError."""
     try:
         strata(rules)
     except RuleError as error:

@@ -71,7 +71,7 @@ class System:
     distinct: bool
 
     def read(self, text: str, path: object) -> tuple[RuleColumns, list[tuple[str, int]]]:
-        """The rules of a text; and of those that are none of ours why, with their lines."""
+        """Read the rules of `text`; of those that are none of ours say why, with their lines. `path` is for errors."""
         columns, left_out = RuleColumns(), []
         heads: dict[str, tuple[int, Variables] | Unsayable] = {}
         bodies: dict[tuple[Variables, str], int | Unsayable] = {}

@@ -108,7 +108,10 @@ class Alternative:
 
 
 def alternatives(rule: Rule, language: str, options: Options) -> tuple[Alternative, ...]:
-    """The rule holds where one of these does; none: it never holds. Exclusions of its target are negated statements."""
+    """Return the alternatives of the rule: it holds where one of these does; none: it never holds.
+
+    Exclusions of its target are negated statements. `language` is for errors.
+    """
     tree = normal_form(simplify_formula(rule.body), rule.distinct)
     if num_alternatives(tree) > MAX_ALTERNATIVES:
         raise ExportError(
@@ -134,7 +137,7 @@ def num_alternatives(tree: Tree) -> int:
 
 
 def depends_on_graph(rule: Rule) -> bool:
-    """Whether the answers depend on which graph an entity belongs to, where no fact joins two graphs."""
+    """Return whether the answers depend on which graph an entity belongs to, where no fact joins two graphs."""
     return any(alternative.in_graph for alternative in alternatives(rule, "export", Options(graphs=True)))
 
 
@@ -180,13 +183,13 @@ def _in_graph(rule: Rule, leaves: Sequence[Leaf]) -> tuple[Variable | Constant, 
 
 
 def entity_rows(kb: KnowledgeBase) -> Iterator[tuple[str, int]]:
-    """(name, graph) of every entity; one graph is graph 0."""
+    """Yield (name, graph) of every entity; one graph is graph 0."""
     graphs = np.zeros(kb.num_entities, np.int32) if kb.graph_of is None else kb.graph_of
     yield from zip(kb.entities, graphs.tolist())
 
 
 def fact_rows(kb: KnowledgeBase) -> Iterator[tuple[str, str, str | None]]:
-    """(subject, predicate, object) of the facts of weight >= .5; the object of a unary fact is None."""
+    """Yield (subject, predicate, object) of the facts of weight >= .5; the object of a unary fact is None."""
     facts = kb.crisp.facts
     if kb.graph_of is not None:
         crossing = ~facts.is_unary & (kb.graph_of[facts.subject] != kb.graph_of[facts.object])
@@ -204,7 +207,7 @@ def fact_rows(kb: KnowledgeBase) -> Iterator[tuple[str, str, str | None]]:
 
 
 def blocks(items: Iterable[Item], size: int = ROWS_PER_BLOCK) -> Iterator[list[Item]]:
-    """The items, so many at a time."""
+    """Yield `items` in lists of `size`, the last maybe shorter."""
     iterator = iter(items)
     while block := list(islice(iterator, size)):
         yield block

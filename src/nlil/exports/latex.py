@@ -28,7 +28,7 @@ _IN_T1 = {chr(c) for c in range(0x20, 0x17F)} - set("\u00adĦħĸĿŀŉŦŧ")
 
 
 def escaped(name: str) -> str:
-    """Each character as itself in text mode, none joined to the next; one that does not print as its number.
+    """Write each character as itself in text mode, none joined to the next; one that does not print as its number.
 
     >>> escaped("has_part & 5%")
     'has\\\\_part\\\\ \\\\&\\\\ 5\\\\%'
@@ -44,7 +44,7 @@ def _other(character: str) -> str:
 
 
 def rule_line(rule: Rule, options: Options) -> str:
-    """head &\\leftarrow body; with labels in place of entity names where there are some."""
+    """Write head &\\leftarrow body; with labels in place of entity names where there are some."""
     writer = _Writer(rule, options.labels.entities if options.labels else {})
     head = writer.atom(rule.target, rule.head.arguments)
     return f"{head} &\\leftarrow {writer.body(rule.body)}"

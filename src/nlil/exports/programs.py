@@ -47,7 +47,7 @@ def rule_text(rule: Rule, name: str, number: int = 1, graphs: bool = False, excl
 
 
 def facts(kb: KnowledgeBase, name: str) -> Iterator[str]:
-    """What a program in this language runs on, piece by piece: entities with their graphs, facts of weight >= .5."""
+    """Yield what a program in the language `name` runs on: entities with their graphs, facts of weight >= .5."""
     pieces = language(name).facts
     if pieces is None:
         raise ConfigError(f"{name}: has no facts, expected one of {', '.join(EXECUTABLE)}", "format")

@@ -27,7 +27,7 @@ ONE_GRAPH = """
 
 
 def rule_clause(rule: Rule, options: Options) -> str:
-    """The exact text of the rule."""
+    """Write the exact text of the rule."""
     for predicate in (rule.target, *rule.predicates):
         _check(predicate)
     return rule_text(rule)
@@ -46,7 +46,7 @@ def _text(name: str) -> str:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """The loader of rules, entities with their graphs, then the facts of weight >= .5."""
+    """Yield the loader of rules, entities with their graphs, then the facts of weight >= .5."""
     yield ":- encoding(utf8).\n" + _text("loader.pl")
     yield ONE_GRAPH if kb.graph_of is None else "\n" + _text("many_graphs.pl")
     for predicate in kb.predicates:

@@ -3,6 +3,8 @@
 Files of many rules repeat their heads, their bodies, and most of all the patterns of their bodies. So a text is read
 once, and a pattern is parsed once: `brother(X, Z1), parent(Z1, Y)` and `son(X, Z1), wife(Z1, Y)` are one pattern, with
 other names. The parser decides what a pattern means; nothing here knows the grammar.
+
+`step` is a step along a predicate, `place` the line of a file that a rule begins on.
 """
 
 from __future__ import annotations
@@ -32,38 +34,48 @@ class GrowingNames:
         self.entities: dict[str, int] = {}
 
     def predicate_id(self, name: str, arity: int) -> int:
+        """Return the number of a predicate by name and `arity`, a new one where it is new."""
         return self.predicates.setdefault((name, arity), len(self.predicates))
 
     def entity_id(self, name: str) -> int:
+        """Return the number of an entity, a new one where it is new."""
         return self.entities.setdefault(name, len(self.entities))
 
     def code(self, step: Step) -> int:
+        """Return the code of a step."""
         return 2 * self.predicate_id(step.predicate.name, step.predicate.arity) + step.inverse
 
     @property
     def num_codes(self) -> int:
+        """How many step codes there are so far."""
         return 2 * len(self.predicates)
 
 
 class SlotNames:
-    """The names s0, s1, ... that stand for any name in a pattern, each with its number. Others raise KeyError."""
+    """The names s0, s1, ... up to `size` that stand for any name in a pattern, each with its number.
+
+    Others raise KeyError.
+    """
 
     def __init__(self, size: int) -> None:
         self.slot = {slot_name(number): number for number in range(size)}
 
     def entity_id(self, name: str) -> int:
+        """Return the number of a slot that stands for an entity."""
         return self.slot[name]
 
     def code(self, step: Step) -> int:
+        """Return the code of a step along a slot."""
         return 2 * self.slot[step.predicate.name] + step.inverse
 
     @property
     def num_codes(self) -> int:
+        """How many step codes there are."""
         return 2 * len(self.slot)
 
 
 def slot_name(number: int) -> str:
-    """The name that stands for any name in a pattern."""
+    """Return the name of slot `number`, which stands for any name in a pattern."""
     return f"s{number}"
 
 
@@ -171,7 +183,7 @@ class RuleTexts:
         self.patterns: dict[tuple[str, ...], Pattern | None] = {}
 
     def add(self, text: str, place: int) -> bool:
-        """Take the rule; False where the text is anything else, or wrong: only a parser can say what."""
+        """Take the rule of `text`; False where it is anything else, or wrong: only a parser can say what."""
         head_text, _, body_text = text.partition(" :- ")
         known = self.heads.get(head_text)
         body = None if known is None else self.bodies.get((known[1], body_text))

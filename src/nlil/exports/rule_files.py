@@ -110,7 +110,10 @@ class RuleFile:
         return f"{len(self.left_out):,} of {total:,} rules {verb} left out: {'; '.join(parts)}"
 
     def known_to(self, dataset: Dataset) -> RuleFile:
-        """Without rules of another system about names that the data does not have; what people write is kept."""
+        """Return the file without rules of another system about names that `dataset` does not have.
+
+        What people write is kept.
+        """
         from ..kernel.binding import bind
 
         if not self.is_foreign:
@@ -131,7 +134,10 @@ class RuleFile:
         progress: Progress = silent,
         threads: int = 0,
     ) -> RuleSet:
-        """The rules and exclusions with statistics of the training facts; each once. Arguments as in `read_rules`."""
+        """Return the rules and exclusions with statistics of the training facts of `dataset`; each once.
+
+        Arguments as in `read_rules`: `aggregation`, `memory`, `progress`, `threads`.
+        """
         from ..kernel.aggregation import DEFAULT
         from ..kernel.binding import bind
         from ..kernel.counting import count_statistics

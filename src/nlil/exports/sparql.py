@@ -25,7 +25,8 @@ ENTITY, GRAPH = f"<{DOMAIN}entity>", f"<{DOMAIN}graph>"
 
 
 def node(name: str) -> str:
-    """
+    """Write a name as an IRI.
+
     >>> node("ann"), node("http://example.org/ann")
     ('<urn:nlil:ann>', '<http://example.org/ann>')
     """
@@ -47,7 +48,7 @@ def relation(predicate: Predicate) -> str:
 
 
 def rule_query(rule: Rule, options: Options) -> str:
-    """CONSTRUCT { head } WHERE { body }"""
+    """Write CONSTRUCT { head } WHERE { body }."""
     found = alternatives(rule, NAME, options)
     groups = [_group(alternative) for alternative in found] or ["  FILTER(false)"]
     body = groups[0] if len(groups) == 1 else "  {\n" + "\n  } UNION {\n".join(groups) + "\n  }"
@@ -87,7 +88,7 @@ def _test(leaf: Leaf, in_graph: bool) -> str:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """N-Triples: entities with their graphs, then the facts of weight >= .5."""
+    """Yield N-Triples: entities with their graphs, then the facts of weight >= .5."""
     for name, graph in entity_rows(kb):
         yield f'{node(name)} <{RDF_TYPE}> {ENTITY} .\n{node(name)} {GRAPH} "{graph}" .\n'
     for predicate in kb.predicates:

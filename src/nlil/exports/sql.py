@@ -28,7 +28,8 @@ CREATE INDEX facts_backward ON facts(predicate, object);
 
 
 def quoted(name: str) -> str:
-    """
+    """Quote a name.
+
     >>> quoted("it's")
     "'it''s'"
     """
@@ -36,7 +37,7 @@ def quoted(name: str) -> str:
 
 
 def rule_query(rule: Rule, options: Options) -> str:
-    """SELECT DISTINCT subject, predicate, object: the answers of the rule over the tables."""
+    """Write SELECT DISTINCT subject, predicate, object: the answers of the rule over the tables."""
     found = alternatives(rule, NAME, options)
     if not found:
         columns = f"name AS subject, {quoted(rule.target.name)} AS predicate, name AS object"
@@ -116,7 +117,7 @@ class _Select:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """The tables and their rows; facts of weight >= .5, as in statistics."""
+    """Yield the tables and their rows; facts of weight >= .5, as in statistics."""
     yield TABLES
     for rows in blocks(entity_rows(kb)):
         values = ",\n".join(f"({quoted(name)}, {graph})" for name, graph in rows)

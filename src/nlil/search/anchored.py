@@ -116,13 +116,18 @@ def _anchored_of(
 
 
 def body_sizes(graph: Graph) -> Longs:
-    """How many entities each body holds of: the spans k(X, d), and the entities with an edge k to another entity."""
+    """Count the entities that each body holds of.
+
+    Bodies are the spans k(X, d), and behind them for each code k that there is an edge k to another entity.
+    """
     beyond_self = np.bincount(graph.span_code[graph.leaves()], minlength=graph.num_codes)
     return np.concatenate((np.diff(graph.span_pointer), beyond_self))
 
 
 def anchored_rows(graph: Graph, code: int, sizes: Longs, options: CountOptions, budget: int) -> Longs:
-    """Anchored and half-anchored rules of all heads q(X, c) for the step code q, in up to `budget` bytes at a time.
+    """Count anchored and half-anchored rules of all heads q(X, c) for the step `code` q.
+
+    It takes up to `budget` bytes at a time.
 
     Rows of the result: the constant of the head, step and end of the body, support, body size, PCA body. The end of a
     half-anchored rule is any other entity (ANY_NODE). `sizes` are those of `body_sizes`.
@@ -139,7 +144,10 @@ def anchored_rows(graph: Graph, code: int, sizes: Longs, options: CountOptions, 
 
 
 def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
-    """q(X, c) :- true for every c: its body has no step and holds for every entity. Rows as of `anchored_rows`."""
+    """Count q(X, c) :- true for every c, q being the step `code`: its body has no step and holds for every entity.
+
+    Rows as of `anchored_rows`.
+    """
     spans = graph.code_span[graph.code_pointer[code ^ 1] : graph.code_pointer[(code ^ 1) + 1]]
     support = np.diff(graph.span_pointer)[spans]
     spans, support = spans[support >= min_support], support[support >= min_support]
@@ -151,7 +159,10 @@ def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
 
 
 def rules_of(kb: KnowledgeBase, graph: Graph, code: int, rows: Longs) -> RuleSet:
-    """q(X, c) for an even code, q(c, Y) for an odd one: the same spans seen from the other argument."""
+    """Make rules of `rows`: q(X, c) for an even `code`, q(c, Y) for an odd one.
+
+    Both have the same spans, seen from the other argument.
+    """
     constant, step, end, support, body_size, pca_body = rows
     low, high = graph.edges(constant, code ^ 1)
     return RuleSet.of_lines(
@@ -171,13 +182,16 @@ def rules_of(kb: KnowledgeBase, graph: Graph, code: int, rows: Longs) -> RuleSet
 
 
 def priors(kb: KnowledgeBase, target: int, min_support: int) -> list[RuleSet]:
-    """p(X, c) :- true and p(c, Y) :- true of a binary target."""
+    """Return p(X, c) :- true and p(c, Y) :- true of a binary `target`."""
     graph, codes = Graph.of(kb), (2 * target, 2 * target + 1)
     return [rules_of(kb, graph, code, prior_rows(graph, code, min_support)) for code in codes]
 
 
 def constant_rules(task: Task, tensors: TensorCounter | None) -> list[RuleSet]:
-    """Anchored, half-anchored rules and priors, direction by direction of each target; on a device with `tensors`."""
+    """Return anchored, half-anchored rules and priors, direction by direction of each target.
+
+    On a device with `tensors`.
+    """
     kb, graph, options = task.kb, task.graph, task.options
     codes = [int(code) for t in task.targets for code in (2 * t, 2 * t + 1)]
 

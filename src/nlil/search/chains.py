@@ -29,7 +29,7 @@ MANY = 1 << 30
 
 @compiled
 def mark_objects(facts: TargetFacts, a: int, mark: Longs, epoch: int) -> None:
-    """mark[b] = (epoch, first fact of the pair (a, b)) for every b with a target fact of a."""
+    """Set mark[b] = (`epoch`, first fact of the pair (a, b)) for every b with a target fact of `a` in `facts`."""
     for f in range(facts.pointer[a], facts.pointer[a + 1]):
         b = facts.object[f]
         if mark[b, 0] != epoch:
@@ -41,12 +41,20 @@ def mark_objects(facts: TargetFacts, a: int, mark: Longs, epoch: int) -> None:
 
 
 class ChainEdges(NamedTuple):
-    """Scratch of one thread: the edges of one chain, by step, from which the rest of it can still be walked."""
+    """Scratch of one thread: the edges of one chain, by step, from which the rest of it can still be walked.
 
-    span: Ids  # (steps, entities, 2): from where to where the edges of an entity stand; ~from where not `cheap`
-    neighbour: Ids  # (steps, edges)
-    ways: Ids  # (steps, entities, 2): the chain that it was written for, and how many ways on there are, MANY at most
-    chain: Longs  # (1,): the number of the present chain
+    Attributes:
+        span: (steps, entities, 2), from where to where the edges of an entity stand; ~from where not `cheap`.
+        neighbour: (steps, edges).
+        ways: (steps, entities, 2), the chain that it was written for, and how many ways on there are, MANY at most.
+        chain: (1,), the number of the present chain.
+        cheap: ways on from an entity up to which they are walked again without a test (CHEAP).
+    """
+
+    span: Ids
+    neighbour: Ids
+    ways: Ids
+    chain: Longs
     cheap: int
 
 
@@ -181,9 +189,9 @@ class ChainCounter:
         )
 
     def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
-        """Support of each target, body size, PCA body of each target.
+        """Count support of each target, body size, PCA body of each target for one chain.
 
-        With a stride only every so many-th start counts, and no start after `most_pairs` pairs were reached.
+        With a `stride` only every so many-th start counts, and no start after `most_pairs` pairs were reached.
         """
         graph, facts = self.task.graph, self.task.facts
         support, pca = np.zeros((2, len(self.task.targets)), np.int64)
@@ -191,7 +199,7 @@ class ChainCounter:
         return support, body, pca
 
     def rows(self, steps: Ids) -> ChainRows:
-        """The rules that have this chain as body, for every target that it supports well enough."""
+        """Return the rules that have this chain as body, for every target that it supports well enough."""
         support, body, pca = self.count(steps)
         enough = self.task.options.enough(support, body)
         if len(steps) == 1:
@@ -203,7 +211,7 @@ class ChainCounter:
 
 
 def one_step_chains(task: Task) -> ChainRows:
-    """p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct; by target and step."""
+    """Count p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct; by target and step."""
     counter = ChainCounter(task, 1)
     codes = np.arange(task.graph.num_codes, dtype=np.int32)[:, None]
     steps, counts = join_rows([counter.rows(code) for code in codes], 1)
@@ -291,7 +299,7 @@ class TwoStepCounter:
 
 
 def most_reached(graph: Graph) -> int:
-    """The most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
+    """Return the most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
     if not len(graph.code):
         return 1
     reached = np.diff(graph.pointer)[graph.neighbour]
@@ -299,7 +307,7 @@ def most_reached(graph: Graph) -> int:
 
 
 def two_step_chains(task: Task) -> ChainRows:
-    """All chains of length 2, by first step, target and second step."""
+    """Count all chains of length 2, by first step, target and second step."""
     pool = Pool(lambda: TwoStepCounter(task), task.options.threads)
     codes = range(task.graph.num_codes)
     return join_rows(pool.map(TwoStepCounter.rows, codes, "chains", task.progress, task.options.stop), 2)

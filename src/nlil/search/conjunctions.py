@@ -4,6 +4,8 @@ Statements are the chains of one and two steps that were counted for a target, a
 Two are joined where both together are clearly more often right than either alone, then three in the same way. One
 product of matrices counts all pairs of statements. Those are proposed first that raise what is known of the facts most,
 given the chains and what was proposed before.
+
+`found` are conjunctions, as columns of a statement table and counts.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ other pairs, and what they are worth."""
 
 
 class Conjunctions:
-    """Finds conjunctions for one target after another."""
+    """Finds conjunctions for one target after another; bodies use the facts of `body`, None: those of `kb`."""
 
     def __init__(self, kb: KnowledgeBase, body: KnowledgeBase | None, options: CountOptions) -> None:
         self.kb, self.options = kb.crisp, options
@@ -144,14 +146,17 @@ class Conjunctions:
 
 
 def best(found: Found, count: int) -> Found:
-    """The `count` conjunctions that are worth most."""
+    """Return the `count` conjunctions that are worth most."""
     columns, counts = found
     order = np.lexsort((*columns.T[::-1], -counts[2]))[:count]
     return columns[order], counts[:, order]
 
 
 def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndarray:
-    """left.T @ right of 0 and 1: exact, as no count comes near 2^24."""
+    """Return left.T @ right of 0 and 1, in float32: exact, as no count comes near 2^24.
+
+    `block` rows are taken at a time.
+    """
     result = np.zeros((left.shape[1], right.shape[1]), np.float32)
     for begin in range(0, len(left), block):
         rows = slice(begin, begin + block)
@@ -160,7 +165,10 @@ def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndar
 
 
 def chosen(table: StatementTable, found: Found, known: Doubles, count: int) -> Iterator[int]:
-    """Best first: what raises the known confidence of the facts most; then what is known has been raised."""
+    """Yield up to `count`, best first: what raises the `known` confidence of the facts most; then that has been raised.
+
+    `table` says where statements hold.
+    """
     columns, counts = found
     # A column of ones stands where -1 fills up.
     facts = np.column_stack((table.facts, np.ones(len(known), np.uint8))).astype(bool)

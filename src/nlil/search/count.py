@@ -34,7 +34,7 @@ MOST_WAYS = 1e6
 
 @dataclass(frozen=True)
 class Counted:
-    """The rules that were found, whether the time was too short for all of them, and notes on what was left out."""
+    """The `rules` that were found; `partial`: the time was too short for all of them; `notes` on what was left out."""
 
     rules: RuleSet
     partial: bool
@@ -48,7 +48,7 @@ def count_rules(
     body: KnowledgeBase | None = None,
     progress: Progress = silent,
 ) -> Counted:
-    """Rules for the target predicate ids; bodies use the facts of `body` (default: of kb)."""
+    """Count rules for the `targets`; bodies use the facts of `body` (None: of `kb`)."""
     kb = kb.crisp
     graph = Graph.of((kb if body is None else body).crisp)
     binary, unary = _by_arity(kb, targets)
@@ -138,7 +138,7 @@ def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
 
 
 def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
-    """p(X, c) :- true and p(c, Y) :- true of the binary targets, p(X) :- true of the unary ones."""
+    """Return p(X, c) :- true and p(c, Y) :- true of the binary targets, p(X) :- true of the unary ones."""
     kb = kb.crisp
     binary, unary = _by_arity(kb, targets)
     parts = [RuleSet.empty(kb)]

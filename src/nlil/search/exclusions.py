@@ -32,9 +32,10 @@ def find_exclusions(
     least_expected: float = 1.0,
     allowed: Container[int] | None = None,
 ) -> tuple[Exclusion, ...]:
-    """The exclusions of the target predicate ids: target by target, those that chance speaks most against first.
+    """Find the exclusions of the targets: target by target, those that chance speaks most against first.
 
-    `valid` facts veto, `allowed` predicate ids are those whose facts may exclude (default: all).
+    `valid` facts veto, `allowed` predicate ids are those whose facts may exclude (None: all). Where chance would have
+    two relations meet less than `least_expected` times, nothing is concluded.
     """
     meetings = _Meetings(kb)
     vetoes = Facts.empty() if valid is None else valid.crisp()
@@ -52,7 +53,7 @@ def find_exclusions(
 
 
 def count_exclusions(kb: KnowledgeBase, denials: Iterable[tuple[Predicate, Step]]) -> tuple[Exclusion, ...]:
-    """What a person denies, each once, with what the facts of kb say about it."""
+    """Return what a person denies, each of `denials` once, with what the facts of `kb` say about it."""
     meetings = _Meetings(kb)
     counts: dict[int, tuple[int, Longs, Longs]] = {}
     found = []

@@ -13,10 +13,10 @@ HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a si
 
 @compiled
 def first_visit(table: Longs, mask: int, epoch: int, num_keys: int, key: int) -> bool:
-    """True when `key` (below `num_keys`) is new in this `epoch`; remembers it.
+    """Return True when `key` (below `num_keys`) is new in this `epoch`; remembers it in `table`.
 
-    Open addressing over entries epoch * num_keys + key: an entry of an older epoch counts as empty,
-    so a new epoch starts with an empty table at no cost.
+    Open addressing over entries epoch * num_keys + key: an entry of an older epoch counts as empty, so a new epoch
+    starts with an empty table at no cost. `mask` is the size of the table, a power of 2, less 1.
     """
     floor = epoch * num_keys
     entry = floor + key
@@ -33,7 +33,11 @@ def first_visit(table: Longs, mask: int, epoch: int, num_keys: int, key: int) ->
 
 @compiled
 def next_epoch(epoch: int, num_keys: int, table: Longs, mark: Longs) -> int:
-    """The epoch after this one; where its entries would outgrow 64 bits all is cleared, and epochs begin anew."""
+    """Return the epoch after this `epoch`.
+
+    Where its entries, of keys below `num_keys`, would outgrow 64 bits, `table` and `mark` are cleared, and epochs begin
+    anew.
+    """
     if epoch + 1 < LARGEST_ENTRY // num_keys:
         return epoch + 1
     table[:] = -1

@@ -51,7 +51,7 @@ MOST_SPELLED = 4
 
 
 class Proposer:
-    """Finds bodies of `length` steps from facts; the scratch arrays of one thread."""
+    """Finds bodies of `length` steps from facts; the scratch arrays of one thread. `synonym` is that of `synonyms`."""
 
     def __init__(self, task: Task, length: int, synonym: Ids) -> None:
         self.task, self.length, self.synonym = task, length, synonym
@@ -121,10 +121,10 @@ def _bodies_of_facts(
 def _paths_between(
     graph: Graph, a: int, b: int, length: int, synonym: Ids, space: WalkSpace, out: Longs, most_edges: int
 ) -> tuple[int, int]:
-    """Bodies of simple paths a .. b into `out` as numbers in base num_codes; how many there are (they may not fit), and
-    how many edges were looked at.
+    """Bodies of simple paths a .. b into `out` as numbers in base num_codes.
 
-    Depth-first over the first length - 1 steps; a node next to b closes the path.
+    How many there are (they may not fit), and how many edges were looked at. Depth-first over the first length - 1
+    steps; a node next to b closes the path.
     """
     space.clock[0] += 1
     epoch = space.clock[0]
@@ -179,12 +179,15 @@ def _paths_between(
 
 
 def most_candidates(facts: Longs, most: int) -> Longs:
-    """How many bodies to count for targets of so many facts: few facts cannot tell many bodies apart."""
+    """Return how many bodies, of `most`, to count for targets of so many `facts`.
+
+    Few facts cannot tell many bodies apart.
+    """
     return np.rint(most * np.clip(facts / FULL_FACTS, MIN_SHARE, 1)).astype(np.int64)
 
 
 def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
-    """Numbers in base num_codes as rows of steps."""
+    """Return numbers in base `num_codes`, `bodies`, as rows of steps."""
     steps = np.empty((len(bodies), length), np.int32)
     for place in reversed(range(length)):
         bodies, steps[:, place] = np.divmod(bodies, num_codes)
@@ -192,7 +195,7 @@ def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
 
 
 def synonyms(graph: Graph) -> Ids:
-    """For each code the least code that is its synonym, or the code itself."""
+    """Return for each code the least code that is its synonym, or the code itself."""
     pairs, pair = np.unique(graph.node.astype(np.int64) * graph.num_entities + graph.neighbour, return_inverse=True)
     holds = csr_array((np.ones(len(pair), np.int32), (graph.code, pair)), shape=(graph.num_codes, len(pairs)))
     shared = (holds @ holds.T).tocoo()
@@ -222,9 +225,9 @@ def spellings(steps: Ids, synonym: Ids) -> Ids:
 
 
 def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop: Stop | None) -> Floats:
-    """(bodies, targets): the smoothed confidence of each body on every n-th start; 0 where it is not confident enough.
+    """Estimate (bodies, targets): the smoothed confidence of each body on every n-th start; 0 where it is not enough.
 
-    Fewer rows where it was stopped.
+    Fewer rows where it was stopped by `stop`. `pool` has the threads; `stage` names the work for `task.progress`.
     """
     edges, min_confidence = task.graph.code_edges, task.options.min_confidence
 
@@ -274,7 +277,10 @@ def longer_chains(task: Task, length: int) -> ChainRows:
 
 
 def by_effort(graph: Graph, steps: Ids) -> Longs:
-    """The order of the bodies, those first that lead along most paths if entities had the same number of edges."""
+    """Return the order of the bodies by effort, the most costly first.
+
+    The effort is the number of paths if entities had the same number of edges.
+    """
     size = graph.code_edges
     ways = size / np.maximum(np.diff(graph.code_pointer), 1)
     return np.argsort(-size[steps[:, 0]] * ways[steps[:, 1:]].prod(axis=1), kind="stable")

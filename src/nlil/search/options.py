@@ -22,7 +22,12 @@ support, body size, PCA body."""
 
 @dataclass(frozen=True)
 class CountOptions:
-    """The settings of the search; `LearnerConfig` says what each of them means."""
+    """The settings of the search; `LearnerConfig` says what each of them means.
+
+    These are `max_length`, `tried_length`, `min_support`, `min_confidence`, `constants`, `typed`, `samples`,
+    `candidates`, `max_paths`, `seed`, `threads`, `device` and `memory`. `stop` ends the search early, None: never;
+    `chain_length` is set by the search: how far chains are grown.
+    """
 
     max_length: int = 3
     tried_length: int = 0
@@ -38,10 +43,10 @@ class CountOptions:
     device: str = "cpu"
     memory: int = 2**30
     stop: Stop | None = None
-    chain_length: int = 2  # set by the search: how far chains are grown
+    chain_length: int = 2
 
     def enough(self, support: Any, body_size: Any) -> Any:
-        """Which rules have enough support and confidence: arrays or tensors."""
+        """Return which rules have enough `support` and confidence, with this `body_size`: arrays or tensors."""
         return (support > 0) & (support >= self.min_support) & (support >= self.min_confidence * body_size)
 
     @property
@@ -82,7 +87,7 @@ class Task:
         return cls(kb, graph, targets, target_facts(kb, targets), options, progress)
 
     def chain_rules(self, rows: ChainRows) -> RuleSet:
-        """p(X, Y) :- a chain from X to Y, all variables distinct."""
+        """Return p(X, Y) :- a chain from X to Y, all variables distinct, for each of `rows`."""
         steps, (target, support, body_size, pca_body) = rows
         return RuleSet.of_lines(
             self.kb,
@@ -97,6 +102,6 @@ class Task:
 
 
 def join_rows(parts: Sequence[ChainRows], length: int) -> ChainRows:
-    """All rows of chains of `length` steps, in order."""
+    """Join the rows of `parts`, chains of `length` steps, in order."""
     steps = np.concatenate([np.zeros((0, length), np.int32), *(steps for steps, _ in parts)])
     return steps, np.concatenate([np.zeros((4, 0), np.int64), *(counts for _, counts in parts)], axis=1)

@@ -27,6 +27,7 @@ BYTES_PER_PATH = 96
 
 
 def ranges(low: Tensor, count: Tensor) -> Tensor:
+    """Concatenate low_i .. low_i + count_i - 1 for each i of `low` and `count`."""
     return ranges_between(low, low + count)[1]
 
 

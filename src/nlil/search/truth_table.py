@@ -26,7 +26,10 @@ MOST_OTHERS = 300_000
 
 
 class ChainPairs:
-    """The pairs x * n + y that chains of up to two steps join, all their entities distinct; cached by chain."""
+    """The pairs x * n + y that chains of up to two steps join, all their entities distinct; cached by chain.
+
+    `memory` is a number of bytes; an eighth of it is for this cache.
+    """
 
     def __init__(self, graph: Graph, memory: int) -> None:
         self.n, self.graph = graph.num_entities, graph
@@ -34,7 +37,7 @@ class ChainPairs:
         self.steps: dict[int, csr_matrix] = {}
 
     def keys(self, steps: tuple[int, ...]) -> Longs:
-        """The pairs of one chain, ascending."""
+        """Return the pairs of one chain, ascending."""
         return self.cache.get(steps, lambda: self._keys(steps))
 
     def _keys(self, steps: tuple[int, ...]) -> Longs:
@@ -65,7 +68,10 @@ class Filters(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, constants: bool, least: int) -> Filters:
-        """Those that hold of `least` entities or more, and not of all."""
+        """Collect those that hold of `least` entities or more, and not of all.
+
+        With `constants` also those that name an entity.
+        """
         n, codes, any_node = graph.num_entities, np.arange(graph.num_codes), np.full(graph.num_codes, ANY_NODE)
 
         def matrix(code: np.ndarray, entity: np.ndarray) -> csr_matrix:
@@ -90,7 +96,7 @@ class Filters(NamedTuple):
         return self.lines.steps[:, 0]
 
     def holds(self, row: int) -> Mask:
-        """Of which entities a filter holds."""
+        """Return of which entities filter `row` holds."""
         found = np.zeros(self.member.shape[1], bool)
         found[self.member.indices[self.member.indptr[row] : self.member.indptr[row + 1]]] = True
         return found
@@ -98,20 +104,34 @@ class Filters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StatementTable:
-    """Column i of `facts` and `others` says where line i holds: chains, then filters on X, then filters on Y."""
+    """Where statements hold: column i of `facts` and `others` is about line i of `lines`.
+
+    Lines are chains, then filters on X, then filters on Y.
+
+    Attributes:
+        target: a predicate id.
+        pairs: (2, facts), x and y.
+        other_pairs: (2, others), pairs that are no facts.
+        num_chains: the first so many lines are chains.
+        facts: (facts, lines) uint8.
+        others: (others, lines) uint8.
+    """
 
     kb: KnowledgeBase
     target: int
-    pairs: Longs  # (2, facts): x and y
-    other_pairs: Longs  # (2, others)
+    pairs: Longs
+    other_pairs: Longs
     lines: Lines
     num_chains: int
-    facts: np.ndarray  # (facts, lines) uint8
-    others: np.ndarray  # (others, lines) uint8
+    facts: np.ndarray
+    others: np.ndarray
 
     @classmethod
     def of_chains(cls, kb: KnowledgeBase, target: int, chain_pairs: ChainPairs, steps: np.ndarray) -> StatementTable:
-        """Of the given chains, best first, as many as fit."""
+        """Make the table of the given chains, best first, as many as fit, for the `target`.
+
+        `chain_pairs` has their pairs.
+        """
         n, mine = kb.num_entities, kb.facts.of(target)
         pairs = np.stack((mine.subject, mine.object)).astype(np.int64)
         place = np.full(n * n, -1, np.int32)
@@ -154,7 +174,10 @@ class StatementTable:
         )
 
     def holds_of_facts(self, filters: Filters, row: int, side: int) -> Mask:
-        """For which facts a filter on X (side 0) or on Y (side 1) holds, each fact hidden from itself."""
+        """Return for which facts filter `row` of `filters` holds, each fact hidden from itself.
+
+        It is on X (`side` 0) or on Y (1).
+        """
         here, there = self.pairs[side], self.pairs[1 - side]
         code, end = int(filters.code[row]), int(filters.lines.end[row])
         holds = filters.holds(row)[here]
@@ -171,5 +194,5 @@ class StatementTable:
         return np.isin(self.other_pairs[0], self.pairs[0])
 
     def statement(self, index: int) -> Formula:
-        """The line of a column."""
+        """Return the line of column `index`."""
         return Bodies.of_lines(self.lines).formula(index, self.kb.predicates, self.kb.entities.name)

@@ -116,7 +116,7 @@ class TypedCounter:
 
 
 def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
-    """The typed variants of chains that do not hold always, chain by chain."""
+    """Count the typed variants of those `chains` that do not hold always, chain by chain."""
     steps, counts = chains
     pool = Pool(lambda: TypedCounter(task), task.options.threads)
 

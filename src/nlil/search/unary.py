@@ -28,26 +28,31 @@ from .options import CountOptions
 
 
 class Numbering(NamedTuple):
-    """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare);
-    k(X, d) is `constants_from` + k * num_entities + d."""
+    """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare).
+
+    k(X, d) is `constants_from` + k * num_entities + d. `base` is that base, `ends` is num_predicates + 1, `moves` the
+    most edges of a path.
+    """
 
     base: int
-    ends: int  # num_predicates + 1
+    ends: int
     moves: int
     constants_from: int
     num_entities: int
 
     @classmethod
     def of(cls, graph: Graph, num_predicates: int, moves: int) -> Numbering:
-        """The numbers of paths of up to `moves` edges; fewer where they, with a target beside them, would not fit 64
-        bits."""
+        """Number paths of up to `moves` edges; fewer where they, with a target beside them, would not fit 64 bits.
+
+        There are `num_predicates`.
+        """
         base, ends = graph.num_codes + 1, num_predicates + 1
         while moves > 1 and (base**moves * ends + graph.num_codes * graph.num_entities) * ends >= 2**63:
             moves -= 1
         return cls(base, ends, moves, base**moves * ends, graph.num_entities)
 
     def decode(self, numbers: Longs) -> tuple[Ids, Ids]:
-        """Steps (n, moves + 1), NO_STEP behind them, and end of each body."""
+        """Return steps (n, moves + 1), NO_STEP behind them, and end of each body of `numbers`."""
         constant = numbers >= self.constants_from
         path, unary = np.divmod(np.where(constant, 0, numbers), self.ends)
         steps: Ids = np.full((len(numbers), self.moves + 1), NO_STEP, np.int32)
@@ -118,7 +123,11 @@ def _list_bodies(
 def list_bodies(
     graph: Graph, entities: Ids, bodies: Numbering, moves: int, constants: bool = False, size: int = 2**20
 ) -> Iterator[tuple[int, Longs, Longs]]:
-    """(first entity's place, pointer, bodies) of block after block of entities; those of one are sorted, once each."""
+    """Yield (first entity's place, pointer, bodies) of block after block of `entities`.
+
+    Those of one are sorted, once each. Bodies have up to `moves` edges, and with `constants` also name an entity; a
+    block has at most `size` of them, unless one entity has more.
+    """
     out = np.zeros(size, np.int64)
     pointer = np.zeros(len(entities) + 1, np.int64)
     begin = 0
@@ -141,7 +150,7 @@ def _merge(keys: Longs, counts: Longs, more: Longs, more_counts: Longs) -> tuple
 def unary_rules(
     kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
 ) -> list[RuleSet]:
-    """All rules for the unary `targets` (predicate ids) with enough support and confidence, then their priors."""
+    """Return all rules for the unary `targets` with enough support and confidence, then their priors."""
     bodies = Numbering.of(graph, kb.num_predicates, max(options.max_length - 1, 0))
     constants = options.constants and kb.graph_of is None
     entities = np.flatnonzero(kb.domain).astype(np.int32)
@@ -189,7 +198,7 @@ def unary_rules(
 
 
 def unary_priors(kb: KnowledgeBase, targets: Ids) -> RuleSet:
-    """p(X) :- true of the unary targets."""
+    """Return p(X) :- true of the unary targets."""
     size, everyone = kb.predicate_counts[targets], int(kb.domain.sum())
     no_steps = np.full((len(targets), 1), NO_STEP)
     return RuleSet.of_lines(kb, no_steps, head=targets, support=size, body_size=everyone, head_size=size)

@@ -1,1 +1,6 @@
-"""Theories: a few rules for each predicate that together say what the many say."""
+"""Theories: a few rules for each predicate that together say what the many say.
+
+Parameters that mean the same everywhere here: `pool` are all rules, the theories are made of some; `theory` has its
+rows in that; `kb` is the base of training facts, and ids are its ids; `labels` are words for people in place of names;
+`random` is the only source of chance; `path` is that of a file.
+"""

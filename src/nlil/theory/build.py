@@ -135,7 +135,10 @@ def measured(
 
 
 def considered(pool: RuleSet, num_predicates: int) -> Longs:
-    """Rows of the rules of each target that are worth a look, ascending. Priors are not: frequency breaks ties."""
+    """Return rows of the rules of each target that are worth a look, ascending; there are `num_predicates`.
+
+    Priors are not: frequency breaks ties.
+    """
     worth = pool.support * np.asarray(smoothed_confidence(pool.support, pool.body_size), np.float64)
     worth[pool.is_prior] = 0.0
     order = np.argsort(pool.head, kind="stable")
@@ -162,7 +165,7 @@ def plainness(rules: RuleSet) -> Doubles:
 
 
 def drawn(facts: Facts, most: int, random: np.random.Generator) -> Facts:
-    """At most so many of the facts, in their order."""
+    """Draw at most `most` of `facts`, in their order."""
     return facts if len(facts) <= most else facts[np.sort(random.permutation(len(facts))[:most])]
 
 

@@ -40,13 +40,14 @@ MEMBERS = 256
 
 
 class Buffer(NamedTuple):
-    """Firings of one query, rule by rule."""
+    """Firings of one query, rule by rule: the number of the `rule` and the `candidate` that it proposes."""
 
     rule: Ids
     candidate: Ids
 
     @classmethod
     def of(cls, size: int) -> Buffer:
+        """Make room for `size` firings."""
         return cls(np.empty(size, np.int32), np.empty(size, np.int32))
 
 
@@ -134,9 +135,10 @@ def list_firings(
     walk: WalkSpace,
     buffer: Buffer,
 ) -> int:
-    """Into `buffer` every (rule, candidate) of one query but priors, rule by rule; how many there are.
+    """List in `buffer` every (rule, candidate) of one query but priors, rule by rule; returns how many there are.
 
-    The plan holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`).
+    The `plan` holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`); `graph`, `is_unary`, `known`
+    and `hidden_end` as in `nlil.evaluation`. `nothing` hides no class, a mask of False; `walk` is scratch.
     """
     size = _chains(graph, plan, is_unary, nothing, known, hidden_end, walk, buffer)
     size = _forward(graph, plan, known, hidden_end, buffer, size)

@@ -41,7 +41,7 @@ class TheoryRule:
     num_same: int
 
     def to_dict(self, labels: Labels) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "rule": str(self.scored.rule),
             "label": labels.rule(self.scored.rule),
@@ -58,12 +58,18 @@ class TheoryRule:
 
 @dataclass(frozen=True)
 class TargetTheory:
-    """The theory of one target.
+    """The theory of one target, `predicate`.
 
     rules       in the order of what each adds
     exclusions  what never holds together with the target, as many as the theory may have rules
     num_rules   rules of the target in the pool
     scores      on validation facts; None where these were too few
+
+    Attributes:
+        rules: in the order of what each adds.
+        exclusions: what never holds together with the target, as many as the theory may have rules.
+        num_rules: rules of the target in the pool.
+        scores: on validation facts; None where these were too few.
     """
 
     predicate: Predicate
@@ -118,13 +124,16 @@ def target_theories(pool: RuleSet, theory: Theory, numbers: Longs | None = None)
 
 
 def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:
-    """Rows of the pool whose rules say the same as rows[number], those with most support first; at most `most`."""
+    """Return rows of the pool whose rules say the same as rows[number], those with most support first.
+
+    At most `most`.
+    """
     rows = theory.family_row[theory.family == number]
     return rows[np.lexsort((rows, -pool.support[rows].astype(np.int64)))][:most]
 
 
 def reading_order(pool: RuleSet, theory: Theory) -> Longs:
-    """Rows of the pool: first the first rules of all theories, then the second ones and so on; the rest by weight."""
+    """Return rows of the pool: the first rules of all theories, then the second ones and so on; the rest by weight."""
     chosen = theory.chosen(pool)
     first = theory.rows[chosen[np.lexsort((chosen, -theory.explained[chosen], theory.place[chosen]))]]
     rest = pool.order()
@@ -132,7 +141,7 @@ def reading_order(pool: RuleSet, theory: Theory) -> Longs:
 
 
 def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> dict[str, Any]:
-    """Theories for programs."""
+    """Return `theories`, target by target, for programs."""
     rules = [rule for target in theories for rule in target.rules]
     return {
         "num_rules": len(rules),
@@ -146,7 +155,7 @@ def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: La
 
 
 def scores_sentence(theory: Theory) -> str:
-    """How the theories do on validation facts, beside all rules."""
+    """Say how the theories do on validation facts, beside all rules."""
     if (pool := theory.pool_score) is None:
         return "no validation facts: how well the theories do beside all rules is not known"
     curve = ", ".join(f"{one.size}: {one.mrr:.3f}" for one in theory.curve())
@@ -154,7 +163,7 @@ def scores_sentence(theory: Theory) -> str:
 
 
 def ties_sentence(theory: Theory, predicates: Iterable[Predicate]) -> str | None:
-    """What orders answers that the rules leave tied; None where nothing does."""
+    """Say what orders answers of `predicates` that the rules leave tied; None where nothing does."""
     if not theory.aggregation.by_frequency or not any(predicate.arity == 2 for predicate in predicates):
         return None
     return (

@@ -32,7 +32,7 @@ class SizeScore:
 
 @dataclass(frozen=True)
 class ValidationScores:
-    """The validation scores of one target: of the pool, of the theory at each size, and how many facts they count."""
+    """The validation scores of one target, on so many `facts`: of the `pool`, and of the theory at each of `sizes`."""
 
     facts: int
     pool: float
@@ -89,7 +89,7 @@ class Theory:
         return np.flatnonzero(self.place < least[pool.head[self.rows]])
 
     def rules(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> RuleSet:
-        """The rules, as a set that every part of the product takes; arguments as of `chosen`."""
+        """Return the rules, as a set that every part of the product takes; `size` and `keep` as in `chosen`."""
         rows = self.rows[self.chosen(pool, size, keep)]
         kept = replace(pool.take(rows).compact(), aggregation=self.aggregation, is_ordered=True)
         most = self.size if size is None else size

@@ -37,7 +37,7 @@ def save_theory(theory: Theory, path: Path) -> None:
 
 
 def load_theory(path: Path, pool: RuleSet) -> Theory:
-    """The theory that `save_theory` wrote, of this pool; ValueError where the file says something else."""
+    """Read the theory that `save_theory` wrote, of this pool; ValueError where the file says something else."""
     with pq.ParquetFile(path) as file:
         table = file.read()
     about: dict[str, Any] = json.loads((table.schema.metadata or {})[b"nlil"])
