@@ -29,7 +29,7 @@ def report(
     check_page_name(out)
     require("jinja2", "report", "the report")
     opened = session.open_run(run, data, theory)
-    learned = replace(opened.learned, rules=opened.rules, config=opened.config)
+    learned = opened.active
     with session.progress() as progress:
         made = make_report(
             learned if opened.is_same_data else replace(learned, fidelity=None),
@@ -47,7 +47,7 @@ def report(
         "num_rules": len(made.learned.rules),
         "num_targets": len(made.learned.targets),
         "num_targets_shown": len(made.targets),
-        "num_rules_shown": sum(len(target.rules) for target in made.targets),
+        "num_rules_shown": sum(target.num_shown for target in made.targets),
         "num_surprises": len(made.surprises) + len(made.class_surprises),
         "num_disputes": len(made.disputes),
         "num_pictures": len(made.pictures),

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
-from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,27 +48,6 @@ def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     return path
-
-
-def history_svg(history: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the same as SVG, a picture for each panel that has something to show.
-
-    None where nothing was trained, or matplotlib is not installed: a run folder has no curves.png then, either.
-    """
-    if find_spec("matplotlib") is None:
-        return None
-    drawn = [_panel_svg(history, panel) for panel in PANELS if any(points(history, curve.key) for curve in panel[1])]
-    return "".join(drawn) or None
-
-
-def _panel_svg(history: Sequence[Mapping[str, Any]], panel: Panel) -> str:
-    figure, text = _figure(history, (panel,), 3.5, 3), StringIO()
-    from matplotlib import rc_context
-
-    title = f"{panel[0]} by epoch, mean of {max(len(points(history, curve.key)) for curve in panel[1])} targets"
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):  # text stays text; the same bytes every time
-        figure.savefig(text, format="svg", metadata={"Title": title, "Date": None, "Creator": None})
-    return text.getvalue()[text.getvalue().index("<svg") :]  # what stands before it is for files
 
 
 def _figure(history: Sequence[Mapping[str, Any]], panels: Sequence[Panel], width: float, height: float) -> Figure:

@@ -20,11 +20,10 @@ from ..explanation.why import Explainer, Explanation
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..kernel.threads import one_torch_thread
-from ..learning.curves import history_svg
 from ..learning.run import Learned
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
-from ..logic.rule import ScoredRule
+from ..logic.rule import Rule, ScoredRule
 from ..logic.text import step_text
 from ..progress import Progress, silent
 from ..scene.canvas import as_svg
@@ -36,6 +35,9 @@ from ..scene.object_classes import (
     object_classes,
 )
 from ..scene.picture import draw
+from ..theory.listing import TargetTheory, TheoryRule, same_rules, target_theories
+from ..theory.theory import Theory
+from .charts import history_charts, size_chart
 
 TOP_PREDICATES = 12
 """Predicates named in the summary of the data."""
@@ -58,7 +60,10 @@ class Limits:
     """How much a report shows. It is read by people, and stays under 5 MB for any run."""
 
     targets: int = 60  # those with the most facts
-    general_rules: int = 4  # of each target, best first: rules that name no entity
+    theory_cards: int = 6  # rules of each theory that are shown with all that they rest on
+    same_rules: int = 3  # rules named that say the same as one of a theory
+    pool_rules: int = 10  # of each target, where it has a theory: the best by weight
+    general_rules: int = 4  # where it has none: the best rules that name no entity
     special_rules: int = 2  # and rules that do
     instances: int = 3  # examples and counterexamples of each rule
     surprises: int = 10
@@ -70,11 +75,24 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class TargetEntry:
-    """The best rules of a predicate, of `num_rules` that it has, each with what it rests on.
+class TheoryEntry:
+    """A rule of a theory, and some of those that say the same; `card` only of the first rules."""
 
+    rule: TheoryRule
+    same: tuple[Rule, ...]
+    card: RuleCard | None
+
+
+@dataclass(frozen=True)
+class TargetEntry:
+    """A predicate, of `num_rules` rules: its theory, or its best rules with what they rest on.
+
+    rules: Where it has no theory.
+    theory: In the order of what each rule adds.
+    pool: The best rules by weight, where it has a theory.
     figures: As measured, where that was done.
     exclusions: What never holds together with the predicate, as text.
+    sizes: A chart of the theory's quality against its size, where that was measured.
     """
 
     predicate: Predicate
@@ -83,6 +101,20 @@ class TargetEntry:
     rules: tuple[RuleCard, ...]
     figures: Mapping[str, float]
     exclusions: tuple[str, ...]
+    theory: TargetTheory | None = None
+    entries: tuple[TheoryEntry, ...] = ()
+    pool: tuple[ScoredRule, ...] = ()
+    sizes: str | None = None
+
+    @property
+    def cards(self) -> list[RuleCard]:
+        """All that are shown."""
+        return [*self.rules, *(entry.card for entry in self.entries if entry.card is not None)]
+
+    @property
+    def num_shown(self) -> int:
+        """Rules that are shown."""
+        return len(self.rules) + len(self.entries)
 
 
 @dataclass(frozen=True)
@@ -120,7 +152,8 @@ class Report:
     settings: Mapping[str, Any]
     figures: Figures
     targets: tuple[TargetEntry, ...]
-    curves: str | None
+    sizes: str | None
+    curves: Sequence[str]
     surprises: tuple[Surprise, ...]
     class_surprises: tuple[ClassSurprise, ...]
     disputes: tuple[Dispute, ...]
@@ -157,7 +190,8 @@ def make_report(
     """
     limits, figures = limits or Limits(), figures or {}
     kb, base = dataset.kb, dataset.world
-    learned = replace(learned, rules=bind(learned.rules, kb).rules)
+    bound = bind(learned.rules, kb)
+    learned = learned.over(bound.rules, bound.kept)
     rules = learned.rules
     cards = RuleCards(rules, kb, dataset.splits.all(), dataset.splits.negatives.get("train"), memory)
     explainer = Explainer(rules, base, memory)
@@ -170,7 +204,8 @@ def make_report(
         settings=changed_settings(learned.config),
         figures=figures,
         targets=targets,
-        curves=history_svg(learned.history),
+        sizes=None if learned.theory is None else theory_chart(learned.theory, len(rules)),
+        curves=history_charts(learned.history),
         surprises=surprises(explainer, cards, learned.targets, limits.surprises, progress),
         class_surprises=class_surprises(explainer, dataset, limits.surprises, threads, memory),
         disputes=disputes,
@@ -199,15 +234,71 @@ def target_entries(
 ) -> Iterator[TargetEntry]:
     """The targets that have rules, those with the most facts first."""
     rules, measured = learned.rules, main_figures(figures).get("per_predicate", {})
+    theories = {} if learned.theory is None else {t.predicate: t for t in target_theories(rules, learned.theory)}
     counts = {p: int(kb.predicate_counts[kb.predicate_id(p)]) for p in learned.targets if p in kb.predicates}
     with_rules = set(np.unique(rules.head).tolist())
     named = sorted((p for p in counts if kb.predicate_id(p) in with_rules), key=lambda p: (-counts[p], p))
     for number, target in enumerate(named[: limits.targets], start=1):
-        mine = rules.for_target(target)
-        shown = tuple(cards.card(scored, examples=limits.instances) for scored in chosen_rules(mine, limits))
-        exclusions = tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions)
-        yield TargetEntry(target, counts[target], len(mine), shown, measured.get(str(target), {}), exclusions)
+        mine, theory = rules.for_target(target), theories.get(target)
+        entry = TargetEntry(
+            predicate=target,
+            num_facts=counts[target],
+            num_rules=len(mine),
+            rules=(),
+            figures=measured.get(str(target), {}),
+            exclusions=tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions),
+        )
+        if theory is None:
+            shown = tuple(cards.card(scored, examples=limits.instances) for scored in chosen_rules(mine, limits))
+            yield replace(entry, rules=shown)
+        else:
+            assert learned.theory is not None
+            yield replace(entry, **theory_parts(rules, learned.theory, theory, mine, cards, limits))
         progress("rules", number, min(len(named), limits.targets))
+
+
+def theory_parts(
+    pool: RuleSet, whole: Theory, mine: TargetTheory, rules: RuleSet, cards: RuleCards, limits: Limits
+) -> dict[str, Any]:
+    """What an entry shows of the theory of its target.
+
+    Args:
+        pool: all rules.
+        whole: the theories of all targets.
+        mine: the theory of this one.
+        rules: all rules of the target.
+        cards: say what rules rest on.
+        limits: how much is shown.
+    """
+    entries = [
+        TheoryEntry(
+            rule=rule,
+            same=tuple(pool.rule(int(row)) for row in same_rules(pool, whole, rule.number, limits.same_rules)),
+            card=cards.card(rule.scored, examples=limits.instances) if place < limits.theory_cards else None,
+        )
+        for place, rule in enumerate(mine.rules)
+    ]
+    return {
+        "theory": mine,
+        "entries": tuple(entries),
+        "pool": tuple(rules.top(limits.pool_rules)),
+        "exclusions": tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions),
+        "sizes": target_chart(whole, mine),
+    }
+
+
+def theory_chart(theory: Theory, num_rules: int) -> str | None:
+    """The quality of all theories against their size; None where no validation facts measured it."""
+    if (score := theory.pool_score) is None:
+        return None
+    return size_chart(theory.curve(), score, f"all {num_rules:,} rules", theory.size)
+
+
+def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
+    """The quality of the theory of one target against its size; None where it was not measured."""
+    if mine.scores is None:
+        return None
+    return size_chart(mine.scores.sizes, mine.scores.pool, f"all {mine.num_rules:,} rules", theory.size)
 
 
 def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
@@ -220,7 +311,7 @@ def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
 
 def object_names(kb: KnowledgeBase, targets: Sequence[TargetEntry]) -> dict[str, str]:
     """The classes of the objects that examples and counterexamples name."""
-    cards = [card for target in targets for card in target.rules]
+    cards = [card for target in targets for card in target.cards]
     instances = [instance for card in cards for instance in (*card.examples, *card.counterexamples)]
     named = {name for i in instances for name in i.fact.arguments}
     named |= {name for i in instances if i.grounding is not None for _, name in i.grounding.bindings}

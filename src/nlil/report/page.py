@@ -15,6 +15,7 @@ from ..explanation.rule_card import Instance
 from ..logic.english import rule_sentence
 from ..logic.predicate import Fact
 from ..scene.canvas import FORBIDDEN
+from ..theory.listing import adds_text, ties_sentence
 from .contents import Report, main_figures
 from .factor_graph import factor_graph, short
 
@@ -35,15 +36,12 @@ def render(report: Report) -> str:
     """The whole page as text."""
     require("jinja2", "report", "the report")
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
-    overall = _overall(report)
+    overall, theory = _overall(report), report.learned.theory
     # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = templates(FOLDER)
-    page.filters |= {"figure": figure, "short": short}
-    page.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
-    page.globals |= {"factor_graph": factor_graph, "rule_sentence": rule_sentence}
-    text = page.get_template("page.html").render(
+    text = environment().get_template("page.html").render(
         report=report,
+        s=report.summary,
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_digest=digest,
@@ -51,9 +49,20 @@ def render(report: Report) -> str:
         columns=_columns(report),
         rows=_rows(report),
         top_predicates=top_predicates(report),
+        num_theory_rules=0 if theory is None else len(theory.chosen(report.learned.rules)),
+        ties=None if theory is None else ties_sentence(theory, report.learned.targets),
         figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
     )
     return FORBIDDEN.sub("\ufffd", text)  # control characters and the like have no place in a page, escaped or not
+
+
+def environment() -> Environment:
+    """The templates of this room."""
+    found = templates(FOLDER)
+    found.filters |= {"figure": figure, "short": short}
+    found.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
+    found.globals |= {"adds_text": adds_text, "factor_graph": factor_graph, "rule_sentence": rule_sentence}
+    return found
 
 
 def write_report(report: Report, path: str | Path) -> Path:

@@ -154,6 +154,17 @@ def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: La
     }
 
 
+def adds_text(adds: int, gain: float) -> str:
+    """What a rule adds, in a few words.
+
+    >>> adds_text(1200, 0.25), adds_text(1, 0.25), adds_text(0, 0.0625)
+    ('adds 1,200 facts', 'adds 1 fact', 'adds .062 precision')
+    """
+    if not adds:
+        return f"adds {gain:.3f} precision".replace(" 0.", " .")
+    return f"adds {adds:,} fact" + ("" if adds == 1 else "s")
+
+
 def scores_sentence(theory: Theory) -> str:
     """Say how the theories do on validation facts, beside all rules."""
     if (pool := theory.pool_score) is None:

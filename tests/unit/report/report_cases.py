@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +13,7 @@ from nlil import KnowledgeBase, Learned, LearnerConfig, RuleSet, ScoredRule, Spl
 from nlil.data.dataset import Dataset, make_dataset
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
+from nlil.theory.theory import SIZES, SizeScore, Theory, ValidationScores
 
 EVIL = "<script>alert(1)</script>"
 RULES = (
@@ -43,6 +46,26 @@ def dataset(kb: KnowledgeBase, held_out: int = 0) -> Dataset:
     facts = kb.facts
     keep = np.arange(len(facts)) < len(facts) - held_out
     return make_dataset("family", kb.with_facts(facts[keep]), Splits(facts[keep], test=facts[~keep]))
+
+
+def theory_of(rules: RuleSet, chosen: Mapping[int, Sequence[int]], is_measured: bool = True) -> Theory:
+    """A theory of these rows, target by target, each with the rows that say the same; row r adds r + 1 facts."""
+    rows = np.array(list(chosen), np.int64)
+    place = [list(rules.head[rows[:i]]).count(rules.head[row]) for i, row in enumerate(rows)]
+    family = [(row, i) for i, others in enumerate(chosen.values()) for row in others]
+    scores = ValidationScores(7, 0.75, tuple(SizeScore(size, 0.5 + size / 1000) for size in SIZES))
+    return Theory(
+        rows=rows,
+        place=np.array(place, np.int64),
+        gain=np.linspace(0.5, 0.25, len(rows)),
+        explained=rows + 1,
+        tried=np.full(len(rows), 9),
+        family_row=np.array([row for row, _ in family], np.int64),
+        family=np.array([i for _, i in family], np.int64),
+        size=20,
+        aggregation=replace(rules.aggregation, by_frequency=True),
+        scores={str(rules.predicates[rules.head[rows[0]]]): scores} if is_measured else {},
+    )
 
 
 class Page(HTMLParser):

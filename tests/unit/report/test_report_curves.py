@@ -1,12 +1,16 @@
-"""Learning curves and bars as SVG."""
+"""Charts and bars as SVG."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from nlil.learning.curves import history_svg
-from nlil.report.page import FOLDER, templates
+import pytest
+
+from nlil.report.charts import BOTTOM, HEIGHT, from_zero, history_charts, size_chart
+from nlil.report.page import FOLDER, environment
+from nlil.theory.theory import SIZES, SizeScore
 
 SVG = "{http://www.w3.org/2000/svg}"
 RECORDS = [
@@ -17,39 +21,56 @@ RECORDS = [
 
 
 def drawn_lines(svg: str) -> list[list[tuple[float, float]]]:
-    """The points of the lines inside the axes, the mean last."""
-    axes = next(e for e in ElementTree.fromstring(svg).iter(f"{SVG}g") if e.get("id") == "axes_1")
-    own = [e for e in axes if (e.get("id") or "").startswith("line2d")]
-    paths = [next(e.iter(f"{SVG}path")).get("d", "").replace("M", "").replace("L", "").split() for e in own]
-    return [[(float(x), float(y)) for x, y in zip(path[::2], path[1::2])] for path in paths]
+    """The points of the lines, the mean last."""
+    lines = [e.get("points", "") for e in ElementTree.fromstring(svg).iter(f"{SVG}polyline")]
+    return [[(float(x), float(y)) for x, y in (point.split(",") for point in line.split())] for line in lines]
 
 
 def test_one_panel_for_what_was_measured() -> None:
-    svg = history_svg(RECORDS)
-    assert svg is not None
-    assert svg.count("<svg") == 1
+    (svg,) = history_charts(RECORDS)
     assert "<title>loss by epoch, mean of 2 targets</title>" in svg
     assert "<b>" not in svg
     *faint, mean = drawn_lines(svg)
     assert [len(line) for line in faint] == [3, 2]
     assert [x for x, _ in mean] == sorted(x for x, _ in mean)
     assert [y for _, y in mean] == sorted(y for _, y in mean)  # the loss falls, and y counts downwards
-    assert svg == history_svg(RECORDS)
 
 
 def test_nothing_trained_nothing_drawn() -> None:
-    assert history_svg(()) is None
+    assert history_charts(()) == []
 
 
 def test_one_epoch_can_be_seen() -> None:
-    svg = history_svg([{"target": "p", "epoch": 0, "loss": 0.0}])
-    assert svg is not None
-    assert "<use " in svg  # a marker: a line of one point has no length
+    (svg,) = history_charts([{"target": "p", "epoch": 0, "loss": 0.0}])
+    assert "<circle " in svg  # a line of one point has no length
+
+
+def test_a_size_stands_where_its_score_says_and_all_rules_are_a_line_across() -> None:
+    curve = [SizeScore(size, size / 400) for size in SIZES]
+    svg = size_chart(curve, 0.75, "all <b> rules", 20)
+    assert "<b>" not in svg
+    (line,) = drawn_lines(svg)
+    zero, scale = HEIGHT - BOTTOM, line[-1][1] - (HEIGHT - BOTTOM)
+    assert [(y - zero) / scale * 0.5 for _, y in line] == pytest.approx([one.mrr for one in curve], abs=0.002)
+    level = re.search(r'd="M46 ([0-9.]+)H350" stroke="#1b2230"', svg)
+    assert level is not None
+    assert (float(level[1]) - zero) / scale * 0.5 == pytest.approx(0.75, abs=0.002)
+    assert [e.get("r") for e in ElementTree.fromstring(svg).iter(f"{SVG}circle")] == ["3", "3", "5", "3", "3", "3"]
+
+
+@pytest.mark.parametrize(("highest", "last"), [(0.968, "1"), (0.36, ".4"), (7.0, "8"), (1.0, "1"), (0.0012, ".0012")])
+def test_axes_end_at_round_numbers(highest: float, last: str) -> None:
+    axis = from_zero(highest, "")
+    assert axis.high >= highest
+    assert axis.ticks[0] == (0.0, "0")
+    assert 4 <= len(axis.ticks) <= 8
+    if highest > 0.01:
+        assert axis.ticks[-1][1] == last
 
 
 def bar(*arguments: object) -> str:
     source = Path(FOLDER / "page.html").read_text(encoding="utf-8").partition("<!DOCTYPE")[0]
-    return str(templates(FOLDER).from_string(source).module.bar(*arguments))  # type: ignore[attr-defined]
+    return str(environment().from_string(source).module.bar(*arguments))  # type: ignore[attr-defined]
 
 
 def test_bars_stay_in_their_frame() -> None:

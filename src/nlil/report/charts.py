@@ -1,0 +1,217 @@
+"""Line charts as SVG: small enough for a phone, drawn without a script, a style sheet or any other package."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+from ..explanation.outline import number
+from ..learning.curves import Points, mean, points
+from ..theory.theory import SIZES, SizeScore
+
+WIDTH, HEIGHT = 360, 230
+"""Of a chart, in pixels: a phone shows it as it is."""
+LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 42
+"""Margins around the lines, for ticks and labels."""
+INK, QUIET, GRID = "#1b2230", "#545d6d", "#d5dae2"
+BLUE, ORANGE, GREEN, PURPLE = "#14548f", "#b35900", "#1d6b3a", "#6a3d9a"
+FEWEST_TICKS = 4
+MOST_EPOCH_TICKS = 6
+Place = Callable[[tuple[float, float]], tuple[float, float]]
+"""Where a point stands in the picture."""
+MANY_LINES = 40
+"""From here on a target's own line is fainter still, or the mean would drown."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of one line. `label` stands in the legend; a `faint` line is one of many."""
+
+    points: Sequence[tuple[float, float]]
+    colour: str
+    label: str = ""
+    faint: float = 1.0
+    has_values: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """low, high: what it shows; ticks: values with their texts; label: what is measured; is_log: on a log scale."""
+
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    label: str
+    is_log: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value stands between both ends."""
+        low, high = self.low, self.high
+        if self.is_log:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return (value - low) / (high - low)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A value of y, drawn across the chart, with its text above or below."""
+
+    value: float
+    text: str
+    is_above: bool = True
+
+
+def chart(
+    title: str, lines: Sequence[Line], x: Axis, y: Axis, level: Level | None = None, marked: float = math.nan
+) -> str:
+    """A line chart as SVG.
+
+    Args:
+        title: for people who cannot see it.
+        lines: drawn in this order.
+        x, y: the axes.
+        level: what to compare the lines with.
+        marked: the x of points that stand out.
+    """
+
+    def at(point: tuple[float, float]) -> tuple[float, float]:
+        across = LEFT + x.share(point[0]) * (WIDTH - LEFT - RIGHT)
+        down = HEIGHT - BOTTOM - y.share(point[1]) * (HEIGHT - TOP - BOTTOM)
+        return round(across, 1), round(down, 1)
+
+    drawn = [*_grid(x, y, at)]
+    for line in lines:
+        drawn += _line(line, at, marked, level is None or level.is_above)
+    if level is not None:
+        _, down = at((x.low, level.value))
+        drawn.append(
+            f'<path d="M{LEFT} {down}H{WIDTH - RIGHT}" stroke="{INK}" stroke-width="1.3" stroke-dasharray="5 4"/>'
+        )
+        drawn.append(_text(level.text, WIDTH - RIGHT, down + (-5 if level.is_above else 15), "end", INK))
+    legend = [line for line in lines if line.label]
+    for place, line in enumerate(legend if len(legend) > 1 else ()):
+        down = TOP + 12 + 15 * place
+        drawn.append(f'<path d="M{WIDTH - 106} {down - 4}h16" stroke="{line.colour}" stroke-width="2.5"/>')
+        drawn.append(_text(line.label, WIDTH - 86, down, "start", INK))
+    name = escape(title)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" aria-label="{name}" width="{WIDTH}" '
+        f'height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12"><title>{name}</title>{"".join(drawn)}</svg>'
+    )
+
+
+def _grid(x: Axis, y: Axis, at: Place) -> Iterable[str]:
+    bottom = HEIGHT - BOTTOM
+    for value, text in y.ticks:
+        _, down = at((x.low, value))
+        yield f'<path d="M{LEFT} {down}H{WIDTH - RIGHT}" stroke="{GRID}"/>'
+        yield _text(text, LEFT - 5, down + 4, "end", QUIET)
+    for value, text in x.ticks:
+        across, _ = at((value, y.low))
+        yield f'<path d="M{across} {bottom}v4" stroke="{QUIET}"/>'
+        yield _text(text, across, bottom + 16, "middle", QUIET)
+    yield f'<path d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}" fill="none" stroke="{QUIET}"/>'
+    middle = (TOP + bottom) / 2
+    yield _text(x.label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "middle", INK)
+    yield _text(y.label, 12, middle, "middle", INK, f' transform="rotate(-90 12 {middle:g})"')
+
+
+def _line(line: Line, at: Place, marked: float, is_below: bool) -> Iterable[str]:
+    """The line; the values of its points stand below them, or above."""
+    places = [at(point) for point in line.points]
+    look = f'fill="none" stroke="{line.colour}" stroke-width="{1 if line.faint < 1 else 2.2}"'
+    faint = f' stroke-opacity="{line.faint:g}"' if line.faint < 1 else ""
+    if len(places) > 1:
+        yield f'<polyline points="{" ".join(f"{a:g},{b:g}" for a, b in places)}" {look}{faint}/>'
+    for (value, height), (across, down) in zip(line.points, places):
+        if line.has_values or len(places) == 1:
+            radius = 5 if value == marked else 3
+            yield f'<circle cx="{across:g}" cy="{down:g}" r="{radius}" fill="{line.colour}"/>'
+        if line.has_values:
+            yield _text(number(height), across, down + (18 if is_below else -9), "middle", line.colour)
+
+
+def _text(text: str, across: float, down: float, anchor: str, colour: str, more: str = "") -> str:
+    place = f'x="{across:g}" y="{down:g}" text-anchor="{anchor}"'
+    return f'<text {place} fill="{colour}"{more}>{escape(text)}</text>'
+
+
+def from_zero(highest: float, label: str) -> Axis:
+    """An axis from 0 to a round number that is not below `highest`."""
+    unit = 10.0 ** math.floor(math.log10(max(highest, 1e-9)))
+    step = next(s for s in (5 * unit, 2 * unit, unit, unit / 2, unit / 5) if highest / s >= FEWEST_TICKS - 1)
+    count = math.ceil(highest / step - 1e-9)
+    ticks = [(i * step, number(i * step).rstrip("0").rstrip(".") or "0") for i in range(count + 1)]
+    return Axis(0.0, count * step, ticks, label)
+
+
+# quality against size ----------------------------------------------------------------------------------
+
+
+def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, size: int) -> str:
+    """How well theories of some sizes rank validation facts, beside the pool of all rules.
+
+    Args:
+        curve: the score at each size.
+        pool_score: of all rules.
+        pool_text: what is said of them, such as "all 1,200 rules".
+        size: of the theory that is shown.
+    """
+    highest = max(pool_score, *(one.mrr for one in curve))
+    y = from_zero(highest, "mean 1 / rank")
+    y = replace(y, high=max(y.high, 1.12 * highest))  # room for the text above the level
+    x = Axis(SIZES[0] * 0.7, SIZES[-1] * 1.25, [(s, str(s)) for s in SIZES], "rules a predicate, at most", True)
+    line = Line([(one.size, one.mrr) for one in curve], BLUE, has_values=True)
+    told = ", ".join(f"{one.size}: {number(one.mrr)}" for one in curve)
+    title = f"mean 1 / rank of validation facts by rules a predicate: {told}; {pool_text}: {number(pool_score)}"
+    level = Level(pool_score, f"{pool_text}: {number(pool_score)}", pool_score >= curve[-1].mrr)
+    return chart(title, [line], x, y, level, size)
+
+
+# how training went -------------------------------------------------------------------------------------
+
+
+PANELS: Mapping[str, Sequence[tuple[str, str, str]]] = {
+    "loss": (("loss", "training", BLUE), ("valid_loss", "validation", ORANGE)),
+    "validation F1": (("valid_f1", "", GREEN),),
+    "attention entropy": (("entropy", "", PURPLE),),
+}
+"""Charts of a history: the name of each, and of its lines the key, the label and the colour."""
+
+
+def history_charts(history: Sequence[Mapping[str, Any]], panels: Iterable[str] = PANELS) -> list[str]:
+    """How training went: a chart for each panel that has something to show; each target faint, their mean bold."""
+    return [drawn for name in panels if (drawn := _panel(history, name)) is not None]
+
+
+def _panel(history: Sequence[Mapping[str, Any]], name: str) -> str | None:
+    faint: list[Line] = []
+    bold: list[Line] = []
+    most = 0
+    for key, label, colour in PANELS[name]:
+        by_target: Mapping[str, Points] = points(history, key)
+        if not by_target:
+            continue
+        most = max(most, len(by_target))
+        opacity = 0.3 if len(by_target) < MANY_LINES else 0.1
+        faint += [Line(line, colour, faint=opacity) for line in by_target.values() if len(by_target) > 1]
+        bold.append(Line(mean(by_target), colour, label))
+    if not bold:
+        return None
+    every = [point for line in (*faint, *bold) for point in line.points]
+    y = from_zero(1.0 if "F1" in name else max(1e-3, *(value for _, value in every)), name)
+    title = f"{name} by epoch" + (f", mean of {most} targets" if most > 1 else "")
+    return chart(title, [*faint, *bold], epochs([epoch for epoch, _ in every]), y)
+
+
+def epochs(found: Sequence[float]) -> Axis:
+    """The axis of these epochs."""
+    low, high = min(found), max(found)
+    span = max(high - low, 1.0)
+    step = max(1, next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if span / s <= MOST_EPOCH_TICKS))
+    first = math.ceil(low / step) * step
+    ticks = [(float(e), f"{e:,}") for e in range(int(first), int(high) + 1, step)]
+    return Axis(low, low + span, ticks, "epoch")
