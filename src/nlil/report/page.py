@@ -39,7 +39,8 @@ def render(report: Report) -> str:
     overall, theory = _overall(report), report.learned.theory
     # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text = environment().get_template("page.html").render(
+    page = environment().get_template("page.html")
+    text = page.render(
         report=report,
         s=report.summary,
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),

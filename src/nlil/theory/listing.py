@@ -60,11 +60,6 @@ class TheoryRule:
 class TargetTheory:
     """The theory of one target, `predicate`.
 
-    rules       in the order of what each adds
-    exclusions  what never holds together with the target, as many as the theory may have rules
-    num_rules   rules of the target in the pool
-    scores      on validation facts; None where these were too few
-
     Attributes:
         rules: in the order of what each adds.
         exclusions: what never holds together with the target, as many as the theory may have rules.
