@@ -24,7 +24,7 @@ EVEN, SUCC, ZERO = Predicate("even", 1), Predicate("succ", 2), Predicate("zero",
 
 
 def make_even(size: int, seed: int = 0) -> Dataset:
-    """Even numbers and the successor (the paper's ES-n) over 0 .. size: zero(0), succ(i, i + 1), even(2 i).
+    """Make even numbers and the successor (the paper's ES-n) over 0 .. `size`: zero(0), succ(i, i + 1), even(2 i).
 
     Everything is training facts, nothing is random. The task is to find the two rules of `planted_even`, whose least
     fixpoint is `even` again.
@@ -50,21 +50,21 @@ def planted_even() -> tuple[Rule, ...]:
 
 
 def make_kin(size: int, seed: int = 0) -> Dataset:
-    """See kin.py."""
+    """Make genealogies; see kin.py."""
     from . import kin  # each generator is imported when its data is wanted
 
     return kin.make_kin(size, seed)
 
 
 def make_street(size: int, seed: int = 0) -> Dataset:
-    """See scene/street.py."""
+    """Make street scenes; see scene/street.py."""
     from ..scene import street
 
     return street.make_street(size, seed)
 
 
 def make_scenes(size: int, seed: int = 0) -> Dataset:
-    """See scene/generator.py."""
+    """Make scene graphs; see scene/generator.py."""
     from ..scene import generator
 
     return generator.make_scenes(size, seed)
@@ -72,7 +72,11 @@ def make_scenes(size: int, seed: int = 0) -> Dataset:
 
 @dataclass(frozen=True)
 class Builtin:
-    """A generator: `make(size, seed)`; `size` is what stands behind the colon."""
+    """A generator: `make(size, seed)`.
+
+    `size` is what stands behind the colon, `default_size` without one, at least `min_size`. `name` and `description`
+    are shown by `nlil datasets`.
+    """
 
     name: str
     description: str
@@ -107,7 +111,7 @@ def builtin_names() -> dict[str, str]:
 
 
 def make_builtin(source: str, seed: int = 0) -> Dataset | None:
-    """The built-in set `name`, `name:size` or `planted:construct`; None when no set has that name."""
+    """Make the built-in set `name`, `name:size` or `planted:construct`; None when no set has that name."""
     name, colon, rest = source.partition(":")
     if name == PLANTED:
         from .planted import make_planted

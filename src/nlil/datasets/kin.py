@@ -85,7 +85,7 @@ class _Person:
 
 
 def make_kin(size: int, seed: int = 0) -> Dataset:
-    """Genealogies of `size` people, complete, then split by person."""
+    """Make genealogies of `size` people, complete, then split by person."""
     random = Random(seed)
     people = _people(size, random)
     facts = [(p.name, *fact) for p in people for fact in _facts_of(p)]

@@ -91,7 +91,10 @@ def _folder_of_name(source: str, may_download: bool) -> Path | None:
 
 
 def lasting_source(source: str) -> str:
-    """What a run folder remembers: a known name as it is, a path made absolute. A name wins, as in `load_dataset`."""
+    """Return what a run folder remembers: a known name as it is, a path made absolute.
+
+    A name wins, as in `load_dataset`.
+    """
     if source.endswith(ORIGINAL):
         return lasting_source(source.removesuffix(ORIGINAL)) + ORIGINAL
     if source.partition(":")[0] in builtin_names() or source in catalog_names() or find(source) is not None:

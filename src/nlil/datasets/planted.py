@@ -31,7 +31,11 @@ from ..logic.rule import Rule
 
 @dataclass(frozen=True)
 class Construct:
-    """One kind of rule, and the facts that it needs; planted.toml has all of them and says what the fields mean."""
+    """One kind of `rule`, and the facts that it needs; planted.toml has all of them and says what the fields mean.
+
+    `relations`, `hub_relations`, `forests`, `classes` and `hubs` are the facts around it; `steps`, `heads` and `levels`
+    what a learner needs to say it; `size` is a number of entities.
+    """
 
     rule: str
     relations: Mapping[str, float] = field(default_factory=dict)
@@ -115,9 +119,10 @@ World = dict[Predicate, set[Row]]
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """`kb` holds the facts and the (possibly noisy) labels; `clean` the target facts that the rule makes true.
+    """A base with a planted `rule`, of a `construct`: `kb` holds the facts and the (possibly noisy) labels.
 
-    `settings` are what a learner needs to say the rule: steps (T), heads (H), levels (widths C), constants.
+    `clean` are the facts of the `target` that the rule makes true. `settings` are what a learner needs to say the rule:
+    steps (T), heads (H), levels (widths C), constants.
     """
 
     construct: str
@@ -131,11 +136,11 @@ class Planted:
 def planted(
     construct: str, seed: int = 0, label_noise: float = 0.0, fact_noise: float = 0.0, size: int | None = None
 ) -> Planted:
-    """A base of `size` entities (default: the construct's own) for a construct; noise changes neither its clean labels
-    nor its clean facts.
+    """Make a base of `size` entities (None: the construct's own) for a `construct`.
 
-    `label_noise`: this share of the true target facts is removed, and as many false ones are added.
-    `fact_noise`: this share of each other predicate's facts is replaced by random ones.
+    Noise changes neither its clean labels nor its clean facts. `label_noise`: this share of the true target facts is
+    removed, and as many false ones are added. `fact_noise`: this share of each other predicate's facts is replaced by
+    random ones.
     """
     known = tuple(CONSTRUCTS_BY_NAME)
     if construct not in known:
@@ -163,7 +168,7 @@ def planted(
 
 
 def make_planted(construct: str, seed: int = 0) -> Dataset:
-    """The noise-free base as a data set; everything is training facts."""
+    """Make the noise-free base of a `construct` as a data set; everything is training facts."""
     base = planted(construct, seed)
     return make_dataset(f"planted:{construct}", base.kb, Splits(base.kb.facts), (base.target,), (base.rule,))
 

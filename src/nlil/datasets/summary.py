@@ -15,7 +15,23 @@ NUM_SHOWN = 20
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts of a data set. `num_facts` are the training facts, as in the paper's Table 2."""
+    """Counts of the data set `name`. `num_facts` are the training facts, as in the paper's Table 2.
+
+    Attributes:
+        num_entities, num_predicates: of all splits.
+        num_unary_predicates, num_binary_predicates: of these.
+        num_unary_facts, num_binary_facts: of the training facts.
+        num_weighted_facts: training facts of a weight below 1.
+        num_graphs: 1 unless the base joins scene graphs.
+        num_classes: classes of objects; 0 for a plain base.
+        splits, negatives: facts, and given false facts, of each split.
+        degree: mean, median and max of the binary facts of an entity.
+        top_predicates: the most frequent ones, with the number of their facts.
+        targets: what is learned unless told otherwise.
+        checksum: that of the data set.
+        notes: what the reader passed over or decided.
+        scene: counts of scene graphs; None for a plain base.
+    """
 
     name: str
     num_facts: int
@@ -50,7 +66,10 @@ class Summary:
 
 
 def summarise(dataset: Dataset, num_shown: int = NUM_SHOWN) -> Summary:
-    """Count facts, entities, predicates, splits, degrees; `top_predicates` are the most frequent ones."""
+    """Count facts, entities, predicates, splits, degrees of `dataset`.
+
+    `num_shown` of the most frequent predicates are listed.
+    """
     kb, splits = dataset.kb, dataset.splits
     counts = kb.predicate_counts
     order = np.argsort(-counts, kind="stable")[:num_shown]

@@ -36,8 +36,10 @@ def as_candidate(rule: Rule) -> Rule | None:
 
 
 def negates(formula: Formula, predicate: Predicate) -> bool:
-    """Whether the predicate stands under a negation. A rule that negates its own head has no least fixpoint, and
-    holds for a fact just because that fact is hidden."""
+    """Return whether `predicate` stands under a negation in `formula`.
+
+    A rule that negates its own head has no least fixpoint, and holds for a fact just because that fact is hidden.
+    """
     match formula:
         case Not(argument):
             return any(step.predicate == predicate for s in statements(argument) for step in s.steps)
@@ -48,7 +50,10 @@ def negates(formula: Formula, predicate: Predicate) -> bool:
 
 
 def links(formula: Formula) -> bool:
-    """Whether each answer is reached from X: otherwise a binary rule holds for a share of all pairs of entities."""
+    """Return whether each answer to `formula` is reached from X.
+
+    Otherwise a binary rule holds for a share of all pairs of entities.
+    """
     match formula:
         case Statement():
             return {formula.start, formula.end} == {X, Y}
@@ -107,7 +112,9 @@ def _parts(formula: Formula) -> Iterator[Formula]:
 
 
 def without_returns(steps: tuple[S, ...], back: Callable[[S], S | None]) -> Iterator[tuple[S, ...]]:
-    """A chain that goes a step and takes it `back`, without both: r(X, Z1), r(Z2, Z1), q(Z2, Y) as q(X, Y).
+    """Yield a chain of `steps` that goes a step and takes it `back`, without both.
+
+    r(X, Z1), r(Z2, Z1), q(Z2, Y) becomes q(X, Y).
 
     Where variables may be equal, going back and forth is one more path for each of q(X, Y), which a count of
     paths rewards; with distinct entities it says something else.
@@ -122,7 +129,10 @@ def without_returns(steps: tuple[S, ...], back: Callable[[S], S | None]) -> Iter
 def usable_chain(
     kb: KnowledgeBase, target: int, chain: Chain, linked: bool = False, parts: bool = True
 ) -> list[Candidate]:
-    """`usable` of one chain. Plain steps from X to Y need no simplifying, which is most of the cost."""
+    """Return what `usable` does of one `chain`; `linked` and `parts` as there.
+
+    Plain steps from X to Y need no simplifying, which is most of the cost.
+    """
     codes = chain[1:]
     if chain[0] or any(kb.predicates[code >> 1].arity == 1 for code in codes):
         rule = Rule(Head.of(kb.predicates[target]), formula_of(kb, chain))
@@ -132,7 +142,7 @@ def usable_chain(
 
 
 def as_codes(kb: KnowledgeBase, rule: Rule) -> Candidate:
-    """The codes of a plain chain; any other rule as it is."""
+    """Return the codes of a plain chain; any other `rule` as it is."""
     if rule.target.arity != 2 or not rule.distinct or not isinstance(rule.body, Statement):
         return rule
     line = IdLine.of(kb, rule.body)
@@ -144,7 +154,7 @@ def as_codes(kb: KnowledgeBase, rule: Rule) -> Candidate:
 
 
 def as_rule(kb: KnowledgeBase, target: int, candidate: Candidate) -> Rule:
-    """The inverse of `as_codes`."""
+    """Return the rule of a `candidate` for the target: the inverse of `as_codes`."""
     if isinstance(candidate, Rule):
         return candidate
     return Rule(Head.of(kb.predicates[target]), formula_of(kb, (0, *candidate)), distinct=True)

@@ -73,6 +73,7 @@ class Reader:
         self.output: np.ndarray = named["output"]
 
     def rule(self, formula: Formula) -> Rule:
+        """Return the rule of the target with the body `formula`."""
         return Rule(self.head, formula)
 
     # one choice of everything -----------------------------------------------------------------------
@@ -82,7 +83,7 @@ class Reader:
         return self.rule(self._read(lambda weights: int(np.argmax(weights))))
 
     def samples(self, count: int, random: np.random.Generator) -> Iterator[Rule]:
-        """Rules drawn from the attentions."""
+        """Yield `count` rules drawn from the attentions by `random`."""
 
         def draw(weights: np.ndarray) -> int:
             return int(random.choice(weights.size, p=weights.ravel() / weights.sum()))
@@ -156,12 +157,12 @@ class Reader:
     # the k most probable ------------------------------------------------------------------------------
 
     def beam(self, k: int) -> list[Rule]:
-        """The k most probable rules, each once; choices of different statements are taken as independent."""
+        """Return the `k` most probable rules, each once; choices of different statements are taken as independent."""
         different = dict.fromkeys(formula for _, formula in self.scored(k) if formula != FALSE)
         return [self.rule(formula) for formula in islice(different, k)]
 
     def scored(self, k: int) -> Scored:
-        """What the beam chooses from; the same formula may be there more than once."""
+        """Return what the beam of width `k` chooses from; the same formula may be there more than once."""
         paths = self._best_paths(k)
         levels: list[list[Scored]] = [[self._best_statements(s, paths, k) for s in range(self.shape.statements)]]
         for first, second in self.factors:
@@ -291,7 +292,7 @@ def best_chains(
 
 
 def formula_of(kb: KnowledgeBase, chain: Chain) -> Formula:
-    """What the chain says."""
+    """Return what `chain` says."""
     statement = Statement(X, tuple(kb.step(code) for code in chain[1:]), Y)
     return Not(statement) if chain[0] else statement
 

@@ -8,6 +8,9 @@ holds generators, `FreeStack` the scores themselves: the baseline that a Transfo
 may have free ones added to them, 0 at the start (`residual`): one choice can then change without the others, which
 share its weights. Every parameter starts from a random generator of its own, named after it, and with the axis that
 padding may lengthen in front, so that a member starts the same whatever shares its stack.
+
+`dim` is the length of an embedding, `layers` and `heads` are those of each Transformer, `copies` run side by side with
+weights of their own; `name` makes what is drawn for two parameters differ.
 """
 
 from __future__ import annotations
@@ -36,13 +39,16 @@ RESIDUAL = "residual."  # how the names of residual scores begin
 
 
 def draw(seed: int, name: str, *sizes: int, deviation: float = 1.0) -> Tensor:
-    """Uniform numbers of mean 0, by the seed and the name; a longer first axis only appends to them."""
+    """Draw uniform numbers of mean 0 and this `deviation`, by the `seed` and the name.
+
+    `sizes` is the shape; a longer first axis only appends to them.
+    """
     source = torch.Generator().manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
     return (torch.rand(sizes, generator=source) * 2 - 1) * (math.sqrt(3) * deviation)
 
 
 def parameter(seeds: Sequence[int], name: str, *sizes: int, deviation: float = 1.0) -> nn.Parameter:
-    """(M, *sizes): what each member draws for itself."""
+    """Return (M, *sizes): what each member draws for itself; `deviation` as in `draw`."""
     return nn.Parameter(torch.stack([draw(seed, name, *sizes, deviation=deviation) for seed in seeds]))
 
 
@@ -52,15 +58,15 @@ def excluding(mask: Tensor) -> Tensor:
 
 
 def normal(x: Tensor) -> Tensor:
-    """Layer norm. Gain and offset are left to the weights and encodings around it."""
+    """Normalise the rows of `x`: layer norm. Gain and offset are left to the weights and encodings around it."""
     return functional.layer_norm(x, x.shape[-1:])
 
 
 class Layer(nn.Module):
     """One layer of ATTN: x += attention(x, values); x += feed-forward(x), both of the normalised x.
 
-    Rows of all batches stand in one axis: a product with weights is one for each group, a member's copy.
-    With `scores_only` it ends at the scores and has no more weights than they need.
+    Rows of all batches stand in one axis: a product with weights is one for each group, a member's copy. What it adds
+    to x is weakened by `quiet`. With `scores_only` it ends at the scores and has no more weights than they need.
     """
 
     def __init__(
@@ -79,7 +85,7 @@ class Layer(nn.Module):
             self.narrow = weights("narrow", WIDENING * dim, dim, quiet)
 
     def forward(self, x: Tensor, key: Tensor, value: Tensor | None, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """x (g, b * q, d), key and value (g, b * v, d), bias (g, b, 1, v) -> x, scores (g * b * heads, q, v)."""
+        """Map `x` (g, b * q, d), key and value (g, b * v, d), bias (g, b, 1, v) to x, scores (g * b * heads, q, v)."""
         batches, heads = bias.shape[1], self.heads
         query = torch.bmm(normal(x), self.query.flatten(0, 1))
         excluded = bias.expand(-1, -1, heads, -1).reshape(-1, 1, bias.shape[-1])
@@ -130,14 +136,17 @@ class Attention(nn.Module):
 
 
 def split_heads(x: Tensor, batches: int, heads: int) -> Tensor:
-    """(g, b * n, d) -> (g * b * heads, n, d / heads)"""
+    """Split (g, b * n, d) `x` of b `batches` into (g * b * heads, n, d / heads)."""
     groups, rows, dim = x.shape
     apart = x.view(groups, batches, rows // batches, heads, dim // heads)
     return apart.transpose(2, 3).reshape(-1, rows // batches, dim // heads)
 
 
 def join_heads(x: Tensor, like: Tensor, batches: int, heads: int) -> Tensor:
-    """The inverse of `split_heads`: (g * b * heads, n, d / heads) -> (g, b * n, d)"""
+    """Join (g * b * heads, n, d / heads) `x` to (g, b * n, d), the shape of `like`: the inverse of `split_heads`.
+
+    There are b `batches`.
+    """
     return x.view(len(like) * batches, heads, x.shape[1], x.shape[2]).transpose(1, 2).reshape(like.shape)
 
 
@@ -260,12 +269,12 @@ class Generator(nn.Module):
 
 
 def concat(pair: Tensor) -> Tensor:
-    """concat(V, V'): (M, 2, 1, n, d) -> (M, n, 2 * d)"""
+    """concat(V, V') of a `pair`: (M, 2, 1, n, d) -> (M, n, 2 * d)"""
     return torch.cat([pair[:, 0, 0], pair[:, 1, 0]], -1)
 
 
 class Stack(ABC):
-    """Named parameters (M, ...), one row for each member."""
+    """Named parameters (M, ...), one row for each member: `values`, put on the device of the masks."""
 
     def __init__(self, masks: Masks, shape: Shape, values: Mapping[str, Tensor]) -> None:
         self.masks, self.shape = masks, shape
@@ -279,6 +288,7 @@ class Stack(ABC):
         return len(self.masks.operators)
 
     def parameters(self) -> list[Tensor]:
+        """Return all parameters, in the order of their names as given."""
         return list(self._named.values())
 
     @abstractmethod
@@ -295,7 +305,7 @@ class Stack(ABC):
         """Scores of every choice, before the softmax. What masks exclude has no meaning: anything, or about -1e9."""
 
     def attentions(self, temperature: float = 1.0) -> Attentions:
-        """The distributions of every member."""
+        """Return the distributions of every member, softmax of scores / `temperature`."""
         logits = self.logits()
         if self.prior is not None:
             logits = replace(logits, operators=logits.operators + self.prior)
@@ -374,7 +384,10 @@ class FreeStack(Stack):
 
 
 def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:
-    """Random scores of one member, by the names of `Attentions.tensors`; the axis padding lengthens is drawn first."""
+    """Draw random scores of one member by its `seed`, by the names of `Attentions.tensors`.
+
+    The axis that padding lengthens is drawn first.
+    """
 
     def scores(name: str, *sizes: int) -> Tensor:
         return draw(seed, name, *sizes, deviation=FREE_DEVIATION)

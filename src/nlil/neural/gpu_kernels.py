@@ -32,7 +32,10 @@ FACTORS = {"segment": ("left", "right"), "left": ("segment", "right"), "right": 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Entries in the order in which they are summed: weight * one[first] * two[second]."""
+    """Entries in the order in which they are summed: weight * one[first] * two[second].
+
+    `sums` says how they are added up.
+    """
 
     first: Tensor
     second: Tensor

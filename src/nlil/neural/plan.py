@@ -7,6 +7,8 @@ cannot differ share it), a row exists where some path of at most T operators lea
     moves[t]   step t + 1: value of a row = sum over edges of value of the row before * attention of the operator
     meets      statement k of query q = sum over edges k between a left row and a right row of
                left value * right value, each value first projected on the argument's attention
+
+`queries` are those of a block, row g for target g; `graph` has the facts as `attention_graph` lays them out.
 """
 
 from __future__ import annotations
@@ -40,28 +42,41 @@ VALUES_HELD = 3
 
 @dataclass(frozen=True)
 class Limits:
-    """Effort on one query, in edges. A step that would pass the limit is not taken from that source at all."""
+    """Effort on one query, in edges. A step that would pass the limit is not taken from that source at all.
+
+    Attributes:
+        step_edges: of one step.
+        meet_edges: where the two arguments of a statement meet.
+        raw: edges looked at for each one that the vocabulary may use.
+    """
 
     step_edges: int = 1024
     meet_edges: int = 2048
-    raw: int = 4  # edges looked at for each one that the vocabulary may use
+    raw: int = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """One block: `targets` x `queries` (each target has the same number; `real` marks those that are no padding)."""
+    """One block: `targets` x `queries` (each target has the same number; `real` marks those that are no padding).
+
+    Attributes:
+        real: bool (G, B).
+        start: float32 (rows,): the value of slot 0.
+        moves: left: row, right: target * O + operator.
+        left, right: of pairs (row, predicate), a dot product over the slots; their own right factor is number
+            (target * K + predicate) * N + start.
+        meets: segment: (target * B + query) * K + predicate; left 0 is the constant 1, the left pairs follow.
+    """
 
     shape: Shape
     targets: int
     queries: int
-    real: Tensor  # bool (G, B)
-    start: Tensor  # float32 (rows,): the value of slot 0
-    moves: tuple[Products, ...]  # left: row, right: target * O + operator
-    left: (
-        Products  # of pairs (row, predicate), a dot product over the slots; right: (target * K + predicate) * N + start
-    )
+    real: Tensor
+    start: Tensor
+    moves: tuple[Products, ...]
+    left: Products
     right: Products
-    meets: Products  # segment: (target * B + query) * K + predicate; left 0 is the constant 1, the left pairs follow
+    meets: Products
 
     @property
     def size(self) -> int:
@@ -79,12 +94,18 @@ class Plan:
 
 
 def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> TensorGraph:
-    """Every fact as an edge, a unary one from an entity to itself: one expansion serves all operators at once."""
+    """Return every fact as an edge, a unary one from an entity to itself.
+
+    One expansion then serves all operators at once.
+    """
     return Graph.of(kb).with_loops().to(device, wide=True)
 
 
 def pieces(degree: Tensor) -> list[slice]:
-    """Runs of rows whose edges together fit `MOST_EDGES` (a single row may pass it)."""
+    """Return runs of rows whose edges together fit `MOST_EDGES` (a single row may pass it).
+
+    `degree` counts those of each.
+    """
     total = torch.cumsum(degree, 0)
     cuts, low = [], 0
     while low < len(degree):
@@ -117,27 +138,40 @@ def build_plan(
 
 
 def last_of_unary(num_graphs: int) -> Kind:
-    """The last kind of start that a unary statement may have: with one graph only X and Y tell queries apart,
-    with many also what else the query's own graph holds."""
+    """Return the last kind of start that a unary statement may have.
+
+    With one graph (`num_graphs`) only X and Y tell queries apart, with many also what else the query's own graph holds.
+    """
     return Kind.Y if num_graphs == 1 else Kind.CONSTANT
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The spaces of the block's targets as lookup tables over (target, code), -1 where there is nothing."""
+    """The spaces of the block's targets as lookup tables over (target, code), -1 where there is nothing.
 
-    operator: Tensor  # int64 (G, codes): position in the vocabulary
-    unary: Tensor  # int64 (G, codes): position of the predicate among those of statements, for unary facts, ...
-    forward: Tensor  # ... for edges from the left argument to the right one, ...
-    backward: Tensor  # ... and for edges from the right argument to the left one
-    hidden: Tensor  # bool (G, codes): codes of the query's own fact
-    can_hide: Tensor  # bool (G,): whether some code of the own fact is in the vocabulary at all
-    kind: Tensor  # int64 (G, N)
-    id: Tensor  # int64 (G, N)
-    walks: Tensor  # bool (G, N)
+    Attributes:
+        operator: int64 (G, codes): position in the vocabulary.
+        unary: int64 (G, codes): position of the predicate among those of statements, for unary facts.
+        forward: the same for edges from the left argument to the right one.
+        backward: the same for edges from the right argument to the left one.
+        hidden: bool (G, codes): codes of the query's own fact.
+        can_hide: bool (G,): whether some code of the own fact is in the vocabulary at all.
+        kind, id, walks: (G, N), those of the starts.
+    """
+
+    operator: Tensor
+    unary: Tensor
+    forward: Tensor
+    backward: Tensor
+    hidden: Tensor
+    can_hide: Tensor
+    kind: Tensor
+    id: Tensor
+    walks: Tensor
 
     @classmethod
     def of(cls, kb: KnowledgeBase, spaces: Sequence[Space], device: torch.device) -> Tables:
+        """Fill the tables for padded spaces, on the device."""
         shape = (len(spaces), kb.num_codes)
         operator, statement = np.full((2, *shape), PADDING, np.int64)
         hidden, can_hide = np.zeros(shape, bool), np.zeros(len(spaces), bool)
@@ -170,21 +204,29 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Each distinct (target, start, where it begins, what is hidden)."""
+    """Each distinct (target, start, where it begins, what is hidden).
+
+    Attributes:
+        target, start: positions of these.
+        anchor: entity; graph of a UNARY start.
+        hidden: (sources, 2): the ends of the fact that is hidden, NO_ENTITY where none is.
+        of_query: (G * B, N): the source of each start of each query, -1 where there is none.
+        hidden_of_query: (G * B, 2).
+    """
 
     target: Tensor
     start: Tensor
-    anchor: Tensor  # entity; graph of a UNARY start
-    hidden: Tensor  # (sources, 2): the ends of the fact that is hidden, NO_ENTITY where none is
-    of_query: Tensor  # (G * B, N): the source of each start of each query, -1 where there is none
-    hidden_of_query: Tensor  # (G * B, 2)
+    anchor: Tensor
+    hidden: Tensor
+    of_query: Tensor
+    hidden_of_query: Tensor
 
     def __len__(self) -> int:
         return len(self.target)
 
 
 def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Sources:
-    """The sources of the block."""
+    """Return the sources of the block; `tables` are those of its targets."""
     device = graph.pointer.device
     x, y, hide = (torch.from_numpy(a).to(device) for a in (queries.x, queries.y, queries.hide))
     hide = hide & tables.can_hide[:, None]
@@ -221,7 +263,7 @@ def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Source
 
 
 class Edges(NamedTuple):
-    """Steps from row to row, first as keys: operator, and weight where facts have one."""
+    """Steps from row to row, first and `second`, first as keys: operator, and weight where facts have one."""
 
     first: Tensor
     second: Tensor

@@ -24,12 +24,20 @@ PIECE_ENTRIES = 128
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Entries, sorted by segment, of products that are added up."""
+    """Entries, sorted by segment, of products that are added up.
 
-    segment: Tensor  # int32 (E,), rows of the sums
-    left: Tensor  # int32 (E,), rows of a
-    right: Tensor  # int32 (E,), rows of b
-    weight: Tensor | None  # float32 (E,)
+    Attributes:
+        segment: int32 (E,), rows of the sums.
+        left: int32 (E,), rows of a.
+        right: int32 (E,), rows of b.
+        weight: float32 (E,).
+        num_segments, num_left, num_right: rows of the sums, of a and of b.
+    """
+
+    segment: Tensor
+    left: Tensor
+    right: Tensor
+    weight: Tensor | None
     num_segments: int
     num_left: int
     num_right: int
@@ -45,7 +53,12 @@ class Products:
         num_left: int,
         num_right: int,
     ) -> Products:
-        """From entries in any order; those of one segment keep theirs."""
+        """Sort entries given in any order; those of one segment keep theirs.
+
+        The columns and the sizes (`num_segments`, `num_left`, `num_right`) are those of the class.
+
+        Those of one segment keep theirs.
+        """
         order = torch.argsort(segment, stable=True)
         segment, left, right = (column[order].int() for column in (segment, left, right))
         weight = None if weight is None else weight[order]
@@ -56,7 +69,7 @@ class Products:
 
 
 def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
-    """(segments, columns): the sums; a and b are (rows, columns)."""
+    """Return (segments, columns): the sums over `entries` of products of rows of `a` and `b`, both (rows, columns)."""
     return _MultiplyAdd.apply(a.contiguous(), b.contiguous(), entries)
 
 
@@ -160,11 +173,16 @@ class Rounds:
     A row of an attention table may gather millions of entries while most rows gather a few. Each piece is summed
     alone, in the order of its entries; the sums of the pieces of a long segment are rows behind the results, and the
     next round sums those. What is added to what depends on the lengths alone, so results repeat to the bit.
+
+    Attributes:
+        rounds: what is summed, one round after the other.
+        num_segments: rows of the result.
+        num_rows: the segments, then the sums of pieces that a later round sums.
     """
 
     rounds: tuple[Round, ...]
     num_segments: int
-    num_rows: int  # the segments, then the sums of pieces that a later round sums
+    num_rows: int
 
     @classmethod
     def of(cls, pointer: Tensor, piece: int = PIECE_ENTRIES) -> Rounds:

@@ -73,24 +73,28 @@ class Parts:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, space: Space) -> Parts:
-        """The vocabulary of a target; ends are its constants, and anything."""
+        """Take the vocabulary of a target; ends are its constants, and anything."""
         steps = sorted({kb.step(int(code)) for code in space.operators if code >= 0})
         moves, filters = (tuple(step for step in steps if step.is_filter == wanted) for wanted in (False, True))
         constants = [start.id for start in space.starts if start is not None and start.kind == Kind.CONSTANT]
         return cls(moves, filters, (ANY, *(Constant(kb.entities.name(id)) for id in constants)))
 
     def without(self, predicate: Predicate) -> Parts:
+        """Return the parts without steps along `predicate`."""
         moves, filters = (tuple(s for s in steps if s.predicate != predicate) for steps in (self.moves, self.filters))
         return Parts(moves, filters, self.ends)
 
     def single(self, variables: Iterable[Variable]) -> Iterator[Statement]:
-        """The shortest statements about each variable."""
+        """Yield the shortest statements about each of `variables`."""
         for variable in variables:
             for step in (*self.filters, *self.moves):
                 yield Statement(variable, (step,))
 
     def neighbours(self, statement: Statement) -> Iterator[Statement]:
-        """Statements one change away: one step exchanged, left out or added at the far end; another far end."""
+        """Yield statements one change away from `statement`.
+
+        One step is exchanged, left out or added at the far end; or the far end is another.
+        """
         if not isinstance(statement.start, Variable):
             return
         for steps, end in self._changes(statement.steps, statement.end):
@@ -119,11 +123,12 @@ class Table(Protocol):
 
     label: Mask
 
-    def of(self, statement: Statement) -> Mask | None: ...
+    def of(self, statement: Statement) -> Mask | None:
+        """Return where `statement` holds; None where that cannot be told."""
 
 
 class Refiner:
-    """Changes rules for one head."""
+    """Changes rules for one `head`; `table` says where statements hold."""
 
     def __init__(self, head: Head, table: Table, parts: Parts) -> None:
         """New statements are made of the `parts`."""
@@ -275,7 +280,7 @@ class Refiner:
 
 
 def places(formula: Formula, build: Build = lambda whole: whole) -> Iterator[tuple[Formula, Build]]:
-    """Every part of a formula, and what the whole becomes with another in its place."""
+    """Yield every part of `formula`, and what the whole becomes with another in its place; `build` makes the whole."""
     yield formula, build
     if isinstance(formula, (And, Or)):
         kind, arguments = type(formula), formula.arguments

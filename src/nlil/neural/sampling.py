@@ -21,12 +21,18 @@ TRIES = 20
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """p(x, y) or p(x), those of one target in random order (n,), or of a block: G targets x B queries."""
+    """p(x, y) or p(x), those of one target in random order (n,), or of a block: G targets x B queries.
+
+    Attributes:
+        x, y: entity ids; y is NO_OBJECT for a unary target.
+        label: float32: the weight of a fact, 0 for a negative.
+        hide: the query's own fact is to be hidden: it is a fact, or x's classes are one exclusive group.
+    """
 
     x: Longs
     y: Longs
-    label: np.ndarray  # float32: the weight of a fact, 0 for a negative
-    hide: Mask  # the query's own fact is to be hidden: it is a fact, or x's classes are one exclusive group
+    label: np.ndarray
+    hide: Mask
 
     def __len__(self) -> int:
         return len(self.x)
@@ -41,7 +47,7 @@ class Queries:
 
 
 class Sampler:
-    """Draws the queries of a target."""
+    """Draws the queries of a target, as many as `config` says."""
 
     def __init__(
         self, kb: KnowledgeBase, config: LearnerConfig, negatives: Facts | None = None, valid: Facts | None = None
@@ -54,7 +60,7 @@ class Sampler:
         self.held: dict[int, Longs] = {}  # keys of the validation queries of each target
 
     def queries(self, target: int) -> tuple[Queries, Queries]:
-        """(training, validation). Without validation facts of its own a tenth of the queries is held out."""
+        """Return (training, validation) queries. Without validation facts of its own a tenth of them is held out."""
         random = np.random.default_rng((self.config.seed, 1, target))
         valid, most = self.valid.of(target), self.config.positives
         train = self._drawn(target, self.kb.facts.of(target), most, random)
@@ -69,13 +75,16 @@ class Sampler:
         return train, checked
 
     def fresh(self, target: int, round: int, positives: int) -> Queries:
-        """Training queries of a later round, with at most so many facts; none is a validation query."""
+        """Draw training queries of a later `round`, with at most so many facts, `positives`.
+
+        None is a validation query.
+        """
         random = np.random.default_rng((self.config.seed, 1, target, round))
         drawn = self._drawn(target, self.kb.facts.of(target), positives, random)
         return drawn[np.flatnonzero(~np.isin(self._keys(drawn.x, drawn.y), self.held[target]))]
 
     def has_more(self, target: int) -> bool:
-        """Whether another round can bring queries that the first one had not."""
+        """Return whether another round can bring queries that the first one had not."""
         facts, wanted = int(self.kb.predicate_counts[target]), self.config.negatives
         if facts > self.config.positives:
             return True

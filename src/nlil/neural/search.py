@@ -2,6 +2,8 @@
 
 Targets are independent. On a GPU all of them are one stack; on a CPU groups of a few are trained in parallel,
 each with one thread, so that the number of threads changes nothing.
+
+`trainer` trains the stack of a group.
 """
 
 from __future__ import annotations
@@ -55,9 +57,11 @@ SAVED_PER_SECOND = 50e6
 class Store(Protocol):
     """Where unfinished work is kept; `learning.Checkpoint` is one."""
 
-    def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None: ...
+    def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        """Return the arrays and values kept under `key`; None where there are none."""
 
-    def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None: ...
+    def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
+        """Keep `arrays` and `values`, which are JSON values, under `key`."""
 
 
 Trained = tuple[dict[str, np.ndarray], list[dict[str, Any]]]
@@ -107,20 +111,27 @@ def train_targets(
 
 @dataclass(frozen=True)
 class Training:
-    """Trained targets, with the rules that were read from their attentions."""
+    """Trained targets, with the rules that were read from their attentions.
+
+    Attributes:
+        groups: targets that were trained together.
+        attentions: of the best restart of each target, by names such as `uncle/2|operators`.
+        history: of the same restarts, by epoch.
+        negatives: given false facts; None: none.
+    """
 
     kb: KnowledgeBase
     groups: list[Group]
-    attentions: dict[str, np.ndarray]  # of the best restart of each target, by names such as `uncle/2|operators`
-    history: list[dict[str, Any]]  # of the same restarts, by epoch
+    attentions: dict[str, np.ndarray]
+    history: list[dict[str, Any]]
     negatives: Facts | None = None
 
     def rules(self, config: LearnerConfig, progress: Progress = silent, stop: Stop | None = None) -> RuleSet:
-        """Rules with statistics: with `select` the best that can be made of what all restarts read, else those of the
-        best restart as they were read.
+        """Return rules with statistics, as `config` says.
 
-        Of a unary target, the best single explanation is the first of its rules. One training may be read in more
-        than one way; what no restart was read for (`select` off while training) cannot be selected from.
+        With `select` these are the best that can be made of what all restarts read, else those of the best restart as
+        they were read. Of a unary target, the best single explanation is the first of its rules. One training may be
+        read in more than one way; what no restart was read for (`select` off while training) cannot be selected from.
         """
         most = config.beam + config.extract_samples  # the largest choices come first, then what is less probable
         targets = [
@@ -153,7 +164,10 @@ def _groups(
 
 @dataclass
 class Group:
-    """Targets of one arity that are trained as one stack: all restarts of all of them are its members."""
+    """Targets of one arity that are trained as one stack: all restarts of all of them are its members.
+
+    `longest` is the number of body atoms of the longest chain that can be counted; `graph` has the facts as edges.
+    """
 
     kb: KnowledgeBase
     graph: TensorGraph
@@ -186,7 +200,7 @@ class Group:
     # training -------------------------------------------------------------------------------------
 
     def prepare(self, sampler: Sampler) -> Trainer:
-        """Queries, plans and freshly drawn generators."""
+        """Make queries, by `sampler`, plans and freshly drawn generators."""
         config, device = self.config, self.graph.pointer.device
         drawn = [sampler.queries(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, config.restarts, device)

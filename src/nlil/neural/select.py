@@ -1,5 +1,7 @@
 """Exact statistics of the candidates of every target: chains by the compiled loops of the counting search, other rules
 by the engine; which of them are kept, and in which order they are preferred.
+
+`scored` is a rule with its statistics; `negatives` are given false facts, None: none.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ def count_candidates(
 
 
 def longest_chain(kb: KnowledgeBase) -> int:
-    """The most steps of a chain that can be counted on this base."""
+    """Return the most steps of a chain that can be counted on this base."""
     graph = Graph.of(kb.crisp)
     paths: np.ndarray = np.ones(kb.num_entities)
     node = graph.node
@@ -119,7 +121,7 @@ def longest_chain(kb: KnowledgeBase) -> int:
 def count_chains(
     kb: KnowledgeBase, proposed: Mapping[int, Sequence[Codes]], config: LearnerConfig, progress: Progress, stop: Stop
 ) -> RuleSet:
-    """Exact statistics of the proposed bodies, for every target that they serve.
+    """Count exact statistics of the `proposed` bodies, by target, for every target that they serve.
 
     Of more than `neural_candidates` bodies of a target those with the best estimate, on sampled starts, are counted.
     """
@@ -161,7 +163,7 @@ def _promising(guessed: Floats, rows: list[Longs], most: int) -> Longs:
 
 
 def f1(stats: RuleStats) -> float:
-    """Of the rule's answers against the target's facts."""
+    """Return the F1 of a rule's answers against the target's facts, by its `stats`."""
     return 2 * stats.support / max(1, stats.body_size + stats.head_size)
 
 
@@ -171,7 +173,10 @@ def _explains(scored: ScoredRule) -> tuple[float, int, str]:
 
 
 class Judge:
-    """Exact statistics of rules, each counted once; rules of a target share statements, so these are cached too."""
+    """Exact statistics of rules, each counted once by `evaluator`.
+
+    Rules of a target share statements, so these are cached too.
+    """
 
     def __init__(self, evaluator: Evaluator, negatives: Facts | None = None, min_confidence: float = 0.0) -> None:
         """`min_confidence`: a rule with so many answers that it cannot reach this need not be counted to the end."""
@@ -181,8 +186,11 @@ class Judge:
         self.known: dict[Rule, ScoredRule | None] = {}
 
     def score(self, rule: Rule | None) -> ScoredRule | None:
-        """None for no rule, for one of which a single query outgrows the memory budget, and for one that holds for far
-        too many tuples."""
+        """Return the rule with its statistics; None for no rule.
+
+        None also for one of which a single query outgrows the memory budget, and for one that holds for far too many
+        tuples.
+        """
         if rule is not None and rule not in self.known:
             size = int(self.kb.crisp.predicate_counts[self.kb.predicate_id(rule.target)])
             try:
@@ -193,6 +201,7 @@ class Judge:
         return None if rule is None else self.known[rule]
 
     def scored(self, rules: Iterable[Rule | None]) -> list[ScoredRule]:
+        """Return those of `rules` that are rules and have statistics, with them."""
         return [scored for scored in map(self.score, rules) if scored is not None]
 
     def pruned(self, scored: ScoredRule) -> ScoredRule:
@@ -207,7 +216,7 @@ class Judge:
             scored = found
 
     def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
-        """Join what other rules say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
+        """Join what `others` say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
         for _ in range(MOST_JOINED):
             head, body = scored.rule.head, scored.rule.body
             joined = [Rule(head, kind(body, other.rule.body)) for other in others for kind in (And, Or)]
@@ -222,10 +231,11 @@ class Judge:
 def select(
     judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float, parts: Parts | None = None
 ) -> list[ScoredRule]:
-    """The rules of one target worth keeping, the best single explanation first, then by confidence.
+    """Return the rules of one target worth keeping, the best single explanation first, then by confidence.
 
-    A recursive rule explains as much as its least fixpoint derives when no fact of the target is given.
-    With `parts` to make new statements of, the best rules are changed as long as that makes them better.
+    A recursive rule explains as much as its least fixpoint derives when no fact of the target is given. With `parts` to
+    make new statements of, the best rules are changed as long as that makes them better. `judge` counts; rules below
+    `min_support` or `min_confidence` go.
     """
     by_f1 = sorted(scored, key=_explains)
     lean = [judge.pruned(rule) for rule in by_f1[:MOST_PRUNED]]

@@ -28,7 +28,7 @@ def clamp(count: Tensor) -> Tensor:
 
 
 def sigmoid(count: Tensor) -> Tensor:
-    """The paper's sigma: no path is .5."""
+    """Squash a `count` as the paper does, by sigma: no path is .5."""
     return torch.sigmoid(count)
 
 
@@ -50,7 +50,7 @@ class Lifted:
 
 
 def paths(plan: Plan, attentions: Attentions) -> Tensor:
-    """(P, rows, R): the value of every row in every slot."""
+    """Return (P, rows, R): the value of every row in every slot."""
     shape = plan.shape
     restarts = attentions.members // plan.targets
     heads = shape.heads
@@ -67,12 +67,12 @@ def paths(plan: Plan, attentions: Attentions) -> Tensor:
 
 
 def statements(plan: Plan, attentions: Attentions, squash: Squash) -> Tensor:
-    """(G, B, R, I * K): psi of every statement for every query."""
+    """Return (G, B, R, I * K): psi of every statement for every query."""
     return squash(statement_counts(plan, attentions))
 
 
 def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
-    """What is squashed: the weighted number of groundings of every statement."""
+    """Return what is squashed: the weighted number of groundings of every statement."""
     shape = plan.shape
     restarts = attentions.members // plan.targets
     value = paths(plan, attentions)
@@ -94,7 +94,10 @@ def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
 
 
 def formulas(psi: Tensor, attentions: Attentions) -> Tensor:
-    """(G, B, R, outputs): both signs of every formula of every level, in the order of s_o."""
+    """Return (G, B, R, outputs): both signs of every formula of every level, in the order of s_o.
+
+    `psi` are the values of statements.
+    """
     targets, _, restarts, _ = psi.shape
     signed = torch.cat([psi, soft_not(psi)], -1)
     every = [signed]
@@ -107,7 +110,7 @@ def formulas(psi: Tensor, attentions: Attentions) -> Tensor:
 
 
 def scores(plan: Plan, attentions: Attentions, squash: Squash = clamp) -> Tensor:
-    """(G, B, R): the score of every query under every restart of its target."""
+    """Return (G, B, R): the score of every query under every restart of its target."""
     every = formulas(statements(plan, attentions, squash), attentions)
     output = attentions.output.reshape(plan.targets, -1, plan.shape.outputs)
     return torch.einsum("gbrf,grf->gbr", every, output)

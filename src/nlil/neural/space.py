@@ -43,18 +43,24 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Start:
-    """A head variable, the set of a unary predicate, one entity, or everything."""
+    """A head variable, the set of a unary predicate, one entity, or everything.
+
+    Attributes:
+        kind: which of the four.
+        id: predicate of a UNARY start, entity of a CONSTANT.
+        walks: paths lead on from it; otherwise it is an argument only as it stands.
+    """
 
     kind: Kind
-    id: int = PADDING  # predicate of a UNARY start, entity of a CONSTANT
-    walks: bool = True  # paths lead on from it; otherwise it is an argument only as it stands
+    id: int = PADDING
+    walks: bool = True
 
     def __post_init__(self) -> None:
         if self.kind == Kind.ANY:
             object.__setattr__(self, "walks", False)
 
     def path(self, kb: KnowledgeBase, steps: tuple[Step, ...]) -> Path:
-        """The path that takes the steps from here."""
+        """Return the path that takes `steps` from here."""
         match self.kind:
             case Kind.X:
                 return Path(X, steps)
@@ -70,15 +76,25 @@ class Start:
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the attentions of one member; members of a stack share them."""
+    """Sizes of the attentions of one member; members of a stack share them.
 
-    operators: int  # O
-    predicates: int  # K, the predicates that statements are made of
-    starts: int  # N
-    steps: int  # T
-    heads: int = 1  # H; 1 is the paper to the letter
-    instances: int = 1  # I, statements of each predicate; 1 in the paper
-    widths: tuple[int, ...] = ()  # C of each level; L = len(widths)
+    Attributes:
+        operators: O.
+        predicates: K, the predicates that statements are made of.
+        starts: N.
+        steps: T.
+        heads: H; 1 is the paper to the letter.
+        instances: I, statements of each predicate; 1 in the paper.
+        widths: C of each level; L = len(widths).
+    """
+
+    operators: int
+    predicates: int
+    starts: int
+    steps: int
+    heads: int = 1
+    instances: int = 1
+    widths: tuple[int, ...] = ()
 
     @property
     def slots(self) -> int:
@@ -87,6 +103,7 @@ class Shape:
 
     @property
     def statements(self) -> int:
+        """How many statements a member has."""
         return self.instances * self.predicates
 
     @property
@@ -102,16 +119,24 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The vocabulary of one target: operators as step codes, statement predicates, starts. Padded with -1."""
+    """The vocabulary of one target: operators as step codes, statement predicates, starts. Padded with -1.
+
+    Attributes:
+        target: a predicate id.
+        arity: of the target.
+        operators: (O,) step codes.
+        predicates: (K,) predicate ids.
+        starts: (N,), None is padding.
+    """
 
     target: int
     arity: int
-    operators: Ids  # (O,) step codes
-    predicates: Ids  # (K,) predicate ids
-    starts: tuple[Start | None, ...]  # (N,), None is padding
+    operators: Ids
+    predicates: Ids
+    starts: tuple[Start | None, ...]
 
     def argument_mask(self, shape: Shape) -> Mask:
-        """(N, P): which (start, slot) an argument may choose."""
+        """Return (N, P): which (start, slot) an argument may choose."""
         mask = np.zeros((shape.starts, shape.slots), bool)
         for row, start in enumerate(self.starts):
             if start is not None:
@@ -130,26 +155,33 @@ class Space:
 
 
 def operators_of(kb: KnowledgeBase, predicates: Ids) -> Ids:
-    """Step codes of the predicates: both directions of a binary one, a unary one as a filter."""
+    """Return step codes of `predicates`: both directions of a binary one, a unary one as a filter."""
     codes = [2 * p + way for p in predicates for way in range(kb.predicates[p].arity)]
     return np.array(codes, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Which choices exist, for each member: padding has none, and no argument walks from everything."""
+    """Which choices exist, for each member: padding has none, and no argument walks from everything.
 
-    operators: Tensor  # bool (M, O)
-    statements: Tensor  # bool (M, I * K), instance-major: statement i * K + k has predicate k
-    arguments: Tensor  # bool (M, N, P)
-    monotone: Tensor  # bool (M,): members without net negation
+    Attributes:
+        operators: bool (M, O).
+        statements: bool (M, I * K), instance-major: statement i * K + k has predicate k.
+        arguments: bool (M, N, P).
+        monotone: bool (M,): members without net negation.
+    """
+
+    operators: Tensor
+    statements: Tensor
+    arguments: Tensor
+    monotone: Tensor
 
     @classmethod
     def of(cls, spaces: Sequence[Space], shape: Shape, restarts: int = 1, device: str | torch.device = "cpu") -> Masks:
-        """The masks of spaces that are padded to the shape, each repeated for its restarts.
+        """Return the masks of spaces that are padded to the shape, each repeated for its `restarts`.
 
-        Where the target may occur in its own bodies every second restart is monotone: a rule that negates its
-        own head fits one step ahead and derives nothing, and training must not see it only.
+        Where the target may occur in its own bodies every second restart is monotone: a rule that negates its own head
+        fits one step ahead and derives nothing, and training must not see it only.
         """
 
         def stack(rows: list[Mask]) -> Tensor:
@@ -164,7 +196,7 @@ class Masks:
         )
 
     def choices(self, shape: Shape) -> dict[str, Tensor]:
-        """Which choices exist in each of `Attentions.tensors`, the last axis being that of the choices."""
+        """Return which choices exist in each of `Attentions.tensors`, the last axis being that of the choices."""
         arguments = self.arguments.flatten(1)[:, None, :]
         found = {"operators": self.operators[:, None, None, :], "left": arguments, "right": arguments}
         for level in range(1, len(shape.levels)):
@@ -191,10 +223,10 @@ class Masks:
 
 
 def monotone_signs(shape: Shape, level: int) -> Tensor:
-    """bool (2 * C_level,): the signed formulas of a level that grow with every statement, for a monotone member.
+    """Return which signed formulas of a `level` grow with every statement, for a monotone member: bool (2 * C_level,).
 
-    The first half of a level multiplies such formulas, the other half their negations: negated once more, that is
-    a disjunction.
+    The first half of a level multiplies such formulas, the other half their negations: negated once more, that is a
+    disjunction.
     """
     width = shape.levels[level]
     rising = torch.arange(width) < (width if level == 0 else (width + 1) // 2)
@@ -203,17 +235,27 @@ def monotone_signs(shape: Shape, level: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Attentions:
-    """Proper distributions: each sums to 1 over its last dimension (over the last two for arguments)."""
+    """Proper distributions: each sums to 1 over its last dimension (over the last two for arguments).
 
-    operators: Tensor  # S_phi (M, H, T, O)
-    left: Tensor  # S_psi (M, I * K, N, P)
-    right: Tensor  # S_psi' (M, I * K, N, P)
-    first: tuple[Tensor, ...]  # S_f: for level l = 1 .. L (M, C_l, 2 * C_(l-1)), positive then negated
-    second: tuple[Tensor, ...]  # S_f'
-    output: Tensor  # s_o (M, 2 * (C_0 + ... + C_L)): level by level, positive then negated
+    Attributes:
+        operators: S_phi (M, H, T, O).
+        left: S_psi (M, I * K, N, P).
+        right: S_psi' (M, I * K, N, P).
+        first: S_f: for level l = 1 .. L (M, C_l, 2 * C_(l-1)), positive then negated.
+        second: S_f'.
+        output: s_o (M, 2 * (C_0 + ... + C_L)): level by level, positive then negated.
+    """
+
+    operators: Tensor
+    left: Tensor
+    right: Tensor
+    first: tuple[Tensor, ...]
+    second: tuple[Tensor, ...]
+    output: Tensor
 
     @property
     def members(self) -> int:
+        """How many members there are."""
         return len(self.output)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -223,12 +265,13 @@ class Attentions:
 
     @classmethod
     def of_tensors(cls, named: Mapping[str, Tensor]) -> Attentions:
-        """The inverse of `tensors`."""
+        """Read attentions from tensors `named` as `tensors` names them."""
         levels = sum(name.startswith("first.") for name in named)
         first, second = (tuple(named[f"{side}.{i}"] for i in range(1, levels + 1)) for side in ("first", "second"))
         return cls(named["operators"], named["left"], named["right"], first, second, named["output"])
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Attentions:
+        """Return `function` of every tensor."""
         return Attentions.of_tensors({name: function(t) for name, t in self.tensors().items()})
 
     def __getitem__(self, members: slice | Tensor) -> Attentions:
@@ -240,7 +283,7 @@ class Attentions:
         return {name: t.flatten(2) if name in ("left", "right") else t for name, t in self.tensors().items()}
 
     def with_choices(self, named: Mapping[str, Tensor]) -> Attentions:
-        """The inverse of `choices`, in the shapes of these attentions."""
+        """Read attentions from tensors `named` as `choices` gives them, in the shapes of these."""
         return Attentions.of_tensors({name: named[name].reshape(t.shape) for name, t in self.tensors().items()})
 
     def one_hot(self) -> Attentions:
@@ -259,7 +302,7 @@ class Attentions:
 
 
 def softmax_attentions(logits: Attentions, masks: Masks, shape: Shape, temperature: float = 1.0) -> Attentions:
-    """Distributions from scores of the same shapes; what the masks exclude gets 0."""
+    """Return distributions, softmax of `logits` / `temperature`, of the same shapes; what the masks exclude gets 0."""
     exist = masks.choices(shape)
     return logits.with_choices(
         {

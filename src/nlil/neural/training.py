@@ -41,13 +41,17 @@ MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A plan and the labels of its queries."""
+    """A plan and the labels of its queries, `label` (G, B).
+
+    Attributes:
+        label: (G, B).
+    """
 
     plan: Plan
-    label: Tensor  # (G, B)
+    label: Tensor
 
     def losses(self, attentions: Attentions, squash: Squash) -> tuple[Tensor, Tensor]:
-        """(cross-entropy, scores): (G, R) mean over the real queries, and (G, B, R)."""
+        """Return (cross-entropy, scores): (G, R) mean over the real queries, and (G, B, R)."""
         score = scores(self.plan, attentions, squash)
         inside = score.clamp(MARGIN, 1 - MARGIN)
         label = self.label[..., None]
@@ -64,7 +68,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Row:
-    """How an epoch ended, for every member: (M,) each."""
+    """How an `epoch` ended, for every member: (M,) each.
+
+    `temperature` is that of the softmax; `loss` is on training queries, `valid_loss` and `valid_f1` on validation
+    queries; `entropy` is that of the attentions.
+    """
 
     epoch: int
     temperature: float
@@ -106,11 +114,14 @@ class Trainer:
         self.solved = False
 
     def temperature(self, epoch: int) -> float:
-        """From 1 down to the last value by equal ratios."""
+        """Return the temperature of an `epoch`: from 1 down to the last value by equal ratios."""
         return float(self.config.temperature ** self._annealed(epoch))
 
     def squash(self, epoch: int) -> Squash:
-        """The paper's sigmoid, or a clamp that is lifted less and less until it is exact."""
+        """Return the squash of an `epoch`: the paper's sigmoid, or a clamp that is lifted less and less.
+
+        At the end the clamp is exact.
+        """
         return sigmoid if self.config.squash == "sigmoid" else Lifted(FIRST_FLOOR ** (1 - self._annealed(epoch)))
 
     def _annealed(self, epoch: int) -> float:
@@ -224,7 +235,7 @@ class Trainer:
         return arrays, {"epoch": self.epoch, "steps": steps, "history": when, "solved": self.solved}
 
     def load(self, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Go on from a state: `arrays` and `values` as `state` gave them."""
         self.stack.load({name[2:]: torch.from_numpy(a) for name, a in arrays.items() if name.startswith("p.")})
         for index, parameter in enumerate(self.stack.parameters()):
             moments = {name: arrays.get(f"{key}.{index}") for key, name in MOMENTS.items()}

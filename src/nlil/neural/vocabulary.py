@@ -20,7 +20,10 @@ MOST_STARTS = 1000
 
 
 class Surroundings:
-    """Counts over the base that the vocabularies of all targets are chosen by."""
+    """Counts over the base that the vocabularies of all targets are chosen by.
+
+    `allowed` are predicate ids that bodies may use; None: all.
+    """
 
     def __init__(self, kb: KnowledgeBase, allowed: set[int] | None = None, hints: Hints | None = None) -> None:
         self.kb = kb
@@ -31,6 +34,7 @@ class Surroundings:
         self.in_graph = _largest_in_a_graph(kb)
 
     def space(self, target: int, config: LearnerConfig) -> Space:
+        """Choose the vocabulary of a target, as large as `config` says."""
         kb = self.kb
         arity = kb.predicates[target].arity
         near = self._near(target)
@@ -100,7 +104,10 @@ class Surroundings:
 
 
 def is_linked(arity: int, config: LearnerConfig) -> bool:
-    """With no formulas above statements a binary target needs statements between X and Y, nothing else."""
+    """Return whether only statements between X and Y count.
+
+    With no formulas above statements a target of `arity` 2 needs no others.
+    """
     return arity == 2 and config.levels == 0
 
 
@@ -117,7 +124,7 @@ def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
 
 
 def common_shape(spaces: list[Space], config: LearnerConfig) -> Shape:
-    """The smallest sizes that hold all of the spaces."""
+    """Return the smallest sizes that hold all of the spaces."""
     return Shape(
         max(len(s.operators) for s in spaces),
         max(len(s.predicates) for s in spaces),
@@ -130,7 +137,10 @@ def common_shape(spaces: list[Space], config: LearnerConfig) -> Shape:
 
 
 def warm_start(hints: Hints, spaces: list[Space], strength: float = 20.0) -> np.ndarray:
-    """(G, O): what is added to the operators' scores, so that those of counted rules are tried first."""
+    """Return (G, O): what is added to the operators' scores, so that those of counted rules are tried first.
+
+    The hints are multiplied by `strength` and taken as logarithms, so that no operator is barred.
+    """
     prior = np.zeros((len(spaces), len(spaces[0].operators)), np.float32)
     for g, space in enumerate(spaces):
         if space.target in hints:

@@ -2,6 +2,10 @@
 
 SVG is plain text without a script, everything from the data escaped. One pixel of the canvas is one pixel of a PNG.
 The same canvas gives the same bytes.
+
+Lengths are in pixels, points are (x, y) from the top left; `width`, `height` and `size` (of text) are lengths,
+`opacity` is of 0 to 1; `kind` and `name` say what a shape stands for, for programs that read the drawing; `title` is
+shown when the mouse is on it.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True)
 class Rect:
-    """`kind` and `name` say what is drawn, for programs that read the drawing."""
+    """A rectangle, `box`, with lines of the colour `stroke`, filled with `fill`."""
 
     box: Box
     stroke: str
@@ -61,7 +65,7 @@ class Rect:
 
 @dataclass(frozen=True)
 class Stroke:
-    """A line; an arrow where it has a head."""
+    """A line from `start` to `end` of this `colour`, `dashed` or not; an arrow where it has a `head`, its length."""
 
     start: Point
     end: Point
@@ -75,7 +79,10 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Tag:
-    """Text in the middle of its box, or at its left."""
+    """Text in the middle of its `box`, or with `at_left` at its left; `fill` is the colour of the box.
+
+    `text` is written in this `colour`, `bold` or not.
+    """
 
     box: Box
     text: str
@@ -91,7 +98,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Photo:
-    """An image file as it is, to be drawn in the box."""
+    """An image file as it is, `content` of a `media_type`, to be drawn in the `box`."""
 
     box: Box
     content: bytes
@@ -108,7 +115,7 @@ Shape = Rect | Stroke | Tag | Photo
 
 @dataclass(frozen=True)
 class Canvas:
-    """A drawing: its size in pixels, its title, and its shapes from back to front."""
+    """A drawing: its size in pixels, its title, and its `shapes` from back to front."""
 
     width: int
     height: int
@@ -117,7 +124,7 @@ class Canvas:
 
 
 def text_width(text: str, size: float) -> float:
-    """About what a plain sans-serif font needs, rather too much than too little."""
+    """Estimate what a plain sans-serif font needs for `text`, rather too much than too little."""
     return size * sum(map(_advance, text))
 
 
@@ -137,12 +144,12 @@ def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def tag_size(text: str, size: float, bold: bool = False) -> tuple[float, float]:
-    """Width and height of a label with text of this size."""
+    """Return width and height of a label with `text` of this size, `bold` or not."""
     return text_width(text, size) * (1.12 if bold else 1.0) + 2 * PADDING, size * LINE_HEIGHT
 
 
 def overlap(one: Box, two: Box, gap: float = 0.0) -> bool:
-    """Whether two boxes share some area, or are nearer than `gap`."""
+    """Return whether two boxes, `one` and `two`, share some area, or are nearer than `gap`."""
     return (
         one[0] < two[0] + two[2] + gap
         and two[0] < one[0] + one[2] + gap
@@ -152,56 +159,65 @@ def overlap(one: Box, two: Box, gap: float = 0.0) -> bool:
 
 
 def gap(one: Box, two: Box) -> float:
-    """The distance between two boxes; 0 where they meet."""
+    """Return the distance between two boxes, `one` and `two`; 0 where they meet."""
     across = max(one[0] - two[0] - two[2], two[0] - one[0] - one[2], 0.0)
     down = max(one[1] - two[1] - two[3], two[1] - one[1] - one[3], 0.0)
     return math.hypot(across, down)
 
 
 def shaft_end(stroke: Stroke) -> Point:
-    """An arrow's line ends inside its head, so that its blunt end does not show at the tip."""
+    """Return where the line of an arrow, `stroke`, ends.
+
+    That is inside its head, so that its blunt end does not show at the tip.
+    """
     return moved(stroke.end, direction(stroke.start, stroke.end), -0.7 * stroke.head)
 
 
 def arrow_head(stroke: Stroke) -> tuple[Point, Point, Point]:
-    """The corners of its head, the tip first."""
+    """Return the corners of the head of `stroke`, the tip first."""
     across, down = direction(stroke.start, stroke.end)
     back, half = moved(stroke.end, (across, down), -stroke.head), 0.42 * stroke.head
     return stroke.end, moved(back, (-down, across), half), moved(back, (-down, across), -half)
 
 
 def direction(start: Point, end: Point) -> Point:
-    """The unit vector from one point to another; to the right where they are the same."""
+    """Return the unit vector from `start` to `end`; to the right where they are the same."""
     length = math.dist(start, end)
     return ((end[0] - start[0]) / length, (end[1] - start[1]) / length) if length else (1.0, 0.0)
 
 
 def moved(point: Point, way: Point, distance: float) -> Point:
-    """The point so far along a direction."""
+    """Return `point` moved by a `distance` along a direction, the unit vector `way`."""
     return point[0] + way[0] * distance, point[1] + way[1] * distance
 
 
 def cut_line(start: Point, end: Point, before: float, after: float) -> tuple[Point, Point]:
-    """The line from start to end without so much at its start and at its end."""
+    """Return the line from `start` to `end` without the lengths `before` at its start and `after` at its end."""
     way = direction(start, end)
     return moved(start, way, before), moved(end, way, -after)
 
 
 @dataclass
 class Room:
-    """Greedy placement: each label takes the first of its places that is free. Nothing taken is given back."""
+    """Greedy placement: each label takes the first of its places that is free. Nothing `taken` is given back.
+
+    Labels keep off the boxes `better_free`, which are arrows, where they can.
+
+    Attributes:
+        better_free: arrows: labels keep off them where they can.
+    """
 
     width: float
     height: float
     taken: list[Box] = field(default_factory=list)
-    better_free: list[Box] = field(default_factory=list)  # arrows: labels keep off them where they can
+    better_free: list[Box] = field(default_factory=list)
 
     def take(self, box: Box) -> None:
         """No label may cover the box from now on."""
         self.taken.append(box)
 
     def place(self, size: tuple[float, float], centres: Iterable[Point], must: bool = True) -> Box | None:
-        """A box of this size at one of the centres; None where all are taken and it need not be shown."""
+        """Return a box of this size at one of the `centres`; None where all are taken, unless it `must` be shown."""
         boxes = [self._inside(_around(centre, size)) for centre in centres]
         free = [box for box in boxes if self._is_free(box)]
         clear = (box for box in free if not any(overlap(box, other) for other in self.better_free))
@@ -239,7 +255,7 @@ def _around(centre: Point, size: tuple[float, float]) -> Box:
 
 
 def read_photo(path: str | Path) -> Photo:
-    """A PNG or JPEG file with its size; nothing is decoded here."""
+    """Read a PNG or JPEG file with its size; nothing is decoded here."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -293,15 +309,17 @@ def as_svg(canvas: Canvas, link: Callable[[str], tuple[str, str] | None] = lambd
 
 
 def picture(width: float, height: float, body: str, **attributes: str | float | None) -> str:
-    """An SVG picture of this size."""
+    """Return an SVG picture of this size; `body` is markup, `attributes` as in `element`."""
     box = f"0 0 {_number(width)} {_number(height)}"
     size: dict[str, str | float | None] = {"width": width, "height": height, "viewBox": box, "role": "img"}
     return element("svg", body, xmlns="http://www.w3.org/2000/svg", **size, **attributes)
 
 
 def element(name: str, body: str = "", /, **attributes: str | float | None) -> str:
-    """An element with its body, which is markup. Attributes are escaped, numbers are written to two digits, and None
-    leaves an attribute out; `class_` and `stroke_width` become class and stroke-width.
+    """Return the element `name` with its body, which is markup.
+
+    `attributes` are escaped, numbers are written to two digits, and None leaves an attribute out; `class_` and
+    `stroke_width` become class and stroke-width.
 
     >>> element("rect", class_="a", stroke_width=0.123, fill=None)
     '<rect class="a" stroke-width="0.12"/>'
@@ -346,7 +364,7 @@ def _shape(shape: Shape) -> str:
 
 
 def arrow(stroke: Stroke) -> str:
-    """A line, and its head where it has one; the element around it gives the colours."""
+    """Return a line, `stroke`, and its head where it has one; the element around it gives the colours."""
     (x1, y1), (x2, y2) = stroke.start, shaft_end(stroke)
     line = element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke_dasharray="7 5" if stroke.dashed else None)
     points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow_head(stroke))
@@ -383,7 +401,7 @@ def _number(value: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text from data, safe in XML."""
+    """Return `text` from data, safe in XML."""
     return escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text), quote=True)
 
 

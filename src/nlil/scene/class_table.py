@@ -53,7 +53,7 @@ class ClassTable:
         return not self.fits or all(table.done() for table in (self._table, *list(self._newer.values())))
 
     def column(self, target: int) -> Longs | None:
-        """The evidence of the class for every entity; None where it is not computed yet."""
+        """Return the evidence of the class `target` for every entity; None where it is not computed yet."""
         if target in self._newer:
             return self._newer[target].result()[:, 0] if self._newer[target].done() else None
         is_known = self._table.done() and target in self.position

@@ -6,6 +6,8 @@
 An object's name is its class (the exclusive group), attributes are unary predicates, relations binary;
 each image is a graph of its own. An attribute fact whose name is also a class would tell the class that a
 query hides, and names are never rewritten: such facts are left out and counted in a note.
+
+`where` says in errors where in the data a value stands; `thing` is a JSON object, `key` a name in it.
 """
 
 from __future__ import annotations
@@ -32,19 +34,33 @@ CLASS, ATTRIBUTE, RELATION = 0, 1, 2
 
 @dataclass
 class SceneCollector:
-    """Objects, classes, attributes and relations by number, image after image; `finish` names and sorts them."""
+    """Objects, classes, attributes and relations by number, image after image; `finish` names and sorts them.
+
+    Attributes:
+        objects: names.
+        images: names, with the number of each graph.
+        graph_of: of each object, the number of its graph.
+        split_of_graph: of each graph, its split.
+        names: of classes, attributes and relations, by arity.
+        rows: facts, as name, subject, object one after the other.
+        boxes: x, y, w, h of each object, NaN where unknown.
+        sizes: width, height of each image, NaN where unknown.
+    """
 
     objects: list[str] = field(default_factory=list)
     images: dict[str, int] = field(default_factory=dict)
     graph_of: array[int] = field(default_factory=lambda: array("i"))
     split_of_graph: list[str] = field(default_factory=list)
     names: dict[tuple[int, str], int] = field(default_factory=dict)
-    rows: array[int] = field(default_factory=lambda: array("i"))  # name, subject, object, one after the other
-    boxes: array[float] = field(default_factory=lambda: array("f"))  # x, y, w, h of each object, NaN where unknown
-    sizes: array[float] = field(default_factory=lambda: array("f"))  # width, height of each image, NaN where unknown
+    rows: array[int] = field(default_factory=lambda: array("i"))
+    boxes: array[float] = field(default_factory=lambda: array("f"))
+    sizes: array[float] = field(default_factory=lambda: array("f"))
 
     def add(self, image: str, graph: Any, split: str) -> None:
-        """One image; raises DataError where its structure is not GQA's."""
+        """Take one `image`, whose objects and relations are in `graph`, into a `split`.
+
+        Raises DataError where its structure is not GQA's.
+        """
         if image in self.images:
             raise DataError(f"image {image!r}: expected each image once, got it again")
         objects = graph.get("objects") if isinstance(graph, Mapping) else None
@@ -144,32 +160,32 @@ def _table(numbers: array[float], width: int) -> Floats | None:
 
 
 def check(holds: bool, where: str, expected: str, got: Any) -> None:
-    """Refuse what the data has at a place, unless it `holds` that it is what was expected."""
+    """Refuse what the data has at a place, `got`, unless it `holds` that it is what was `expected`."""
     if not holds:
         raise DataError(f"{where}: expected {expected}, got {got!r:.80}")
 
 
 def text(thing: Any, key: str, where: str) -> str:
-    """The text under a key; it may not be empty."""
+    """Return the text under a key; it may not be empty."""
     value: Any = thing.get(key) if isinstance(thing, Mapping) else thing
     check(isinstance(thing, Mapping) and isinstance(value, str) and value != "", where, f"text under {key!r}", value)
     return value
 
 
 def items(thing: Any, key: str, where: str) -> list[Any]:
-    """The list under a key; absent is empty."""
+    """Return the list under a key; absent is empty."""
     value = thing.get(key, []) if isinstance(thing, Mapping) else thing
     check(isinstance(thing, Mapping) and isinstance(value, list), where, f"a list under {key!r}", value)
     return value
 
 
 def numbers(thing: Mapping[str, Any], keys: tuple[str, ...], where: str) -> list[float]:
-    """The numbers under the keys; null or absent is NaN."""
+    """Return the numbers under the `keys`; null or absent is NaN."""
     return [float("nan") if thing.get(key) is None else as_number(thing[key], key, where) for key in keys]
 
 
 def as_number(value: Any, key: str, where: str) -> float:
-    """A number that a pixel may have; true is no number, though Python says so."""
+    """Return `value`, a number that a pixel may have; true is no number, though Python says so."""
     is_number = type(value) in (int, float) and -MAX_PIXELS < value < MAX_PIXELS
     check(is_number, where, f"a number under {key!r}", value)
     return float(value)

@@ -12,9 +12,17 @@ from ..data.facts import Facts
 
 @dataclass(frozen=True)
 class SceneCounts:
-    """`num_facts` is of all splits, without geometry. A relation is a binary fact that somebody annotated.
+    """Counts of scene graphs. `num_facts` is of all splits, without geometry.
 
-    `objects` (labelled), `attributes`, `relations` and `related_images` (with a relation) are by split.
+    A relation is a binary fact that somebody annotated. `objects` (labelled), `attributes`, `relations` and
+    `related_images` (with a relation) are by split.
+
+    Attributes:
+        num_images, num_related_images, num_unrelated_images: all images, those with a relation, those without.
+        num_objects, num_unlabelled_objects: objects with a class, and without.
+        num_relations, num_attributes: facts of these.
+        num_classes, num_relation_predicates, num_attribute_predicates: different names.
+        num_geometry_predicates, num_geometry_facts: what was made of boxes.
     """
 
     num_facts: int
@@ -37,7 +45,7 @@ class SceneCounts:
 
 
 def scene_counts(dataset: Dataset) -> SceneCounts:
-    """The counts of a data set of scene graphs."""
+    """Return the counts of a data set of scene graphs."""
     kb, classes, geometry = dataset.kb, list(dataset.kb.classes), list(dataset.kb.geometry)
     parts = dict(dataset.splits.context) or {"train": kb.facts}
     given = {split: facts[~np.isin(facts.predicate, geometry)] for split, facts in parts.items()}

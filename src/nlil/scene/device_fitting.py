@@ -94,7 +94,7 @@ def device_loss(model: Model, data: Labelled, penalty: float, device: str) -> Lo
 
 
 def device_slopes(model: Model, data: Labelled, device: str) -> tuple[Floats, Floats]:
-    """(patterns, classes) as `fitting.slopes`."""
+    """Return (patterns, classes) as `fitting.slopes` does, of the `model` on `data`, by a GPU: `device`."""
     weight = torch.zeros((data.held.shape[1], len(model.bias)), dtype=torch.float64, device=device)
     weight[_numbers(model.pattern, device), _numbers(model.target, device)] = torch.as_tensor(
         model.weight, device=device

@@ -1,6 +1,9 @@
 """Weights of (pattern, class) pairs: a softmax over classes of bias + the weights of the patterns that hold.
 
 All sums run over blocks of objects that are added up in their order, so the number of threads changes nothing.
+
+`model` has the weights, `data` the labelled objects; `pattern` and `target` are numbers of patterns and classes, one of
+each for a pair.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ class Labelled:
 
 
 def one_hot(label: Ids, num_classes: int) -> sparse.csr_array:
-    """(objects, classes): the whole share is that of the label."""
+    """Return (objects, classes): the whole share is that of the `label`; there are `num_classes`."""
     pointer = np.arange(len(label) + 1, dtype=np.int32)
     return sparse.csr_array((np.ones(len(label)), label, pointer), shape=(len(label), num_classes))
 
@@ -68,7 +71,10 @@ def columns(matrix: sparse.csr_array) -> Columns:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target)."""
+    """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target).
+
+    `bias` is by class.
+    """
 
     pattern: Ids
     target: Ids
@@ -80,12 +86,12 @@ class Model:
 
     @classmethod
     def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles) -> Model:
-        """The model of these pairs, given in any order."""
+        """Make the model of these pairs, given in any order; `weight` of each pair, `bias` of each class."""
         order = np.lexsort((target, pattern))
         return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias)
 
     def added(self, pattern: Ids, target: Ids) -> Model:
-        """With more pairs, of weight 0."""
+        """Return the model with more pairs, of weight 0."""
         return Model.of(
             np.concatenate((self.pattern, pattern)),
             np.concatenate((self.target, target)),
@@ -94,7 +100,7 @@ class Model:
         )
 
     def take(self, keep: Longs) -> Model:
-        """The pairs at these places alone."""
+        """Return the pairs at the places `keep` alone."""
         return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias)
 
 
@@ -102,7 +108,7 @@ class Weights(NamedTuple):
     """What the compiled loops read: the patterns of the objects, as far as they have weights, and the weights.
 
     Object i has the patterns column[pointer[i]:pointer[i + 1]], numbered among those of the model; pattern f has the
-    entries entry[f]:entry[f + 1], each the weight of one class.
+    entries entry[f]:entry[f + 1], each the `weight` of one class, `target`. `bias` is by class.
     """
 
     pointer: Longs
@@ -114,7 +120,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, data: Labelled) -> Weights:
-        """The weights of a model for some objects."""
+        """Lay out the weights of a model for some objects."""
         used, place = np.unique(model.pattern, return_inverse=True)
         entry = offsets(place.astype(np.int32), len(used))
         return cls(*columns(data.held[:, used])[:2], entry, model.target, model.weight, model.bias)
@@ -172,7 +178,7 @@ def _blocks(work: Callable[[int, int], Result], num_objects: int, threads: int) 
 
 
 def losses(model: Model, data: Labelled, threads: int) -> Doubles:
-    """What the logarithm of the likelihood would lose without each pair, all others as they are."""
+    """Return what the logarithm of the likelihood would lose without each pair, all others as they are."""
     weights, shares = Weights.of(model, data), columns(data.shares)
 
     def block(begin: int, end: int) -> Doubles:
@@ -184,7 +190,12 @@ def losses(model: Model, data: Labelled, threads: int) -> Doubles:
 
 
 def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu") -> tuple[Floats, Floats]:
-    """(patterns, classes): how the logarithm of the likelihood changes with a weight, first and second derivative."""
+    """Return how the logarithm of the likelihood changes with a weight: first and second derivative.
+
+    Each is (patterns, classes).
+
+    `device` is cpu or cuda.
+    """
     if device != "cpu":
         from .device_fitting import device_slopes
 
@@ -213,7 +224,7 @@ def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu") -> t
 
 
 def scores(model: Model, held: sparse.csr_array) -> Doubles:
-    """(objects, classes): bias + weights of the patterns that hold for each object."""
+    """Return (objects, classes): bias + weights of the patterns that hold for each object, where `held` is true."""
     shape = held.shape[1], len(model.bias)
     weights = sparse.csr_array((model.weight, (model.pattern, model.target)), shape=shape)
     return np.asarray((held.astype(np.float64) @ weights).todense()) + model.bias

@@ -95,7 +95,7 @@ CLASS_SLOPE, RELATION_SLOPE = 0.85, 1.2
 
 
 def make_scenes(size: int, seed: int = 0) -> Dataset:
-    """`size` training graphs and a quarter as many test graphs, at most 10,000."""
+    """Make `size` training graphs and a quarter as many test graphs, at most 10,000."""
     names = scene_names()
     # The rules have a stream of their own: the same seed plants the same rules at every size.
     plan = plan_scenes(names, np.random.default_rng((seed, 0)))
@@ -119,7 +119,12 @@ def _notes(names: SceneNames, plan: ScenePlan) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SceneNames:
-    """Classes and relations, most frequent first, with their shares (each sums to 1); `origin` is one sentence."""
+    """Names of `classes` and `relations`, most frequent first, with their shares.
+
+    `class_share` and `relation_share` each sum to 1.
+
+    `origin` says in one sentence where they come from.
+    """
 
     classes: tuple[str, ...]
     class_share: Doubles
@@ -154,7 +159,10 @@ def _made(syllables: tuple[str, str], slope: float, number: int) -> tuple[tuple[
 
 
 def real_names(folder: Path) -> SceneNames:
-    """From obj_freq.txt and rel_freq.txt, after the merges of un_merge.txt and rel_merge.txt."""
+    """Read the names from obj_freq.txt and rel_freq.txt in `folder`.
+
+    They are merged by un_merge.txt and rel_merge.txt.
+    """
     origin = f"names and frequencies of classes and relations are GQA's, from {VOCABULARY_OF}/vocab"
     classes = _most_frequent(folder / "obj_freq.txt", folder / "un_merge.txt", NUM_CLASSES)
     relations = _most_frequent(folder / "rel_freq.txt", folder / "rel_merge.txt", NUM_RELATIONS)
@@ -183,7 +191,11 @@ def _most_frequent(counts: Path, merges: Path, wanted: int) -> tuple[tuple[str, 
 
 @dataclass(frozen=True)
 class Piece:
-    """`rate` of these per object: objects by class, (relation, subject, object), (attribute, object)."""
+    """A part of a scene, `rate` of these for each object.
+
+    `classes` are those of its objects, `relations` are (relation, subject, object), `attributes` (attribute, object);
+    subject and object are positions among the classes.
+    """
 
     rate: float
     classes: tuple[int, ...]
@@ -193,7 +205,10 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class ScenePlan:
-    """Rules, the pieces that make them hold, and per object the rates of random relations and attributes."""
+    """`rules`, the `pieces` that make them hold, and the rates of random relations and attributes for each object.
+
+    These are `random_relations` and `random_attributes`.
+    """
 
     rules: tuple[Rule, ...]
     pieces: tuple[Piece, ...]
@@ -223,7 +238,10 @@ class _Link:
 
 
 def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
-    """Draw the rules to plant and the pieces of scenes that make them hold."""
+    """Draw the rules to plant, over `names`, and the pieces of scenes that make them hold.
+
+    `random` is the source of chance.
+    """
     wanted = _wanted_rules(names.class_share, random)
     draft = _Draft(names, random)
     for rule in sorted(wanted, key=lambda rule: (-rule.rate, rule.head)):  # large ones first, while there is room

@@ -54,7 +54,7 @@ PAIRS_AT_ONCE = 1_000_000
 class Naming:
     """Names of geometry predicates: as in `like`, which rules know, else what the data leaves free.
 
-    A name of the data stays the data's, also where rules mean another thing by it; `clashes` has those.
+    A name of the data (`taken`) stays the data's, also where rules mean another thing by it; `clashes` has those.
     """
 
     taken: frozenset[str]
@@ -87,7 +87,7 @@ class Naming:
 
 
 def with_geometry(dataset: Dataset, options: DataOptions, like: Iterable[Predicate] = ()) -> Dataset:
-    """The data set with geometry predicates; a set without boxes comes back as it is.
+    """Return the data set with geometry predicates; a set without boxes comes back as it is.
 
     `options.cuts` is the number of bins of a number. `like` are the predicates of other data that rules were learned
     from: cuts and names are taken from them; numbers that they do not mention are cut by this data.
@@ -128,7 +128,10 @@ def _affordable_bins(num_objects: int, wanted: int) -> int:
 
 
 def proper_boxes(kb: KnowledgeBase) -> Doubles:
-    """x, y, w, h of each entity in double precision; all NaN where a number is missing or a side is not positive."""
+    """Return x, y, w, h of each entity in double precision.
+
+    All NaN where a number is missing or a side is not positive.
+    """
     assert kb.boxes is not None
     boxes = kb.boxes.astype(np.float64)
     boxes[~(np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1))] = np.nan
@@ -136,7 +139,7 @@ def proper_boxes(kb: KnowledgeBase) -> Doubles:
 
 
 def box_numbers(kb: KnowledgeBase, boxes: Doubles) -> dict[str, Doubles]:
-    """The numbers of each box: in percent of the image, except aspect (width by height).
+    """Return the numbers of each of `boxes`: in percent of the image, except aspect (width by height).
 
     Products stand before the one division: whole pixels then give 7 where a box has exactly 7 percent.
     """

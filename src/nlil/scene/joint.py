@@ -53,27 +53,44 @@ MIN_CLEAR_CONFIDENCE, MAX_CLEAR_PER_CLASS = 0.5, 5
 
 @dataclass(frozen=True)
 class Choice:
-    """How many (pattern, class) pairs, and how carefully."""
+    """How many (pattern, class) pairs, and how carefully.
+
+    Attributes:
+        pairs: how many stay in the end.
+        rounds: in which pairs are added, each followed by a fit.
+        surplus: pairs that are tried beyond those that stay, as a share.
+        thinnings: steps in which the others are taken out; what stays is fitted again after each.
+        penalty: of a weight's square, half of it.
+        caution: added to a pair's second derivative: what few objects say counts less.
+        min_support: objects that a rule must hold for and explain.
+        steps: of L-BFGS in each round.
+        last_steps: of L-BFGS in the last fit.
+        conjunctions: patterns of a class that are joined two by two; 0: none.
+        conjunction_support: objects that a conjunction must explain: there are many, and few objects mislead.
+        conjunction_caution: `caution` for these.
+        sample: objects by which pairs are chosen; the last fit takes all.
+        device: cpu or cuda.
+    """
 
     pairs: int
     rounds: int = 16
-    surplus: float = 1.0  # pairs that are tried beyond those that stay, as a share
-    thinnings: int = 4  # steps in which the others are taken out; what stays is fitted again after each
-    penalty: float = 1.0  # of a weight's square, half of it
-    caution: float = 2.0  # added to a pair's second derivative: what few objects say counts less
-    min_support: int = 2  # objects that a rule must hold for and explain
-    steps: int = 25  # of L-BFGS in each round
+    surplus: float = 1.0
+    thinnings: int = 4
+    penalty: float = 1.0
+    caution: float = 2.0
+    min_support: int = 2
+    steps: int = 25
     last_steps: int = 60
-    conjunctions: int = 12  # patterns of a class that are joined two by two; 0: none
-    conjunction_support: int = 100  # objects that a conjunction must explain: there are many, and few objects mislead
+    conjunctions: int = 12
+    conjunction_support: int = 100
     conjunction_caution: float = 100.0
-    sample: int = 250_000  # objects by which pairs are chosen; the last fit takes all
+    sample: int = 250_000
     seed: int = 0
     threads: int = 0
     device: str = "cpu"
 
     def for_sample(self, share: float) -> Choice:
-        """With what is compared with counts as much smaller as a sample is."""
+        """Return the choice with what is compared with counts as much smaller as a sample is, by `share`."""
         scaled = {name: getattr(self, name) * share for name in ("penalty", "caution", "conjunction_caution")}
         return replace(self, **scaled)
 
@@ -121,7 +138,10 @@ def joint_rules(
 
 
 def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs, Ids]:
-    """(place among the entities, class) of every object: a row for each of its targets, or one for none of them."""
+    """Return (place among `entities`, class) of every object.
+
+    It has a row for each of its targets, or one for none of them.
+    """
     position = np.full(kb.num_predicates, -1, np.int32)
     position[targets] = np.arange(len(targets), dtype=np.int32)
     unary = kb.crisp.unary
@@ -243,7 +263,7 @@ def choose(
 
 
 def class_counts(data: Labelled) -> Ids:
-    """(patterns, classes): objects of the class for which the pattern holds."""
+    """Return (patterns, classes): objects of the class for which the pattern holds in `data`."""
     out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
     _count(*columns(data.held)[:2], data.label, out)
     return out

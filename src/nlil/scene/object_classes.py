@@ -46,9 +46,10 @@ MIN_RELATIONS = 2
 
 @dataclass(frozen=True)
 class ObjectClasses:
-    """`ranked` are (class, score), best first, the object's own classes hidden; `true` are those of the data.
+    """The classes of the object `name`: `ranked` are (class, score), best first, its own classes hidden.
 
-    `probability` stands beside `ranked` where weights were fitted for it (preset=scene); else it is empty.
+    `true` are those of the data. `probability` stands beside `ranked` where weights were fitted for it (preset=scene);
+    else it is empty.
     """
 
     name: str
@@ -70,13 +71,13 @@ class ObjectClasses:
 
 
 def class_scorer(rules: RuleSet, kb: KnowledgeBase, threads: int = 1, memory: int = 2**30) -> MemberScorer | None:
-    """Scores all classes that have rules; None where no class has."""
+    """Return a scorer of all classes that have rules; None where no class has."""
     classes = sorted(kb.classes.intersection(np.unique(rules.head).tolist()))
     return MemberScorer(rules, kb, np.asarray(classes, np.int32), threads, memory) if classes else None
 
 
 def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2**30) -> ObjectClasses:
-    """The classes of the object `name`; the order of ties is that of the names of classes."""
+    """Return the classes of the object `name`; the order of ties is that of the names of classes."""
     rules = bind(rules, kb).rules
     x = kb.entities.id(name)
     scorer = class_scorer(rules, kb, 1, memory)
@@ -111,7 +112,7 @@ def ranked_classes(
 
 
 def classes_of(kb: KnowledgeBase, entity: int) -> list[int]:
-    """The classes that the data gives an object, as predicate ids."""
+    """Return the classes that the data gives an object, the id `entity`, as predicate ids."""
     graph = Graph.of(kb)
     own = graph.unary_predicate[slice(*graph.unary_pointer[entity : entity + 2])]
     return [p for p in own.tolist() if p in kb.classes]
@@ -130,7 +131,10 @@ def _spread(facts: Facts, count: int) -> Facts:
 
 
 def convincing_object(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memory: int) -> str | None:
-    """Of some objects not learned from, with relations, the one whose own class leads the others by most, if any."""
+    """Return the object whose own class leads the others by most, if any does.
+
+    It is one of some objects with relations that were not learned from.
+    """
     scorer = class_scorer(rules, kb, 1, memory)
     if scorer is None:
         return None
@@ -151,8 +155,12 @@ def convincing_object(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memor
 
 @dataclass(frozen=True)
 class ClassSurprise:
-    """`fact` is the class that the rules are sure of, `given` that of the data; both with their probability, or with
-    their score where rules give no probabilities. `rank` is that of the given class."""
+    """An object that the rules are sure of: `fact` is the class that they say, `given` that of the data.
+
+    `chance` and `given_chance` are their probabilities, or their scores where rules give no probabilities
+    (`is_probability`). `rank` is that of the given class among `num_classes`. `image` names the scene, None where it
+    has no name; `is_held_out`: it was not learned from. `explanation` is of the fact.
+    """
 
     fact: Fact
     chance: float
@@ -178,9 +186,10 @@ class _Candidate(NamedTuple):
 def class_surprises(
     explainer: Explainer, dataset: Dataset, count: int, threads: int = 0, memory: int = 2**30
 ) -> tuple[ClassSurprise, ...]:
-    """The `count` most surprising objects, equals by name; none where the rules are about no object classes.
+    """Return the `count` most surprising objects, equals by name; none where the rules are about no object classes.
 
-    Objects that were held out come first: about those that were learned from see the disputed facts.
+    Objects that were held out come first: about those that were learned from see the disputed facts. `explainer` has
+    the rules and the base.
     """
     kb, rules = explainer.kb, explainer.rules
     scorer = class_scorer(rules, kb, threads, memory)

@@ -65,7 +65,7 @@ def numbered(values: Longs) -> tuple[Longs, Ids, Longs]:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """held[i, j] is true where pattern j holds for entities[i]; `bodies` says what each pattern is."""
+    """held[i, j] is true where pattern j holds for entities[i] of `kb`; `bodies` says what each pattern is."""
 
     kb: KnowledgeBase
     entities: Ids

@@ -67,7 +67,7 @@ MIN_WIDTH = 640.0
 
 
 def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None = None) -> Canvas:
-    """The picture; over the image (a PNG or JPEG file) where one is given."""
+    """Draw an explanation; over the `image` (a PNG or JPEG file) where one is given."""
     scene = scene_of(explanation, kb)
     if image is None:
         return compose(scene)
@@ -89,13 +89,13 @@ def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None =
 
 
 def check_picture_name(path: str | Path) -> None:
-    """Refuse a name whose ending is none of FORMATS."""
+    """Refuse a name whose ending is none of FORMATS: ConfigError."""
     if Path(path).suffix.lower() not in FORMATS:
         raise ConfigError(f"{path}: expected a name ending in {', '.join(FORMATS)}", "out")
 
 
 def write_picture(canvas: Canvas, path: str | Path, explanation: Explanation) -> Path:
-    """Whole or not at all; the ending names the format."""
+    """Write `canvas` whole or not at all; the ending of the name says the format."""
     path = Path(path)
     check_picture_name(path)
     with replacing(path) as temporary:
@@ -108,7 +108,7 @@ def write_picture(canvas: Canvas, path: str | Path, explanation: Explanation) ->
 
 
 def as_page(canvas: Canvas, explanation: Explanation) -> str:
-    """One self-contained page: the picture, and the explanation below it."""
+    """Return one self-contained page: the picture, `canvas`, and the explanation below it."""
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
@@ -120,7 +120,7 @@ def as_page(canvas: Canvas, explanation: Explanation) -> str:
 
 
 def compose(scene: Scene, photo: Photo | None = None) -> Canvas:
-    """What the picture shows as shapes, over the image file where one is given."""
+    """Return what the picture of `scene` shows as shapes, over the image file, `photo`, where one is given."""
     places = placed(scene, None if photo is None else photo.size)
     drawing = _Drawing(scene, places, Room(places.width, places.height), over_photo=photo is not None)
     frame = (0.0, 0.0, places.width, places.height)
@@ -332,7 +332,7 @@ def _captions(scene: Scene, places: Placed) -> list[Shape]:
 
 @dataclass(frozen=True)
 class Node:
-    """A thing on the canvas. `anchor` is where arrows end; at a `solid` node they end at its border."""
+    """A `thing` on the canvas, in a `box`. `anchor` is where arrows end; at a `solid` node they end at its border."""
 
     thing: Thing
     box: Box
@@ -342,7 +342,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where things stand, by name, and the size of the picture; `scale` is that of the image."""
+    """Where things stand, `nodes` by name, and the size of the picture, `width` and `height`.
+
+    `scale` is that of the image.
+    """
 
     nodes: dict[str, Node]
     width: float
@@ -351,7 +354,7 @@ class Placed:
 
 
 def placed(scene: Scene, image_size: tuple[float, float] | None = None) -> Placed:
-    """A place for every thing; `image_size` is that of the image file, where there is one."""
+    """Find a place for every thing of `scene`; `image_size` is that of the image file, where there is one."""
     if scene.has_places:
         return _at_places(scene, image_size)
     if sum(thing.is_query for thing in scene.things) == 2:

@@ -41,7 +41,10 @@ MAX_NEAREST = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The query, which is hidden, or what one of the strongest rules uses, or something else."""
+    """Whether a shape is the query, which is hidden (`is_query`), or serves one of the strongest rules.
+
+    `rule` is the number of that rule, or NO_RULE.
+    """
 
     is_query: bool = False
     rule: int = NO_RULE
@@ -64,7 +67,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Thing(Shown):
-    """An object: what it is, what is written at it, where it is."""
+    """An object, `name`: `what` it is, the `text` written at it, where it is (`box`, None: not known)."""
 
     name: str
     what: str
@@ -79,7 +82,7 @@ class Thing(Shown):
 
 @dataclass(frozen=True)
 class Link(Shown):
-    """An arrow with the names of its relations."""
+    """An arrow from `subject` to `object` with the names of its relations, `text`."""
 
     subject: str
     object: str
@@ -92,7 +95,10 @@ class Link(Shown):
 
 @dataclass(frozen=True)
 class Scene:
-    """`captions` are lines with the rule they belong to; `size` is that of the image, where it is known."""
+    """What a picture shows: `things` and `links` between them.
+
+    `captions` are lines with the rule they belong to; `size` is that of the image, where it is known.
+    """
 
     things: tuple[Thing, ...]
     links: tuple[Link, ...]
@@ -133,7 +139,7 @@ def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
 
 
 def strongest(explanation: Explanation) -> tuple[Support, ...]:
-    """The strongest rules, those first that name somebody; then what is absent, priors last."""
+    """Return the strongest rules, those first that name somebody; then what is absent, priors last."""
 
     def kind(support: Support) -> int:
         return KINDS.index(kind_of(support.groundings[0]) if support.groundings else "other")
@@ -314,7 +320,7 @@ def _described(thing: Thing, query: Thing, scene: Scene) -> dict[str, Any]:
 
 
 def place_in_words(box: Box, size: tuple[float, float]) -> str:
-    """Where the middle of the box lies, by thirds of the image.
+    """Say where the middle of `box` lies, by thirds of the image, which has this `size`.
 
     >>> place_in_words((0, 0, 10, 10), (100, 100)), place_in_words((40, 40, 10, 10), (100, 100))
     ('top left', 'middle')

@@ -3,6 +3,8 @@
 The common form (GQA's) is known by its name, the originals of Visual Genome, VRD and HICO-DET by how they begin.
 Every reader streams its file and hands on GQA's structure (collector.py), image by image: a file of any size is never
 in memory as a whole.
+
+`reading` collects what a reader passed over; a reader yields (name of the image, its graph in GQA's structure).
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ class Reading:
 
 
 def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple[str, ...]]:
-    """Split -> file: the training graphs' facts, the splits with their context, notes."""
+    """Read scene graphs from `paths`, split -> file.
+
+    Returns the training graphs' facts, the splits with their context, and notes.
+    """
     collector, reading = SceneCollector(), Reading()
     for split, path in paths.items():
         try:
@@ -67,7 +72,9 @@ def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple
 
 
 def common_files(files: list[Path]) -> dict[str, Path]:
-    """Split -> file of the common form; empty where there is none. val is `valid` beside train and test, else `test`.
+    """Return split -> file of the common form among `files`; empty where there is none.
+
+    val is `valid` beside train and test, else `test`.
 
     >>> sorted(common_files([Path("train_sceneGraphs.json"), Path("val_sceneGraphs.json")]))
     ['test', 'train']
@@ -88,7 +95,10 @@ def common_files(files: list[Path]) -> dict[str, Path]:
 
 
 def original_files(files: list[Path]) -> dict[str, Path]:
-    """Split -> file, of the first group of originals that has a training file; empty where there is none."""
+    """Return split -> file, of the first group of originals among `files` that has a training file.
+
+    Empty where there is none.
+    """
     for group in ORIGINALS:
         found: dict[str, Path] = {}
         for pattern, split in group.items():
@@ -109,7 +119,7 @@ def _in_order(splits: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def format_of(path: Path) -> Callable[[Path, Reading], Images]:
-    """The reader of a file; what begins like none of the originals is read, and if need be refused, as GQA's."""
+    """Return the reader of a file; what begins like none of the originals is read, and if need be refused, as GQA's."""
     if stem_of_gzip(path).endswith(FILE_MARK):
         return gqa_images
     events = _parsed(path, None, "basic_parse")
@@ -210,7 +220,7 @@ class _Image:
 
 
 def gqa_images(path: Path, reading: Reading) -> Images:
-    """The common form, as it is."""
+    """Yield the images of the common form, as they are."""
     return _members(path, "{image: {'objects': ...}}")
 
 
@@ -402,14 +412,14 @@ MIN_IOU = 0.5
 
 
 class Interaction(NamedTuple):
-    """What a person does with an object."""
+    """What a person does with an `object`: a `verb`."""
 
     object: str
     verb: str
 
 
 def hico_images(path: Path, reading: Reading) -> Images:
-    """HICO-DET in the layout by file name."""
+    """Yield the images of HICO-DET in the layout by file name."""
     interactions = _listed(path)
     for name, entry in _members(path, "{file name: {'labels': [{'hoi_id', 'human_bbox', 'object_bbox'}]}}"):
         image = _HicoImage(reading, name)
@@ -423,7 +433,10 @@ def hico_images(path: Path, reading: Reading) -> Images:
 
 
 def parallel_hico_images(path: Path, reading: Reading) -> Images:
-    """HICO-DET in the layout of parallel lists; several passes, since the lists come in any order."""
+    """Yield the images of HICO-DET in the layout of parallel lists.
+
+    Several passes, since the lists come in any order.
+    """
     expected = "{'filenames': [...], 'annotation': [...]}"
     objects, verbs, triples, images, sizes = (
         list(_elements(path, f"{key}.item", expected))
@@ -495,7 +508,7 @@ class _HicoImage(_Image):
 
 
 def iou(one: Box, two: Box) -> float:
-    """The area that two boxes share, over the area that they cover.
+    """Return the area that two boxes, `one` and `two`, share, over the area that they cover.
 
     >>> iou((0, 0, 2, 2), (1, 0, 3, 2))
     0.3333333333333333

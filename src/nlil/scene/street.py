@@ -66,7 +66,7 @@ RULES = {
 
 
 def make_street(size: int, seed: int = 0) -> Dataset:
-    """`size` training scenes and a quarter as many test scenes."""
+    """Make `size` training scenes and a quarter as many test scenes."""
     random = Random(seed)
     collector = SceneCollector()
     num_test = max(1, size // 4)
