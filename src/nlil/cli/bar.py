@@ -25,7 +25,11 @@ FORGET_AFTER_S = 30.0
 
 @dataclass
 class Stage:
-    """One line of progress: when it was first heard of, and how far it was then."""
+    """One line of progress: when it was first heard of (`started`), and how far it was then (`first_done`).
+
+    `last_done` and `heard` are those of the last report; times are in seconds. `is_complete`: all is done; `task` is
+    that of a bar.
+    """
 
     started: float
     first_done: int
@@ -35,7 +39,10 @@ class Stage:
     task: Any = None
 
     def left(self, now: float, done: int, total: int) -> float | None:
-        """Seconds to go at the pace so far; None while there is no pace, or no end (all of what is known is done)."""
+        """Return the seconds to go at the pace so far: at the time `now`, `done` of `total` pieces are complete.
+
+        None while there is no pace, or no end (all of what is known is done).
+        """
         pace = (done - self.first_done) / (now - self.started) if now > self.started else 0.0
         return (total - done) / pace if pace > 0 and done < total else None
 

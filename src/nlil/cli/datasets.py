@@ -26,7 +26,7 @@ def datasets(session: Session, action: str = "list", name: str | None = None) ->
 
 
 def show_list(session: Session) -> None:
-    """Every set that is known by name."""
+    """Show every set that is known by name."""
     from ..data.catalog import list_catalog
     from ..datasets import builtin_names
     from .render import table
@@ -42,7 +42,7 @@ def show_list(session: Session) -> None:
 
 
 def get(session: Session, name: str) -> None:
-    """Fetch a set of the catalogue, or say where it is."""
+    """Fetch the set `name` of the catalogue, or say where it is."""
     from ..data.catalog import download, find
     from ..datasets import builtin_names
 

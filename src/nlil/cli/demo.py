@@ -76,7 +76,10 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
 def demo_report(
     session: Session, learned: Learned, dataset: Dataset, metrics: Metrics, out: Path | None
 ) -> Path | None:
-    """The page; None where the package that writes it is not installed, which is no reason to end the demo."""
+    """Write the page with its `metrics`.
+
+    None where a package for it is not installed, which is no reason to end the demo.
+    """
     import tempfile
 
     from ..errors import MissingExtra, require
@@ -101,14 +104,14 @@ def demo_report(
 
 
 def heading(text: str) -> Any:
-    """The title of one part of the demo."""
+    """Return `text` as the title of one part of the demo."""
     from rich.text import Text
 
     return Text(f"\n{text}", style="bold")
 
 
 def fact_lines(dataset: Dataset, count: int = 4) -> list[str]:
-    """A few training facts about the target, as the data has them."""
+    """Return `count` training facts about the target, as the data has them."""
     from ..logic.text import fact_text
 
     kb = dataset.kb
@@ -120,13 +123,13 @@ def fact_lines(dataset: Dataset, count: int = 4) -> list[str]:
 
 
 def chosen_target(dataset: Dataset) -> Any:
-    """The predicate that the demo explains."""
+    """Return the predicate that the demo explains."""
     named = [p for p in dataset.targets if p.name == TARGET]
     return named[0] if named else dataset.targets[0]
 
 
 def best_rules(learned: Learned) -> Any:
-    """The best two rules of a few targets, as a table."""
+    """Return the best two rules of a few targets, as a table."""
     from ..logic.labels import Labels
     from .render import rule_table
 
@@ -136,7 +139,10 @@ def best_rules(learned: Learned) -> Any:
 
 
 def example(learned: Learned, dataset: Dataset) -> str:
-    """The held-out fact of the target that rules support most strongly; a training fact where nothing is held out."""
+    """Return the held-out fact of the target that rules support most strongly.
+
+    A training fact where nothing is held out.
+    """
     from ..evaluation.prediction import predict
     from ..logic.text import fact_text
 

@@ -81,7 +81,10 @@ def evaluate(
 
 
 def from_file(session: Session, file: Path, data: str | None) -> tuple[Applied, dict[str, int]]:
-    """Rules written by hand or by another system, counted on the data; and how many are left out, by reason."""
+    """Count rules of `file`, written by hand or by another system, on the data.
+
+    And how many are left out, by reason.
+    """
     from ..config import LearnerConfig
     from ..exports.rule_files import RuleFile
     from ..kernel.aggregation import Aggregation
@@ -102,7 +105,10 @@ def from_file(session: Session, file: Path, data: str | None) -> tuple[Applied, 
 
 
 def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, Any]) -> None:
-    """metrics.json is a convenience: a run folder that cannot be written to is no reason to lose the figures."""
+    """Keep the figures, `document`, in metrics.json.
+
+    That is a convenience: a run folder that cannot be written to is no reason to lose the figures.
+    """
     from ..learning.run import save_metrics
 
     try:
@@ -112,7 +118,7 @@ def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, An
 
 
 def calibrated(session: Session, applied: Applied, split: str, picture: Path | None) -> dict[str, Any]:
-    """How well scores mean probabilities, and the reliability plot where a file for it is named."""
+    """Measure how well scores mean probabilities for the rules `applied`; draw the plot where a `picture` is named."""
     name = applied.dataset.name
     if split == "train":
         if picture is not None:
@@ -145,7 +151,7 @@ def calibrated(session: Session, applied: Applied, split: str, picture: Path | N
 
 
 def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
-    """The figures overall, with `more` beside them, and those of each predicate."""
+    """Return the figures, `metrics`, overall, with `more` beside them, and those of each predicate."""
     from .render import pairs_table, table
 
     document = metrics.to_dict() | dict(more or {})

@@ -1,4 +1,7 @@
-"""nlil explain RUN "uncle(alice, bob)", nlil explain RUN obj17 --out picture.svg"""
+"""nlil explain RUN "uncle(alice, bob)", nlil explain RUN obj17 --out picture.svg
+
+`explanation` is what is shown; `classes` are those of the object that it is about, None where it is about a fact.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def show(
     out: Path | None,
     everything: bool,
 ) -> None:
-    """The explanation, and what is near the object in its scene."""
+    """Show the explanation, and what is near the object in its scene; `everything`: not only what fits a screen."""
     from ..explanation.brief import MAX_LINES, fitting
     from ..explanation.outline import as_tree
     from .session import terminal
@@ -136,7 +139,7 @@ def show(
 
 
 def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
-    """The ranked classes where the query is an object of a scene; None where it is a fact."""
+    """Return the ranked classes where `query` is an object of a scene; None where it is a fact."""
     from ..scene.object_classes import object_classes
 
     kb = opened.base
@@ -153,7 +156,7 @@ def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
 
 
 def neighbours(opened: OpenedRun, explanation: Explanation) -> list[dict[str, Any]]:
-    """What is near the query in its scene; of a plain knowledge graph nothing is listed."""
+    """Return what is near the query in its scene; of a plain knowledge graph nothing is listed."""
     from ..scene.picture_content import scene_of, surroundings
 
     kb = opened.base
@@ -161,7 +164,7 @@ def neighbours(opened: OpenedRun, explanation: Explanation) -> list[dict[str, An
 
 
 def verdict(classes: ObjectClasses) -> str:
-    """The most probable class, what the data says, and what else it could be."""
+    """Say the most probable class, what the data says, and what else it could be."""
     from .render import number
 
     shown = classes.probability or [value for _, value in classes.ranked]
@@ -177,7 +180,7 @@ def verdict(classes: ObjectClasses) -> str:
 
 
 def heading(opened: OpenedRun, explanation: Explanation) -> str:
-    """The title of what is near the object."""
+    """Return the title of what is near the object."""
     kb, name = opened.base, explanation.fact.arguments[0]
     image = ""
     if kb.graph_names is not None and kb.graph_of is not None:

@@ -50,7 +50,7 @@ def chosen(settings: list[str]) -> DataOptions:
 
 
 def views(summary: Summary, dataset: Dataset) -> list[Any]:
-    """The counts, and the most frequent predicates."""
+    """Return the counts, `summary`, and the most frequent predicates."""
     from .render import pairs_table, table
 
     s = summary
@@ -79,7 +79,10 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
 
 
 def scene_rows(scene: SceneCounts) -> dict[str, Any]:
-    """The paper's Table 2 row, and what the images hold; facts that boxes were made into are apart."""
+    """Return the paper's Table 2 row, and what the images of `scene` hold.
+
+    Facts that boxes were made into are apart.
+    """
 
     def by_split(parts: dict[str, int]) -> str:
         return ", ".join(f"{name} {count:,}" for name, count in parts.items())

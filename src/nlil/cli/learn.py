@@ -114,7 +114,10 @@ def learn(
 
 @contextmanager
 def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator[None]:
-    """RUN/checkpoint while the work lasts; work that fails before anything was saved leaves no trace."""
+    """Hold RUN/checkpoint while the work lasts; work that fails before anything was saved leaves no trace.
+
+    `again` is the command that continues it.
+    """
     run = checkpoint.folder.parent
     checkpoint.begin()
     try:
@@ -137,7 +140,10 @@ def resume_command(
     config: Path | None,
     settings: list[str],
 ) -> str:
-    """The words that continue this call: all that its result depends on."""
+    """Return the words that continue this call: all that its result depends on.
+
+    They are the options of `learn`: `targets`, `target_scores`, and `config`, the settings file.
+    """
     import shlex
 
     words = ["nlil", "learn", data, "--out", str(out), "--resume"]
@@ -160,7 +166,10 @@ def judged(run: Path) -> int:
 
 
 def note_verdicts(session: Session, run: Path, said: int) -> None:
-    """What became of the verdicts of the run that was replaced; lost work is said even with --quiet."""
+    """Say what became of the verdicts, `said` of them, of the `run` that was replaced.
+
+    Lost work is said even with --quiet.
+    """
     kept = judged(run)
     if said > kept:
         session.warn(
@@ -172,7 +181,7 @@ def note_verdicts(session: Session, run: Path, said: int) -> None:
 
 
 def draw_curves(session: Session, learned: Learned, out: Path) -> None:
-    """curves.png for a run with a history, where matplotlib is installed."""
+    """Draw curves.png for a run with a history, where matplotlib is installed."""
     from ..errors import MissingExtra
     from ..learning.curves import plot_history
     from ..learning.run import CURVES
@@ -188,7 +197,7 @@ def draw_curves(session: Session, learned: Learned, out: Path) -> None:
 
 @contextmanager
 def interruptible(stop: Stop) -> Iterator[Event]:
-    """The first Ctrl-C ends the search and keeps what it has; a second one ends the program."""
+    """Let the first Ctrl-C end the search by `stop` and keep what it has; a second one ends the program."""
     interrupted = Event()
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
@@ -205,7 +214,7 @@ def interruptible(stop: Stop) -> Iterator[Event]:
 
 
 def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:
-    """Defaults, then the file, then --set, then the options of their own."""
+    """Return the settings: defaults, then the `file`, then --set, then options of their own (`time_limit`)."""
     from ..config import LearnerConfig
 
     config = LearnerConfig.from_toml(file) if file is not None else LearnerConfig()
@@ -218,7 +227,10 @@ def resolve(session: Session, file: Path | None, settings: list[str], time_limit
 
 
 def finished(session: Session, out: Path, data: str, config: LearnerConfig, target_scores: Path | None) -> bool:
-    """The run is complete: say so and leave it. A run of other data or another search cannot be continued."""
+    """Return whether the run is complete, and say so; a run of other data or another search cannot be continued.
+
+    `config` has the settings of this call, `target_scores` its file of scores.
+    """
     from ..datasets.load import lasting_source
     from ..learning.checkpoint import settings_that_matter
     from ..learning.imitation import check_same_scores
@@ -238,7 +250,7 @@ def finished(session: Session, out: Path, data: str, config: LearnerConfig, targ
 
 
 def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
-    """The run in plain values for JSON."""
+    """Return the run in plain values for JSON."""
     from .render import kinds
 
     return {
@@ -261,7 +273,7 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
 
 
 def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
-    """The summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
+    """Return the summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
     from rich.text import Text
 
     from ..logic.labels import Labels
@@ -295,7 +307,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """What quality to expect on new facts, in one line."""
+    """Say what quality to expect on new facts by `estimate`, in one line."""
     from .render import number
 
     shown = [f"{name.upper() if name == 'mrr' else name} {number(value)}" for name, value in estimate.figures.items()]
@@ -305,7 +317,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def shown_targets(learned: Learned) -> list[Any]:
-    """The targets with most facts among those that have rules."""
+    """Return the targets with most facts among those that have rules."""
     import numpy as np
 
     rules = learned.rules
@@ -315,7 +327,7 @@ def shown_targets(learned: Learned) -> list[Any]:
 
 
 def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
-    """Figures, what the two say where they disagree, and the objects where they disagree most."""
+    """Return the figures of `fidelity`, and where the two disagree: what they say, and which objects most."""
     from rich.text import Text
 
     from .render import number, pairs_table, table

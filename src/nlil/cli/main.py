@@ -51,7 +51,7 @@ def installed_commands() -> dict[str, Callable[..., None]]:
 
 
 def own_command(name: str) -> Callable[..., None]:
-    """The function of a command of ours."""
+    """Return the function of the command `name`, one of ours."""
     found: Callable[..., None] = getattr(import_module(f".{COMMANDS[name]}", __package__), name)
     return found
 
@@ -71,13 +71,14 @@ def application(commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
 
 
 def settings_help() -> str:
+    """Return every setting with its default and help, as text."""
     from .. import config
 
     return config.settings_help()
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code of one call."""
+    """Do one call, `arguments` being its words, and return the exit code."""
     words = list(arguments) or ["--help"]
     # To load the others takes longer than many a command.
     commands = {words[0]: own_command(words[0])} if words[0] in COMMANDS else installed_commands()
@@ -93,7 +94,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def usage_sentence(error: BaseException) -> str:
-    """typer's complaint as one sentence with the place to look."""
+    """Return typer's complaint, `error`, as one sentence with the place to look."""
     message = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nlil"

@@ -5,23 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..errors import ConfigError
-from .session import OtherData, Run, Session
+from .session import Bounds, OtherData, Run, Session
 
 
 def materialize(
     session: Session,
     run: Run,
-    out: Annotated[
-        Path, typer.Option(metavar="FACTS", help="Where the new facts go: .tsv, .csv, .nt, .pl or .parquet.")
-    ],
-    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Rules with at least this confidence.")] = 0.95,
+    *,
+    out: Path,
+    min_confidence: Annotated[float, Bounds(0, 1)] = 0.95,
     data: OtherData = None,
-    theory: Annotated[bool, typer.Option("--theory", help="Use only the theories of the run.")] = False,
+    theory: bool = False,
 ) -> None:
-    """Write all new facts that the strong rules derive, to a fixpoint."""
+    """Write all new facts that the strong rules derive, to a fixpoint.
+
+    Args:
+        session: The common options.
+        run: The rules.
+        out (FACTS): Where the new facts go: .tsv, .csv, .nt, .pl or .parquet.
+        min_confidence: Rules with at least this confidence.
+        data: Other facts.
+        theory: Use only the theories of the run.
+    """
     from ..data.files import ending
     from ..data.write import FORMATS, write_facts
     from ..kernel.materialize import materialize as derive

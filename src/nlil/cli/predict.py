@@ -49,8 +49,11 @@ def predict(
 
 
 def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path, top: int) -> None:
-    """One line for each answer: query, rank, entity, score, 1 if the fact is known, the probability where
-    the run has a calibration."""
+    """Write one line for each answer to the `queries` of a file.
+
+    Its fields are: query, rank, entity, score, 1 if the fact is known, the probability where the run has a calibration.
+    `predictor` finds at most `top` answers to each.
+    """
     from ..data.files import lines, replacing
 
     listed = [(number, text.strip()) for number, text in lines(queries)]
@@ -76,7 +79,7 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
 
 
 def labelled(query: str, kb: KnowledgeBase) -> str:
-    """The query as typed, then what its names mean."""
+    """Return the `query` as typed, then what its names mean in `kb`."""
     from ..logic.labels import Labels
     from ..logic.query import parse_query
 
@@ -86,7 +89,7 @@ def labelled(query: str, kb: KnowledgeBase) -> str:
 
 
 def view(query: str, answers: list[Answer]) -> Any:
-    """The answers as a table."""
+    """Return the `answers` to `query` as a table."""
     from .render import table
 
     if not answers:

@@ -1,4 +1,7 @@
-"""Values as tables for people (labels) and as documents for programs (names of the data)."""
+"""Values as tables for people (labels) and as documents for programs (names of the data).
+
+`title` stands above a table, None: nothing does.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ SHOWN_EXCLUSIONS = 6
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, right: Sequence[str] = ()
 ) -> Table:
-    """A table with a rule under its head and nothing else; `right` columns hold numbers."""
+    """Return a table of `rows` with a rule under its head, the `columns`, and nothing else.
+
+    `right` columns hold numbers.
+    """
     from rich import box
 
     made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -36,7 +42,7 @@ def table(
 
 
 def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:
-    """Two columns: what, how much."""
+    """Return `values` in two columns: what, how much."""
     from rich import box
 
     made = table(("", " "), values.items(), title)
@@ -50,7 +56,8 @@ def cell(value: Any) -> Text:
 
 
 def number(value: float | int) -> str:
-    """
+    """Return `value` for people: a count with commas, a share with three digits.
+
     >>> number(12345), number(0.95), number(1.0)
     ('12,345', '.950', '1.000')
     """
@@ -61,9 +68,9 @@ def number(value: float | int) -> str:
 def rule_table(
     scored: Iterable[ScoredRule], labels: Labels, title: str | None = None, verdicts: Feedback | None = None
 ) -> Table:
-    """Rules for reading: \u2260 stands for the inequalities of a rule whose variables take different entities.
+    """Return the rules of `scored` for reading: \u2260 stands for the inequalities of distinct variables.
 
-    What people said of a rule has a column where somebody has said something of one of these.
+    What people said of a rule, its entry in `verdicts`, has a column where somebody has said something of one of these.
     """
     numbers = ("weight", "confidence", "PCA", "support", "body")
     rows = []
@@ -78,7 +85,7 @@ def rule_table(
 
 
 def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
-    """For each of the targets one line with what excludes it, what chance speaks most against first."""
+    """Return for each of the `targets` one line with what excludes it, what chance speaks most against first."""
     from ..logic.labels import Labels
 
     by_target = {target: [e for e in rules.exclusions if e.target == target] for target in targets}
@@ -86,7 +93,7 @@ def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
 
 
 def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: Labels) -> str:
-    """What excludes a target."""
+    """Say what excludes a `target`: the first few of `exclusions`."""
     from ..logic.text import step_text
 
     names = [step_text(e.step, labels.predicate) for e in exclusions[:SHOWN_EXCLUSIONS]]
@@ -116,7 +123,8 @@ def kinds(rules: RuleSet) -> dict[str, int]:
 
 
 def listing(counts: Mapping[str, int]) -> str:
-    """
+    """Return `counts` by kind as words.
+
     >>> listing({"chains": 1200, "priors": 3})
     '1,200 chains, 3 priors'
     """

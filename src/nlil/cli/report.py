@@ -60,6 +60,6 @@ def report(
 
 
 def check_page_name(out: Path) -> None:
-    """Refuse a name that no browser takes for a page."""
+    """Refuse a name that no browser takes for a page: ConfigError."""
     if out.suffix.lower() not in ENDINGS:
         raise ConfigError(f"{out}: expected a name ending in {' or '.join(ENDINGS)}, got {out.name!r}", "out")

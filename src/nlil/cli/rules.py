@@ -96,7 +96,10 @@ def rules(
 
 
 def show_cards(session: Session, opened: OpenedRun, target: str | None, count: int, examples: int) -> None:
-    """The `count` best rules, under each so many examples, counterexamples and predictions that are not in the data."""
+    """Show the `count` best rules of a `target` (None: of all), and what each rests on.
+
+    Under each stand so many `examples`, counterexamples and predictions that are not in the data.
+    """
     from ..explanation.rule_card import RuleCards
 
     learned = opened.active if target is None else opened.active.for_target(target)
@@ -110,7 +113,7 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
 
 
 def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:
-    """The best rules as a table, and what excludes their targets."""
+    """Show the best rules as a table, and what excludes their targets."""
     from rich.text import Text
 
     from ..logic.labels import Labels
@@ -128,7 +131,10 @@ def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) 
 
 
 def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
-    """One rule or exclusion per line, exact: parse_program reads it back. What people said of a rule is a comment."""
+    """Write one rule or exclusion per line, exact: parse_program reads it back.
+
+    What people said of a rule is a comment.
+    """
     for row in rules.order()[:count]:
         text = str(rules.rule(int(row)))
         said = f"  % {feedback[text].verdict}" if text in feedback else ""
@@ -138,7 +144,7 @@ def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
 
 
 def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
-    """One document, written rule by rule: there may be millions. Rules that were judged say so (`verdict`)."""
+    """Write one document, rule by rule: there may be millions. Rules that were judged say so (`verdict`)."""
     from ..exports.tree import rule_tree
     from ..logic.labels import Labels
 
@@ -173,7 +179,7 @@ def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
 def write_program(
     session: Session, rules: RuleSet, count: int, language: str, leave_out: bool, opened: Callable[[], OpenedRun]
 ) -> None:
-    """All of it or nothing: a rule that cannot be said is an error, unless it is to be left out."""
+    """Write all rules in a `language` or nothing: one that cannot be said is an error, unless `leave_out`."""
     from ..exports import programs
     from ..logic.labels import Labels
 
@@ -194,7 +200,10 @@ def write_program(
 
 
 def has_graphs(language: str, rules: list[ScoredRule], opened: Callable[[], OpenedRun]) -> bool:
-    """Whether the facts are many graphs. They are looked at only where some rule means something else then."""
+    """Return whether the facts are many graphs.
+
+    They are looked at only where some rule means something else then, in an executable `language`.
+    """
     from ..exports.language import depends_on_graph
 
     if language not in EXECUTABLE or not any(depends_on_graph(item.rule) for item in rules):
@@ -203,7 +212,7 @@ def has_graphs(language: str, rules: list[ScoredRule], opened: Callable[[], Open
 
 
 def write_facts(session: Session, language: str, out: Path, opened: Callable[[], OpenedRun]) -> None:
-    """Write the facts in an executable language to a file."""
+    """Write the facts in an executable `language` to a file."""
     from ..data.files import replacing
     from ..exports import facts as fact_pieces
 

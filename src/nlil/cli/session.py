@@ -41,7 +41,11 @@ OtherData = Annotated[str | None, typer.Option(metavar="DATA", help="Apply the r
 
 @dataclass(frozen=True)
 class Session:
-    """The common options of one call; None where the user said nothing."""
+    """The common options of one call; None where the user said nothing.
+
+    `as_json`: results are one JSON document; `seed`, `device`, `threads` and `memory` are settings; `quiet` leaves
+    notes out; `debug` shows tracebacks.
+    """
 
     as_json: bool = False
     seed: int | None = None
@@ -57,7 +61,7 @@ class Session:
         return config.with_values({k: v for k, v in given.items() if v is not None}, "command line")
 
     def read_data(self, source: str, seed: int, options: DataOptions | None = None) -> Dataset:
-        """A data set; what its reader decided is said on stderr."""
+        """Read the data set `source` with this `seed` and `options`; what its reader decided is said on stderr."""
         from ..data.dataset import DataOptions
         from ..datasets import load_dataset
 
@@ -77,17 +81,17 @@ class Session:
         return replace(opened, config=self.configure(opened.config))
 
     def note(self, text: str) -> None:
-        """One line for the person, on stderr."""
+        """Say `text` to the person in one line, on stderr."""
         if not self.quiet:
             print(text, file=sys.stderr)
 
     def notes(self, texts: Iterable[str]) -> None:
-        """Several lines for the person, on stderr."""
+        """Say `texts` to the person, a line each, on stderr."""
         for text in texts:
             self.note(text)
 
     def warn(self, text: str) -> None:
-        """A line that must be seen even with --quiet."""
+        """Say `text` in a line that must be seen even with --quiet."""
         print(f"warning: {text}", file=sys.stderr)
 
     def show(self, document: Any, *views: RenderableType) -> None:
@@ -148,7 +152,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """In the annotation of a number: the least and the largest that is taken."""
+    """In the annotation of a number: the least, `min`, and the largest, `max`, that is taken; None: no bound."""
 
     min: int | None = None
     max: int | None = None
@@ -196,7 +200,7 @@ def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Paramete
 
 
 def guarded(session: Session, work: Callable[[], None]) -> int:
-    """Do the work; the exit code it ends with."""
+    """Do the `work`; return the exit code it ends with."""
     try:
         work()
         sys.stdout.flush()
@@ -216,12 +220,12 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
 
 
 def complain(text: str) -> None:
-    """Exactly one line on stderr."""
+    """Print `text` as exactly one line on stderr."""
     print("nlil: " + " ".join(text.split()), file=sys.stderr)
 
 
 def sentence(error: Exception) -> str:
-    """What went wrong, where, what to do."""
+    """Say what went wrong by `error`, where, what to do."""
     match error:
         case OSError(errno=errno.ENOSPC):
             where = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,7 @@
-"""nlil theory RUN"""
+"""nlil theory RUN
+
+`theories` are those to show, target by target, of the `theory` of a run; `pool` are all its rules.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ def theory(
 
 
 def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> list[Any]:
-    """The rules of one target, or of those that share its name."""
+    """Return the rules of one target, or of those that share its name."""
     from ..theory.listing import ties_sentence
     from .render import DISTINCT, exclusion_line, table
 
@@ -110,7 +113,7 @@ def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) 
 
 
 def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
-    """One line for each target."""
+    """Return one line for each target."""
     from .render import table
 
     rows = [
@@ -131,7 +134,10 @@ def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
 def show_family(
     session: Session, pool: RuleSet, theory: Theory, numbers: Longs, target: str | None, number: int
 ) -> None:
-    """The rules that are left out for one of the theory."""
+    """Show the rules that are left out for one of the theory: `number` among those of a `target`.
+
+    `numbers` are the places of the theory's rules as they are shown.
+    """
     from ..logic.labels import Labels
 
     if target is None:

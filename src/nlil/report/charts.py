@@ -28,7 +28,11 @@ MANY_LINES = 40
 
 @dataclass(frozen=True)
 class Line:
-    """Points of one line. `label` stands in the legend; a `faint` line is one of many."""
+    """The `points` (x, y) of one line of this `colour`.
+
+    `label` stands in the legend, "": not there; a line of `faint` below 1 is one of many; `has_values`: its points are
+    marked and their values written.
+    """
 
     points: Sequence[tuple[float, float]]
     colour: str
@@ -57,7 +61,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Level:
-    """A value of y, drawn across the chart, with its text above or below."""
+    """A `value` of y, drawn across the chart, with its `text` above it if `is_above`, else below."""
 
     value: float
     text: str
@@ -140,7 +144,7 @@ def _text(text: str, across: float, down: float, anchor: str, colour: str, more:
 
 
 def from_zero(highest: float, label: str) -> Axis:
-    """An axis from 0 to a round number that is not below `highest`."""
+    """Return an axis from 0 to a round number that is not below `highest`; `label` names it."""
     unit = 10.0 ** math.floor(math.log10(max(highest, 1e-9)))
     step = next(s for s in (5 * unit, 2 * unit, unit, unit / 2, unit / 5) if highest / s >= FEWEST_TICKS - 1)
     count = math.ceil(highest / step - 1e-9)
@@ -183,7 +187,10 @@ PANELS: Mapping[str, Sequence[tuple[str, str, str]]] = {
 
 
 def history_charts(history: Sequence[Mapping[str, Any]], panels: Iterable[str] = PANELS) -> list[str]:
-    """How training went: a chart for each panel that has something to show; each target faint, their mean bold."""
+    """Draw how training went, by `history`: a chart for each of `panels` that has something to show.
+
+    Each target is faint, their mean bold.
+    """
     return [drawn for name in panels if (drawn := _panel(history, name)) is not None]
 
 
@@ -208,7 +215,7 @@ def _panel(history: Sequence[Mapping[str, Any]], name: str) -> str | None:
 
 
 def epochs(found: Sequence[float]) -> Axis:
-    """The axis of these epochs."""
+    """Return the axis of the epochs `found`."""
     low, high = min(found), max(found)
     span = max(high - low, 1.0)
     step = max(1, next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if span / s <= MOST_EPOCH_TICKS))

@@ -57,21 +57,35 @@ Figures = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a report shows. It is read by people, and stays under 5 MB for any run."""
+    """How much a report shows. It is read by people, and stays under 5 MB for any run.
 
-    targets: int = 60  # those with the most facts
-    theory_cards: int = 6  # rules of each theory that are shown with all that they rest on
-    same_rules: int = 3  # rules named that say the same as one of a theory
-    pool_rules: int = 10  # of each target, where it has a theory: the best by weight
-    general_rules: int = 4  # where it has none: the best rules that name no entity
-    special_rules: int = 2  # and rules that do
-    instances: int = 3  # examples and counterexamples of each rule
+    Attributes:
+        targets: predicates, those with the most facts.
+        theory_cards: rules of each theory that are shown with all that they rest on.
+        same_rules: rules named that say the same as one of a theory.
+        pool_rules: of each target, where it has a theory: the best by weight.
+        general_rules: where it has none: the best rules that name no entity.
+        special_rules: of each target, best first: rules that name one.
+        instances: examples and counterexamples of each rule.
+        surprises, disputes, pictures: of all targets together.
+        exclusions: of each target.
+        figures: predicates in the table of figures.
+        disagreements: of rules and the classifier that they imitate.
+    """
+
+    targets: int = 60
+    theory_cards: int = 6
+    same_rules: int = 3
+    pool_rules: int = 10
+    general_rules: int = 4
+    special_rules: int = 2
+    instances: int = 3
     surprises: int = 10
     disputes: int = 15
     pictures: int = 2
-    exclusions: int = 6  # of each target
-    figures: int = 200  # predicates in the table of figures
-    disagreements: int = 8  # of rules and the classifier that they imitate
+    exclusions: int = 6
+    figures: int = 200
+    disagreements: int = 8
 
 
 @dataclass(frozen=True)
@@ -87,12 +101,16 @@ class TheoryEntry:
 class TargetEntry:
     """A predicate, of `num_rules` rules: its theory, or its best rules with what they rest on.
 
-    rules: Where it has no theory.
-    theory: In the order of what each rule adds.
-    pool: The best rules by weight, where it has a theory.
-    figures: As measured, where that was done.
-    exclusions: What never holds together with the predicate, as text.
-    sizes: A chart of the theory's quality against its size, where that was measured.
+    `num_facts` are those to learn from.
+
+    Attributes:
+        rules: Where it has no theory.
+        theory: In the order of what each rule adds.
+        entries: Those rules of it that are shown.
+        pool: The best rules by weight, where it has a theory.
+        figures: As measured, where that was done.
+        exclusions: What never holds together with the predicate, as text.
+        sizes: A chart of the theory's quality against its size, where that was measured.
     """
 
     predicate: Predicate
@@ -119,7 +137,10 @@ class TargetEntry:
 
 @dataclass(frozen=True)
 class Surprise:
-    """A prediction that no split has; `num_answers` are the other answers that the data has for its subject."""
+    """A prediction that no split has, with its `explanation`.
+
+    `num_answers` are the other answers that the data has for its subject.
+    """
 
     num_answers: int
     explanation: Explanation
@@ -127,7 +148,10 @@ class Surprise:
 
 @dataclass(frozen=True)
 class ObjectPicture:
-    """An object of a scene with its most probable class explained."""
+    """An object of a scene with its most probable class explained, by `explanation`.
+
+    `classes` are those of the object, `image` the name of its scene (None: it has none); `drawing` is SVG.
+    """
 
     classes: ObjectClasses
     image: str | None
@@ -139,11 +163,22 @@ class ObjectPicture:
 class Report:
     """What the page shows.
 
-    learned: The rules of this data set, and how they were found.
-    figures: By split, as `nlil evaluate` kept them.
-    settings: Those that differ from the defaults.
-    curves: How training went, as SVG; None where nothing was trained.
-    classes: What the objects of a scene are that examples name.
+    Attributes:
+        learned: The rules of this data set, and how they were found.
+        summary: What is in the data set.
+        versions: Of nlil and what it is built on.
+        figures: By split, as `nlil evaluate` kept them.
+        settings: Those that differ from the defaults.
+        targets: Predicates with their best rules.
+        sizes: A chart of the quality of all theories against their size; None where that was not measured.
+        curves: How training went, as SVG; empty where nothing was trained.
+        surprises, class_surprises: Predictions that no split has.
+        disputes: Facts that the rules dispute, worst first.
+        pictures: Objects of scenes, explained.
+        is_scene: Whether the data is scene graphs.
+        classes: What the objects of a scene are that examples name.
+        limits: How much is shown.
+        labels: Words for people in place of names.
     """
 
     learned: Learned
@@ -218,12 +253,12 @@ def make_report(
 
 
 def main_figures(figures: Figures) -> Mapping[str, Any]:
-    """Those of the split that says most about facts not seen before."""
+    """Return those of the split that says most about facts not seen before."""
     return next((figures[split] for split in ("test", "valid", "train") if split in figures), {})
 
 
 def changed_settings(config: LearnerConfig) -> dict[str, Any]:
-    """What differs from the defaults."""
+    """Return what differs from the defaults in `config`."""
     default = LearnerConfig().to_dict()
     changed = {key: value for key, value in config.to_dict().items() if value != default.get(key)}
     return {key: value for key, value in changed.items() if key not in MACHINE_SETTINGS}
@@ -232,7 +267,7 @@ def changed_settings(config: LearnerConfig) -> dict[str, Any]:
 def target_entries(
     learned: Learned, kb: KnowledgeBase, cards: RuleCards, figures: Figures, limits: Limits, progress: Progress
 ) -> Iterator[TargetEntry]:
-    """The targets that have rules, those with the most facts first."""
+    """Yield the targets that have rules, those with the most facts first."""
     rules, measured = learned.rules, main_figures(figures).get("per_predicate", {})
     theories = {} if learned.theory is None else {t.predicate: t for t in target_theories(rules, learned.theory)}
     counts = {p: int(kb.predicate_counts[kb.predicate_id(p)]) for p in learned.targets if p in kb.predicates}
@@ -288,21 +323,30 @@ def theory_parts(
 
 
 def theory_chart(theory: Theory, num_rules: int) -> str | None:
-    """The quality of all theories against their size; None where no validation facts measured it."""
+    """Draw the quality of all theories against their size, beside that of `num_rules` rules.
+
+    None where no validation facts measured it in `theory`.
+    """
     if (score := theory.pool_score) is None:
         return None
     return size_chart(theory.curve(), score, f"all {num_rules:,} rules", theory.size)
 
 
 def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
-    """The quality of the theory of one target against its size; None where it was not measured."""
+    """Draw the quality of the theory of one target, `mine`, against its size.
+
+    None where it was not measured in `theory`.
+    """
     if mine.scores is None:
         return None
     return size_chart(mine.scores.sizes, mine.scores.pool, f"all {mine.num_rules:,} rules", theory.size)
 
 
 def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
-    """The best rules that name no entity, then the best that do: these are many, and would hide the others."""
+    """Return the best of `rules` that name no entity, then the best that do.
+
+    These are many, and would hide the others.
+    """
     order = rules.order()
     is_special = rules.has_constant[order]
     rows = [*order[~is_special][: limits.general_rules], *order[is_special][: limits.special_rules]]
@@ -310,7 +354,7 @@ def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
 
 
 def object_names(kb: KnowledgeBase, targets: Sequence[TargetEntry]) -> dict[str, str]:
-    """The classes of the objects that examples and counterexamples name."""
+    """Return the classes of the objects that examples and counterexamples name."""
     cards = [card for target in targets for card in target.cards]
     instances = [instance for card in cards for instance in (*card.examples, *card.counterexamples)]
     named = {name for i in instances for name in i.fact.arguments}
@@ -377,8 +421,11 @@ def _candidates(
 def object_pictures(
     explainer: Explainer, dataset: Dataset, disputes: Sequence[Dispute], count: int, memory: int
 ) -> tuple[ObjectPicture, ...]:
-    """At most `count` objects: a convincing one, then disputed ones; none where the data has no scenes, or the rules no
-    classes."""
+    """Draw at most `count` objects: a convincing one, then disputed ones.
+
+    None where `dataset` has no scenes, or the rules no classes. `disputes` are those found; `memory` is a number of
+    bytes.
+    """
     kb, rules = explainer.kb, explainer.rules
     if not dataset.is_scene or not kb.classes.intersection(np.unique(rules.head).tolist()):
         return ()

@@ -36,10 +36,13 @@ Ends = Literal["both", "left", "right", "none"]
 
 @dataclass(frozen=True)
 class Part:
-    """A variable of the body or a constant (a node), or a predicate between two nodes (a factor).
+    """A variable of the body or a constant (a node), or a predicate between two nodes (a factor): its `kind`.
 
-    forward: Of a factor, whether its object is to the right; None: it has no direction.
-    filters: Of a node, the unary predicates that hang above it: what is written, and the whole name.
+    Attributes:
+        text: What is written.
+        title: The whole name.
+        forward: Of a factor, whether its object is to the right; None: it has no direction.
+        filters: Of a node, the unary predicates that hang above it: what is written, and the whole name.
     """
 
     kind: Literal["variable", "constant", "factor"]
@@ -66,7 +69,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Lane:
-    """Nodes and factors from left to right; `ends` says on which sides it leads to a head variable."""
+    """Nodes and factors, `parts`, from left to right; `ends` says on which sides it leads to a head variable.
+
+    `y` is the height of its middle.
+    """
 
     parts: tuple[Part, ...]
     ends: Ends
@@ -80,7 +86,10 @@ class Lane:
 
 @dataclass(frozen=True)
 class Frame:
-    """A box around lanes: what is negated (the word is `not`), or one branch of a disjunction."""
+    """A box around lanes: what is negated (the `word` is `not`), or one branch of a disjunction.
+
+    It goes from `top` to `bottom`; `depth` is how many frames it is in.
+    """
 
     word: str
     top: float
@@ -89,7 +98,7 @@ class Frame:
 
 
 class Layout:
-    """The parts of a body below each other; `left` and `right` are the names of the head variables.
+    """The parts of the body of `rule` below each other; `left` and `right` are the names of the head variables.
 
     Heights count downwards from the top.
     """
@@ -205,7 +214,9 @@ class Layout:
 
 
 def short(name: str, limit: int = MAX_CHARACTERS) -> str:
-    """The telling part of a long name: its end, whole words where that is possible.
+    """Return the telling part of a long name, of at most `limit` characters: its end.
+
+    It begins with a whole word where that is possible.
 
     >>> short("wearing"), short("/award/award_category/nominees./award/award_nomination/nominated_for")
     ('wearing', '…/nominated_for')

@@ -33,7 +33,7 @@ NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
 
 
 def render(report: Report) -> str:
-    """The whole page as text."""
+    """Return the whole page as text."""
     require("jinja2", "report", "the report")
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     overall, theory = _overall(report), report.learned.theory
@@ -67,7 +67,7 @@ def environment() -> Environment:
 
 
 def write_report(report: Report, path: str | Path) -> Path:
-    """Whole or not at all."""
+    """Write the page to `path`, whole or not at all."""
     path = Path(path)
     text = render(report)
     with replacing(path) as temporary:
@@ -91,30 +91,30 @@ def templates(folder: Path) -> Environment:
 
 
 def figure(value: Any) -> str:
-    """A number as people read it; other values as they are."""
+    """Return `value`, a number, as people read it; other values as they are."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def entity_text(name: str, report: Report) -> str:
-    """Its label; of an object of a scene also what it is, since its name is a number."""
+    """Return the label of the entity `name`; of an object of a scene also what it is, since its name is a number."""
     label = report.labels.entities.get(name, name)
     return f"{label} ({report.classes[name]})" if name in report.classes else label
 
 
 def tuple_text(fact: Fact, report: Report) -> str:
-    """What a head is about: the predicate stands above already."""
+    """Return what the head of `fact` is about: the predicate stands above already."""
     return " → ".join(entity_text(name, report) for name in fact.arguments)
 
 
 def label(name: str | None, report: Report) -> str:
-    """What people call a predicate; nothing for None."""
+    """Return what people call the predicate `name`; nothing for None."""
     return "" if name is None else report.labels.predicates.get(name, name)
 
 
 def because(instance: Instance, report: Report) -> str:
-    """What the variables of the body stand for, and what the data says instead."""
+    """Say what the variables of the body stand for in `instance`, and what the data says instead."""
     parts = []
     if instance.grounding is not None:
         found = [
@@ -131,7 +131,7 @@ def because(instance: Instance, report: Report) -> str:
 
 
 def top_predicates(report: Report) -> list[tuple[str, int]]:
-    """The most frequent predicates by label; the arity is said where a name has two."""
+    """Return the most frequent predicates by label; the arity is said where a name has two."""
     names = [shown.rpartition("/")[0] for shown, _ in report.summary.top_predicates]
     return [
         (shown if names.count(name) > 1 else label(name, report), count)

@@ -150,7 +150,7 @@ def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: La
 
 
 def adds_text(adds: int, gain: float) -> str:
-    """What a rule adds, in a few words.
+    """Say what a rule adds in a few words: the number of facts, `adds`, or if that is 0 its `gain` in precision.
 
     >>> adds_text(1200, 0.25), adds_text(1, 0.25), adds_text(0, 0.0625)
     ('adds 1,200 facts', 'adds 1 fact', 'adds .062 precision')

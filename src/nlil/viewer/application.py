@@ -68,7 +68,7 @@ class Guard:
         return cls(frozenset({*LOCAL_NAMES, *(name.lower() for name in names)}))
 
     def knows_host(self, host: str) -> bool:
-        """Whether the Host of a request is this machine under a name of its own."""
+        """Return whether the Host of a request, `host`, is this machine under a name of its own."""
         name = host_name(host)
         try:
             return name in self.names or bool(ipaddress.ip_address(name))
@@ -76,14 +76,17 @@ class Guard:
             return False
 
     def is_own_form(self, host: str, origin: str | None, token: str) -> bool:
-        """Whether a form comes from a page of this viewer; browsers say where a form comes from."""
+        """Return whether a form comes from a page of this viewer, at `host`.
+
+        Browsers say where a form comes from (`origin`). `token` is what the form says; only our pages know it.
+        """
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return False
         return hmac.compare_digest(token.encode(), self.token.encode())
 
 
 def host_name(host: str) -> str:
-    """Host without its port.
+    """Return `host` without its port.
 
     >>> host_name("LocalHost:8000"), host_name("[::1]:8000"), host_name("::1:x")
     ('localhost', '::1', '')
@@ -98,7 +101,7 @@ def host_name(host: str) -> str:
 
 
 def application(data: PageData, guard: Guard) -> FastAPI:
-    """The viewer of one run."""
+    """Make the viewer of one run."""
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     show = Responses(data, guard)
     for path, make in {**PAGES, **FACT_PAGES}.items():
@@ -152,7 +155,10 @@ class Responses:
         }
 
     def endpoint(self, make: Maker, path: str, as_json: bool) -> Callable[..., Response]:
-        """The function that answers a request for a page, as HTML or as JSON."""
+        """Return the function that answers a request for a page, as HTML, or if `as_json` as JSON.
+
+        `make` makes the page at `path`.
+        """
 
         def show(request: Request) -> Response:
             parameters = Parameters(dict(request.query_params))
@@ -167,7 +173,7 @@ class Responses:
         return show
 
     def page(self, request: Request, page: Page, parameters: Parameters) -> Response:
-        """A page as HTML."""
+        """Return a `page` as HTML."""
         # JSON has the same address; of the first page it is /.json
         query = f"?{request.url.query}" if request.url.query else ""
         text = self.templates.get_template(page.template).render(
@@ -182,7 +188,7 @@ class Responses:
         return HTMLResponse(text)
 
     def error(self, request: Request, status: int, sentence: str) -> Response:
-        """What went wrong, in the form that was requested."""
+        """Say what went wrong, a `sentence`, with an HTTP `status`, in the form that was requested."""
         if request.url.path.endswith(".json"):
             return as_document({"error": sentence}, status)
         text = self.templates.get_template("error.html").render(
@@ -194,7 +200,7 @@ class Responses:
         return HTMLResponse(text, status)
 
     async def verdict(self, request: Request) -> Response:
-        """A verdict on a rule; afterwards its page is shown again."""
+        """Take a verdict on a rule; afterwards its page is shown again."""
         body = b""
         async for piece in request.stream():
             body += piece
@@ -219,14 +225,14 @@ class Responses:
 
 
 def path_number(text: str) -> int:
-    """The number in the path of an address."""
+    """Return the number in the path of an address, `text`; what is none is NoSuchPage."""
     if not (text.isdecimal() and len(text) <= 12):
         raise NoSuchPage("there is no page at this address; predicates, entities and rules have numbers here")
     return int(text)
 
 
 def as_document(document: Mapping[str, Any], status: int = 200) -> Response:
-    """A document as JSON."""
+    """Return a `document` as JSON, with an HTTP `status`."""
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
 
@@ -235,7 +241,7 @@ def as_document(document: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at the address; what hinders it is said in one sentence."""
+    """Return a socket that listens at `host` and `port`; what hinders it is said in one sentence."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # With its protocol: asyncio lets only sockets that say TCP send small pieces at once. Without it the end of
@@ -262,7 +268,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve_until_stopped(app: FastAPI, bound: socket.socket) -> None:
-    """Answers requests until the process is interrupted, and raises KeyboardInterrupt then."""
+    """Answer requests to `app` at the socket `bound` until the process is interrupted, then raise KeyboardInterrupt."""
     import uvicorn
 
     # Rules and facts stay to the end: looking through them for garbage would hold up one page in a hundred.

@@ -50,7 +50,7 @@ WIDE_PICTURE = 1000
 
 
 def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """The answers to p(a, ?), given in one field, or by its predicate, entity and place in three."""
+    """Show the answers to p(a, ?), given in one field, or by its predicate, entity and place in three."""
     if not (parameters.text("q") or parameters.text("predicate")):
         return Page("ask.html", "Ask", {"query": None})
     query = query_from(data, parameters)
@@ -111,10 +111,10 @@ def query_from(data: PageData, parameters: Parameters) -> Query:
 def answer_document(
     data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side, is_ranked: bool
 ) -> Document:
-    """An answer with the shares of its strongest rules; `other_share` is what all others add.
+    """Return an `answer` with the shares of its strongest rules; `other_share` is what all others add.
 
-    Where answers are ranked, the probability of a class is not told: it compares the classes of one object, and would
-    contradict the order of several objects.
+    Where answers are ranked (`is_ranked`), the probability of a class is not told: it compares the classes of one
+    object, and would contradict the order of several objects. `side` is that of the answer in the fact.
     """
     found = explainer.scored(fact, side)
     shares, is_joint = found.shares, explainer.chances.is_joint(fact.predicate)
@@ -135,9 +135,10 @@ def answer_document(
 
 
 def waterfall_document(data: PageData, explanation: Explanation, explainer: Explainer, rows: Longs) -> Document:
-    """The reasons one after the other: each begins where the one before it ended, and leads to its strongest rule.
+    """Return the reasons of `explanation` one after the other.
 
-    Frequency comes last, after the `other_share` of those that are not shown.
+    Each begins where the one before it ended, and leads to its strongest rule. Frequency comes last, after the
+    `other_share` of those that are not shown.
     """
     told = [reason for reason in explanation.reasons if reason.kind != "frequency"]
     frequent = [reason for reason in explanation.reasons if reason.kind == "frequency"]
@@ -156,13 +157,13 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
 
 
 def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
-    """The fact that the parameters give, and the side of it that is predicted."""
+    """Return the fact that the parameters give, and the side of it that is predicted."""
     query = parse_query(parameters.text("q"))
     return as_fact(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
 
 
 def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Why a fact scores what it scores."""
+    """Show why a fact scores what it scores."""
     if not parameters.text("q"):
         raise ConfigError("q: expected a fact to explain such as uncle(alice, bob), got nothing", "q")
     fact, side = fact_from(data, parameters)
@@ -192,7 +193,7 @@ def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def object_document(data: PageData, fact: Fact) -> Document | None:
-    """The classes of an object of a scene, most probable first, each with its fact; None of anything else."""
+    """Return the classes of an object of a scene, most probable first, each with its fact; None of anything else."""
     classes = data.object_classes(data.kb.entities.id(fact.arguments[0])) if data.has_scenes else None
     if classes is None:
         return None
@@ -207,7 +208,7 @@ def object_document(data: PageData, fact: Fact) -> Document | None:
 
 
 def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Why one answer rather than another, or one class rather than another."""
+    """Show why one answer rather than another, or one class rather than another."""
     if not (parameters.text("q") and parameters.text("than")):
         raise ConfigError(
             "q, than: expected a fact such as uncle(alice, bob) and what it is compared with, such as "
@@ -236,7 +237,7 @@ def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def linked_picture(data: PageData, explanation: Explanation) -> str:
-    """A proof as a graph, or a scene with its boxes, as SVG; every entity leads to its page."""
+    """Draw `explanation`, a proof as a graph, or a scene with its boxes, as SVG; every entity leads to its page."""
 
     def page(name: str) -> tuple[str, str] | None:
         id = data.kb.entities.find(name)
@@ -248,7 +249,7 @@ def linked_picture(data: PageData, explanation: Explanation) -> str:
 
 
 def why_not_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Why a fact does not score more."""
+    """Show why a fact does not score more."""
     if not parameters.text("q"):
         return Page("why_not.html", "Why not", {"fact": None})
     fact, side = fact_from(data, parameters)

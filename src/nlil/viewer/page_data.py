@@ -43,7 +43,10 @@ WORD_STARTS = (" ", "_", "/", "\t", ".", "-")
 
 
 class PageData:
-    """Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock."""
+    """An opened `run` as the pages ask it.
+
+    Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock.
+    """
 
     def __init__(self, run: OpenedRun) -> None:
         pyarrow.default_memory_pool().release_unused()  # reading millions of rules leaves as much behind
@@ -110,7 +113,7 @@ class PageData:
         return NameIndex("predicate", names, [self.kb.predicate_labels.get(p.name, n) for p, n in zip(found, names)])
 
     def entity_id(self, text: str) -> int:
-        """By name, else by a label that only one entity has."""
+        """Return the id of the entity of this name, `text`, else of the only one with this label."""
         found = self.kb.entities.find(text)
         if found is not None:
             return found
@@ -138,7 +141,7 @@ class PageData:
     # rules ----------------------------------------------------------------------------------------
 
     def rows_of(self, target: int) -> Ids:
-        """The rows of the rules for a predicate, rejected ones included."""
+        """Return the rows of the rules for the predicate `target`, rejected ones included."""
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     @property
@@ -157,7 +160,7 @@ class PageData:
         return RuleStore(self.rules, rows, self.kb, self.rejected[rows])
 
     def judge(self, row: int, verdict: str, note: str) -> None:
-        """Keep a verdict on a rule in the run folder; an empty one takes back what was said."""
+        """Keep a `verdict` on a rule with a `note` in the run folder; an empty one takes back what was said."""
         rule = self.rules.rule(row)
         said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
         self.feedback = save_verdict(self.run.path, str(rule), said)
@@ -170,7 +173,7 @@ class PageData:
             self.class_table.judged(target, lambda: self._scorer(active, [target]))
 
     def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
-        """The row in the run of a rule that the explainer names."""
+        """Return the row in the run of a `rule` that the explainer names."""
         return int(rows[explainer.rules.rows_of(rule)[0]])
 
     @cached_property
@@ -184,7 +187,7 @@ class PageData:
     # answers --------------------------------------------------------------------------------------
 
     def answers(self, query: Query, top: int) -> list[Answer]:
-        """The best answers; what their scores mean as probabilities is said by `probability`."""
+        """Return the `top` answers to `query`; what their scores mean as probabilities is said by `probability`."""
         predicate = self._predictor.resolve(query)
         self._predictor.table = self.class_table
         return self.store(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
@@ -192,7 +195,9 @@ class PageData:
     def explainer(
         self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
     ) -> tuple[Explainer, Longs]:
-        """For facts of the predicate about these entities; and the rows of the rules it knows.
+        """Return an explainer for facts of the `predicate` about the entities `names`.
+
+        Beside it come the rows of the rules it knows.
 
         `only_firing`: rules that can hold for none of the facts may be left out, so its misses are not complete.
         """
@@ -236,7 +241,7 @@ class PageData:
         return self.class_table is None or self.class_table.is_complete
 
     def object_classes(self, entity: int) -> ObjectClasses | None:
-        """The classes of an object of a scene, most probable first."""
+        """Return the classes of an object of a scene, the id `entity`, most probable first."""
         scorer = self.class_scorer if self.has_scenes else None
         if scorer is None:
             return None
@@ -252,11 +257,11 @@ class PageChances(Chances):
         self.data = data
 
     def over(self, kb: KnowledgeBase) -> Chances:
-        """Pages show no probability on changed facts."""
+        """Return the same: pages show no probability on changed facts, of `kb`."""
         return self
 
     def of_classes(self, name: str) -> dict[Predicate, float]:
-        """The probability of every class that has rules, most probable first."""
+        """Return the probability of every class that has rules for the entity `name`, most probable first."""
         found = self.data.object_classes(self.kb.entities.id(name))
         if found is None:
             return {}
@@ -264,14 +269,14 @@ class PageChances(Chances):
 
 
 def query_of(predicate: Predicate, name: str, place: int) -> Query:
-    """p(a, ?) for the place 0, p(?, a) for 1; p(a) for a unary predicate."""
+    """Return p(a, ?) for the `place` 0, p(?, a) for 1; p(a) for a unary `predicate`. The entity a is `name`."""
     if predicate.arity == 1:
         return Query(predicate.name, (name,))
     return Query(predicate.name, (name, None) if place == 0 else (None, name))
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """Names in an error sentence: what somebody pastes may be long."""
+    """Return at most `most` characters of `text`, for an error sentence: what somebody pastes may be long."""
     return text if len(text) <= most else text[:most] + "…"
 
 
@@ -279,7 +284,10 @@ def shortened(text: str, most: int = 80) -> str:
 
 
 class NameIndex:
-    """All names in one lower-cased text, a line each: looking through a megabyte of it takes a millisecond."""
+    """All `names`, and `labels`, in one lower-cased text, a line each: looking through a megabyte takes a millisecond.
+
+    `kind` is predicate or entity.
+    """
 
     def __init__(self, kind: str, names: Sequence[str], labels: Sequence[str]) -> None:
         self.kind, self.names, self.labels = kind, names, labels
@@ -290,7 +298,12 @@ class NameIndex:
         self.text = "\n" + "\n".join(lines) + "\n"
 
     def find(self, typed: str, limit: int) -> list[int]:
-        """Ids of names that begin with what was typed, then that have such a word, then that hold it; short first."""
+        """Return up to `limit` ids of names that hold what was `typed`.
+
+        Those that begin with it come first, then those that have such a word.
+
+        Short names come first.
+        """
         wanted = plain(typed).strip()
         if not wanted:
             return []
@@ -310,7 +323,7 @@ class NameIndex:
         return exact or list(lines)
 
     def document(self, id: int) -> dict[str, Any]:
-        """The name in the data, what people call it, and where its page is."""
+        """Return the name in the data, what people call it, and where its page is."""
         name, label = self.names[id], self.labels[id]
         return {"kind": self.kind, "id": id, "name": name, "label": label, "address": f"/{self.kind}/{id}"}
 
@@ -323,5 +336,5 @@ class NameIndex:
 
 
 def plain(text: str) -> str:
-    """As it is compared: case does not matter, and a name is one line."""
+    """Return `text` as it is compared: case does not matter, and a name is one line."""
     return text.casefold().replace("\n", " ").replace("\r", " ")

@@ -47,7 +47,10 @@ class NoSuchPage(NlilError):
 
 @dataclass(frozen=True)
 class Page:
-    """`drawings` are SVG texts in which everything from data is escaped."""
+    """What a page says: its `document`, plain data, the `template` that shows it, its `title`.
+
+    `drawings` are SVG texts in which everything from data is escaped.
+    """
 
     template: str
     title: str
@@ -62,21 +65,21 @@ class Parameters:
     values: Mapping[str, str]
 
     def text(self, name: str, default: str = "") -> str:
-        """The text of a parameter, without blanks around it."""
+        """Return the text of the parameter `name`, without blanks around it; `default` where it is missing."""
         value = self.values.get(name, default)
         if len(value) > MAX_CHARACTERS:
             raise ConfigError(f"{name}: expected at most {MAX_CHARACTERS:,} characters, got {len(value):,}", name)
         return value.strip()
 
     def choice(self, name: str, allowed: Sequence[str], default: str = "") -> str:
-        """One of the `allowed` values; `default` where the parameter is empty."""
+        """Return one of the `allowed` values; `default` where the parameter `name` is empty."""
         value = self.text(name) or default
         if value and value not in allowed:
             raise ConfigError(f"{name}: expected {', '.join(allowed)}, got {value[:80]!r}", name)
         return value
 
     def whole(self, name: str, default: int, low: int = 0, high: int = 10**9) -> int:
-        """A whole number from `low` to `high`."""
+        """Return a whole number from `low` to `high`; `default` where the parameter `name` is empty."""
         value = self.text(name)
         # isdecimal takes digits of every script, which int reads as well; it takes no sign and no blank.
         if value and not (value.isdecimal() and len(value) <= 10 and low <= int(value) <= high):
@@ -84,7 +87,7 @@ class Parameters:
         return int(value) if value else default
 
     def share(self, name: str, default: float = 0.0) -> float:
-        """A number from 0 to 1."""
+        """Return a number from 0 to 1; `default` where the parameter `name` is empty."""
         value = self.text(name)
         try:
             number = float(value) if value else default
@@ -110,7 +113,7 @@ class Parameters:
         return {"page": number, "pages": pages, "size": size, "total": total}
 
     def linked(self, **changes: Any) -> str:
-        """The same address with other values; empty ones are left out."""
+        """Return the same address with other values, `changes`; empty ones are left out."""
         values = {**self.values, **{name: str(value) for name, value in changes.items()}}
         return "?" + urlencode({name: value for name, value in values.items() if value != ""})
 
@@ -130,7 +133,7 @@ def check_number(number: int, total: int, what: str) -> None:
 
 
 def entity_document(data: PageData, id: int) -> Document:
-    """An entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
+    """Return an entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
     named = data.entities.document(id)
     if data.has_scenes:
         named["classes"] = [data.predicates.labels[c] for c in classes_of(data.kb, id)]
@@ -138,13 +141,13 @@ def entity_document(data: PageData, id: int) -> Document:
 
 
 def predicate_document(data: PageData, id: int) -> Document:
-    """A predicate to link to."""
+    """Return a predicate to link to."""
     predicate = data.kb.predicates[id]
     return {**data.predicates.document(id), "arity": predicate.arity, "num_rules": int(data.num_rules[id])}
 
 
 def fact_document(data: PageData, fact: Fact) -> Document:
-    """A fact with everything that a page links to: its predicate, its entities, its explanation."""
+    """Return a fact with everything that a page links to: its predicate, its entities, its explanation."""
     return {
         "fact": fact_text(fact),
         "label": data.labels.fact(fact),
@@ -154,7 +157,7 @@ def fact_document(data: PageData, fact: Fact) -> Document:
 
 
 def rule_document(data: PageData, row: int) -> Document:
-    """A rule in a list: its text, its counts, what was said of it."""
+    """Return a rule in a list: its text, its counts, what was said of it."""
     scored = data.rules[row]
     rule = scored.rule
     bits = int(constructs(data.rules.take(np.array([row])))[0])
@@ -176,7 +179,7 @@ def rule_document(data: PageData, row: int) -> Document:
 
 
 def linked_rule(data: PageData, row: int) -> Document:
-    """A rule to link to."""
+    """Return a rule to link to."""
     rule = rule_document(data, row)
     return {name: rule[name] for name in ("row", "address", "short", "distinct", "verdict")}
 
@@ -185,7 +188,7 @@ def linked_rule(data: PageData, row: int) -> Document:
 
 
 def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """What the run is, and its predicates, those with most rules first."""
+    """Show what the run is, and its predicates, those with most rules first."""
     targets = data.targets
     part = parameters.part(len(targets), TARGETS_PER_PAGE, "predicates")
     shown = targets[first_of(part) : first_of(part) + TARGETS_PER_PAGE].tolist()
@@ -215,7 +218,7 @@ def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Predicates, then entities, whose label or name holds what was typed."""
+    """Show predicates, then entities, whose label or name holds what was typed."""
     typed = parameters.text("q")
     kind = parameters.choice("kind", ("entity", "predicate"))
     limit = parameters.whole("limit", MAX_SUGGESTIONS, 1, 100)
@@ -229,7 +232,7 @@ def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """An entity: its facts, queries about it, and for an object of a scene its classes."""
+    """Show an entity: its facts, queries about it, and for an object of a scene its classes."""
     check_number(number, data.kb.num_entities, "entity")
     graph = Graph.of(data.kb)
     low, high = (int(end) for end in graph.pointer[number : number + 2])
@@ -266,7 +269,7 @@ def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def edge_document(data: PageData, entity: int, code: int, other: int) -> Document:
-    """A binary fact of the entity, seen from it."""
+    """Return a binary fact of `entity`, seen from it: along the step `code` to the entity `other`."""
     ends = (other, entity) if code & 1 else (entity, other)
     return {
         "predicate": predicate_document(data, code >> 1),
@@ -277,7 +280,7 @@ def edge_document(data: PageData, entity: int, code: int, other: int) -> Documen
 
 
 def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
-    """Queries with rules to answer them, in which the entity stands where it stands in facts."""
+    """Return queries with rules to answer them, in which `entity` stands where it stands in facts, by step `codes`."""
     name = data.kb.entities.name(entity)
     with_rules = [code for code in np.unique(codes).tolist() if data.num_rules[code >> 1]]
     queries = [query_of(data.kb.predicates[code >> 1], name, code & 1) for code in with_rules[:MAX_QUERIES]]
@@ -288,7 +291,7 @@ def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
 
 
 def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """The rules of a predicate."""
+    """Show the rules of a predicate."""
     check_number(number, data.kb.num_predicates, "predicate")
     table = data.store(number)
     sort = parameters.choice("sort", SORTS, "weight")
@@ -322,7 +325,7 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """One rule with its instances."""
+    """Show one rule with its instances."""
     check_number(number, len(data.rules), "rule")
     scored = data.rules[number]
     stats, size = scored.stats, INSTANCES_PER_PAGE
@@ -351,7 +354,7 @@ def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def feedback_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """All rules that somebody has accepted or rejected, the last verdict first."""
+    """Show all rules that somebody has accepted or rejected, the last verdict first."""
     rows = np.flatnonzero(data.verdicts)
     last = {text: place for place, text in enumerate(data.feedback)}
     judged = sorted((rule_document(data, int(row)) for row in rows), key=lambda rule: -last.get(rule["rule"], 0))
@@ -361,7 +364,7 @@ def feedback_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def judge(data: PageData, row: int, form: Mapping[str, str]) -> None:
-    """What the form on a rule's page says."""
+    """Keep what the `form` on a rule's page says."""
     check_number(row, len(data.rules), "rule")
     values = Parameters(form)
     verdict = values.choice("verdict", (*VERDICTS, "none"), "none")

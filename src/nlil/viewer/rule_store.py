@@ -3,6 +3,8 @@
 A run may have ten million rules and a predicate a million; a query about one fact needs the few thousand whose head
 fits it. Taking these first makes every later step as quick as on a small run. A page of the table is picked out by
 column, without sorting the other rules.
+
+`rules` and ids are in the names of `kb`; `target` is a predicate id.
 """
 
 from __future__ import annotations
@@ -112,7 +114,10 @@ class RuleStore:
         return np.flatnonzero(keep)
 
     def part(self, positions: Longs, sort: str, is_rising: bool, begin: int, end: int) -> Longs:
-        """Of these positions, in order, those from begin to end - 1."""
+        """Return of these `positions`, in the order of `sort`, those from begin to end - 1.
+
+        The best first unless `is_rising`.
+        """
         begin, end = min(begin, len(positions)), min(end, len(positions))
         # Best first: large numbers, or short rules; equals by weight, support, length, row.
         keys = [partial(self._key, name) for name in dict.fromkeys((sort, "weight", "support", "length"))]
@@ -142,7 +147,10 @@ class RuleStore:
         return predictor.predict(query, top)
 
     def can_answer(self, query: Query) -> Mask:
-        """Rules that can say something about p(a, ?) or p(?, a): their constant is a, or their body begins there."""
+        """Return which rules can say something about `query`, p(a, ?) or p(?, a).
+
+        Their constant is a, or their body begins there.
+        """
         rules = self.active
         ids = entity_ids(self.kb, query.arguments)
         if len(query.arguments) == 1 or len(ids) != 1:
@@ -173,20 +181,23 @@ class RuleStore:
 
 
 class TargetRanker(Ranker):
-    """Some rules of one target over the indexes of another Ranker."""
+    """Some `rules` of one target over the indexes of another Ranker, `base`."""
 
     def __init__(self, base: Ranker, rules: RuleSet) -> None:
         vars(self).update(vars(base))
         self.rules = rules
 
     def rules_of(self, target: int) -> RuleSet:
-        """The rules that it was made for."""
+        """Return the rules that it was made for."""
         return self.rules
 
 
 def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mask:
-    """Of each rule whether the first step of its line is there at one of the entities, and if it is its only one, leads
-    to the line's end: where not, the line holds for none of them. Rules of other bodies are not looked at."""
+    """Return of each rule whether its line can hold for one of `entities`, by its first step.
+
+    That must be there, and if it is the only one, lead to the line's end: where not, the line holds for none of them.
+    Rules of other bodies are not looked at.
+    """
     if kb.facts.weight is not None or not len(rules):
         return np.ones(len(rules), bool)
     lines = rules.bodies.lines
@@ -206,7 +217,7 @@ def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mas
 
 
 def entity_ids(kb: KnowledgeBase, names: Sequence[str | None]) -> list[int]:
-    """The ids of those that are names."""
+    """Return the ids of those `names` that are not None."""
     return [kb.entities.id(name) for name in names if name is not None]
 
 
@@ -258,7 +269,7 @@ def construct_names(bits: int) -> list[str]:
 
 
 def constructs(rules: RuleSet) -> np.ndarray:
-    """For each row the bits of what it is made of."""
+    """Return for each row the bits of what it is made of."""
     if not len(rules):
         return np.zeros(0, np.uint8)
     bodies, lines = rules.bodies, rules.bodies.lines
