@@ -69,6 +69,10 @@ def test_a_name_that_is_markup_stays_a_name(page: Any, family_address: str, shot
 def test_rules_are_sorted_filtered_and_paged(page: Any, family_address: str, shot: Shot) -> None:
     page.goto(family_address)
     page.get_by_role("link", name="brother", exact=True).click()
+    assert "adds" in page.locator("ol.theory li").first.inner_text()
+    assert page.locator("table.rules").is_hidden()
+    shot("theory")
+    page.locator("#pool > summary").click()
     page.get_by_role("link", name="support").click()
     page.wait_for_url("**sort=support*")
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("support")

@@ -33,6 +33,7 @@ from ..logic.query import Query
 from ..logic.rule import Rule
 from ..scene.class_table import ClassTable, TablePredictor
 from ..scene.object_classes import ObjectClasses, ranked_classes
+from ..theory.listing import TargetTheory, target_theories
 from .rule_store import RuleStore, entity_ids
 
 CACHED_STORES = 3
@@ -50,7 +51,7 @@ class PageData:
 
     def __init__(self, run: OpenedRun) -> None:
         pyarrow.default_memory_pool().release_unused()  # reading millions of rules leaves as much behind
-        self.run, self.rules, self.kb = run, run.all_rules, run.base
+        self.run, self.rules, self.kb, self.theory = run, run.all_rules, run.base, run.theory
         self.labels = Labels.of(run.base)
         self.lock = threading.RLock()
         self.feedback = run.feedback
@@ -153,6 +154,16 @@ class PageData:
     def rejected(self) -> Mask:
         """The rules that somebody rejected."""
         return self.verdicts == VERDICTS.index(REJECTED) + 1
+
+    def theories_of(self, targets: Sequence[int]) -> dict[int, TargetTheory]:
+        """Return the theories of the predicates that have one, by predicate, without rejected rules."""
+        if self.theory is None:
+            return {}
+        numbers = self.theory.chosen(self.rules)
+        rows = self.theory.rows[numbers]
+        shown = numbers[np.isin(self.rules.head[rows], targets) & ~self.rejected[rows]]
+        found = target_theories(self.rules, self.theory, shown)
+        return {self.kb.predicate_id(one.predicate): one for one in found}
 
     def _store(self, target: int) -> RuleStore:
         """The rules of a predicate; `store` caches it."""

@@ -13,15 +13,18 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from ..data.arrays import Ids
+from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
 from ..explanation.rule_card import wilson_interval
 from ..kernel.graph import Graph
 from ..learning.feedback import VERDICTS, verdict_document
 from ..logic.english import rule_sentence
+from ..logic.labels import Labels
 from ..logic.predicate import Fact
-from ..logic.text import fact_text
+from ..logic.text import fact_text, step_text
+from ..report.contents import target_chart, theory_chart
 from ..scene.object_classes import classes_of
+from ..theory.listing import TargetTheory, TheoryRule, adds_text, same_rules, ties_sentence
 from .page_data import PageData, query_of
 from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, construct_names, constructs
 
@@ -34,6 +37,13 @@ INSTANCES_PER_PAGE = 10
 MAX_SUGGESTIONS = 10
 MAX_QUERIES = 12
 """Queries that an entity's page proposes."""
+MAX_SAME = 10
+"""Rules named that say the same as one of a theory; a link leads to all of them."""
+POOL_PARAMETERS = (
+    *("sort", "order", "page", "family", "construct", "verdict"),
+    *("min_support", "min_confidence", "min_length", "max_length"),
+)
+"""Parameters of the table of all rules of a predicate: an address that has one of them shows it."""
 MAX_CLASSES = 8
 """Classes named for an object of a scene."""
 
@@ -184,6 +194,81 @@ def linked_rule(data: PageData, row: int) -> Document:
     return {name: rule[name] for name in ("row", "address", "short", "distinct", "verdict")}
 
 
+# theories -----------------------------------------------------------------------------------------------
+
+
+def theory_rule_document(data: PageData, rule: TheoryRule) -> Document:
+    """Return a rule of a theory with what it adds, and some of the rules that say the same."""
+    assert data.theory is not None
+    same = same_rules(data.rules, data.theory, rule.number, MAX_SAME)
+    return {
+        **rule_document(data, rule.row),
+        "english": rule_sentence(rule.scored.rule, data.labels),
+        "place": rule.place,
+        "explained": rule.adds,
+        "gain": rule.gain,
+        "adds": adds_text(rule.adds, rule.gain),
+        "num_same": rule.num_same,
+        "same": [linked_rule(data, int(row)) for row in same],
+    }
+
+
+def theory_summary(theory: TargetTheory | None, labels: Labels) -> Document | None:
+    """Return a theory in one line: its size, what it explains, and its first rule."""
+    if theory is None or not theory.rules:
+        return None
+    first = theory.rules[0]
+    return {
+        "num_rules": len(theory.rules),
+        "explained": theory.explained,
+        "tried": theory.tried,
+        "first": labels.short_rule(first.scored.rule),
+        "first_address": f"/rule/{first.row}",
+    }
+
+
+def theory_part(data: PageData, number: int) -> tuple[Document | None, dict[str, str]]:
+    """Return the theory of a predicate as a document, and its quality against size as a drawing; nothing without one.
+
+    Args:
+        data: Of the run.
+        number: Of the predicate.
+    """
+    mine = data.theories_of([number]).get(number)
+    if mine is None or data.theory is None:
+        return None, {}
+    scores = mine.scores
+    document = {
+        **(theory_summary(mine, data.labels) or {}),
+        "rules": [theory_rule_document(data, rule) for rule in mine.rules],
+        "exclusions": [str(e) for e in mine.exclusions],
+        "never_with": [step_text(e.step, data.labels.predicate) for e in mine.exclusions],
+        "breaks_ties_by_frequency": data.theory.aggregation.by_frequency,
+        "ties": ties_sentence(data.theory, [mine.predicate]),
+        "pool_mrr": None if scores is None else scores.pool,
+        "curve": [] if scores is None else [{"size": one.size, "mrr": one.mrr} for one in scores.sizes],
+    }
+    drawn = target_chart(data.theory, mine)
+    return document, {} if drawn is None else {"sizes": drawn}
+
+
+def place_in_theory(data: PageData, row: int) -> Document | None:
+    """Return where a rule stands in a theory, or which rule of one says the same; None where neither is so."""
+    theory = data.theory
+    if theory is None:
+        return None
+    own, same = np.flatnonzero(theory.rows == row), theory.family[theory.family_row == row]
+    number = int(own[0]) if len(own) else int(same[0]) if len(same) else None
+    if number is None or theory.place[number] >= theory.size:
+        return None
+    return {
+        "place": int(theory.place[number]) + 1,
+        "adds": adds_text(int(theory.explained[number]), float(theory.gain[number])),
+        "is_own": bool(len(own)),
+        **linked_rule(data, int(theory.rows[number])),
+    }
+
+
 # the first page, the search by name, an entity ----------------------------------------------------------
 
 
@@ -194,6 +279,7 @@ def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
     shown = targets[first_of(part) : first_of(part) + TARGETS_PER_PAGE].tolist()
     counts, example = data.kb.predicate_counts, data.example_query
     verdicts = [verdict.verdict for verdict in data.feedback.values()]
+    theories = data.theories_of(shown)
     document = {
         "run": data.run.path.name,
         "data": data.run.dataset.name,
@@ -210,11 +296,23 @@ def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
         "seconds": data.run.learned.seconds,
         "figures": data.run.main_figures(),
         **part,
-        "targets": [{**predicate_document(data, id), "num_facts": int(counts[id])} for id in shown],
+        "targets": [
+            {
+                **predicate_document(data, id),
+                "num_facts": int(counts[id]),
+                "theory": theory_summary(theories.get(id), data.labels),
+            }
+            for id in shown
+        ],
+        "num_theory_rules": 0 if data.theory is None else len(data.theory.chosen(data.rules)),
+        "curve": [] if data.theory is None else [{"size": c.size, "mrr": c.mrr} for c in data.theory.curve()],
+        "pool_mrr": None if data.theory is None else data.theory.pool_score,
         "example": None if example is None else str(example),
         "example_label": None if example is None else data.labels.query(example),
     }
-    return Page("home.html", f"{document['run']}: rules of {document['data']}", document)
+    drawn = None if data.theory is None else theory_chart(data.theory, len(data.rules))
+    title = f"{document['run']}: rules of {document['data']}"
+    return Page("home.html", title, document, {} if drawn is None else {"sizes": drawn})
 
 
 def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -291,7 +389,7 @@ def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
 
 
 def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show the rules of a predicate."""
+    """Show the theory of a predicate, and all its rules."""
     check_number(number, data.kb.num_predicates, "predicate")
     table = data.store(number)
     sort = parameters.choice("sort", SORTS, "weight")
@@ -305,6 +403,10 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
         construct=parameters.choice("construct", table.present),
         verdict=parameters.choice("verdict", BY_VERDICT),
     )
+    theory, drawings = theory_part(data, number)
+    family = parameters.whole("family", 0)
+    if family:
+        positions = positions[np.isin(table.rows[positions], family_rows(data, theory, family))]
     part = parameters.part(len(positions), RULES_PER_PAGE, "rules")
     begin = first_of(part)
     rows = table.rows[table.part(positions, sort, order == "rising", begin, begin + RULES_PER_PAGE)]
@@ -314,6 +416,9 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
         "predicate": shown,
         "num_facts": int(data.kb.predicate_counts[number]),
         "exclusions": [str(e) for e in data.rules.exclusions if e.target == predicate],
+        "theory": theory,
+        "family": family or None,
+        "is_pool_open": theory is None or any(parameters.text(name) for name in POOL_PARAMETERS),
         "sort": sort,
         "order": order,
         "constructs": table.present,
@@ -321,7 +426,16 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
         "first": begin,
         "rules": [rule_document(data, int(row)) for row in rows],
     }
-    return Page("predicate.html", str(shown["label"]), document)
+    return Page("predicate.html", str(shown["label"]), document, drawings)
+
+
+def family_rows(data: PageData, theory: Document | None, place: int) -> Longs:
+    """Return the rows of the rules that say the same as the rule at `place` of a theory, and of that rule itself."""
+    own = [rule["row"] for rule in theory["rules"] if rule["place"] == place] if theory else []
+    if not own or data.theory is None:
+        raise NoSuchPage(f"family {place:,}: the theory has no rule of this number; choose one of its rules")
+    number = int(np.flatnonzero(data.theory.rows == own[0])[0])
+    return np.append(same_rules(data.rules, data.theory, number), own[0])
 
 
 def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -350,6 +464,7 @@ def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
             listed["because"] = [fact_document(data, fact) for fact in ways]
     english = rule_sentence(scored.rule, data.labels)
     document = {**card, **rule_document(data, number), "english": english, "pages": parts}
+    document["theory"] = place_in_theory(data, number)
     return Page("rule.html", str(document["short"]), document)
 
 

@@ -11,6 +11,8 @@ from fastapi.testclient import TestClient
 
 from viewer_runs import EVIL, UNICODE
 
+SOME_RULES = 8
+"""Links to rules that are followed, of many on a page."""
 VOID = ("meta", "link", "input", "br", "img")
 
 
@@ -125,8 +127,9 @@ def test_all_links_of_a_page_lead_somewhere(family: TestClient) -> None:
     aunt = found(family, "aunt", "predicate")
     row = family.get(aunt["address"] + ".json").json()["rules"][0]["address"]
     for address in ("/", aunt["address"], row, f"/ask?q=aunt({quoted(UNICODE).replace('&', '%26')}, ?)"):
-        links = {link.partition("#")[0] for link in outline(family, address).links}
-        for link in sorted(link for link in links if not link.endswith("/verdict")):
+        links = {link.partition("#")[0] for link in outline(family, address).links if not link.endswith("/verdict")}
+        rules = sorted(link for link in links if link.startswith("/rule/"))
+        for link in sorted(links.difference(rules[SOME_RULES:])):
             target = address.partition("?")[0] + link if link.startswith("?") else link or address
             assert family.get(target).status_code == 200, (address, link)
 
