@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,10 @@ from .session import Bounds, OtherData, Run, Session
 if TYPE_CHECKING:
     from ..explanation.contrast import Contrast
     from ..explanation.what_if import NecessaryFacts, WhatIf
-    from ..explanation.why import Explanation
+    from ..explanation.why import Explainer, Explanation, Side
     from ..explanation.why_not import WhyNot
     from ..learning.opening import OpenedRun
+    from ..logic.predicate import Fact
     from ..scene.object_classes import ObjectClasses
 
 MAX_CLASSES = 5
@@ -61,10 +63,7 @@ def explain(
         without (FACT): The score without this fact; may be repeated.
         add (FACT): The score with this fact added; may be repeated.
     """
-    from ..explanation.contrast import explain_contrast, rival_of
-    from ..explanation.what_if import explain_what_if, find_necessary_facts
-    from ..explanation.why import SIDES, Explainer, as_fact
-    from ..explanation.why_not import explain_why_not
+    from ..explanation.why import SIDES, Explainer
     from ..scene.picture import check_picture_name, draw, write_picture
 
     if side not in SIDES:
@@ -73,38 +72,70 @@ def explain(
         raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, where the picture goes", "image")
     if out is not None:
         check_picture_name(out)
-    named = {
-        "--rather-than": rather_than is not None,
-        "--why-not": why_not,
-        "--necessary": necessary,
-        "--without and --add": without or add,
-    }
-    changes = [name for name, wanted in named.items() if wanted]
-    if len(changes) > 1:
-        raise ConfigError(f"{' and '.join(changes)} are different questions; ask one at a time", "explain")
-    if changes and out is not None:
-        raise ConfigError(f"--out draws why a fact holds; leave out {changes[0]}", "out")
+    question = Question(rather_than, why_not, necessary, tuple(without or ()), tuple(add or ()))
+    question.check(out)
     opened = session.open_run(run, data, theory)
     classes = classes_of(opened, query)
     explainer = Explainer(opened.rules, opened.base, opened.config.memory, opened.calibration)
     fact = query if classes is None else classes.fact
-    found: Contrast | WhyNot | NecessaryFacts | WhatIf
-    if rather_than is not None:
-        named_fact = as_fact(fact)
-        rival = rival_of(opened.base, named_fact, rather_than, side)
-        found = explain_contrast(explainer, explainer, named_fact, rival, side)
-    elif why_not:
-        found = explain_why_not(explainer, fact, side=side, **({} if top is None else {"top": top}))
-    elif necessary:
-        found = find_necessary_facts(explainer, fact, side=side, **({} if top is None else {"limit": top}))
-    elif changes:
-        found = explain_what_if(explainer, fact, without=without or (), add=add or (), side=side, top=top)
-    if changes:
+    if question.options:
+        found = question.answer(explainer, fact, side, top)
         return session.show(found.to_dict(), found)
     explanation = explainer.explain(fact, top=top, side=side)
     if out is not None:
         write_picture(draw(explanation, opened.base, image), out, explanation)
     show(session, opened, explanation, classes, out, all or top is not None)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is wanted instead of why a fact holds: the options of `explain` of these names.
+
+    These are `rather_than`, `why_not`, `necessary`, and together `without` and `add`.
+    """
+
+    rather_than: str | None
+    why_not: bool
+    necessary: bool
+    without: tuple[str, ...]
+    add: tuple[str, ...]
+
+    @property
+    def options(self) -> list[str]:
+        """The options that the user gave."""
+        named = {
+            "--rather-than": self.rather_than is not None,
+            "--why-not": self.why_not,
+            "--necessary": self.necessary,
+            "--without and --add": bool(self.without or self.add),
+        }
+        return [name for name, wanted in named.items() if wanted]
+
+    def check(self, out: Path | None) -> None:
+        """Refuse two questions at once, and one together with a picture."""
+        if len(self.options) > 1:
+            raise ConfigError(f"{' and '.join(self.options)} are different questions; ask one at a time", "explain")
+        if self.options and out is not None:
+            raise ConfigError(f"--out draws why a fact holds; leave out {self.options[0]}", "out")
+
+    def answer(
+        self, explainer: Explainer, fact: str | Fact, side: Side, top: int | None
+    ) -> Contrast | WhyNot | NecessaryFacts | WhatIf:
+        """Answer it about `fact`, with the `explainer`; `side` and `top` as in `explain`."""
+        from ..explanation.contrast import explain_contrast, rival_of
+        from ..explanation.what_if import explain_what_if, find_necessary_facts
+        from ..explanation.why import as_fact
+        from ..explanation.why_not import explain_why_not
+
+        if self.rather_than is not None:
+            named = as_fact(fact)
+            rival = rival_of(explainer.kb, named, self.rather_than, side)
+            return explain_contrast(explainer, explainer, named, rival, side)
+        if self.why_not:
+            return explain_why_not(explainer, fact, side=side, **({} if top is None else {"top": top}))
+        if self.necessary:
+            return find_necessary_facts(explainer, fact, side=side, **({} if top is None else {"limit": top}))
+        return explain_what_if(explainer, fact, without=self.without, add=self.add, side=side, top=top)
 
 
 def show(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -20,10 +20,13 @@ from .session import Session, Source
 if TYPE_CHECKING:
     from ..config import LearnerConfig
     from ..data.dataset import Dataset
+    from ..data.target_scores import TargetScores
     from ..evaluation.fidelity import Fidelity
     from ..kernel.ruleset import RuleSet
     from ..learning.checkpoint import Checkpoint
     from ..learning.run import Estimate, Learned
+    from ..logic.predicate import Predicate
+    from ..progress import Progress
 
 SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
@@ -57,11 +60,8 @@ def learn(
         force: Replace RUN.
         time_limit (TIME): Stop the search after e.g. 60s.
     """
-    from ..data.target_scores import read_target_scores
     from ..datasets.load import lasting_source
     from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
-    from ..learning.imitation import imitate, scores_file
-    from ..learning.learner import Learner
     from ..learning.run import check_writable, save_run
 
     chosen = resolve(session, config, settings or [], time_limit)
@@ -73,17 +73,8 @@ def learn(
         return
     check_writable(out, force or resume)
     dataset = session.read_data(data, chosen.seed, chosen.data_options())
-    if target and target_scores is not None:
-        raise ConfigError(
-            "--target and --target-scores exclude each other: the classes in the file are the targets; "
-            "leave the others out of it"
-        )
-    scores = None if target_scores is None else read_target_scores(target_scores, dataset.kb)
-    about = {} if target_scores is None else scores_file(target_scores)
-    targets = [dataset.kb.predicate(name) for name in target] if target else list(dataset.targets)
-    if scores is not None:
-        targets = [dataset.kb.predicates[c] for c in scores.classes]
-    work = fingerprint(chosen, dataset.checksum, targets) | ({"target scores": about} if about else {})
+    task = requested(dataset, target or [], target_scores)
+    work = fingerprint(chosen, dataset.checksum, task.targets) | ({"target scores": task.about} if task.about else {})
     checkpoint = Checkpoint(out / FOLDER, work)
     again = resume_command(session, data, out, target or [], target_scores, config, settings or [])
     stop = Stop(chosen.time_limit)
@@ -92,13 +83,7 @@ def learn(
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
             with session.progress() as progress, interruptible(stop) as interrupted:
-                if scores is None:
-                    learned = Learner(chosen).fit(
-                        dataset.kb, targets, dataset.splits, progress=progress, stop=stop, checkpoint=checkpoint
-                    )
-                else:
-                    learned = imitate(scores, dataset, config=chosen, progress=progress, stop=stop)
-                    learned = replace(learned, target_scores=about)
+                learned = task.learn(dataset, chosen, checkpoint, progress, stop)
             said = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
     note_verdicts(session, out, said)
@@ -110,6 +95,48 @@ def learn(
     if interrupted.is_set():
         session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: {again}")
         raise typer.Exit(130)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to learn: rules for `targets`, or rules that imitate the `scores` of a classifier (None: there is none).
+
+    `about` is what a run remembers of the file of scores.
+    """
+
+    targets: Sequence[Predicate]
+    scores: TargetScores | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def learn(
+        self, dataset: Dataset, config: LearnerConfig, checkpoint: Checkpoint, progress: Progress, stop: Stop
+    ) -> Learned:
+        """Learn it with the settings of `config`; `progress`, `stop` and `checkpoint` as in `Learner.fit`."""
+        from ..learning.imitation import imitate
+        from ..learning.learner import Learner
+
+        if self.scores is None:
+            return Learner(config).fit(
+                dataset.kb, self.targets, dataset.splits, progress=progress, stop=stop, checkpoint=checkpoint
+            )
+        learned = imitate(self.scores, dataset, config=config, progress=progress, stop=stop)
+        return replace(learned, target_scores=self.about)
+
+
+def requested(dataset: Dataset, targets: list[str], target_scores: Path | None) -> Task:
+    """Return what the user wants to be learned: predicates by name, or the classes in a file of scores."""
+    from ..data.target_scores import read_target_scores
+    from ..learning.imitation import scores_file
+
+    if target_scores is None:
+        return Task([dataset.kb.predicate(name) for name in targets] if targets else list(dataset.targets))
+    if targets:
+        raise ConfigError(
+            "--target and --target-scores exclude each other: the classes in the file are the targets; "
+            "leave the others out of it"
+        )
+    scores = read_target_scores(target_scores, dataset.kb)
+    return Task([dataset.kb.predicates[c] for c in scores.classes], scores, scores_file(target_scores))
 
 
 @contextmanager
