@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BENCHES: Mapping[str, str] = {
     "kb": "knowledge graphs",
+    "theory": "quality against the number of rules",
     "folds": "learning with and without a validation file",
     "scene": "object classes",
     "fewshot": "object classes from few graphs",

@@ -15,7 +15,7 @@ from nlil.learning.run import load_run
 
 def test_a_run_has_a_page_of_rules_that_explain_nearly_all_facts(nlil_command: Nlil, kin_run: Path) -> None:
     found = nlil_command("theory", kin_run, "--json").json
-    assert found["num_rules"] <= 120 < 20_000 < len(load_run(kin_run).rules)
+    assert found["num_rules"] <= 180 < 20_000 < len(load_run(kin_run).rules)
     per_target: dict[str, int] = {}
     for rule in found["rules"]:
         per_target[rule["target"]] = per_target.get(rule["target"], 0) + rule["explained"]
@@ -26,7 +26,7 @@ def test_a_run_has_a_page_of_rules_that_explain_nearly_all_facts(nlil_command: N
 
 def test_evaluate_with_the_theory_alone(nlil_command: Nlil, kin_run: Path) -> None:
     small, all_rules = (nlil_command("evaluate", kin_run, *more, "--json").json for more in (("--theory",), ()))
-    assert small["num_rules"] < 150
+    assert small["num_rules"] < 180
     assert small["mrr"] >= 0.9 * all_rules["mrr"]
 
 

@@ -32,6 +32,7 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
     from .ahead import compile_ahead
     from .evaluate import views
     from .report import check_page_name
+    from .theory import COLUMNS_MEAN
 
     if out is not None:
         check_page_name(out)
@@ -44,11 +45,13 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
     fact = example(learned, dataset)
     explanation = explain(learned.rules, dataset.kb, fact)
     summary = summarise(dataset)
+    theory_size = 0 if learned.theory is None else len(learned.theory.chosen(learned.rules))
     page = demo_report(session, learned, dataset, metrics, out)
     document = {
         "data": dataset.name,
         "facts": summary.num_facts,
         "num_rules": len(learned.rules),
+        "theory": theory_size,
         "metrics": metrics.to_dict(),
         "explanation": explanation.to_dict(),
         "seconds": learned.seconds,
@@ -61,15 +64,19 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
             f"{summary.num_predicates:,} predicates"
         ),
         *fact_lines(dataset),
-        heading(f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s, the best of a few targets"),
-        best_rules(learned),
+        heading(
+            f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s; {theory_size} say what they all say, "
+            "the first of a few targets"
+        ),
+        first_rules_table(learned),
+        f"{COLUMNS_MEAN}.",
         heading("3. How good: facts that were held out, predicted from the others"),
         views(metrics, dataset, "test")[0],
         heading(f"4. Why: {fact}, a fact that was held out"),
         explanation,
         heading("5. All of it on one page"),
         f"  {page}" if page is not None else "  needs one package more: pip install 'nlil[report]'",
-        "\nNext: nlil learn kin --out runs/kin, then nlil rules runs/kin. Your own facts: nlil learn FILE --out RUN",
+        "\nNext: nlil learn kin --out runs/kin, then nlil theory runs/kin. Your own facts: nlil learn FILE --out RUN",
     )
 
 
@@ -128,14 +135,14 @@ def chosen_target(dataset: Dataset) -> Any:
     return named[0] if named else dataset.targets[0]
 
 
-def best_rules(learned: Learned) -> Any:
-    """Return the best two rules of a few targets, as a table."""
+def first_rules_table(learned: Learned) -> Any:
+    """Return the first two rules of the theories of a few targets, as a table."""
     from ..logic.labels import Labels
-    from .render import rule_table
+    from .theory import first_rules, theory_table
 
-    wanted = [p for p in learned.rules.targets if p.name in SHOWN_TARGETS] or list(learned.rules.targets[:4])
-    best = [scored for p in wanted for scored in learned.rules.for_target(p).top(2)]
-    return rule_table(best, Labels.of(learned.rules))
+    rules = learned.rules
+    wanted = [p for p in rules.targets if p.name in SHOWN_TARGETS] or list(rules.targets[:4])
+    return theory_table(first_rules(learned, wanted, 2), Labels.of(rules))
 
 
 def example(learned: Learned, dataset: Dataset) -> str:

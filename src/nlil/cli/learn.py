@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ConfigError, RunError
 from ..progress import Stop
-from .session import Session, Source
+from .session import Bounds, Session, Source
 
 if TYPE_CHECKING:
     from ..config import LearnerConfig
@@ -42,6 +42,7 @@ def learn(
     target_scores: Path | None = None,
     config: Path | None = None,
     settings: list[str] | None = None,
+    rules_per_target: Annotated[int | None, Bounds(0)] = None,
     resume: bool = False,
     force: bool = False,
     time_limit: str | None = None,
@@ -56,6 +57,7 @@ def learn(
         target_scores (FILE): Imitate a classifier: a table of entity, class, score (TSV, CSV, Parquet).
         config (FILE): Settings as TOML.
         settings (--set KEY=VALUE): One setting, for example max_length=2; wins over --config.
+        rules_per_target (K): Rules of a theory, at most; 0: no theories, only the pool of all rules. Default: 20.
         resume: Continue RUN if it was cut short.
         force: Replace RUN.
         time_limit (TIME): Stop the search after e.g. 60s.
@@ -64,6 +66,8 @@ def learn(
     from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
     from ..learning.run import check_writable, save_run
 
+    if rules_per_target is not None:
+        settings = [*(settings or []), f"rules_per_target={rules_per_target}"]
     chosen = resolve(session, config, settings or [], time_limit)
     if resume and force:
         raise ConfigError("--resume and --force exclude each other")
@@ -303,8 +307,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     """Return the summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
     from rich.text import Text
 
-    from ..logic.labels import Labels
-    from .render import kinds, listing, number, rule_table
+    from .render import kinds, listing
 
     rules = learned.rules
     lines: list[Any] = [
@@ -315,11 +318,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     ]
     if learned.estimate is not None and learned.estimate.figures:
         lines.append(Text(estimate_text(learned.estimate)))
-    best = [rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
-    if best:
-        best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))
-        title = f"best rule of {len(best)} of {number(len(learned.targets) - len(learned.missing))} targets"
-        lines.append(rule_table(best, Labels.of(rules), title))
+    lines += theory_views(learned) if learned.theory is not None else best_views(learned)
     if learned.missing:
         shown = list(learned.missing.items())[:SHOWN_MISSING]
         lines.append(Text(f"no rule for {len(learned.missing):,} targets:"))
@@ -329,8 +328,42 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     if learned.partial:
         lines.append(Text("partial: the search was cut short; continue with --resume", style="yellow"))
     lines += [] if learned.fidelity is None else fidelity_views(learned.fidelity, rules)
-    lines.append(Text(f"written to {out}; next: nlil rules {out}, nlil evaluate {out}"))
+    show = "rules" if learned.theory is None else "theory"
+    lines.append(Text(f"written to {out}; next: nlil {show} {out}, nlil evaluate {out}"))
     return lines
+
+
+def theory_views(learned: Learned) -> list[Any]:
+    """Return how small the theories are, and the first rule of a few."""
+    from rich.text import Text
+
+    from ..logic.labels import Labels
+    from .render import number
+    from .theory import COLUMNS_MEAN, first_rules, theory_table
+
+    theory = learned.theory
+    assert theory is not None
+    if not (rules := first_rules(learned, shown_targets(learned), 1)):
+        return []
+    sentence = f"{len(theory.chosen(learned.rules)):,} of them make the theories, at most {theory.size} a target"
+    shares = {one.size: one.mrr / theory.pool_score for one in theory.curve() if theory.pool_score}
+    if theory.size in shares:
+        sentence += f": {shares[theory.size]:.0%} of what all score on validation facts"
+    title = f"first rule of {len(rules)} of {number(len(learned.targets) - len(learned.missing))} theories"
+    return [Text(sentence), theory_table(rules, Labels.of(learned.rules), title), Text(f"{COLUMNS_MEAN}.")]
+
+
+def best_views(learned: Learned) -> list[Any]:
+    """The best rule of a few targets of a run without theories."""
+    from ..logic.labels import Labels
+    from .render import number, rule_table
+
+    best = [learned.rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
+    if not best:
+        return []
+    best.sort(key=lambda scored: (-scored.weight, str(scored.rule)))
+    title = f"best rule of {len(best)} of {number(len(learned.targets) - len(learned.missing))} targets"
+    return [rule_table(best, Labels.of(learned.rules), title)]
 
 
 def estimate_text(estimate: Estimate) -> str:

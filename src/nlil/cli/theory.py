@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,13 +17,18 @@ from .rules import FORMATS, write_program, write_prolog
 from .session import Bounds, Run, Session
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..data.arrays import Longs
     from ..kernel.ruleset import RuleSet
+    from ..learning.run import Learned
     from ..logic.labels import Labels
-    from ..theory.listing import TargetTheory
+    from ..logic.predicate import Predicate
+    from ..theory.listing import TargetTheory, TheoryRule
     from ..theory.theory import Theory
 
 SHOWN_FAMILY = 20
+COLUMNS_MEAN = "adds: facts that no rule above explains; say the same: rules that are left out for it"
 
 
 def theory(
@@ -91,25 +96,54 @@ def theory(
 def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> list[Any]:
     """Return the rules of one target, or of those that share its name."""
     from ..theory.listing import ties_sentence
-    from .render import DISTINCT, exclusion_line, table
+    from .render import exclusion_line
 
-    right = ("", "adds", "gain", "confidence", "support", "say the same")
-    rows = [
-        (
-            str(count), labels.short_rule(one.scored.rule), DISTINCT if one.scored.rule.distinct else "", one.adds,
-            one.gain, one.scored.stats.confidence, one.scored.stats.support, one.num_same,
-        )
-        for count, one in enumerate((rule for target in theories for rule in target.rules), start=1)
-    ]  # fmt: skip
-    columns = ("", "rule", DISTINCT, *right[1:])
+    rules = [rule for target in theories for rule in target.rules]
     explained, tried = (sum(getattr(target, name) for target in theories) for name in ("explained", "tried"))
     text = (
-        f"{len(rows)} rules explain {explained:,} of {tried:,} facts. adds: facts that no rule above explains; "
-        "gain: what it adds to the mean precision of the best rule; say the same: rules that are left out for it."
+        f"{len(rules)} rules explain {explained:,} of {tried:,} facts. {COLUMNS_MEAN}; "
+        "gain: what it adds to the mean precision of the best rule."
     )
     excluded = [exclusion_line(t.predicate, t.exclusions, labels) for t in theories if t.exclusions]
     ties = ties_sentence(theory, [target.predicate for target in theories])
-    return [table(columns, rows, right=right), *excluded, text, *([ties] if ties else [])]
+    return [theory_table(rules, labels, numbered=True), *excluded, text, *([ties] if ties else [])]
+
+
+def theory_table(
+    rules: Sequence[TheoryRule], labels: Labels, title: str | None = None, numbered: bool = False
+) -> Table:
+    """Return a table of rules with what each adds.
+
+    Args:
+        rules: The rules, in the order of the table.
+        labels: How names are shown.
+        title: Stands above the table.
+        numbered: Count the rules from 1 on, and show what each gains.
+    """
+    from .render import DISTINCT, table
+
+    rows = []
+    for count, one in enumerate(rules, start=1):
+        stats, mark = one.scored.stats, DISTINCT if one.scored.rule.distinct else ""
+        own = (labels.short_rule(one.scored.rule), mark, one.adds)
+        counts = (stats.confidence, stats.support, one.num_same)
+        rows.append((str(count), *own, one.gain, *counts) if numbered else (*own, *counts))
+    named = ("confidence", "support", "say the same")
+    columns = ("", "rule", DISTINCT, "adds", "gain", *named) if numbered else ("rule", DISTINCT, "adds", *named)
+    return table(columns, rows, title, ("", "adds", "gain", *named))
+
+
+def first_rules(learned: Learned, targets: Iterable[Predicate], count: int) -> list[TheoryRule]:
+    """Return the first `count` rules of the theory of each of `targets`, in their order; none without theories."""
+    import numpy as np
+
+    from ..theory.listing import target_theories
+
+    if (theory := learned.theory) is None:
+        return []
+    theories = target_theories(learned.rules, theory, np.flatnonzero(theory.place < min(count, theory.size)))
+    by_target = {one.predicate: one.rules for one in theories}
+    return [rule for target in targets for rule in by_target.get(target, ())]
 
 
 def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:

@@ -1,8 +1,9 @@
 """A greedy cover: the rules that together explain the most facts, each fact by its best rule.
 
-The value of a set of rules is the sum over queries of the precision of the best rule in it that proposes the answer.
-Greedy choice, the rule that adds the most first, has at least 1 - 1/e of the best value that as many rules can have
-(Nemhauser 1978), a rule that says the same as one before it adds nothing, and the first k rules are the choice of k.
+The value of a set of rules is the sum over queries of the precision of the best rule in it that proposes the answer,
+and a tenth of that of the second best. Greedy choice, the rule that adds the most first, has at least 1 - 1/e of the
+best value that as many rules can have (Nemhauser 1978), and the first k rules are the choice of k. Of rules that hold
+for the same pairs only the plainest is a candidate.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs
+from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..kernel.compiled import compiled
 from .firings import Hits
 
 LEAST_GAIN = 1e-9
 """Sums of the same numbers in another order differ by less."""
+SECOND = 0.1
+"""What the second best rule of a query counts, beside the best. With 0 the choice ends when every fact of the training
+facts has a rule, and has nothing to say where that rule misses a fact that is not known."""
 SAME_FACTS = 0.9
 """A rule belongs to the family of a chosen one that proposes at least this share of its answers."""
 
@@ -51,19 +55,39 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Cover:
     pointer = np.searchsorted(hits.rule, np.arange(num_rules + 1)).astype(np.int64)
     fact, most_weight = hits.query % max(hits.num_facts, 1), max(len(hits.wrong) * hits.weight.sum(), 1)
     value = hits.precision[hits.query // max(hits.num_facts, 1), hits.rule] * hits.weight[fact]
-    rule, gain = _choose(pointer, hits.query, value, plainness, hits.num_queries, most)
+    rule, gain = _choose(
+        pointer, hits.query, value, plainness, _first_of_equals(hits, plainness), hits.num_queries, most
+    )
     explained = _newly_explained(pointer, fact, hits.num_tried, rule)
     family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
     return Cover(rule, gain / most_weight, explained, hits.num_tried, family)
 
 
+def _first_of_equals(hits: Hits, plainness: Doubles) -> Mask:
+    """Whether each rule is the plainest of those that propose the same answers and as many wrong candidates."""
+    codes = np.random.default_rng(0).integers(2**63, size=hits.num_queries, dtype=np.uint64)
+    answers = np.zeros(hits.wrong.shape[1], np.uint64)
+    np.add.at(answers, hits.rule, codes[hits.query])  # modulo 2^64: equal sums of random numbers mean equal sets
+    order = np.lexsort((-plainness, *hits.wrong, answers))
+    changes = np.any([np.diff(column[order]) != 0 for column in (answers, *hits.wrong)], axis=0)
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[order] = np.concatenate(([True], changes))[: len(order)]
+    return is_first
+
+
 @compiled
 def _choose(
-    pointer: Longs, query: Ids, value: Doubles, plainness: Doubles, num_queries: int, most: int
+    pointer: Longs,
+    query: Ids,
+    value: Doubles,
+    plainness: Doubles,
+    is_candidate: Mask,
+    num_queries: int,
+    most: int,
 ) -> tuple[Longs, Doubles]:
     """(rules, gains). A gain can only fall while others are chosen: it is summed again where it could be largest."""
     num_rules = len(pointer) - 1
-    best, gain = np.zeros(num_queries), np.full(num_rules, np.inf)
+    best, second, gain = np.zeros(num_queries), np.zeros(num_queries), np.where(is_candidate, np.inf, 0.0)
     summed_at = np.full(num_rules, -1)
     chosen, gains = np.zeros(most, np.int64), np.zeros(most)
     for k in range(most):
@@ -78,11 +102,13 @@ def _choose(
                 break
             total = 0.0
             for i in range(pointer[r], pointer[r + 1]):
-                total += max(value[i] - best[query[i]], 0.0)
+                first, next_ = best[query[i]], second[query[i]]
+                total += max(value[i] - first, 0.0) + SECOND * max(min(value[i], first) - next_, 0.0)
             gain[r], summed_at[r] = total * plainness[r], k
         chosen[k], gains[k] = r, gain[r] / plainness[r]
         gain[r] = 0.0
         for i in range(pointer[r], pointer[r + 1]):
+            second[query[i]] = max(second[query[i]], min(value[i], best[query[i]]))
             best[query[i]] = max(best[query[i]], value[i])
     return chosen, gains
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlil.theory.cover import cover
+from nlil.theory.cover import SECOND, cover
 from nlil.theory.firings import DOUBT, Hits
 
 
@@ -20,10 +20,14 @@ def hits(sets: list[set[int]], wrong: list[int], num_facts: int) -> Hits:
 
 
 def value(sets: list[set[int]], wrong: list[int], chosen: tuple[int, ...]) -> float:
-    """The sum over queries of the precision of the best chosen rule."""
+    """The sum over queries of the precision of the best chosen rule, and SECOND times that of the next."""
     precision = [len(some) / (len(some) + w + DOUBT) for some, w in zip(sets, wrong)]
     queries = set().union(*sets)
-    return sum(max((precision[r] for r in chosen if q in sets[r]), default=0.0) for q in queries)
+    total = 0.0
+    for q in queries:
+        first, second, *_ = [*sorted((precision[r] for r in chosen if q in sets[r]), reverse=True), 0.0, 0.0]
+        total += first + SECOND * second
+    return total
 
 
 cases = st.lists(st.tuples(st.sets(st.integers(0, 7)), st.integers(0, 60)), min_size=1, max_size=6)
@@ -34,6 +38,7 @@ cases = st.lists(st.tuples(st.sets(st.integers(0, 7)), st.integers(0, 60)), min_
 def test_the_choice_is_within_the_bound_of_the_best_and_gains_add_up(
     drawn: list[tuple[set[int], int]], most: int
 ) -> None:
+    drawn = list({(frozenset(s), w): (s, w) for s, w in drawn}.values())  # of equals only one is a candidate
     sets, wrong = [s for s, _ in drawn], [w for _, w in drawn]
     found = cover(hits(sets, wrong, 8), np.ones(len(sets)), most, most)
     got = value(sets, wrong, tuple(found.rule))
@@ -54,6 +59,17 @@ def test_of_rules_that_explain_the_same_the_plain_one_is_chosen() -> None:
     same = hits([{0, 1}, {0, 1}], [0, 0], 2)
     assert cover(same, np.array([0.8, 1.0]), 2, 2).rule.tolist() == [1]
     assert cover(same, np.array([1.0, 0.8]), 2, 2).rule.tolist() == [0]
+
+
+def test_a_second_way_to_explain_a_fact_comes_after_all_facts_that_have_none() -> None:
+    found = cover(hits([{0, 1, 2, 3}, {0, 1, 2}, {4}], [0, 0, 0], 5), np.ones(3), 3, 3)
+    assert found.rule.tolist() == [0, 2, 1]
+    assert found.explained.tolist() == [4, 1, 0]
+
+
+def test_a_sharper_rule_with_the_same_answers_is_no_equal() -> None:
+    found = cover(hits([{0, 1}, {0, 1}], [30, 0], 2), np.array([1.0, 0.4]), 2, 2)
+    assert found.rule.tolist() == [0, 1]
 
 
 def test_facts_count_once_whichever_direction_explains_them() -> None:

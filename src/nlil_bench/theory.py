@@ -1,0 +1,178 @@
+"""nlil bench theory: how much of the quality of all rules a few of them keep, by rules a predicate.
+
+The rules and theories are those of a default `nlil learn`. Test facts are ranked with all rules and with theories of
+several sizes: as they are, without the table of frequencies that breaks ties, and beside them with the rules of largest
+weight, as many a predicate (with the same table).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nlil.progress import Progress
+
+from .registry import Bench, Request
+from .results import (
+    Entries,
+    Entry,
+    Job,
+    entry_key,
+    markdown,
+    measured,
+    option_words,
+    picture,
+    share_text,
+    shared_legend,
+    source_text,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nlil.kernel.ruleset import RuleSet
+    from nlil.theory.theory import Theory
+
+DATA = ("kin", "family", "umls", "kinship", "wn18", "fb15k-237")
+QUICK_DATA = ("kin",)
+SHOWN_SIZES = (5, 20, 100)
+"""Sizes that have a column in the table; the picture has all."""
+WAYS: Mapping[str, str] = {"theory": "theory", "without_table": "without the table", "by_weight": "largest weight"}
+"""How rules are chosen and ties broken: key in an entry -> in words."""
+COMMAND = "nlil bench theory --data DATA"
+
+
+def job(data: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
+    """What the measuring process is told; `settings` are `key=value` words for the learner."""
+    return {"bench": "theory", "data": data, "settings": list(settings), "options": dict(options), "quick": quick}
+
+
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
+    """MRR, rules and atoms at each size; what learning takes, with and without theories."""
+    from nlil.config import LearnerConfig
+    from nlil.datasets import load_dataset
+    from nlil.evaluation.protocol import evaluate
+    from nlil.learning.learner import Learner
+    from nlil.theory.theory import SIZES
+
+    config = LearnerConfig().with_settings(job["settings"]).with_values(dict(job["options"]), "options")
+    dataset = load_dataset(job["data"], seed=config.seed, may_download=False)
+    seconds = {}
+    for name, changed in (("pool", config.with_values({"rules_per_target": 0})), ("theory", config)):
+        began = time.perf_counter()
+        learned = Learner(changed).fit(dataset.kb, list(dataset.targets) or None, dataset.splits, progress=progress)
+        seconds[name] = time.perf_counter() - began
+    pool, theory = learned.rules, learned.theory
+    assert theory is not None
+
+    def mrr(rules: RuleSet) -> float:
+        budget: dict[str, Any] = {"threads": config.threads, "memory": config.memory}
+        known: dict[str, Any] = {"splits": dataset.splits, "targets": pool.targets}
+        return evaluate(rules, dataset.kb, dataset.splits.test, progress=progress, **known, **budget).mrr
+
+    return {
+        "checksum": dataset.checksum,
+        "pool": {"mrr": mrr(pool), "num_rules": len(pool), "atoms": int(pool.lengths.sum())},
+        "valid": [one.mrr for one in theory.curve()],
+        "pool_valid": theory.pool_score,
+        "sizes": {
+            str(size): {
+                way: {"mrr": mrr(rules), "num_rules": len(rules), "atoms": int(rules.lengths.sum())}
+                for way, rules in chosen(pool, theory, size).items()
+            }
+            for size in SIZES
+        },
+        "seconds": seconds,
+    }
+
+
+def chosen(pool: RuleSet, theory: Theory, size: int) -> dict[str, RuleSet]:
+    """The rules of each of WAYS."""
+    rules = theory.rules(pool, size)
+    bare = replace(rules, aggregation=replace(rules.aggregation, by_frequency=False))
+    best = replace(pool.take(heaviest(pool, size)).compact(), aggregation=rules.aggregation)
+    return {"theory": rules, "without_table": bare, "by_weight": best}
+
+
+def heaviest(pool: RuleSet, size: int) -> np.ndarray:
+    """Rows of the `size` rules of each target that weigh most, ascending. Priors are left to the table."""
+    rows = np.flatnonzero(~pool.is_prior)
+    order = rows[np.lexsort((rows, -pool.weights[rows], pool.head[rows]))]
+    start = np.searchsorted(pool.head[order], pool.head[order])
+    return np.sort(order[np.arange(len(order)) - start < size])
+
+
+def key(entry: Entry, job: Job) -> str:
+    """The data set, the options and settings."""
+    return entry_key(entry, entry["data"], *option_words(job), *job["settings"])
+
+
+def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+    """One entry for the set."""
+    yield from request.measure_each([job(data, request.settings, request.options, request.quick)], key)
+
+
+def theory_table(entries: Entries) -> str:
+    """MRR and the share of what all rules reach, by rules a predicate."""
+    shown = measured(entries)
+    lines = [line for name, entry in shown.items() for line in rows(name, entry)]
+    if not lines:
+        return markdown((), ())
+    head = ("data", "rules", *(f"{size} a predicate" for size in SHOWN_SIZES), "rules, atoms", "learn + theories")
+    about = (
+        f"Test MRR, and its share of what all rules reach. *Rules, atoms*: of theories of {SHOWN_SIZES[1]} rules a "
+        "predicate at most. *Learn + theories*: seconds of learning without theories, and what they add."
+    )
+    return f"{markdown(head, lines, right=range(2, len(head)))}\n\n{about}\n\n{source_text(COMMAND, shown)}"
+
+
+def rows(name: str, entry: Entry) -> Iterator[list[str]]:
+    """All rules, then each of WAYS."""
+    pool, seconds, sizes = entry["pool"], entry["seconds"], entry["sizes"]
+    times = f"{seconds['pool']:.1f} + {max(seconds['theory'] - seconds['pool'], 0):.1f} s"
+    counts = f"{pool['num_rules']:,}, {pool['atoms']:,}"
+    yield [name, f"all: {share_text(pool['mrr'])}", *[""] * len(SHOWN_SIZES), counts, times]
+    for way, words in WAYS.items():
+        found = [sizes[str(size)][way] for size in SHOWN_SIZES]
+        cells = [f"{share_text(one['mrr'])} ({one['mrr'] / pool['mrr']:.1%})" for one in found]
+        yield ["", words, *cells, f"{found[1]['num_rules']:,}, {found[1]['atoms']:,}", ""]
+
+
+def plot_theories(entries: Entries, path: Path) -> Path:
+    """MRR against rules a predicate, a panel for each entry."""
+    colours = dict(zip(WAYS, ("tab:blue", "tab:cyan", "tab:orange")))
+    across = min(len(entries), 3)
+    down = -(-len(entries) // across)
+    with picture(path, 4.2 * across, 3.2 * down + 0.5) as figure:
+        for place, (name, entry) in enumerate(entries.items(), start=1):
+            axes = figure.add_subplot(down, across, place)
+            sizes = [int(size) for size in entry["sizes"]]
+            for way, words in WAYS.items():
+                values = [entry["sizes"][str(size)][way]["mrr"] for size in sizes]
+                axes.plot(sizes, values, color=colours[way], marker="o", markersize=4, label=words)
+            axes.axhline(entry["pool"]["mrr"], color="tab:gray", linestyle="--", label="all rules")
+            axes.set_xscale("log")
+            axes.set_xticks(sizes, [str(size) for size in sizes])
+            axes.minorticks_off()
+            axes.set_xlabel("rules a predicate, at most")
+            axes.set_title(name)
+            axes.grid(alpha=0.3)
+            if place % across == 1 or across == 1:
+                axes.set_ylabel("MRR, test facts")
+        shared_legend(figure, columns=4)
+    return path
+
+
+BENCH = Bench(
+    measure,
+    entries,
+    {"theory": theory_table},
+    DATA,
+    QUICK_DATA,
+    options=frozenset({"data", "set"}),
+    draw=plot_theories,
+)
