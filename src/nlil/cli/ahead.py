@@ -1,6 +1,6 @@
-"""Compile ahead: on the first call a second process compiles the loops that rank and explain, while the first learns.
+"""Compile ahead: on the first call two more processes compile loops that are needed later, while the first one counts.
 
-It asks a few rules about a small base, so that each loop meets the types that it will be called with. The process that
+They ask a few rules about a small base, so that each loop meets the types that it will be called with. The process that
 needs a loop which is still being compiled waits for it (`DiskCache.alone`).
 """
 
@@ -9,44 +9,65 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..data.kb import KnowledgeBase
+    from ..kernel.ruleset import RuleSet
 
 
 def compile_ahead() -> None:
-    """Start the second process where nothing is compiled yet. It ends by itself, and what it compiles is kept."""
+    """Start the processes where nothing is compiled yet. They end by themselves, and what they compile is kept."""
     from ..evaluation.ranking import score_block
     from ..kernel.code_files import is_kept
 
     if (os.cpu_count() or 1) > 1 and "NUMBA_DISABLE_JIT" not in os.environ and not is_kept(score_block):
         quiet = subprocess.DEVNULL
-        subprocess.Popen([sys.executable, "-m", __name__], stdin=quiet, stdout=quiet, stderr=quiet)
+        for part in PARTS:
+            subprocess.Popen([sys.executable, "-m", __name__, part], stdin=quiet, stdout=quiet, stderr=quiet)
 
 
-def compile_now() -> None:
-    """The loops that rank, that weigh rules, that learning needs for unary targets, and that explain."""
-    from ..config import LearnerConfig
+def compile_now(part: str) -> None:
+    """One of PARTS. What is needed last gives way to the others while there are more processes than cores."""
     from ..datasets import load_dataset
-    from ..evaluation.ranking import Ranker
-    from ..explanation.firing import Firing
     from ..kernel.compiled import SmallWork
     from ..kernel.ruleset import RuleSet
-    from ..learning.learner import Learner
-    from ..learning.weighing import try_weighing
     from ..logic.parse import parse_rule
     from ..logic.rule import RuleStats, ScoredRule
 
     SmallWork.limit = -1
+    if part == "explaining" and hasattr(os, "nice"):
+        os.nice(10)
     kb = load_dataset("kin:20").kb
     texts = ("father(X, Y) :- husband(X, Z1), mother(Z1, Y).", "male(X) :- husband(X, Z1).")
     rules = RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(1, 2, 2, 2), 0.5) for text in texts])
-    father, male = (kb.predicate_id(target) for target in rules.targets)
-    facts = kb.facts.of(father)
+    PARTS[part](rules, kb)
+
+
+def _ranking(rules: RuleSet, kb: KnowledgeBase) -> None:
+    from ..evaluation.ranking import Ranker
+    from ..learning.weighing import try_weighing
+
+    facts = kb.facts.of(kb.predicate_id(rules.targets[0]))
     Ranker(rules, kb, 1).rank(facts, facts)
     try_weighing(rules, kb, facts)
-    Learner(LearnerConfig()).fit(kb, [kb.predicates[male]])
+
+
+def _explaining(rules: RuleSet, kb: KnowledgeBase) -> None:
+    from ..explanation.firing import Firing
+    from ..theory.build import make_theory
+
+    make_theory(rules, kb, 1, threads=1)
     firing = Firing(rules, kb)
+    father, male = (kb.predicate_id(target) for target in rules.targets)
     firing.pair(father, 0, 1)
     firing.member(male, 0)
 
 
+PARTS: Mapping[str, Callable[[RuleSet, KnowledgeBase], None]] = {"ranking": _ranking, "explaining": _explaining}
+"""What is compiled: the loops that rank and weigh; those that choose theories, judge unary targets and explain."""
+
+
 if __name__ == "__main__":
-    compile_now()
+    compile_now(sys.argv[1])

@@ -20,6 +20,8 @@ from nlil.kernel.compiled import Compiled, SmallWork, _plain
 from nlil.learning.learner import Learner
 
 Types = dict[str, set[str]]
+LOOPS = {"score_block", "count_block", "_survey_block", "_walk_lines", "_mark"}
+"""Those that take long to compile."""
 
 
 @pytest.fixture
@@ -30,13 +32,14 @@ def types_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], T
         seen: Types = defaultdict(set)
 
         def call(self: Compiled, *arguments: Any) -> Any:
-            if self.__name__ in ("score_block", "count_block", "_walk_lines", "_mark", "_list_bodies"):  # type: ignore[attr-defined]
+            if self.__name__ in LOOPS:  # type: ignore[attr-defined]
                 kinds = [typeof(_plain(value, self.names)) for value in arguments]
                 seen[self.__name__].add(" ".join(map(str, kinds)))  # type: ignore[attr-defined]
             return self.function(*arguments)
 
         monkeypatch.setattr(Compiled, "__call__", call)
         monkeypatch.setattr(SmallWork, "limit", SmallWork.limit)
+        monkeypatch.setattr("os.nice", lambda by: by, raising=False)
         work()
         return seen
 
@@ -54,13 +57,13 @@ def test_what_is_compiled_ahead_is_what_is_called(types_of: Callable[[Callable[[
         for target, predicate in enumerate(data.kb.predicates):
             firing.pair(target, 0, 1) if predicate.arity == 2 else firing.member(target, 0)
 
-    later, before = types_of(use), types_of(ahead.compile_now)
-    assert set(before) == {"score_block", "count_block", "_walk_lines", "_mark", "_list_bodies"}
+    later, before = types_of(use), types_of(lambda: [ahead.compile_now(part) for part in ahead.PARTS])
+    assert set(before) == LOOPS
     assert before == later
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_it_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     started: list[list[str]] = []
     monkeypatch.setattr(code_files, "is_kept", lambda function: asked.append(function) or kept)
@@ -69,4 +72,6 @@ def test_it_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     ahead.compile_ahead()
     assert asked == [score_block]
-    assert [words[1:] for words in started] == ([] if kept else [["-m", "nlil.cli.ahead"]])
+    assert [words[1:] for words in started] == (
+        [] if kept else [["-m", "nlil.cli.ahead", part] for part in ahead.PARTS]
+    )
