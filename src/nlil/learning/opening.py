@@ -145,7 +145,7 @@ class OpenedRun(Applied):
     @cached_property
     def active(self) -> Learned:
         """What was learned, in the ids of the data and with the settings of this work, without rejected rules."""
-        here = replace(self.learned, rules=self.all_rules, theory=self.theory, config=self.config)
+        here = replace(self.learned.bound_to(self.bound), config=self.config)
         return here.over(self.rules, rows_not_rejected(self.all_rules, self.feedback))
 
     @property

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ..data.arrays import Longs
     from ..data.vocabulary import Vocabulary
     from ..evaluation.fidelity import Fidelity
+    from ..kernel.binding import Bound
     from ..kernel.calibration import Calibration
     from ..kernel.ruleset import RuleSet
     from ..theory.theory import Theory
@@ -157,6 +158,11 @@ class Learned:
         """The same with other rules, which are the rows `kept` of its own: the theory has what is left of it."""
         theory = None if self.theory is None else self.theory.over(kept, len(self.rules))
         return replace(self, rules=rules, theory=theory)
+
+    def bound_to(self, bound: Bound) -> Learned:
+        """Return the same in the ids of other data, to which its rules are `bound`; attentions only have their own."""
+        here = self.over(bound.rules, bound.kept)
+        return here if bound.rules is self.rules else replace(here, attentions={})
 
     def save(self, path: str | Path, **about: Any) -> Path:
         """Write a run folder at `path`; `about` are the other arguments of `save_run`."""

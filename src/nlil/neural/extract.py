@@ -91,6 +91,13 @@ class Reader:
         for _ in range(count):
             yield self.rule(self._read(draw))
 
+    def statement(self, s: int) -> Formula:
+        """Return what the largest entries say of statement s."""
+        heads = np.argmax(self.operators, -1).tolist()
+        ends = [divmod(int(np.argmax(side[s])), self.shape.slots) for side in (self.left, self.right)]
+        (left, left_slot), (right, right_slot) = ends
+        return self._statement(s, left, self._codes(left_slot, heads), right, self._codes(right_slot, heads))
+
     def _read(self, choose: Callable[[np.ndarray], int]) -> Formula:
         """One choice per distribution, each made once: statements of one head share its operators."""
         heads = [[choose(step) for step in head] for head in self.operators]

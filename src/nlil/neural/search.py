@@ -314,8 +314,9 @@ class Group:
             tensors = trainer.stack.attentions(trainer.temperature(trainer.epoch)).tensors()
         arrays: dict[str, np.ndarray] = {}
         history: list[dict[str, Any]] = []
-        for target, m in zip(self.names, self._best_members(trainer)):
+        for target, space, m in zip(self.names, self.spaces, self._best_members(trainer)):
             arrays |= {f"{target}|{name}": tensor[m].cpu().numpy() for name, tensor in tensors.items()}
+            arrays |= {f"{target}|{name}": array for name, array in space.arrays().items()}
             for row in trainer.history:
                 values = {column: float(getattr(row, column)[m]) for column in COLUMNS}
                 history.append({"target": target, "epoch": row.epoch, **values, "temperature": row.temperature})

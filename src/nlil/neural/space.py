@@ -153,6 +153,19 @@ class Space:
         starts = self.starts + (None,) * (shape.starts - len(self.starts))
         return Space(self.target, self.arity, operators, predicates, starts)
 
+    def arrays(self) -> dict[str, Ids]:
+        """Return the vocabulary by name, for files: what the attentions of a target are about."""
+        starts = [(PADDING, PADDING) if s is None else (int(s.kind), s.id) for s in self.starts]
+        pairs = np.array(starts, np.int32).reshape(-1, 2)
+        return {"space.operators": self.operators, "space.predicates": self.predicates, "space.starts": pairs}
+
+    @classmethod
+    def of_arrays(cls, target: int, arity: int, named: Mapping[str, np.ndarray]) -> Space:
+        """Return what `arrays` gave, of a `target` of this arity; where paths may lead from is not in `named`."""
+        pairs = named["space.starts"].tolist()
+        starts = tuple(None if kind == PADDING else Start(Kind(kind), id) for kind, id in pairs)
+        return cls(target, arity, named["space.operators"], named["space.predicates"], starts)
+
 
 def operators_of(kb: KnowledgeBase, predicates: Ids) -> Ids:
     """Return step codes of `predicates`: both directions of a binary one, a unary one as a filter."""

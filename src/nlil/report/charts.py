@@ -185,6 +185,9 @@ PANELS: Mapping[str, Sequence[tuple[str, str, str]]] = {
 }
 """Charts of a history: the name of each, and of its lines the key, the label and the colour."""
 
+TRAINING_PANELS = ("loss", "validation F1")
+"""Those shown of a single target."""
+
 
 def history_charts(history: Sequence[Mapping[str, Any]], panels: Iterable[str] = PANELS) -> list[str]:
     """Draw how training went, by `history`: a chart for each of `panels` that has something to show.

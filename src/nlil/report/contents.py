@@ -25,6 +25,8 @@ from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import step_text
+from ..neural.attended import Attended, attended, trained_targets
+from ..neural.vocabulary import is_linked
 from ..progress import Progress, silent
 from ..scene.canvas import as_svg
 from ..scene.object_classes import (
@@ -37,7 +39,7 @@ from ..scene.object_classes import (
 from ..scene.picture import draw
 from ..theory.listing import TargetTheory, TheoryRule, same_rules, target_theories
 from ..theory.theory import Theory
-from .charts import history_charts, size_chart
+from .charts import TRAINING_PANELS, history_charts, size_chart
 
 TOP_PREDICATES = 12
 """Predicates named in the summary of the data."""
@@ -74,6 +76,7 @@ class Limits:
     """
 
     targets: int = 60
+    attended: int = 12  # targets whose attentions are shown, where they were trained
     theory_cards: int = 6
     same_rules: int = 3
     pool_rules: int = 10
@@ -123,6 +126,8 @@ class TargetEntry:
     entries: tuple[TheoryEntry, ...] = ()
     pool: tuple[ScoredRule, ...] = ()
     sizes: str | None = None
+    attended: Attended | None = None
+    training: Sequence[str] = ()
 
     @property
     def cards(self) -> list[RuleCard]:
@@ -225,8 +230,7 @@ def make_report(
     """
     limits, figures = limits or Limits(), figures or {}
     kb, base = dataset.kb, dataset.world
-    bound = bind(learned.rules, kb)
-    learned = learned.over(bound.rules, bound.kept)
+    learned = learned.bound_to(bind(learned.rules, kb))
     rules = learned.rules
     cards = RuleCards(rules, kb, dataset.splits.all(), dataset.splits.negatives.get("train"), memory)
     explainer = Explainer(rules, base, memory)
@@ -283,6 +287,8 @@ def target_entries(
             figures=measured.get(str(target), {}),
             exclusions=tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions),
         )
+        if number <= limits.attended:
+            entry = replace(entry, **training_parts(learned, target, kb.num_graphs))
         if theory is None:
             shown = tuple(cards.card(scored, examples=limits.instances) for scored in chosen_rules(mine, limits))
             yield replace(entry, rules=shown)
@@ -319,6 +325,24 @@ def theory_parts(
         "pool": tuple(rules.top(limits.pool_rules)),
         "exclusions": tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions),
         "sizes": target_chart(whole, mine),
+    }
+
+
+def training_parts(learned: Learned, target: Predicate, num_graphs: int) -> dict[str, Any]:
+    """Return what an entry shows of the training of its target: nothing where it was not trained.
+
+    Args:
+        learned: in the ids of the data that it was learned from.
+        target: the predicate.
+        num_graphs: of that data.
+    """
+    if not trained_targets(learned.attentions, [target]):
+        return {}
+    linked = is_linked(target.arity, learned.config)
+    mine = [record for record in learned.history if record.get("target") == str(target)]
+    return {
+        "attended": attended(learned.attentions, target, learned.rules, linked, num_graphs),
+        "training": history_charts(mine, TRAINING_PANELS),
     }
 
 

@@ -29,6 +29,7 @@ RANKING = (
 )
 """Figures of a predicate, in the order of their columns."""
 HEAD_VARIABLES = ("X", "Y")
+STYLES = ("page.css", "attentions.css")
 NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
 
 
@@ -43,7 +44,7 @@ def render(report: Report) -> str:
     text = page.render(
         report=report,
         s=report.summary,
-        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+        style="".join((FOLDER / name).read_text(encoding="utf-8") for name in STYLES),
         script=script,
         script_digest=digest,
         overall=overall,
@@ -76,11 +77,14 @@ def write_report(report: Report, path: str | Path) -> Path:
 
 
 def templates(folder: Path) -> Environment:
-    """The HTML templates of a folder; what they fill in is escaped, and a name they lack is an error."""
+    """Return the HTML templates of `folder`, and those that rooms share; a name they lack is an error.
+
+    What they fill in is escaped.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     found = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader([folder, FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -28,12 +28,15 @@ from starlette.exceptions import HTTPException
 from .. import __version__
 from ..errors import ConfigError, NlilError, UnknownName
 from ..kernel.threads import one_torch_thread
+from ..report.page import FOLDER as REPORT_FOLDER
 from ..report.page import templates
 from .fact_pages import FACT_PAGES
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
 
 FOLDER = Path(__file__).parent
+ATTENTIONS_STYLE = REPORT_FOLDER / "attentions.css"
+"""Of what the report shows too."""
 MAX_FORM_BYTES = 20_000
 """A verdict and a note."""
 UNLOCKED = ("/search",)
@@ -108,6 +111,7 @@ def application(data: PageData, guard: Guard) -> FastAPI:
         app.add_api_route(path + ".json", show.endpoint(make, path, as_json=True), methods=["GET"])
         app.add_api_route(path, show.endpoint(make, path, as_json=False), methods=["GET"])
     app.add_api_route("/rule/{number}/verdict", show.verdict, methods=["POST"])
+    app.add_api_route("/attentions.css", lambda: FileResponse(ATTENTIONS_STYLE), methods=["GET"])
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
 
     @app.middleware("http")

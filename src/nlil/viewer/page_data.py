@@ -31,6 +31,7 @@ from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..logic.rule import Rule
+from ..neural.attended import trained_targets
 from ..scene.class_table import ClassTable, TablePredictor
 from ..scene.object_classes import ObjectClasses, ranked_classes
 from ..theory.listing import TargetTheory, target_theories
@@ -164,6 +165,12 @@ class PageData:
         shown = numbers[np.isin(self.rules.head[rows], targets) & ~self.rejected[rows]]
         found = target_theories(self.rules, self.theory, shown)
         return {self.kb.predicate_id(one.predicate): one for one in found}
+
+    @cached_property
+    def trained(self) -> frozenset[Predicate]:
+        """The predicates whose attentions the run has."""
+        learned = self.run.learned
+        return frozenset(trained_targets(learned.attentions, learned.rules.predicates))
 
     def _store(self, target: int) -> RuleStore:
         """The rules of a predicate; `store` caches it."""

@@ -22,7 +22,7 @@ from ..logic.english import rule_sentence
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.text import fact_text, step_text
-from ..report.contents import target_chart, theory_chart
+from ..report.contents import target_chart, theory_chart, training_parts
 from ..scene.object_classes import classes_of
 from ..theory.listing import TargetTheory, TheoryRule, adds_text, same_rules, ties_sentence
 from .page_data import PageData, query_of
@@ -417,6 +417,7 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
         "num_facts": int(data.kb.predicate_counts[number]),
         "exclusions": [str(e) for e in data.rules.exclusions if e.target == predicate],
         "theory": theory,
+        "training": f"/training/{number}" if predicate in data.trained else None,
         "family": family or None,
         "is_pool_open": theory is None or any(parameters.text(name) for name in POOL_PARAMETERS),
         "sort": sort,
@@ -436,6 +437,24 @@ def family_rows(data: PageData, theory: Document | None, place: int) -> Longs:
         raise NoSuchPage(f"family {place:,}: the theory has no rule of this number; choose one of its rules")
     number = int(np.flatnonzero(data.theory.rows == own[0])[0])
     return np.append(same_rules(data.rules, data.theory, number), own[0])
+
+
+def training_page(data: PageData, parameters: Parameters, number: int) -> Page:
+    """Show what the training of a predicate attends to, and how it went."""
+    check_number(number, data.kb.num_predicates, "predicate")
+    predicate, learned = data.kb.predicates[number], data.run.learned
+    shown = predicate_document(data, number)
+    if predicate not in data.trained:
+        raise NoSuchPage(f"{shown['label']} was not trained in this run, so there are no attentions to show")
+    # In the ids of the data that the run was learned from, whatever data is looked at.
+    parts = training_parts(learned, predicate, data.run.dataset.kb.num_graphs)
+    document = {
+        "predicate": shown,
+        **parts["attended"].to_dict(Labels.of(learned.rules)),
+        "history": [dict(record) for record in learned.history if record.get("target") == str(predicate)],
+    }
+    drawings = {f"training {i}": drawn for i, drawn in enumerate(parts["training"])}
+    return Page("training.html", f"Training of {shown['label']}", document, drawings)
 
 
 def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -493,5 +512,6 @@ PAGES: Mapping[str, Maker] = {
     "/predicate/{number}": predicate_page,
     "/entity/{number}": entity_page,
     "/rule/{number}": rule_page,
+    "/training/{number}": training_page,
 }
 """By address; a number in the path is that of a predicate, an entity or a rule. `fact_pages` has those of facts."""

@@ -1,0 +1,320 @@
+"""What a trained target attends to, as strips of named choices for people: operators, arguments, formulas, the rule.
+
+Each distribution of `space.Attentions` is a strip: its largest choices by name, and what is left for all others. The
+*path* are the strips that the rule of the largest entries is read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..kernel.ruleset import RuleSet
+from ..logic.labels import Labels
+from ..logic.predicate import Predicate
+from ..logic.rule import Rule
+from ..logic.simplify import FALSE, simplify
+from .extract import Reader
+from .space import Attentions, Kind, Shape, Space, Start
+
+MOST_CHOICES = 8
+"""Choices of a strip that are named."""
+LEAST_WEIGHT = 0.005
+"""Choices of less weight are not named, but for the largest one."""
+MOST_STRIPS = 16
+"""Strips of a layer that are shown, those of the path first."""
+INVERSE = "⁻¹"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice by `name`, and its `weight` in the distribution."""
+
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One distribution.
+
+    Attributes:
+        title: what is chosen.
+        choices: the largest ones, the largest first: that is the one which the rule takes.
+        num_others: choices that are not named.
+        others: their weights together.
+        on_path: whether the rule is read from it.
+    """
+
+    title: str
+    choices: tuple[Choice, ...]
+    num_others: int
+    others: float
+    on_path: bool
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Distributions of one kind; `num_left_out` of them are not shown, none of which is on the path."""
+
+    title: str
+    strips: tuple[Strip, ...]
+    num_left_out: int
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What a trained target attends to.
+
+    Attributes:
+        target: the predicate.
+        rule: what the largest entries say, simplified; None where they say nothing of the head.
+        layers: from operators to the rule.
+    """
+
+    target: Predicate
+    rule: Rule | None
+    layers: tuple[Layer, ...]
+
+    def to_dict(self, labels: Labels) -> dict[str, Any]:
+        """Return plain values for JSON; `labels` name what the rule is about."""
+        return {
+            "target": str(self.target),
+            "rule": None if self.rule is None else str(self.rule),
+            "label": None if self.rule is None else labels.short_rule(self.rule),
+            "layers": [
+                {
+                    "title": layer.title,
+                    "num_left_out": layer.num_left_out,
+                    "strips": [
+                        {
+                            "title": strip.title,
+                            "on_path": strip.on_path,
+                            "choices": [{"name": c.name, "weight": c.weight} for c in strip.choices],
+                            "num_others": strip.num_others,
+                            "others": strip.others,
+                        }
+                        for strip in layer.strips
+                    ],
+                }
+                for layer in self.layers
+            ],
+        }
+
+
+def trained_targets(attentions: Mapping[str, np.ndarray], predicates: Sequence[Predicate]) -> list[Predicate]:
+    """Return the predicates whose `attentions` can be named; those of runs that older versions wrote cannot."""
+    return [predicate for predicate in predicates if f"{predicate}|space.starts" in attentions]
+
+
+def attended(
+    attentions: Mapping[str, np.ndarray], target: Predicate, rules: RuleSet, linked: bool, num_graphs: int = 1
+) -> Attended:
+    """Return what a trained target attends to.
+
+    Args:
+        attentions: of a run, by names such as `uncle/2|operators`.
+        target: one of `trained_targets`.
+        rules: of the run: their names are those that the attentions are about.
+        linked: only statements between X and Y count, as in training.
+        num_graphs: of the data.
+    """
+    mine = {
+        name.removeprefix(f"{target}|"): array
+        for name, array in attentions.items()
+        if name.startswith(f"{target}|")
+    }  # fmt: skip
+    space = Space.of_arrays(rules.predicates.index(target), target.arity, mine)
+    return _Names(mine, space, rules, linked, num_graphs).attended(target)
+
+
+class _Names:
+    """The attentions of one target with the names of all choices."""
+
+    def __init__(
+        self, named: Mapping[str, np.ndarray], space: Space, rules: RuleSet, linked: bool, num_graphs: int
+    ) -> None:
+        tensors = {name: torch.from_numpy(a)[None] for name, a in named.items() if not name.startswith("space.")}
+        stack = Attentions.of_tensors(tensors)
+        heads, steps, operators = named["operators"].shape
+        statements, starts, _ = named["left"].shape
+        predicates = len(space.predicates)
+        widths = tuple(len(first[0]) for first in stack.first)
+        self.shape = Shape(operators, predicates, starts, steps, heads, statements // predicates, widths)
+        # Names are all that is read of the base, and whether it has several graphs.
+        graph_of = None if num_graphs == 1 else np.arange(len(rules.entities), dtype=np.int32)
+        self.kb = KnowledgeBase(rules.entities, rules.predicates, Facts.empty(), graph_of)
+        self.space, self.labels = space, Labels.of(rules)
+        self.reader = Reader(self.kb, space, self.shape, stack, 0, linked)
+        self.statement_texts = [self._statement_text(s) for s in range(self.shape.statements)]
+
+    def attended(self, target: Predicate) -> Attended:
+        """Return all of it."""
+        formulas = self._path()
+        statements = {c for level, c in formulas if level == 0}
+        rule = simplify(self.reader.argmax())
+        layers = [
+            _layer("Operators of each step", self._operators(statements)),
+            _layer("Statements: what their arguments are", self._arguments(statements)),
+            *(
+                _layer(f"Formulas of level {level}: what each joins", self._factors(level, formulas))
+                for level in range(1, len(self.shape.levels))
+            ),
+            _layer("The formula that is the rule", [self._output()]),
+        ]
+        return Attended(target, None if rule.body == FALSE else rule, tuple(layers))
+
+    # the path ---------------------------------------------------------------------------------------
+
+    def _path(self) -> set[tuple[int, int]]:
+        """The formulas that the rule of the largest entries is made of, as (level, number)."""
+        reader, found = self.reader, set()
+
+        def visit(level: int, c: int) -> None:
+            if (level, c) in found:
+                return
+            found.add((level, c))
+            for side in reader.factors[level - 1] if level else ():
+                visit(level - 1, int(np.argmax(side[c])) % self.shape.levels[level - 1])
+
+        level, signed = self._level_of(int(np.argmax(reader.output)))
+        visit(level, signed % self.shape.levels[level])
+        return found
+
+    def _level_of(self, j: int) -> tuple[int, int]:
+        """A position in the output as (level, signed position there)."""
+        level = 0
+        while j >= 2 * self.shape.levels[level]:
+            j -= 2 * self.shape.levels[level]
+            level += 1
+        return level, j
+
+    # strips -----------------------------------------------------------------------------------------
+
+    def _operators(self, statements: set[int]) -> Iterator[Strip]:
+        """Each step of each head; on the path is what an argument of a statement of the rule walks along."""
+        walked = {
+            (head, step)
+            for s in statements
+            for side in self._sides(s)
+            for head, length in [self._slot(int(np.argmax(side[s])) % self.shape.slots)]
+            for step in range(length)
+        }
+        names = [self._operator(o) for o in range(self.shape.operators)]
+        for head, steps in enumerate(self.reader.operators):
+            for step, weights in enumerate(steps):
+                title = f"step {step + 1}" if self.shape.heads == 1 else f"sequence {head + 1}, step {step + 1}"
+                yield _strip(title, weights, names, (head, step) in walked)
+
+    def _arguments(self, statements: set[int]) -> Iterator[Strip]:
+        """The two arguments of each statement; of a unary predicate its one."""
+        names = [self._argument(start, slot) for start in self.space.starts for slot in range(self.shape.slots)]
+        for s in range(self.shape.statements):
+            if (predicate := self._predicate(s)) is None:
+                continue
+            sides = self._sides(s)
+            for place, side in zip(
+                ("its argument",) if len(sides) == 1 else ("first argument", "second argument"), sides
+            ):
+                count = f" ({s // self.shape.predicates + 1})" if self.shape.instances > 1 else ""
+                title = f"{self.labels.predicate(predicate.name)}{count}: {place}"
+                yield _strip(title, side[s].ravel(), names, s in statements)
+
+    def _factors(self, level: int, path: set[tuple[int, int]]) -> Iterator[Strip]:
+        """The two factors of each formula of a level."""
+        names = self._signed(level - 1)
+        first, second = self.reader.factors[level - 1]
+        for c in range(len(first)):
+            for place, side in (("first", first), ("second", second)):
+                yield _strip(f"{_formula_name(level, c)}: {place}", side[c], names, (level, c) in path)
+
+    def _output(self) -> Strip:
+        names = [name for level in range(len(self.shape.levels)) for name in self._signed(level)]
+        return _strip("the rule is", self.reader.output, names, True)
+
+    # names ------------------------------------------------------------------------------------------
+
+    def _sides(self, s: int) -> tuple[np.ndarray, ...]:
+        """What is read of statement s: a unary predicate has one argument."""
+        predicate = self._predicate(s)
+        is_unary = predicate is not None and predicate.arity == 1
+        return (self.reader.right,) if is_unary else (self.reader.left, self.reader.right)
+
+    def _predicate(self, s: int) -> Predicate | None:
+        """Of statement s; None for padding."""
+        id = int(self.space.predicates[s % self.shape.predicates])
+        return None if id < 0 else self.kb.predicates[id]
+
+    def _slot(self, slot: int) -> tuple[int, int]:
+        """A slot as (head, length)."""
+        if slot == 0:
+            return 0, 0
+        length, head = divmod(slot - 1, self.shape.heads)
+        return head, length + 1
+
+    def _operator(self, o: int) -> str | None:
+        code = int(self.space.operators[o])
+        if code < 0:
+            return None
+        step = self.kb.step(code)
+        name = self.labels.predicate(step.predicate.name)
+        return f"is {name}" if step.is_filter else name + INVERSE * step.inverse
+
+    def _argument(self, start: Start | None, slot: int) -> str | None:
+        """A start, and the operators that are the largest along the slot."""
+        if start is None:
+            return None
+        head, length = self._slot(slot)
+        steps = [self._operator(int(np.argmax(weights))) or "" for weights in self.reader.operators[head][:length]]
+        return " → ".join([self._start(start), *steps])
+
+    def _start(self, start: Start) -> str:
+        match start.kind:
+            case Kind.X | Kind.Y:
+                return start.kind.name
+            case Kind.UNARY:
+                return f"any {self.labels.predicate(self.kb.predicates[start.id].name)}"
+            case Kind.CONSTANT:
+                return self.labels.entity(self.kb.entities.name(start.id))
+            case _:
+                return "anything"
+
+    def _statement_text(self, s: int) -> str | None:
+        """What the largest entries say of a statement; None for padding."""
+        if (predicate := self._predicate(s)) is None:
+            return None
+        said = self.reader.statement(s)
+        if said == FALSE:
+            return f"{self.labels.predicate(predicate.name)}: nothing of the head"
+        return self.labels.formula(said, False)
+
+    def _signed(self, level: int) -> list[str | None]:
+        """The names of the formulas of a level, then of their negations."""
+        count = self.shape.levels[level]
+        names = self.statement_texts if level == 0 else [_formula_name(level, c) for c in range(count)]
+        return [*names, *(None if name is None else f"not: {name}" for name in names)]
+
+
+def _formula_name(level: int, c: int) -> str:
+    return f"formula {level}.{c + 1}"
+
+
+def _strip(title: str, weights: np.ndarray, names: Sequence[str | None], on_path: bool) -> Strip:
+    """The largest choices of a distribution, the first of equals first; padding has no name and no weight."""
+    real = [i for i in np.argsort(-weights, kind="stable").tolist() if names[i] is not None]
+    count = max(1, min(MOST_CHOICES, sum(weights[i] >= LEAST_WEIGHT for i in real)))
+    choices, rest = tuple(Choice(str(names[i]), float(weights[i])) for i in real[:count]), real[count:]
+    return Strip(title, choices, len(rest), float(weights[rest].sum()), on_path)
+
+
+def _layer(title: str, strips: Iterator[Strip] | Sequence[Strip]) -> Layer:
+    """Strips of one kind, as many as are shown, those of the path first."""
+    found = sorted(strips, key=lambda strip: not strip.on_path)
+    needed = max(MOST_STRIPS, sum(strip.on_path for strip in found))
+    return Layer(title, tuple(found[:needed]), max(len(found) - needed, 0))
