@@ -19,24 +19,31 @@ def check(
         data (DATA): Check these facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
+    from ..explanation.brief import probability_text
     from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
     from .render import table
 
     opened = session.open_run(run, data, theory)
     with session.progress() as progress:
-        threads, memory = opened.config.threads, opened.config.memory
-        disputes = check_facts(opened.rules, opened.base, top=top, threads=threads, memory=memory, progress=progress)
+        budget = {"threads": opened.config.threads, "memory": opened.config.memory}
+        disputes = check_facts(
+            opened.rules, opened.base, top=top, progress=progress, calibration=opened.calibration, **budget
+        )
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return
-    columns = ("fact", "own score", "the rules prefer", "score", "because")
+    columns = ("fact", "how likely it is", "the rules prefer", "how likely that is", "because")
     rows = []
     for d in disputes:
         because = [d.labels.short_rule(scored.rule) for scored in d.reasons[:1]]
         ways = [(scored.rule, ways[0]) for scored, ways in zip(d.reasons[:1], d.evidence) if ways]
         facts = [grounding_line(way, rule.distinct, d.labels) for rule, way in ways]
         text = "\n".join(because + [f"  {line}" for line in facts if line])
-        rows.append((d.labels.fact(d.fact), d.own_score, d.labels.fact(d.competitor), d.competitor_score, text))
-    shown = table(columns, rows, right=("own score", "score"))
+        own, other = (
+            "\n".join(part.removesuffix("; ") for part in probability_text(*figures) if part)
+            for figures in ((d.own_probability, d.own_score), (d.competitor_probability, d.competitor_score))
+        )
+        rows.append((d.labels.fact(d.fact), own, d.labels.fact(d.competitor), other, text))
+    shown = table(columns, rows)
     session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, shown)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Doubles, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..progress import Progress, silent
-from .members import MemberScorer
+from .members import MemberScorer, class_chances
 from .ranking import Answers, Ranker
 
 NO_RIVAL = -1
@@ -19,11 +19,15 @@ NO_RIVAL = -1
 @dataclass(frozen=True, eq=False)
 class Rivals:
     """Row i belongs to fact i of those given: its own evidence, its best rival (NO_RIVAL if there is none) and the
-    rival's evidence, all with fact i hidden. Of equals the rival with the smallest id is taken."""
+    rival's evidence, all with fact i hidden. Of equals the rival with the smallest id is taken.
+
+    Of classes whose weights were fitted together, `lead` is how much more probable the rival is; empty elsewhere.
+    """
 
     own: Longs
     rival: Longs
     evidence: Longs
+    lead: Doubles = field(default_factory=lambda: np.zeros(0))
 
 
 def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
@@ -56,12 +60,14 @@ def rival_classes(
     position[scorer.targets] = np.arange(len(scorer.targets))
     held = kb.unary[np.isin(kb.unary.predicate, scorer.targets)]
     block = max(1, memory // (32 * max(len(scorer.targets), 1)))
-    parts = [np.zeros((3, 0), np.int64)]
+    unit = scorer.aggregation.unit
+    parts, leads = [np.zeros((3, 0), np.int64)], [np.zeros(0)]
     for begin in range(0, len(facts), block):
         some = facts[slice(begin, begin + block)]
         total = scorer.evidence(some.subject)
         rows = np.arange(len(some))
         own = total[rows, position[some.predicate]]
+        chances = class_chances(total, unit) if unit else np.zeros(total.shape)
         # Each known class of each object: rows of `total` that share the object are found by sorting.
         order = np.argsort(some.subject, kind="stable")
         low, high = (np.searchsorted(some.subject[order], held.subject, side) for side in ("left", "right"))
@@ -72,5 +78,7 @@ def rival_classes(
         power = total[rows, best]
         rival = np.where(power >= 0, scorer.targets[best], NO_RIVAL)
         parts.append(np.stack((own, rival, np.maximum(power, 0))))
+        if unit:
+            leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
         progress("classes", min(begin + block, len(facts)), len(facts))
-    return Rivals(*np.concatenate(parts, axis=1))
+    return Rivals(*np.concatenate(parts, axis=1), np.concatenate(leads))

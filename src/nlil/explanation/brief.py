@@ -15,7 +15,7 @@ from ..logic.formula import Anchor, Constant, Not, Statement
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
-from .outline import Item, about, number, plural
+from .outline import Item, about, number, number_pair, plural
 from .reasons import KINDS, Reason
 
 if TYPE_CHECKING:
@@ -83,6 +83,28 @@ def probability_text(found: Probability | None, score: float) -> tuple[str, str]
         return f"score {number(score)}", ""
     interval = "" if found.low is None or found.high is None else f" ({chance(found.low)} to {chance(found.high)})"
     return f"probability {chance(found.value)}{interval}", f"score {number(score)}; "
+
+
+Figure = tuple[Probability | None, float]
+"""A probability, where it is known, and the score."""
+
+
+def change_texts(before: Figure, after: Figure) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The number for people before and after a change, and what is said beside it, likewise; empty without a
+    probability. Two that differ look different.
+
+    >>> change_texts((None, 0.5), (None, 0.25))
+    (('score .500', 'score .250'), ('', ''))
+    >>> change_texts((Probability(0.4, 0.3, 0.5), 0.8), (Probability(0.1), 0.3))
+    (('probability .400 (.300 to .500)', 'probability .100'), ('score .800', 'score .300'))
+    """
+    one, two = (f"score {text}" for text in number_pair(before[1], after[1]))
+    if before[0] is None or after[0] is None:
+        return (one, two), ("", "")
+    first, second = (probability_text(*figure)[0] for figure in (before, after))
+    if first == second and before[0].value != after[0].value:
+        first, second = (f"probability {text}" for text in number_pair(before[0].value, after[0].value))
+    return (first, second), (one, two)
 
 
 def chance(value: float) -> str:

@@ -178,7 +178,7 @@ def explain_contrast(first: Explainer, second: Explainer, fact: Fact, rival: Fac
         reasons = explainer.reasons(one, {place: score * value / total for place, value in net.items() if value})
         same = sum(own for _, own in mine.values()) - sum(net.values())
         num_same = len(mine.keys() & theirs.keys())
-        probability = explainer.chances.probability(one.fact, score)
+        probability = explainer.probability(one)
         sides.append(Preference(one.fact, score, reasons, score * same / total, num_same, one.excluded, probability))
     return Contrast(sides[0], sides[1], Labels.of(first.kb))
 

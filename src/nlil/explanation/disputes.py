@@ -1,6 +1,8 @@
 """check: facts that the rules dispute, worst first.
 
-    margin = score of the best competitor - own score, the fact itself hidden
+    margin = what the best competitor has - what the fact has, the fact itself hidden
+
+Both are probabilities where it is known what scores mean, else scores.
 
 Competitors are the other classes of the group; for a binary predicate other objects where at least 90 % of
 subjects have one object, and other subjects where at least 90 % of objects have one subject. What the data
@@ -15,14 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs
+from ..data.arrays import Ids, Longs
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..evaluation.rivals import NO_RIVAL, Rivals, rival_answers, rival_classes
-from ..kernel.aggregation import score
+from ..kernel.aggregation import RESOLUTION, score
 from ..kernel.binding import bind
+from ..kernel.calibration import Calibration, Probability
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
 from ..logic.labels import Labels
@@ -30,6 +33,8 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
+from .brief import probability_text
+from .chances import Chances
 from .changes import changed
 from .firing import Firing
 from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, rule_item
@@ -45,10 +50,11 @@ MAX_WAYS, MAX_COMPARED = 2, 20
 
 @dataclass(frozen=True)
 class Dispute(HasOutline):
-    """The rules prefer `competitor` to `fact`: `competitor_score` is higher than `own_score` by `margin`.
+    """The rules prefer `competitor` to `fact`: `competitor_score` is higher than `own_score`.
 
-    `reasons` are the strongest rules for the competitor, and `evidence` has for each of them some ways in which it
-    holds, `fact` hidden.
+    `own_probability` and `competitor_probability` are what the scores mean, and `margin` is their difference; where
+    they are not known, that of the scores. `reasons` are the strongest rules for the competitor, and `evidence` has for
+    each of them some ways in which it holds, `fact` hidden.
     """
 
     fact: Fact
@@ -59,6 +65,8 @@ class Dispute(HasOutline):
     reasons: tuple[ScoredRule, ...]
     evidence: tuple[tuple[Grounding, ...], ...] = ()
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+    own_probability: Probability | None = None
+    competitor_probability: Probability | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -66,9 +74,11 @@ class Dispute(HasOutline):
             self.fact,
             self.labels,
             own_score=self.own_score,
+            own_probability=None if self.own_probability is None else self.own_probability.value,
             competitor=fact_text(self.competitor),
             competitor_label=self.labels.fact(self.competitor),
             competitor_score=self.competitor_score,
+            competitor_probability=None if self.competitor_probability is None else self.competitor_probability.value,
             margin=self.margin,
             reasons=[
                 {
@@ -84,15 +94,15 @@ class Dispute(HasOutline):
 
     def outline(self) -> Item:
         """The fact, what the rules prefer, and why."""
-        title = (
-            f"{self.labels.fact(self.fact)} ({self.own_score:.3f}): the rules prefer "
-            f"{self.labels.fact(self.competitor)} ({self.competitor_score:.3f})"
-        )
+        own, score = probability_text(self.own_probability, self.own_score)
+        other, other_score = probability_text(self.competitor_probability, self.competitor_score)
+        title = f"{self.labels.fact(self.fact)}, {own}: the rules prefer {self.labels.fact(self.competitor)}, {other}"
+        note = f"{score.removesuffix('; ')} against {other_score.removesuffix('; ')}" if score else ""
         below = []
         for scored, ways in zip(self.reasons, self.evidence):
             lines = [grounding_line(way, scored.rule.distinct, self.labels) for way in ways]
             below.append(rule_item(scored, self.labels, [Item(line) for line in lines if line]))
-        return Item(title, "", tuple(below))
+        return Item(title, note, tuple(below))
 
 
 def check(
@@ -104,6 +114,7 @@ def check(
     threads: int = 0,
     memory: int = 2**30,
     progress: Progress = silent,
+    calibration: Calibration | None = None,
 ) -> list[Dispute]:
     """The most disputed facts, worst first.
 
@@ -115,18 +126,21 @@ def check(
         threads: Of the scoring; 0: all cores.
         memory: Bytes that one evaluation may take.
         progress: Is told what is done of how much.
+        calibration: What scores mean as probabilities; default: what the rules know of it.
     """
     rules = bind(rules, kb).rules
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
     ids = sorted({kb.predicate_id(p) for p in named if targets is not None or p in kb.predicates})
-    found = [*_classes(rules, kb, ids, threads, memory, progress), *_answers(rules, kb, ids, threads, memory, progress)]
+    chances = Chances(rules, kb, calibration, memory)
+    found = [*_classes(chances, ids, threads, progress), *_answers(chances, ids, threads, progress)]
     firing = Firing(rules, kb, memory)
     worst = _worst(kb, np.concatenate(found), top) if found else []
-    return [_dispute(firing, case) for case in worst]
+    return sorted((_dispute(firing, chances, case) for case in worst), key=lambda dispute: -dispute.margin)
 
 
 class _Case(NamedTuple):
-    """A fact against its rival, which is a predicate (classes) or an entity in place `direction`; the evidence of both.
+    """A fact against its rival, which is a predicate (classes) or an entity in place `direction`; the evidence of both,
+    and the margin in units of RESOLUTION.
 
     Many cases are an array with these columns.
     """
@@ -137,44 +151,48 @@ class _Case(NamedTuple):
     own: int
     rival: int
     evidence: int
+    margin: int
     direction: int
 
 
-def _cases(facts: Facts, rivals: Rivals, direction: int) -> Longs:
-    """Those in which the rival wins."""
-    columns = (*_columns(facts), rivals.own, rivals.rival, rivals.evidence, np.full(len(facts), direction))
-    table = np.column_stack(columns).astype(np.int64)
-    return table[(_margin(table) > 0) & (rivals.rival != NO_RIVAL)]
+def _cases(facts: Facts, rivals: Rivals, direction: int, calibration: Calibration | None) -> Longs:
+    """Those in which the rival wins, by rounded scores: what counts as a tie in a ranking is no dispute."""
+    own, other = score(rivals.own), score(rivals.evidence)
+    wins = (np.round(other - own, 9) > 0) & (rivals.rival != NO_RIVAL)
+    lead = rivals.lead
+    if not len(lead):
+        shown = calibration or Calibration({})
+        arity = np.where(facts.is_unary, 1, 2)
+        lead = shown.probabilities(other, arity) - shown.probabilities(own, arity)
+    margin = np.rint(lead / RESOLUTION)
+    columns = (*_columns(facts), rivals.own, rivals.rival, rivals.evidence, margin, np.full(len(facts), direction))
+    return np.column_stack(columns).astype(np.int64)[wins]
 
 
-def _margin(table: Longs) -> Doubles:
-    """On rounded scores, so that what counts as a tie in a ranking is no dispute."""
-    own, evidence = _Case._fields.index("own"), _Case._fields.index("evidence")
-    return np.round(score(table[:, evidence]) - score(table[:, own]), 9)
+def _margin(table: Longs) -> Longs:
+    return np.asarray(table[:, _Case._fields.index("margin")])
 
 
-def _classes(
-    rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int, progress: Progress
-) -> Iterator[Longs]:
+def _classes(chances: Chances, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
+    kb, memory = chances.kb, chances.memory
     classes = np.array([t for t in targets if t in kb.classes], np.int32)
     facts = kb.crisp.unary
     facts = facts[np.isin(facts.predicate, classes)]
     if len(facts):
-        scorer = MemberScorer(rules, kb, classes, threads, memory)
-        yield _cases(facts, rival_classes(scorer, kb, facts, memory, progress), 0)
+        scorer = MemberScorer(chances.rules, kb, classes, threads, memory)
+        yield _cases(facts, rival_classes(scorer, kb, facts, memory, progress), 0, chances.calibration)
 
 
-def _answers(
-    rules: RuleSet, kb: KnowledgeBase, targets: list[int], threads: int, memory: int, progress: Progress
-) -> Iterator[Longs]:
+def _answers(chances: Chances, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
+    kb = chances.kb
     binary = kb.crisp.binary
     work = [(t, direction) for t in targets for direction in (0, 1) if is_functional(binary.of(t), direction)]
     if not work:
         return
-    ranker = Ranker(rules, kb, threads, memory)
+    ranker = Ranker(chances.rules, kb, threads, chances.memory)
     for done, (target, direction) in enumerate(work, start=1):
         facts = binary.of(target)
-        yield _cases(facts, rival_answers(ranker, target, direction, facts, kb.facts), direction)
+        yield _cases(facts, rival_answers(ranker, target, direction, facts, kb.facts), direction, chances.calibration)
         progress("check", done, len(work))
 
 
@@ -205,7 +223,7 @@ def _columns(facts: Facts) -> tuple[Ids, Ids, Ids]:
     return facts.predicate, facts.subject, facts.object
 
 
-def _dispute(firing: Firing, case: _Case) -> Dispute:
+def _dispute(firing: Firing, chances: Chances, case: _Case) -> Dispute:
     kb, (target, x, y) = firing.kb, case[:3]
     if y == NO_OBJECT:
         competitor, fired = kb.fact(case.rival, x), firing.member(case.rival, x)
@@ -218,8 +236,10 @@ def _dispute(firing: Firing, case: _Case) -> Dispute:
     own, other = score(np.array([case.own, case.evidence])).tolist()
     fact = kb.fact(target, x, y)
     evidence = tuple(_evidence(kb, scored.rule, fact, competitor) for scored in reasons)
-    margin = float(_margin(np.array([case]))[0])
-    return Dispute(fact, own, competitor, other, margin, reasons, evidence, Labels.of(kb))
+    probabilities = chances.probability(fact, own), chances.probability(competitor, other)
+    values = [p.value for p in probabilities if p is not None]
+    margin = round(values[1] - values[0] if len(values) == 2 else other - own, 9)
+    return Dispute(fact, own, competitor, other, margin, reasons, evidence, Labels.of(kb), *probabilities)
 
 
 def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:

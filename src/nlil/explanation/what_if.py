@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..data.kb import KnowledgeBase
+from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.ruleset import RuleSet
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
+from .brief import change_texts, probability_text
 from .changes import as_facts
-from .outline import HasOutline, Item, fact_document, number, number_pair, plural
+from .outline import HasOutline, Item, fact_document, plural
 from .reasons import Necessary
 from .why import Explainer, Explanation, Side, as_fact
 
@@ -47,20 +49,26 @@ class WhatIf(HasOutline):
             add=[fact_text(f) for f in self.added],
             score_before=self.before.score,
             score_after=self.after.score,
+            probability_before=None if self.before.probability is None else self.before.probability.value,
+            probability_after=None if self.after.probability is None else self.after.probability.value,
             lost=[str(rule) for rule in self.lost],
             gained=[str(rule) for rule in self.gained],
             after=self.after.to_dict(),
         )
 
     def outline(self) -> Item:
-        """The changes, the rules they gain and lose, the score before and after."""
+        """The changes, the rules they gain and lose, the probability and the score before and after."""
         labels = self.before.labels
         changes = [f"without {labels.fact(f)}" for f in self.removed] + [f"with {labels.fact(f)}" for f in self.added]
         below = [Item(change) for change in changes]
         for name, found in (("no longer counts", self.lost), ("counts now", self.gained)):
             below += [Item(labels.short_rule(rule), name) for rule in found]
-        before, after = number_pair(self.before.score, self.after.score)
-        return Item(f"{labels.fact(self.before.fact)}  score {before} -> {after}", "", tuple(below))
+        one, two = ((found.probability, found.score) for found in (self.before, self.after))
+        figures, scores = (
+            f"{before} -> {after.removeprefix('probability ').removeprefix('score ')}" if after else ""
+            for before, after in change_texts(one, two)
+        )
+        return Item(f"{labels.fact(self.before.fact)}  {figures}", scores, tuple(below))
 
 
 @dataclass(frozen=True)
@@ -75,19 +83,22 @@ class NecessaryFacts(HasOutline):
     facts: tuple[Necessary, ...]
     num_tested: int
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+    probability: Probability | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         facts = [one.to_dict(self.labels) for one in self.facts]
-        return fact_document(self.fact, self.labels, score=self.score, num_tested=self.num_tested, facts=facts)
+        figures = {"score": self.score, **probability_document(self.probability), "num_tested": self.num_tested}
+        return fact_document(self.fact, self.labels, **figures, facts=facts)
 
     def outline(self) -> Item:
         """The necessary facts, each with how far the score falls without it."""
         lines = [one.item(self.score, self.labels) for one in self.facts]
         tested = f"{plural(self.num_tested, 'fact')} behind it tried one at a time"
+        figure, score = probability_text(self.probability, self.score)
         return Item(
-            f"{self.labels.fact(self.fact)}  score {number(self.score)}",
-            tested,
+            f"{self.labels.fact(self.fact)}  {figure}",
+            f"{score}{tested}",
             tuple(lines) or (Item("no single fact is necessary"),),
         )
 
@@ -102,6 +113,7 @@ def what_if(
     side: Side = "object",
     top: int | None = None,
     memory: int = 2**30,
+    calibration: Calibration | None = None,
 ) -> WhatIf:
     """The fact explained as it is and again after the changes.
 
@@ -114,8 +126,10 @@ def what_if(
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         top: Rules shown, strongest first; default: all that count, up to 20.
         memory: Bytes that one evaluation may take.
+        calibration: What scores mean as probabilities; default: what the rules know of it.
     """
-    return explain_what_if(Explainer(rules, kb, memory), query, without=without, add=add, side=side, top=top)
+    explainer = Explainer(rules, kb, memory, calibration)
+    return explain_what_if(explainer, query, without=without, add=add, side=side, top=top)
 
 
 def explain_what_if(
@@ -141,6 +155,7 @@ def necessary_facts(
     limit: int = 20,
     side: Side = "object",
     memory: int = 2**30,
+    calibration: Calibration | None = None,
 ) -> NecessaryFacts:
     """The facts behind the counted rules by how much the score falls without each.
 
@@ -151,8 +166,9 @@ def necessary_facts(
         limit: So many facts, those first without which the score falls most.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
+        calibration: What scores mean as probabilities; default: what the rules know of it.
     """
-    return find_necessary_facts(Explainer(rules, kb, memory), query, limit=limit, side=side)
+    return find_necessary_facts(Explainer(rules, kb, memory, calibration), query, limit=limit, side=side)
 
 
 def find_necessary_facts(
@@ -162,7 +178,8 @@ def find_necessary_facts(
     found = explainer.scored(query, side)
     necessary, num_tested = explainer.necessary(found)
     labels = Labels.of(explainer.kb)
-    return NecessaryFacts(found.fact, found.shares.score, necessary[:limit], num_tested, labels)
+    probability = explainer.probability(found)
+    return NecessaryFacts(found.fact, found.shares.score, necessary[:limit], num_tested, labels, probability)
 
 
 def _only_first(one: Explanation, two: Explanation) -> tuple[Rule, ...]:

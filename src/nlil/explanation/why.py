@@ -316,6 +316,10 @@ class Explainer:
         """Return the score that `explain` gives, without the reasons."""
         return self.scored(fact, side).shares.score
 
+    def probability(self, found: ScoredFact) -> Probability | None:
+        """What the score of a fact means; None where that is not known."""
+        return self.chances.probability(found.fact, found.shares.score)
+
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
         """Return the rules that fire for a fact, the fact itself hidden, and its score."""
         check_side(side)
@@ -362,7 +366,7 @@ class Explainer:
             Labels.of(self.kb),
             () if found.excluded else tuple(self._with_rival(reason, found.fact) for reason in reasons),
             _different(*self._denied(found), *missed)[:MAX_AGAINST] if misses else (),
-            self.chances.probability(found.fact, shares.score),
+            self.probability(found),
             lambda: self.necessary(found, ways)[0],
         )
 

@@ -19,6 +19,7 @@ from ..data.arrays import Ids, Longs
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, IdLine
+from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.hidden import Hidden
 from ..kernel.normal import Leaf, alternatives, normal_form
 from ..kernel.ruleset import RuleSet
@@ -28,8 +29,9 @@ from ..logic.predicate import Fact
 from ..logic.query import Query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
+from .brief import change_texts, probability_text
 from .changes import Ids3, fact_ids
-from .outline import HasOutline, Item, fact_document, number, number_pair, rule_document, rule_item
+from .outline import HasOutline, Item, fact_document, rule_document, rule_item
 from .why import Excluded, Explainer, ScoredFact, Side, known_text
 
 TRIES_PER_REMEDY = 4
@@ -50,10 +52,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change after which the rule fires, tried out: `score` is what the fact scores then."""
+    """A change after which the rule fires, tried out: `score` is what the fact scores then, `probability` what that
+    means."""
 
     change: Change
     score: float
+    probability: Probability | None = None
+
+    @property
+    def figure(self) -> float:
+        """What changes are compared by: the probability where it is known."""
+        return self.score if self.probability is None else self.probability.value
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,8 @@ class Hindered(ScoredRule):
 class WhyNot(HasOutline):
     """What `fact` lacks, the fact itself hidden; `score` is what it has, `known` whether the data has it.
 
-    `rules` are the strongest that do not fire. Where `excluded` rules it out, `lifted` is the remedy for that.
+    `probability` is what the score means; None where that is not known. `rules` are the strongest that do not fire.
+    Where `excluded` rules it out, `lifted` is the remedy for that.
     """
 
     fact: Fact
@@ -77,12 +87,13 @@ class WhyNot(HasOutline):
     excluded: Excluded | None = None
     lifted: Remedy | None = None
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+    probability: Probability | None = None
 
     @property
     def best(self) -> Remedy | None:
-        """The change that raises the score most."""
+        """The change that raises the probability most, or the score where no probability is known."""
         remedies = [r for rule in self.rules for r in rule.remedies] + ([self.lifted] if self.lifted else [])
-        return max(remedies, key=lambda r: r.score, default=None)
+        return max(remedies, key=lambda r: (r.figure, r.score), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -91,6 +102,7 @@ class WhyNot(HasOutline):
             self.labels,
             known=self.known,
             score=self.score,
+            **probability_document(self.probability),
             excluded=None if self.excluded is None else fact_text(self.excluded.by),
             lifted=None if self.lifted is None else self._remedy(self.lifted),
             rules=[
@@ -100,7 +112,8 @@ class WhyNot(HasOutline):
 
     def _remedy(self, remedy: Remedy) -> dict[str, Any]:
         change = remedy.change
-        return {"action": change.action, **fact_document(change.fact, self.labels, score=remedy.score)}
+        figures = {"score": remedy.score, **probability_document(remedy.probability)}
+        return {"action": change.action, **fact_document(change.fact, self.labels, **figures)}
 
     def outline(self) -> Item:
         """The rules that do not fire, each with the changes that make it fire."""
@@ -117,13 +130,15 @@ class WhyNot(HasOutline):
             below.insert(0, Item(text, "", () if self.lifted is None else (self._line(self.lifted),)))
         elif not below:
             below = [Item("no rule fails whose head fits")]
-        title = f"why not {self.labels.fact(self.fact)}  score {number(self.score)}"
-        return Item(title, known_text(self.known), tuple(below))
+        figure, score = probability_text(self.probability, self.score)
+        title = f"why not {self.labels.fact(self.fact)}  {figure}"
+        return Item(title, f"{score}{known_text(self.known)}", tuple(below))
 
     def _line(self, remedy: Remedy) -> Item:
         verb = "with" if remedy.change.action == "add" else "without"
-        score = number_pair(remedy.score, self.score)[0]
-        return Item(f"{verb} {self.labels.fact(remedy.change.fact)}", f"score {score}")
+        (_, after), (_, score) = change_texts((self.probability, self.score), (remedy.probability, remedy.score))
+        figures = f"{after}; {score}" if score else after
+        return Item(f"{verb} {self.labels.fact(remedy.change.fact)}", figures)
 
 
 def why_not(
@@ -135,6 +150,7 @@ def why_not(
     facts: int = 3,
     side: Side = "object",
     memory: int = 2**30,
+    calibration: Calibration | None = None,
 ) -> WhyNot:
     """For each of the strongest rules that do not fire some single facts that would make it fire.
 
@@ -148,8 +164,9 @@ def why_not(
         facts: For each of them at most so many facts.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
+        calibration: What scores mean as probabilities; default: what the rules know of it.
     """
-    return explain_why_not(Explainer(rules, kb, memory), query, top=top, facts=facts, side=side)
+    return explain_why_not(Explainer(rules, kb, memory, calibration), query, top=top, facts=facts, side=side)
 
 
 def explain_why_not(
@@ -158,13 +175,14 @@ def explain_why_not(
     """Do what `why_not` does with an Explainer that is kept; `top` and `facts` as there."""
     found = explainer.scored(query, side)
     known, labels = explainer.is_known(found.fact), Labels.of(explainer.kb)
-    ruled_out = found.excluded
+    ruled_out, probability = found.excluded, explainer.probability(found)
     if ruled_out is not None:
-        score = explainer.changed(without=[ruled_out.by]).score(found.fact, side)
-        lifted = Remedy(Change("remove", ruled_out.by), score)
-        return WhyNot(found.fact, known, found.shares.score, (), ruled_out, lifted, labels)
+        free = explainer.changed(without=[ruled_out.by])
+        after = free.scored(found.fact, side)
+        lifted = Remedy(Change("remove", ruled_out.by), after.shares.score, free.probability(after))
+        return WhyNot(found.fact, known, found.shares.score, (), ruled_out, lifted, labels, probability)
     hindered = tuple(_hindered(explainer, found, row, facts, side) for row in explainer.failing(found.fired, top))
-    return WhyNot(found.fact, known, found.shares.score, hindered, labels=labels)
+    return WhyNot(found.fact, known, found.shares.score, hindered, labels=labels, probability=probability)
 
 
 def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, side: Side) -> Hindered:
@@ -175,12 +193,13 @@ def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, sid
         is_added = change.action == "add"
         if is_added and explainer.is_known(change.fact):
             continue
-        after = explainer.changed(*([change.fact], ()) if is_added else ((), [change.fact])).scored(found.fact, side)
+        other = explainer.changed(*([change.fact], ()) if is_added else ((), [change.fact]))
+        after = other.scored(found.fact, side)
         if np.isin(row, after.fired.rows):
-            remedies.append(Remedy(change, after.shares.score))
+            remedies.append(Remedy(change, after.shares.score, other.probability(after)))
         if len(remedies) == facts:
             break
-    remedies.sort(key=lambda remedy: -remedy.score)
+    remedies.sort(key=lambda remedy: (-remedy.figure, -remedy.score))
     return Hindered(scored.rule, scored.stats, scored.weight, tuple(remedies))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from nlil import KnowledgeBase, RuleSet, RuleStats, ScoredRule, check, explain, load, parse_rule
 from nlil.data.facts import Facts
 from nlil.errors import UnknownName
+from nlil.explanation.brief import chance
 from nlil.kernel.aggregation import KINDS, Aggregation
+from nlil.kernel.calibration import Calibration, CalibrationMap
 from nlil.logic.predicate import Fact, Predicate
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
@@ -49,7 +52,7 @@ def test_a_wrong_object_is_disputed_with_its_reasons():
     document = json.loads(json.dumps(worst.to_dict()))
     assert (document["fact"], document["competitor"]) == ("capital(c0, t1)", "capital(c0, t0)")
     assert document["reasons"][0]["rule"] == str(worst.reasons[0].rule)
-    assert str(worst).startswith("capital(c0, t1) (0.000): the rules prefer capital(c0, t0)")
+    assert str(worst).startswith("capital(c0, t1), score .000: the rules prefer capital(c0, t0), score .")
 
 
 def test_the_inverse_direction_counts_where_objects_have_one_subject():
@@ -130,3 +133,22 @@ def test_reasons_are_those_of_the_question_that_is_disputed():
     shown = {side: explain(rules, kb, dispute.competitor, side=side) for side in ("object", "subject")}
     assert dispute.competitor_score == shown["subject"].score != shown["object"].score
     assert [str(s.rule) for s in shown["object"].supports] == list(texts)[::-1]
+
+
+def test_disputes_speak_and_are_ordered_by_probabilities():
+    """A flat map for high scores: what differs most by score differs less by probability."""
+    kb = countries()
+    rules = counted(kb, "capital")
+    calibration = Calibration({2: CalibrationMap(by_score=2.0, by_rest=0.5, offset=1.0)}, 100)
+    found = check(rules, kb, calibration=calibration)
+    assert [d.competitor for d in check(replace(rules, calibration=calibration), kb)] == [d.competitor for d in found]
+    for dispute in found:
+        own, other = dispute.own_probability, dispute.competitor_probability
+        assert own == calibration.estimate(dispute.own_score, 2)
+        assert other == calibration.estimate(dispute.competitor_score, 2)
+        assert dispute.margin == pytest.approx(other.value - own.value, abs=1e-9)
+        assert f"probability {chance(other.value)}" in str(dispute).splitlines()[0]
+        assert "score" in str(dispute).splitlines()[0]
+        assert dispute.to_dict()["competitor_probability"] == other.value
+    assert [d.margin for d in found] == sorted((d.margin for d in found), reverse=True)
+    assert {d.fact for d in found} == {d.fact for d in check(rules, kb)}

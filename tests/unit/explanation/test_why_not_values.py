@@ -13,6 +13,7 @@ from nlil.errors import ConfigError, RuleSyntaxError, UnknownName
 from nlil.explanation.what_if import necessary_facts, what_if
 from nlil.explanation.why_not import Change, why_not
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.calibration import Calibration, CalibrationMap
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Fact, Predicate, Step
@@ -50,9 +51,9 @@ def test_the_fact_that_completes_the_strongest_rule():
     assert "with mother(ann, dora)   score .900" in str(got)
     assert "no single fact was found that would make it fire" in str(got)
     document = json.loads(json.dumps(got.to_dict()))
-    assert document["rules"][0]["remedies"] == [
-        {"action": "add", "fact": "mother(ann, dora)", "label": "mother(ann, dora)", "score": got.best.score}
-    ]
+    [remedy] = document["rules"][0]["remedies"]
+    assert (remedy["action"], remedy["fact"], remedy["score"]) == ("add", "mother(ann, dora)", got.best.score)
+    assert remedy["probability"] is None  # nothing says what these scores mean
 
 
 def test_a_missing_filter_and_a_missing_first_step():
@@ -126,6 +127,32 @@ def test_what_is_excluded_needs_the_other_fact_away():
     assert got.lifted.score == pytest.approx(0.5)
     assert "excluded: aunt(bea, cleo) and mother(bea, cleo) never hold together" in str(got)
     assert "without mother(bea, cleo)   score .500" in str(got)
+
+
+HALVED = Calibration({2: CalibrationMap(offset=-2.0, covariance=(0.01, 0.0, 0.0, 0.01, 0.0, 0.01))}, 100)
+"""Scores promise too much."""
+
+
+def test_probabilities_come_before_scores():
+    kb = kbs.family()
+    rules = replace(rule_set(kb, {SPOUSE: 0.9, BROTHER: 0.5}), calibration=HALVED)
+    found = why_not(rules, kb, "uncle(sam, dora)")
+    assert found.best is not None
+    assert found.best.probability == HALVED.estimate(found.best.score, 2)
+    assert "with mother(ann, dora)   probability .549 (" in str(found)
+    assert "; score .900" in str(found)
+    assert str(found).startswith("why not uncle(sam, dora)  probability <.001 (<.001 to <.001)   score .000; ")
+    document = found.to_dict()
+    assert document["probability"] == HALVED.probability(0.0, 2)
+    assert document["rules"][0]["remedies"][0]["probability"] == found.best.probability.value
+    changed = what_if(rules, kb, "uncle(tom, max)", without=["mother(bea, max)"])
+    assert changed.to_dict()["probability_before"] == HALVED.probability(changed.before.score, 2)
+    text = str(changed).splitlines()[0]
+    assert text.startswith("uncle(tom, max)  probability .119 (")
+    assert text.endswith("score .500 -> .000")
+    needed = necessary_facts(rules, kb, "uncle(tom, max)")
+    assert str(needed).startswith("uncle(tom, max)  probability .119 (")
+    assert needed.to_dict()["probability"] == needed.probability.value
 
 
 def test_nothing_fails():
