@@ -317,7 +317,7 @@ class Explainer:
         return self.scored(fact, side).shares.score
 
     def probability(self, found: ScoredFact) -> Probability | None:
-        """What the score of a fact means; None where that is not known."""
+        """What the score of a fact, as `found`, means; None where that is not known."""
         return self.chances.probability(found.fact, found.shares.score)
 
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
