@@ -75,7 +75,7 @@ class WhatIf(HasOutline):
 class NecessaryFacts(HasOutline):
     """The `facts` behind the `score` of `fact`, those first without which it falls most.
 
-    Of `num_tested` facts the others change nothing or raise it. `probability` is what the score means, if that is known.
+    Of `num_tested` facts the others change nothing or raise it. `probability` is what the score means, where known.
     """
 
     fact: Fact
