@@ -26,9 +26,14 @@ def check(
 
     opened = session.open_run(run, data, theory)
     with session.progress() as progress:
-        budget = {"threads": opened.config.threads, "memory": opened.config.memory}
         disputes = check_facts(
-            opened.rules, opened.base, top=top, progress=progress, calibration=opened.calibration, **budget
+            opened.rules,
+            opened.base,
+            top=top,
+            threads=opened.config.threads,
+            memory=opened.config.memory,
+            progress=progress,
+            calibration=opened.calibration,
         )
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")

@@ -81,4 +81,5 @@ def rival_classes(
         if unit:
             leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
         progress("classes", min(begin + block, len(facts)), len(facts))
-    return Rivals(*np.concatenate(parts, axis=1), np.concatenate(leads))
+    own, rival, power = np.concatenate(parts, axis=1)
+    return Rivals(own, rival, power, np.concatenate(leads))
