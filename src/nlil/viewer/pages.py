@@ -166,43 +166,48 @@ def fact_document(data: PageData, fact: Fact) -> Document:
     }
 
 
-def rule_document(data: PageData, row: int) -> Document:
-    """Return a rule in a list: its text, its counts, what was said of it."""
-    scored = data.rules[row]
-    rule = scored.rule
-    bits = int(constructs(data.rules.take(np.array([row])))[0])
-    return {
-        "row": row,
-        "address": f"/rule/{row}",
-        "rule": str(rule),
-        "label": data.labels.rule(rule),
-        "short": data.labels.short_rule(rule),
-        "target": predicate_document(data, int(data.rules.head[row])),
-        "length": rule.length,
-        "distinct": rule.distinct,
-        "constructs": construct_names(bits),
-        "weight": scored.weight,
-        **scored.stats.to_dict(),
-        "confidence_interval": list(wilson_interval(scored.stats.support, scored.stats.body_size)),
-        "verdict": verdict_document(data.feedback, str(rule)),
-    }
+def rule_documents(data: PageData, rows: Sequence[int]) -> list[Document]:
+    """Return the rules of the `rows` for a list: their text, their counts, what was said of them."""
+    found = []
+    for row, bits in zip(rows, constructs(data.rules.take(np.asarray(rows, np.int64)))):
+        scored = data.rules[row]
+        rule, text = scored.rule, str(scored.rule)
+        found.append(
+            {
+                **linked_rule(data, row),
+                "rule": text,
+                "label": data.labels.rule(rule),
+                "target": predicate_document(data, int(data.rules.head[row])),
+                "length": rule.length,
+                "constructs": construct_names(int(bits)),
+                "weight": scored.weight,
+                **scored.stats.to_dict(),
+                "confidence_interval": list(wilson_interval(scored.stats.support, scored.stats.body_size)),
+            }
+        )
+    return found
 
 
 def linked_rule(data: PageData, row: int) -> Document:
-    """Return a rule to link to."""
-    rule = rule_document(data, row)
-    return {name: rule[name] for name in ("row", "address", "short", "distinct", "verdict")}
+    """Return the rule of a `row` to link to."""
+    rule = data.rules.rule(row)
+    return {
+        "row": row,
+        "address": f"/rule/{row}",
+        "short": data.labels.short_rule(rule),
+        "distinct": rule.distinct,
+        "verdict": verdict_document(data.feedback, str(rule)) if data.feedback else None,
+    }
 
 
 # theories -----------------------------------------------------------------------------------------------
 
 
-def theory_rule_document(data: PageData, rule: TheoryRule) -> Document:
-    """Return a rule of a theory with what it adds, and some of the rules that say the same."""
+def what_it_adds(data: PageData, rule: TheoryRule) -> Document:
+    """Return what a rule of a theory adds, and some of the rules that say the same."""
     assert data.theory is not None
     same = same_rules(data.rules, data.theory, rule.number, MAX_SAME)
     return {
-        **rule_document(data, rule.row),
         "english": rule_sentence(rule.scored.rule, data.labels),
         "place": rule.place,
         "explained": rule.adds,
@@ -240,7 +245,10 @@ def theory_part(data: PageData, number: int) -> tuple[Document | None, dict[str,
     scores = mine.scores
     document = {
         **(theory_summary(mine, data.labels) or {}),
-        "rules": [theory_rule_document(data, rule) for rule in mine.rules],
+        "rules": [
+            {**document, **what_it_adds(data, rule)}
+            for document, rule in zip(rule_documents(data, [rule.row for rule in mine.rules]), mine.rules)
+        ],
         "exclusions": [str(e) for e in mine.exclusions],
         "never_with": [step_text(e.step, data.labels.predicate) for e in mine.exclusions],
         "breaks_ties_by_frequency": data.theory.aggregation.by_frequency,
@@ -425,7 +433,7 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
         "constructs": table.present,
         **part,
         "first": begin,
-        "rules": [rule_document(data, int(row)) for row in rows],
+        "rules": rule_documents(data, rows.tolist()),
     }
     return Page("predicate.html", str(shown["label"]), document, drawings)
 
@@ -482,7 +490,7 @@ def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
             listed["known_links"] = [entity_document(data, data.kb.entities.id(known)) for known in instance.known]
             listed["because"] = [fact_document(data, fact) for fact in ways]
     english = rule_sentence(scored.rule, data.labels)
-    document = {**card, **rule_document(data, number), "english": english, "pages": parts}
+    document = {**card, **rule_documents(data, [number])[0], "english": english, "pages": parts}
     document["theory"] = place_in_theory(data, number)
     return Page("rule.html", str(document["short"]), document)
 
@@ -491,7 +499,7 @@ def feedback_page(data: PageData, parameters: Parameters, number: int) -> Page:
     """Show all rules that somebody has accepted or rejected, the last verdict first."""
     rows = np.flatnonzero(data.verdicts)
     last = {text: place for place, text in enumerate(data.feedback)}
-    judged = sorted((rule_document(data, int(row)) for row in rows), key=lambda rule: -last.get(rule["rule"], 0))
+    judged = sorted(rule_documents(data, rows.tolist()), key=lambda rule: -last.get(rule["rule"], 0))
     part = parameters.part(len(judged), RULES_PER_PAGE, "verdicts")
     begin = first_of(part)
     return Page("feedback.html", "Verdicts", {**part, "first": begin, "rules": judged[begin : begin + RULES_PER_PAGE]})
