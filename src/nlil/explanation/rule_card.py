@@ -28,7 +28,7 @@ from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
 from ..kernel.statistics import fact_keys, matching, rule_stats
-from ..logic.formula import And, Formula, Statement, X
+from ..logic.formula import And, Formula, Or, Statement, X
 from ..logic.labels import Labels
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
@@ -94,6 +94,7 @@ class RuleCard(HasOutline):
 
     Attributes:
         weight: None where the rule is in no set.
+        dead: branches of a disjunction that never hold on the data.
     """
 
     rule: Rule
@@ -106,6 +107,7 @@ class RuleCard(HasOutline):
     has_negatives: bool
     is_functional: bool
     offset: int = 0
+    dead: tuple[Formula, ...] = ()
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,11 +122,17 @@ class RuleCard(HasOutline):
             "counterexamples_are": "given as false" if self.has_negatives else "not in the data",
             "is_functional": self.is_functional,
             "offset": self.offset,
+            "dead_branches": self.dead_branches,
             **{
                 name: [self._instance(i) for i in getattr(self, name)]
                 for name in ("examples", "counterexamples", "predictions")
             },
         }
+
+    @property
+    def dead_branches(self) -> list[str]:
+        """The branches of a disjunction that never hold on the data, as text."""
+        return [self.labels.formula(branch, False) for branch in self.dead]
 
     def _instance(self, instance: Instance) -> dict[str, Any]:
         way = instance.grounding
@@ -154,7 +162,8 @@ class RuleCard(HasOutline):
         else:
             parts += [("counterexamples: predictions, not in the data", self.counterexamples)]
         below = tuple(Item(name, "" if found else "none", tuple(map(self._line, found))) for name, found in parts)
-        return Item(self.labels.short_rule(self.rule), note, below)
+        dead = tuple(Item(f"never holds: {text}") for text in self.dead_branches)
+        return Item(self.labels.short_rule(self.rule), note, (*dead, *below))
 
     def _line(self, instance: Instance) -> Item:
         notes = []
@@ -235,8 +244,18 @@ class RuleCards:
             negatives is not None,
             one_answer,
             offset,
+            self.dead_branches(chosen),
             self.labels,
         )
+
+    def dead_branches(self, rule: Rule) -> tuple[Formula, ...]:
+        """Return the branches of a disjunction in the body of `rule` that never hold on this base."""
+        found = []
+        for branch, body in _branches(rule.body):
+            alone = Instances(self.evaluator, Rule(rule.head, body, rule.distinct))
+            if not alone.examples(0, 1) and not alone.others(0, 1):
+                found.append(branch)
+        return tuple(found)
 
     def instances(self, rule: Rule, stats: RuleStats | None = None) -> Instances:
         """Return what the rule covers; `stats` of the same base say when all has been found."""
@@ -388,6 +407,19 @@ class Instances:
             return np.asarray([head.subject])
         possible = _possible_x(self.kb, self.rule.body)
         return np.arange(self.kb.num_entities) if possible is None else possible.astype(np.int64)
+
+
+def _branches(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
+    """Each branch of a disjunction that is not denied, and the formula without the other branches."""
+    match formula:
+        case And(arguments):
+            for place, argument in enumerate(arguments):
+                for branch, rest in _branches(argument):
+                    yield branch, And(*arguments[:place], rest, *arguments[place + 1 :])
+        case Or(arguments):
+            for argument in arguments:
+                yield argument, argument
+                yield from _branches(argument)
 
 
 def _possible_x(kb: KnowledgeBase, body: Formula) -> Longs | None:

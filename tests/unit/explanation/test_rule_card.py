@@ -47,6 +47,15 @@ def test_examples_and_counterexamples_with_their_facts():
     assert document["examples"][0]["grounding"]["bindings"] == {"X": "tom", "Y": "cleo", "Z1": "ann", "Z2": "bea"}
 
 
+def test_branches_that_never_hold_are_named():
+    rule = "uncle(X, Y) :- aunt(X, Y) ; father(X, Y), mother(X, Z1) ; male(X), (married(X, Y) ; mother(X, Y))."
+    card = rule_card(None, kbs.family(), rule)
+    assert card.dead_branches == ["father(X, Y), mother(X, Z1)", "mother(X, Y)"], "mothers are not male"
+    assert card.to_dict()["dead_branches"] == card.dead_branches
+    assert "never holds: mother(X, Y)" in str(card)
+    assert rule_card(None, kbs.family(), COUSINS).dead == ()
+
+
 def test_known_answers_beside_a_counterexample():
     kb = KnowledgeBase.from_facts(
         [

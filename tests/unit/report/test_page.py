@@ -137,6 +137,12 @@ def test_examples_counterexamples_and_what_was_held_out() -> None:
     assert "tom → max true: a fact that was held out with Z1 = sam, Z2 = bea" in text
 
 
+def test_a_branch_that_never_holds_is_marked() -> None:
+    kb = kbs.family()
+    made = make_report(learned(kb, ("aunt(X, Y) :- uncle(X, Y) ; father(X, Y), female(X).",)), dataset(kb))
+    assert "Never holds in the data: father(X, Y), female(X)" in Page(render(made)).text
+
+
 def test_without_figures_the_page_says_how_to_get_them() -> None:
     kb = kbs.family()
     text = Page(render(make_report(learned(kb, ("married(X, Y) :- married(Y, X).",)), dataset(kb)))).text
