@@ -315,34 +315,14 @@ def _grow_row(
     """The solutions of the row done[0] behind the first `size`; returns how many there are then, -1 where they do not
     fit. Adds to done[1] the number of edges."""
     row = done[0]
+    if not _begin(graph, lines, is_unary, space, rows, row, least):
+        return size
     line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
     x, y = rows.x[row], rows.y[row]
-    first_move, last_move = lines.first_move[line], lines.last_move[line]
-    has_variables = max(lines.start[line], lines.end[line]) < 0 and min(lines.start[line], lines.end[line]) > ANY_NODE
-    is_closed = has_variables and lines.start[line] == lines.end[line]
-    if lines.distinct[line] and last_move < 0 and has_variables and not is_closed:
-        return size  # X = Y
-    number = _arrive(graph, lines, line, begin, left, x, y, rows.graph[row])
-    if number == NOWHERE or rows.confidence[row] <= 0.0 or rows.confidence[row] < least:
-        return size
-    space.path[0], space.path[1] = -1 if _is_constant(lines, line, begin) else left, -1
-    if end > begin:
-        number = _arrive(graph, lines, line, end, right, x, y, number)
-        if number == NOWHERE:
-            return size
-        if not is_unary[lines.steps[line, begin] >> 1]:
-            if is_closed and begin <= first_move and end > last_move:
-                if left != right:
-                    return size
-            elif not _is_constant(lines, line, end):
-                if lines.distinct[line] and space.path[0] == right:
-                    return size
-                space.path[1] = right
     num_right = lines.lengths[line] - end
     total = num_right + begin
-    space.node[0], space.graph[0], space.strength[0] = right, number, rows.confidence[row]
     if total == 0:
-        return _add(lines, line, row, left, right, x, y, number, rows.confidence[row], size, found, strength)
+        return _add(lines, line, row, left, right, x, y, space.graph[0], space.strength[0], size, found, strength)
     space.clock[0] += 1
     epoch, left_epoch = space.clock[0], space.clock[0]
     depth, entering = 0, True
@@ -357,61 +337,30 @@ def _grow_row(
             place += 1
         here = left if depth == num_right else space.node[depth]
         if entering:
-            space.source[depth] = 0
-            if unary:
-                stop = graph.member_pointer[(code >> 1) + 1]
-                low = first_at_least(graph.member, graph.member_pointer[code >> 1], stop, here)
-                high = low + 1 if low < stop and graph.member[low] == here else low
-            else:
-                low, high = span_edges(graph, here, code)
-            space.position[depth], space.stop[depth] = low, high
+            _open(graph, space, depth, here, code, unary)
             entering = False
         if space.position[depth] >= space.stop[depth]:
-            level = space.source[depth]
-            if level == len(levels.pointer) - 1:
+            if not _open_level(graph, levels, space, depth, here, code):
                 depth -= 1
-                continue
-            low, high = level_span(levels, level, code * graph.num_entities + here)
-            space.source[depth], space.position[depth], space.stop[depth] = level + 1, low, high
             continue
-        edge = space.position[depth]
-        space.position[depth] += 1
         done[1] += 1
-        there, value = here, space.strength[depth]
-        if space.source[depth] > 0:
-            there, value = levels.neighbour[edge], min(value, levels.confidence[edge])
-        elif unary:
-            if len(graph.member_weight):
-                value = min(value, np.float64(graph.member_weight[edge]))
-        else:
-            there = graph.neighbour[edge]
-            if len(graph.weight):
-                value = min(value, np.float64(graph.weight[edge]))
+        there, value = _follow(graph, levels, space, depth, here, unary)
         if value <= 0.0 or value < least:
             continue
         number = _arrive(graph, lines, line, place, there, x, y, space.graph[depth])
-        if number == NOWHERE:
-            continue
-        other = -1  # the entity at the other end of a line from X to X, once it is known
-        if is_closed and forward and place > last_move and begin <= first_move:
-            other = left
-        elif is_closed and not forward and place <= first_move:
-            other = space.node[num_right]
-        if other >= 0 and other != there:
+        other = _other_end(lines, line, begin, left, space.node[num_right], place, forward)
+        if number == NOWHERE or (other >= 0 and other != there):
             continue
         is_constant = _is_constant(lines, line, place)
         is_new = not unary and not is_constant and other < 0
         if lines.distinct[line]:
-            repeated = False
-            for i in range(depth + 2):
-                repeated = repeated or (is_new and space.path[i] == there)
-            if repeated:
-                continue
-        elif not (is_constant and len(graph.graph_of)):  # walks that meet go on as one
-            own = epoch if forward else left_epoch
-            if space.epoch[depth + 1, there] == own and space.reached[depth + 1, there] >= value:
-                continue
-            space.epoch[depth + 1, there], space.reached[depth + 1, there] = own, value
+            is_repeated = is_new and _is_on_path(space, depth, there)
+        elif is_constant and len(graph.graph_of):
+            is_repeated = False  # walks that meet at a constant may be in different graphs
+        else:  # walks that meet go on as one
+            is_repeated = not _is_better(space, depth, there, value, epoch if forward else left_epoch)
+        if is_repeated:
+            continue
         space.node[depth + 1], space.graph[depth + 1], space.strength[depth + 1] = there, number, value
         space.path[depth + 2] = there if is_new else -1
         if depth + 1 < total:
@@ -421,11 +370,114 @@ def _grow_row(
             depth, entering = depth + 1, True
             continue
         start = space.node[total] if begin > 0 else left
-        stop = space.node[num_right]
-        size = _add(lines, line, row, start, stop, x, y, number, value, size, found, strength)
+        size = _add(lines, line, row, start, space.node[num_right], x, y, number, value, size, found, strength)
         if size < 0 or least > 0.0:
             return size
     return size
+
+
+@compiled
+def _begin(graph: Graph, lines: Walked, is_unary: Mask, space: GrowSpace, rows: Rows, row: int, least: float) -> bool:
+    """Put a row into the scratch, at depth 0; False where what is bound and done already rules out a solution."""
+    line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
+    x, y = rows.x[row], rows.y[row]
+    joins_variables = (
+        lines.start[line] < 0 and lines.end[line] < 0 and min(lines.start[line], lines.end[line]) > ANY_NODE
+    )
+    if lines.distinct[line] and lines.last_move[line] < 0 and joins_variables and not _is_closed(lines, line):
+        return False  # X = Y
+    number = _arrive(graph, lines, line, begin, left, x, y, rows.graph[row])
+    if number == NOWHERE or rows.confidence[row] <= 0.0 or rows.confidence[row] < least:
+        return False
+    space.path[0], space.path[1] = -1 if _is_constant(lines, line, begin) else left, -1
+    if end > begin:
+        number = _arrive(graph, lines, line, end, right, x, y, number)
+        if number == NOWHERE:
+            return False
+        if not is_unary[lines.steps[line, begin] >> 1]:
+            if _is_closed(lines, line) and begin <= lines.first_move[line] and end > lines.last_move[line]:
+                if left != right:
+                    return False
+            elif not _is_constant(lines, line, end):
+                if lines.distinct[line] and space.path[0] == right:
+                    return False
+                space.path[1] = right
+    space.node[0], space.graph[0], space.strength[0] = right, number, rows.confidence[row]
+    return True
+
+
+@compiled
+def _open(graph: Graph, space: GrowSpace, depth: int, here: int, code: int, unary: bool) -> None:
+    """Set up the given facts to try at a depth; derived ones come after them, level by level."""
+    if unary:
+        stop = graph.member_pointer[(code >> 1) + 1]
+        low = first_at_least(graph.member, graph.member_pointer[code >> 1], stop, here)
+        high = low + 1 if low < stop and graph.member[low] == here else low
+    else:
+        low, high = span_edges(graph, here, code)
+    space.source[depth], space.position[depth], space.stop[depth] = 0, low, high
+
+
+@compiled
+def _open_level(graph: Graph, levels: Levels, space: GrowSpace, depth: int, here: int, code: int) -> bool:
+    """Set up the derived facts of the next level to try at a depth; False where there are no more levels."""
+    level = space.source[depth]
+    if level == len(levels.pointer) - 1:
+        return False
+    low, high = level_span(levels, level, code * graph.num_entities + here)
+    space.source[depth], space.position[depth], space.stop[depth] = level + 1, low, high
+    return True
+
+
+@compiled
+def _follow(graph: Graph, levels: Levels, space: GrowSpace, depth: int, here: int, unary: bool) -> tuple[int, float]:
+    """Take the next fact at a depth: where it leads, and the confidence of the path with it."""
+    edge, there, value = space.position[depth], here, space.strength[depth]
+    space.position[depth] += 1
+    if space.source[depth] > 0:
+        there, value = levels.neighbour[edge], min(value, levels.confidence[edge])
+    elif unary:
+        if len(graph.member_weight):
+            value = min(value, np.float64(graph.member_weight[edge]))
+    else:
+        there = graph.neighbour[edge]
+        if len(graph.weight):
+            value = min(value, np.float64(graph.weight[edge]))
+    return there, value
+
+
+@compiled
+def _is_closed(lines: Walked, line: int) -> bool:
+    """Whether the line leads from X to X, or from Y to Y."""
+    return lines.start[line] == lines.end[line] and ANY_NODE < lines.start[line] < 0
+
+
+@compiled
+def _other_end(lines: Walked, line: int, begin: int, left: int, right: int, place: int, forward: bool) -> int:
+    """The entity at the other end of a closed line, where a node is at one end and the other is known; else -1."""
+    if not _is_closed(lines, line):
+        return -1
+    if forward:
+        return left if place > lines.last_move[line] and begin <= lines.first_move[line] else -1
+    return right if place <= lines.first_move[line] else -1
+
+
+@compiled
+def _is_on_path(space: GrowSpace, depth: int, there: int) -> bool:
+    """Whether a variable has this entity already."""
+    for i in range(depth + 2):
+        if space.path[i] == there:
+            return True
+    return False
+
+
+@compiled
+def _is_better(space: GrowSpace, depth: int, there: int, value: float, epoch: int) -> bool:
+    """Whether no walk of this epoch has come there as surely; remembers this one."""
+    if space.epoch[depth + 1, there] == epoch and space.reached[depth + 1, there] >= value:
+        return False
+    space.epoch[depth + 1, there], space.reached[depth + 1, there] = epoch, value
+    return True
 
 
 @compiled
