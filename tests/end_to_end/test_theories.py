@@ -39,6 +39,14 @@ def test_one_theory_and_the_family_of_a_rule(nlil_command: Nlil, kin_run: Path) 
     assert family["rule"] not in family["family"]
 
 
+def test_rules_lists_theories_first_and_says_so(nlil_command: Nlil, kin_run: Path) -> None:
+    chosen = [rule["rule"] for rule in nlil_command("theory", kin_run, "--target", "uncle", "--json").json["rules"]]
+    listed = nlil_command("rules", kin_run, "--target", "uncle", "--format", "prolog").out.splitlines()
+    assert listed[: len(chosen)] == chosen
+    assert "nlil theory RUN" in nlil_command("rules", kin_run, "--top", "1").out
+    assert "nlil theory RUN" not in nlil_command("rules", kin_run, "--top", "1", "--theory").out
+
+
 def test_size_and_share_of_the_score(nlil_command: Nlil, kin_run: Path) -> None:
     one = nlil_command("theory", kin_run, "--size", "1", "--json").json
     targets = [rule["target"] for rule in one["rules"]]
