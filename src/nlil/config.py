@@ -178,6 +178,12 @@ class LearnerConfig:
     rules_per_target: int = rules(
         20, "rules of each target in its theory, the few that say what all say; 0: no theories"
     )
+    theory_author: str = rules(
+        "auto",
+        "who chooses the rules of a theory: cover (the rules that explain most), weights (the same, weighed together), "
+        "formulas (trained conjunctions of them); auto: whoever validation facts are better with",
+        one_of("auto", "cover", "weights", "formulas"),
+    )
     top_rules: int = rules(0, "rules kept for each target, best first (with joint: for each class on average); 0: all")
     joint: bool = rules(False, "rules of object classes are chosen and weighed together; not with search=neural")
     samples: int = rules(1_000, "facts of each target from which chains longer than 2 are grown")

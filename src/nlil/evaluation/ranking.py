@@ -31,7 +31,7 @@ from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import expected_steps
 from ..progress import Progress, silent
-from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, plan, step_sets
+from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, kinds, plan, step_sets
 from .programs import program_evidence
 from .queries import Answers, Group, QueryBatch, Task, queries_done
 from .settling import SHORT, score_until_settled
@@ -89,6 +89,11 @@ class Ranker:
         mine = self._target_rules(target)
         numbered = replace(mine, power=np.arange(1, len(mine.rules) + 1, dtype=np.int64))
         return self._plan(numbered, target, direction)[0], mine.parts.rest
+
+    def kinds_of(self, target: int) -> Longs:
+        """(2, rules): the kind (KINDS) of each rule of a target, by direction of query."""
+        mine = self._target_rules(target)
+        return np.stack([kinds(mine, direction) for direction in (0, 1)])
 
     def rules_of(self, target: int) -> RuleSet:
         """The rules whose head is the predicate id `target`."""

@@ -238,6 +238,8 @@ class Fit:
         elif validation is not None:
             rules = validation.rules
         theory = self._theory(rules, validation)
+        if theory is not None:
+            rules, theory = theory.joined(rules)
         partial = stop.cut  # a second look for reasons does not make the search partial
         return Learned(
             rules,
@@ -393,16 +395,16 @@ class Fit:
         config = self.config
         if not config.rules_per_target or not len(rules) or self.stop():
             return None
-        from ..theory.build import make_theory, measured
+        from ..theory.build import Judges, make_theory
 
         budget: dict[str, Any] = {"seed": config.seed, "threads": config.threads, "memory": config.memory}
         common: dict[str, Any] = {"size": config.rules_per_target, "progress": self.progress, "stop": self.stop}
-        theory = make_theory(rules, self.kb, valid=self.given, **common, **budget)
-        if validation is None or theory.scores or self.stop():
-            return theory
-        fold = validation.largest
-        judged = theory if fold.kb is self.kb else make_theory(fold.rules, fold.kb, **common, **budget)
-        judged = measured(judged, fold.rules, fold.kb, fold.facts, fold.known, **budget)
+        fold = None if validation is None else validation.largest
+        if fold is None or fold.kb is self.kb:
+            return make_theory(rules, self.kb, valid=self.given, author=config.theory_author, **common, **budget)
+        judges = Judges(fold.facts, fold.known)
+        judged = make_theory(fold.rules, fold.kb, author=config.theory_author, judges=judges, **common, **budget)
+        theory = make_theory(rules, self.kb, valid=self.given, author=judged.authors, **common, **budget)
         return replace(theory, aggregation=judged.aggregation, scores=judged.scores)
 
     def _missing(self, rules: RuleSet, partial: bool) -> dict[str, str]:

@@ -15,8 +15,8 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..evaluation.gate import drawn_rows
 from ..kernel.ruleset import RuleSet
-from .gates import drawn_rows
 
 LEAST_GIVEN = 200
 """Given validation facts of the targets; with fewer, training facts are held out."""

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -36,6 +37,11 @@ ENCODING_DEVIATION = 0.5  # of what is added to many embeddings alike: below the
 FREE_DEVIATION = 0.5  # of free scores at the start: near-uniform attentions, no two restarts alike
 GENERATED_SHARE = 0.5  # of a Transformer's scores beside residual ones, for the same reason
 RESIDUAL = "residual."  # how the names of residual scores begin
+
+
+def member_seed(seed: int, target: int, restart: int) -> int:
+    """One number for each member, whatever else is in the stack."""
+    return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])
 
 
 def draw(seed: int, name: str, *sizes: int, deviation: float = 1.0) -> Tensor:

@@ -93,6 +93,29 @@ class Plan:
         return NUMBER_BYTES * VALUES_HELD * (paths * shape.instances + arguments + formulas)
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A block whose statements are given: only formulas over them are searched for. Fields as of `Plan`."""
+
+    shape: Shape
+    real: Tensor  # bool (G, B)
+    values: Tensor  # float32 (G, B, K): the truth of each statement for each query
+
+    @property
+    def targets(self) -> int:
+        return self.values.shape[0]
+
+    @property
+    def queries(self) -> int:
+        return self.values.shape[1]
+
+    @property
+    def bytes_of_restart(self) -> int:
+        """As of `Plan`."""
+        outputs = 2 * self.shape.outputs + self.shape.predicates
+        return NUMBER_BYTES * VALUES_HELD * self.targets * self.queries * outputs
+
+
 def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> TensorGraph:
     """Return every fact as an edge, a unary one from an entity to itself.
 

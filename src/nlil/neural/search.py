@@ -29,7 +29,7 @@ from ..logic.text import rule_text
 from ..progress import Progress, Stop, silent
 from .candidates import Candidate, as_candidate, as_codes, as_rule, usable, usable_chain
 from .extract import ANY_LENGTH, Chain, Reader, best_chains
-from .generator import make_stack
+from .generator import make_stack, member_seed
 from .plan import Limits, attention_graph, build_plan
 from .refine import Parts
 from .sampling import Queries, Sampler, blocks
@@ -204,7 +204,7 @@ class Group:
         config, device = self.config, self.graph.pointer.device
         drawn = [sampler.queries(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, config.restarts, device)
-        seeds = [_member_seed(config.seed, space.target, r) for space in self.spaces for r in range(config.restarts)]
+        seeds = [member_seed(config.seed, space.target, r) for space in self.spaces for r in range(config.restarts)]
         sizes = (config.dim, config.layers, config.attention_heads)
         stack = make_stack(config.generator, masks, self.shape, seeds, *sizes, config.residual)
         if self.hints:
@@ -364,11 +364,6 @@ def _texts(candidates: list[dict[Candidate, None]]) -> Texts:
 
 def _candidates(texts: Texts) -> list[dict[Candidate, None]]:
     return [{parse_rule(c) if isinstance(c, str) else tuple(c): None for c in said} for said in texts]
-
-
-def _member_seed(seed: int, target: int, restart: int) -> int:
-    """One number for each member, whatever else is in the stack."""
-    return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])
 
 
 def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store: Store | None, key: str) -> Trained:

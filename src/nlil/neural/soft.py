@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..kernel.calculus import soft_and, soft_not
-from .plan import Plan
+from .plan import Given, Plan
 from .products import Products, multiply_add
 from .space import Attentions
 
@@ -66,8 +66,10 @@ def paths(plan: Plan, attentions: Attentions) -> Tensor:
     return torch.cat(slots)
 
 
-def statements(plan: Plan, attentions: Attentions, squash: Squash) -> Tensor:
+def statements(plan: Plan | Given, attentions: Attentions, squash: Squash) -> Tensor:
     """Return (G, B, R, I * K): psi of every statement for every query."""
+    if isinstance(plan, Given):
+        return plan.values[:, :, None].expand(-1, -1, attentions.members // plan.targets, -1)
     return squash(statement_counts(plan, attentions))
 
 
@@ -109,7 +111,7 @@ def formulas(psi: Tensor, attentions: Attentions) -> Tensor:
     return torch.cat(every, -1)
 
 
-def scores(plan: Plan, attentions: Attentions, squash: Squash = clamp) -> Tensor:
+def scores(plan: Plan | Given, attentions: Attentions, squash: Squash = clamp) -> Tensor:
     """Return (G, B, R): the score of every query under every restart of its target."""
     every = formulas(statements(plan, attentions, squash), attentions)
     output = attentions.output.reshape(plan.targets, -1, plan.shape.outputs)

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..config import LearnerConfig
 from ..progress import Stop
 from .generator import Stack
-from .plan import Plan
+from .plan import Given, Plan
 from .soft import Lifted, Squash, clamp, scores, sigmoid
 from .space import Attentions
 
@@ -47,7 +47,7 @@ class Block:
         label: (G, B).
     """
 
-    plan: Plan
+    plan: Plan | Given
     label: Tensor
 
     def losses(self, attentions: Attentions, squash: Squash) -> tuple[Tensor, Tensor]:
@@ -167,12 +167,13 @@ class Trainer:
             loss, _ = block.losses(leaves[self._members(piece)], squash)
             loss.sum().backward()
             losses[:, piece] = loss.detach()
-        known = [(t, leaf.grad) for t, leaf in zip(attentions.tensors().values(), leaves.tensors().values())]
+        both = zip(attentions.tensors().values(), leaves.tensors().values())
+        known = [(t, leaf.grad) for t, leaf in both if leaf.grad is not None]  # given statements need no arguments
         entropy = penalty * attentions.entropy().sum()
         torch.autograd.backward([entropy, *(t for t, _ in known)], [None, *(gradient for _, gradient in known)])
         return losses.flatten()
 
-    def _pieces(self, plan: Plan) -> list[slice]:
+    def _pieces(self, plan: Plan | Given) -> list[slice]:
         """Restarts that are evaluated together: as many as half of the memory holds, shared by all threads."""
         config = self.config
         threads = config.threads or os.cpu_count() or 1

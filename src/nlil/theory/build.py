@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Longs
+from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..errors import ConfigError
+from ..evaluation.gate import Gate
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..kernel.aggregation import Aggregation, ScoreSpace
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import smoothed_confidence
 from ..progress import Progress, Stop, silent
-from .cover import Cover, cover
-from .firings import Hits, survey, survey_members
-from .theory import SIZES, SizeScore, Theory, ValidationScores
+from .authors import WRITERS
+from .cover import Choice, cover, plainness
+from .firings import Hits, Sample, propose, survey, survey_members
+from .surveyed import Surveyed
+from .theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
 CONSIDERED = 2_000
 """Rules of a target that a theory is chosen from: those with the largest product of support and confidence."""
@@ -34,10 +38,12 @@ MOST_WEIGHT = 10.0
 """What a validation fact counts at most. Those of a target count as much as its training facts, if they are enough."""
 LEAST_MEASURED = 200
 """Validation facts, with fewer of which nothing is measured on them."""
-PER_ATOM, CIRCULAR = 0.8, 0.5
-"""`plainness`: the factor of each atom after the first, and of rules whose body has the target."""
 VALIDATION_FACTS = 2_000
 """Validation facts that are ranked at each size, at most."""
+AUTHOR_GATE = Gate(least_facts=50, most_facts=10_000, least_gain=0.0, standard_errors=2.0)
+"""When another author than the cover is taken, for all targets or for one; facts are those that judge."""
+TRIED = ("weights",)
+"""Authors that are tried beside the cover where facts can judge them (`author="auto"`)."""
 
 
 def make_theory(
@@ -50,11 +56,13 @@ def make_theory(
     memory: int = 2**30,
     progress: Progress = silent,
     stop: Stop | None = None,
+    author: str | Mapping[str, str] = "auto",
+    judges: Judges | None = None,
 ) -> Theory:
     """The theories of all targets of a pool.
 
     Validation facts help to choose: what is to be predicted may be unlike the training facts. Where they are many, they
-    also measure: a theory that half of them help to choose, on the other half.
+    also judge: theories that half of them help to choose, on the other half. So do `judges`, which help nobody.
 
     Args:
         pool: the rules to choose from, in the ids of `kb`.
@@ -66,72 +74,187 @@ def make_theory(
         memory: bytes that block sizes are chosen for.
         progress: told how many targets are done.
         stop: targets that come after it have no theory.
+        author: one of AUTHORS for every target; auto: whoever the facts that judge are better with, by more than
+            chance, else the cover; or a name for each target (name/arity), the cover for all others.
+        judges: facts that the base does not have, in place of half of the validation facts.
     """
-    rows, crisp = considered(pool, kb.num_predicates), kb.crisp
-    some = replace(pool.take(rows).compact(), aggregation=Aggregation("noisy-or", 0), exclusions=())
-    ranker = Ranker(some, crisp, threads, memory)
-    targets = [int(t) for t in np.unique(some.head)]
-    most = min(max(FACTS, ALL_FACTS // max(len(targets), 1)), MOST_FACTS)
-    valid = Facts.empty() if valid is None else valid
-    is_judge = np.random.default_rng((seed, 9)).permutation(len(valid)) % 2 == 0
-    is_judge &= np.count_nonzero(np.isin(valid.predicate, targets)) >= LEAST_MEASURED
-
-    def one(space: ScoreSpace, target: int) -> tuple[Cover, Cover]:
-        random, plain = np.random.default_rng((seed, 8, target)), plainness(ranker.rules_of(target))
-        if kb.predicates[target].arity == 1:
-            hits = _of_class(ranker.rules_of(target), crisp, target, most, random, memory)
-            return (cover(hits, plain, SIZES[-1], size),) * 2
-        tried = drawn(crisp.facts.of(target), most, random)
-        mine = np.sort(random.permutation(np.flatnonzero(valid.predicate == target))[:most])
-        weight = min(MOST_WEIGHT, len(tried) / max(len(mine), 1))
-        hits = survey(ranker, target, tried, valid[mine], weight, space.walk)
-        judges = np.concatenate((np.zeros(len(tried), bool), is_judge[mine]))
-        chosen = cover(hits, plain, SIZES[-1], size)
-        return chosen, cover(hits._replace(weight=np.where(judges, 0.0, hits.weight)), plain, SIZES[-1], 0)
-
-    covers = ranker.pool.map(one, targets, "choose rules", progress, stop)
-    plain = Aggregation(pool.aggregation.kind, pool.aggregation.top, unit=pool.aggregation.unit, by_frequency=True)
+    if isinstance(author, str) and author not in ("auto", *AUTHORS):
+        raise ConfigError(f"author: expected auto, {', '.join(AUTHORS)}, got {author!r}", "theory_author")
+    work = _Work.of(pool, kb, size, Facts.empty() if valid is None else valid, judges, seed, threads, memory)
+    covers = work.covers(progress, stop)
+    everyone: dict[str, list[tuple[Choice, Choice]]] = {"cover": covers}
+    theory, half = (work.theory([pair[i] for pair in covers]) for i in (0, 1))
+    is_over = len(covers) < len(work.targets) or (stop is not None and stop())
+    measure = None if is_over else work.measure()
+    if measure is not None:
+        half = measure.with_aggregation(half)
+        theory = replace(theory, aggregation=half.aggregation)
+    names = tried_authors(author, measure is not None)
+    if is_over or not names:
+        return theory if measure is None else replace(theory, scores=measure.scores(half))
+    everyone |= work.others(names, covers, half.aggregation, progress)
+    wanted = dict(author) if isinstance(author, Mapping) else {}
+    if author == "auto" and measure is not None:
+        halves = {name: work.theory([pair[1] for pair in pairs]) for name, pairs in everyone.items()}
+        wanted = measure.better({n: replace(t, aggregation=half.aggregation) for n, t in halves.items()})
+    by_target = [
+        author if author in AUTHORS else wanted.get(str(kb.predicates[target]), "cover") for target in work.targets
+    ]
     theory, half = (
-        Theory(**_columns(ranker, rows, targets[: len(covers)], some), size=size, aggregation=plain)
-        for some in (zip(*covers) if covers else ((), ()))
+        replace(
+            work.theory([everyone[name][t][i] for t, name in enumerate(by_target)], by_target),
+            aggregation=half.aggregation,
+        )
+        for i in (0, 1)
     )
-    if not is_judge.any() or (stop is not None and stop()):
-        return theory
-    half = measured(half, pool, kb, valid[is_judge], kb.facts + valid, seed, threads, memory)
-    return replace(theory, aggregation=half.aggregation, scores=half.scores)
+    return theory if measure is None else replace(theory, scores=measure.scores(half))
 
 
-def measured(
-    theory: Theory,
-    pool: RuleSet,
-    kb: KnowledgeBase,
-    valid: Facts,
-    known: Facts,
-    seed: int = 0,
-    threads: int = 0,
-    memory: int = 2**30,
-) -> Theory:
-    """The theory with its scores on validation facts, and with the aggregation that is better for them.
+def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str, ...]:
+    """Who is asked beside the cover, in the order of AUTHORS."""
+    if author == "auto":
+        return TRIED if is_judged else ()
+    names = {author} if isinstance(author, str) else set(author.values())
+    return tuple(name for name in AUTHORS[1:] if name in names)
 
-    Args:
-        theory: of this pool.
-        pool: rules counted on kb; how they are weighed by kind is tried for the theory too.
-        kb: what bodies look at; it has none of the validation facts.
-        valid: the validation facts.
-        known: facts that do not compete with an answer.
-        seed: chooses facts where there are many.
-        threads: CPU threads; 0: all cores.
-        memory: bytes that block sizes are chosen for.
+
+class Judges(NamedTuple):
+    """Facts to judge theories by.
+
+    facts: the base does not have them, and nobody chooses by them.
+    known: facts that do not compete with an answer.
     """
-    sample = valid[~valid.is_unary & np.isin(valid.predicate, pool.head[theory.rows])]
-    sample = drawn(sample, VALIDATION_FACTS, np.random.default_rng((seed, 9)))
-    if not len(sample):
-        return theory
-    measure = _Measure(pool, kb, sample, known, threads, memory)
-    weighed = replace(theory, aggregation=replace(pool.aggregation, by_frequency=True))
-    if pool.aggregation.weighing and measure.mean(weighed) > measure.mean(theory):
-        theory = weighed
-    return replace(theory, scores=measure.scores(theory))
+
+    facts: Facts
+    known: Facts
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What the authors of one pool share.
+
+    ranker: of the rules that are considered; `rows` are theirs in the pool.
+    is_judge: which validation facts judge, and may not help the second of each pair of choices.
+    """
+
+    pool: RuleSet
+    kb: KnowledgeBase
+    size: int
+    valid: Facts
+    is_judge: Mask
+    judges: Judges | None
+    seed: int
+    ranker: Ranker
+    rows: Longs
+    targets: list[int]
+
+    @classmethod
+    def of(
+        cls,
+        pool: RuleSet,
+        kb: KnowledgeBase,
+        size: int,
+        valid: Facts,
+        judges: Judges | None,
+        seed: int,
+        threads: int,
+        memory: int,
+    ) -> _Work:
+        rows = considered(pool, kb.num_predicates)
+        some = replace(pool.take(rows).compact(), aggregation=Aggregation("noisy-or", 0), exclusions=())
+        targets = [int(t) for t in np.unique(some.head)]
+        is_judge = np.random.default_rng((seed, 9)).permutation(len(valid)) % 2 == 0
+        is_judge &= np.count_nonzero(np.isin(valid.predicate, targets)) >= LEAST_MEASURED and judges is None
+        if judges is None and is_judge.any():
+            judges = Judges(valid[is_judge], kb.facts + valid)
+        ranker = Ranker(some, kb.crisp, threads, memory)
+        return cls(pool, kb, size, valid, is_judge, judges, seed, ranker, rows, targets)
+
+    def measure(self) -> _Measure | None:
+        """The facts that judge; None where there are none."""
+        if self.judges is None:
+            return None
+        facts, ranker = self.judges.facts, self.ranker
+        facts = facts[~facts.is_unary & np.isin(facts.predicate, self.targets)]
+        budget = ranker.pool.threads, ranker.memory
+        return _Measure(self.pool, self.kb, facts, self.judges.known, self.seed, *budget) if len(facts) else None
+
+    def sample(self, target: int) -> tuple[Sample, Mask]:
+        """The facts that rules of a binary target are tried on, and which of them judge."""
+        random, most = np.random.default_rng((self.seed, 8, target)), self._most_facts
+        tried = drawn(self.kb.crisp.facts.of(target), most, random)
+        mine = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
+        weight = min(MOST_WEIGHT, len(tried) / max(len(mine), 1))
+        judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[mine]))
+        return Sample(target, tried, self.valid[mine], weight), judges
+
+    @property
+    def _most_facts(self) -> int:
+        return min(max(FACTS, ALL_FACTS // max(len(self.targets), 1)), MOST_FACTS)
+
+    def covers(self, progress: Progress, stop: Stop | None) -> list[tuple[Choice, Choice]]:
+        """For each target the choice of the greedy cover, and the choice without the facts that judge."""
+        ranker, size = self.ranker, self.size
+
+        def one(space: ScoreSpace, target: int) -> tuple[Choice, Choice]:
+            plain = plainness(ranker.rules_of(target))
+            if self.kb.predicates[target].arity == 1:
+                random = np.random.default_rng((self.seed, 8, target))
+                rules = ranker.rules_of(target)
+                hits = _of_class(rules, ranker.kb, target, self._most_facts, random, ranker.memory)
+                return (cover(hits, plain, SIZES[-1], size),) * 2
+            sample, judges = self.sample(target)
+            hits = survey(ranker, sample, space.walk)
+            chosen = cover(hits, plain, SIZES[-1], size)
+            if not judges.any():
+                return chosen, chosen
+            return chosen, cover(hits._replace(weight=np.where(judges, 0.0, hits.weight)), plain, SIZES[-1], 0)
+
+        return ranker.pool.map(one, self.targets, "choose rules", progress, stop)
+
+    def others(
+        self, names: Sequence[str], covers: list[tuple[Choice, Choice]], aggregation: Aggregation, progress: Progress
+    ) -> dict[str, list[tuple[Choice, Choice]]]:
+        """For each further author its choices, made of what the rules of the covers propose."""
+        most = self.size if tuple(names) == ("weights",) else SIZES[-1]
+        few = [np.unique(np.concatenate([choice.rule[:most] for choice in pair])).astype(np.int64) for pair in covers]
+        local = np.concatenate([self.ranker.rows_of(t)[some] for t, some in zip(self.targets, few)])
+        kept = replace(self.ranker.rules.take(np.sort(local)).compact(), aggregation=aggregation)
+        ranker = Ranker(kept, self.kb.crisp, self.ranker.pool.threads, self.ranker.memory)
+
+        def one(space: ScoreSpace, t: int) -> dict[str, tuple[Choice, Choice]]:
+            target, pair = self.targets[t], covers[t]
+            if self.kb.predicates[target].arity == 1:
+                return dict.fromkeys(names, pair)
+            sample, judges = self.sample(target)
+            # Without the facts that judge: none is even known to be right, as no fact of another split is.
+            half = sample._replace(valid=sample.valid[~judges[len(sample.tried) :]])
+            surveyed = [
+                Surveyed(ranker, target, few[t], propose(ranker, some, space.walk), aggregation, self.size, self.seed)
+                for some in ((sample, half) if judges.any() else (sample,))
+            ]
+            found = {}
+            for name in names:
+                drafts = [WRITERS[name](some, choice) for some, choice in zip(surveyed, pair)]
+                found[name] = drafts[0], drafts[-1]
+            return found
+
+        drafts = ranker.pool.map(one, range(len(self.targets)), f"choose rules: {', '.join(names)}", progress)
+        return {name: [found[name] for found in drafts] for name in names}
+
+    def theory(self, choices: Sequence[Choice], authors: Sequence[str] | None = None) -> Theory:
+        """The choices of all targets as one theory, with the plain aggregation of the pool."""
+        kind = self.pool.aggregation
+        plain = Aggregation(kind.kind, kind.top, unit=kind.unit, by_frequency=True)
+        names = [str(self.kb.predicates[t]) for t in self.targets]
+        own = [scored for choice in choices for scored in choice.own]
+        return Theory(
+            **_columns(self.ranker, self.rows, self.targets, choices, len(self.pool)),
+            size=self.size,
+            aggregation=plain,
+            authors=dict(zip(names, authors or ["cover"] * len(choices))),
+            own=RuleSet.of(self.kb, own) if own else None,
+        )
 
 
 def considered(pool: RuleSet, num_predicates: int) -> Longs:
@@ -152,18 +275,6 @@ def considered(pool: RuleSet, num_predicates: int) -> Longs:
     return np.sort(np.concatenate(parts))
 
 
-def plainness(rules: RuleSet) -> Doubles:
-    """What the gain of each rule counts when rules are compared: more for what is read easily.
-
-    Of rules that explain the same, people want the short one, and not the one that explains a fact by another fact of
-    the same predicate: such rules often explain the most, and say the least.
-    """
-    lines, target = rules.bodies.lines, rules.head[:1]
-    is_circular = rules.bodies.any_line(((lines.steps >> 1) == target).any(axis=1) & (lines.lengths > 0))
-    plain = PER_ATOM ** np.maximum(rules.lengths - 1, 0)
-    return np.where(is_circular[rules.body], CIRCULAR, 1.0) * plain if len(rules) else plain
-
-
 def drawn(facts: Facts, most: int, random: np.random.Generator) -> Facts:
     """Draw at most `most` of `facts`, in their order."""
     return facts if len(facts) <= most else facts[np.sort(random.permutation(len(facts))[:most])]
@@ -181,40 +292,51 @@ def _of_class(
     return survey_members(scorer, np.sort(few).astype(np.int32), np.sort(none), share)
 
 
-def _columns(ranker: Ranker, rows: Longs, targets: list[int], covers: Sequence[Cover]) -> dict[str, Any]:
+def _columns(
+    ranker: Ranker, rows: Longs, targets: list[int], choices: Sequence[Choice], pool_size: int
+) -> dict[str, Any]:
     """The columns of a Theory, one target after the other."""
     none = np.zeros(0, np.int64)
     parts: list[dict[str, np.ndarray]] = [
-        dict.fromkeys(("rows", "place", "explained", "tried", "family_row", "family"), none) | {"gain": np.zeros(0)}
+        dict.fromkeys(("rows", "place", "explained", "tried", "family_row", "family"), none)
+        | dict.fromkeys(("gain", "weight"), np.zeros(0))
     ]
-    count = 0
-    for target, mine in zip(targets, covers):
+    count, num_own = 0, 0
+    for target, mine in zip(targets, choices):
         of_target, size = rows[ranker.rows_of(target)], len(mine.rule)
+        with_own = np.concatenate((of_target, pool_size + num_own + np.arange(len(mine.own))))
         related = np.setdiff1d(np.flatnonzero(mine.family >= 0), mine.rule)
         parts.append(
             {
-                "rows": of_target[mine.rule],
+                "rows": with_own[mine.rule],
                 "place": np.arange(size),
                 "gain": mine.gain,
                 "explained": mine.explained,
                 "tried": np.full(size, mine.num_facts),
+                "weight": mine.weight,
                 "family_row": of_target[related],
                 "family": mine.family[related] + count,
             }
         )
         count += size
+        num_own += len(mine.own)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 class _Measure(NamedTuple):
-    """Validation facts to rank with theories of a pool."""
+    """Facts that judge theories of a pool; a random part of them where they are many."""
 
     pool: RuleSet
     kb: KnowledgeBase
     facts: Facts
     known: Facts
+    seed: int
     threads: int
     memory: int
+
+    def drawn(self, most: int) -> _Measure:
+        """The same with at most so many facts."""
+        return self._replace(facts=drawn(self.facts, most, np.random.default_rng((self.seed, 9))))
 
     def reciprocal(self, rules: RuleSet) -> Doubles:
         """(facts,): the mean 1 / rank of both directions."""
@@ -225,8 +347,27 @@ class _Measure(NamedTuple):
     def mean(self, theory: Theory) -> float:
         return float(self.reciprocal(theory.rules(self.pool)).mean())
 
+    def with_aggregation(self, theory: Theory) -> Theory:
+        """The theory with the aggregation that is better for it: that of the pool, or kinds of rules weighed alike."""
+        few = self.drawn(VALIDATION_FACTS)
+        weighed = replace(theory, aggregation=replace(self.pool.aggregation, by_frequency=True))
+        is_better = self.pool.aggregation.weighing and few.mean(weighed) > few.mean(theory)
+        return weighed if is_better else theory
+
+    def better(self, theories: Mapping[str, Theory]) -> dict[str, str]:
+        """By target (name/arity): the author whose theory is better than the cover's by more than chance.
+
+        One that is better over all targets is taken for all of them, but for those with facts enough to say otherwise.
+        """
+        judge = self.drawn(AUTHOR_GATE.most_facts)
+        scores = {name: judge.reciprocal(theory.rules(self.pool)) for name, theory in theories.items()}
+        return chosen_authors(scores, judge.facts.predicate, [str(p) for p in self.pool.predicates])
+
     def scores(self, theory: Theory) -> dict[str, ValidationScores]:
         """By target: what the pool reaches, and a theory of each size."""
+        return self.drawn(VALIDATION_FACTS)._scores(theory)
+
+    def _scores(self, theory: Theory) -> dict[str, ValidationScores]:
         targets, of_fact = np.unique(self.facts.predicate, return_inverse=True)
         count = np.bincount(of_fact)
 
@@ -240,3 +381,26 @@ class _Measure(NamedTuple):
             levels = tuple(SizeScore(size, float(values[i])) for size, values in zip(SIZES, sizes))
             found[str(self.pool.predicates[target])] = ValidationScores(int(count[i]), float(pool[i]), levels)
         return found
+
+
+def chosen_authors(scores: Mapping[str, Doubles], target: Ids, names: Sequence[str]) -> dict[str, str]:
+    """By target the author that clearly beats the one of all targets, which clearly beats the cover; see `AUTHOR_GATE`.
+
+    Args:
+        scores: of each author, 1 / rank of every fact; the cover's are among them.
+        target: of every fact.
+        names: of the targets.
+    """
+
+    def best(mine: Mask, beside: str) -> str:
+        gains = {name: (score - scores[beside])[mine] for name, score in scores.items()}
+        clear = [name for name, gain in gains.items() if AUTHOR_GATE.passes(gain)]
+        return max(clear, key=lambda name: gains[name].mean(), default=beside)
+
+    everywhere = best(np.ones(len(target), bool), "cover")
+    found = dict.fromkeys(names, everywhere)
+    for t in np.unique(target).tolist():
+        mine = target == t
+        if np.count_nonzero(mine) >= AUTHOR_GATE.least_facts:
+            found[names[t]] = best(mine, everywhere)
+    return found

@@ -14,6 +14,8 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..kernel.compiled import compiled
+from ..kernel.ruleset import RuleSet
+from ..logic.rule import ScoredRule
 from .firings import Hits
 
 LEAST_GAIN = 1e-9
@@ -25,14 +27,20 @@ SAME_FACTS = 0.9
 """A rule belongs to the family of a chosen one that proposes at least this share of its answers."""
 
 
-class Cover(NamedTuple):
-    """Chosen rules, the one that adds most first.
+PER_ATOM, CIRCULAR = 0.8, 0.5
+"""`plainness`: the factor of each atom after the first, and of rules whose body has the target."""
 
-    rule       their numbers
+
+class Choice(NamedTuple):
+    """What an author makes of the rules of one target: some of them, the one that adds most first.
+
+    rule       their numbers; from the number of rules on, those of `own`
     gain       what each adds to the mean precision of the best rule, over all queries
     explained  training facts that it explains and none before it does
     num_facts  facts that were tried
     family     for each rule the place of the chosen rule whose family it belongs to, -1: none; a chosen one its own
+    weight     of each chosen rule; nan: as it was counted
+    own        rules that the author wrote, with their statistics
     """
 
     rule: Longs
@@ -40,9 +48,11 @@ class Cover(NamedTuple):
     explained: Longs
     num_facts: int
     family: Longs
+    weight: Doubles
+    own: tuple[ScoredRule, ...] = ()
 
 
-def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Cover:
+def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     """At most `most` rules.
 
     Args:
@@ -60,7 +70,19 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Cover:
     )
     explained = _newly_explained(pointer, fact, hits.num_tried, rule)
     family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
-    return Cover(rule, gain / most_weight, explained, hits.num_tried, family)
+    return Choice(rule, gain / most_weight, explained, hits.num_tried, family, np.full(len(rule), np.nan))
+
+
+def plainness(rules: RuleSet) -> Doubles:
+    """What the gain of each rule counts when rules are compared: more for what is read easily.
+
+    Of rules that explain the same, people want the short one, and not the one that explains a fact by another fact of
+    the same predicate: such rules often explain the most, and say the least.
+    """
+    lines, target = rules.bodies.lines, rules.head[:1]
+    is_circular = rules.bodies.any_line(((lines.steps >> 1) == target).any(axis=1) & (lines.lengths > 0))
+    plain = PER_ATOM ** np.maximum(rules.lengths - 1, 0)
+    return np.where(is_circular[rules.body], CIRCULAR, 1.0) * plain if len(rules) else plain
 
 
 def _first_of_equals(hits: Hits, plainness: Doubles) -> Mask:

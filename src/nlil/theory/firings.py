@@ -186,33 +186,113 @@ class Hits(NamedTuple):
         return np.asarray(right / (right + self.wrong + DOUBT))
 
 
-def survey(ranker: Ranker, target: int, tried: Facts, valid: Facts, weight: float, walk: WalkSpace) -> Hits:
+class Proposals(NamedTuple):
+    """What rules of a binary target propose for a sample of its facts, candidate by candidate; queries as of `Hits`.
+
+    query, is_right  of each proposed candidate, by query; of the known answers of a query only its own is there
+    pointer, rule    the rules that propose candidate i are rule[pointer[i]:pointer[i + 1]], ascending
+    weight           what each fact counts
+    num_tried        training facts of the sample, which come first
+    """
+
+    query: Ids
+    is_right: Mask
+    pointer: Longs
+    rule: Ids
+    weight: Doubles
+    num_tried: int
+
+    @property
+    def num_facts(self) -> int:
+        """Facts of the sample."""
+        return len(self.weight)
+
+    @property
+    def firings(self) -> tuple[Longs, Ids]:
+        """(candidate, rule) of every firing."""
+        return np.repeat(np.arange(len(self.query)), np.diff(self.pointer)), self.rule
+
+
+class Sample(NamedTuple):
+    """Facts of one binary target that its rules are tried on: training facts, then validation facts.
+
+    valid_weight: what each validation fact counts; a training fact counts 1.
+    """
+
+    target: int
+    tried: Facts
+    valid: Facts
+    valid_weight: float
+
+    @property
+    def weight(self) -> Doubles:
+        """What each fact counts."""
+        return np.repeat([1.0, self.valid_weight], [len(self.tried), len(self.valid)])
+
+
+def survey(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Hits:
     """What the rules of a binary target do for its queries, each without its own fact.
 
     Args:
         ranker: of rules over the training facts.
-        target: the predicate.
-        tried: training facts of the target.
-        valid: validation facts of the target.
-        weight: what each of these counts; a training fact counts 1.
+        sample: the facts.
         walk: scratch of this thread.
     """
-    facts = tried + valid
-    weights = np.repeat([1.0, weight], [len(tried), len(valid)])
-    known_facts = ranker.kb.facts + valid
-    ends = facts.subject, facts.object
-    num_rules, kb = len(ranker.rows_of(target)), ranker.kb
-    wrong = np.zeros((2, num_rules))
-    found: list[tuple[Ids, Ids]] = []
+    wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
+    rule, query, _ = _fired(ranker, sample, walk, wrong, False)
+    return Hits(*_by_rule([(rule, query)]), wrong, sample.weight, len(sample.tried))
+
+
+def propose(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Proposals:
+    """Every candidate that the rules of a binary target propose; arguments as of `survey`."""
+    wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
+    rule, query, candidate = _fired(ranker, sample, walk, wrong, True)
+    order = np.lexsort((rule, candidate, query))
+    rule, query, candidate = rule[order], query[order], candidate[order]
+    is_first = np.ones(len(rule), bool)
+    is_first[1:] = (np.diff(query) != 0) | (np.diff(candidate) != 0)
+    first, facts = np.flatnonzero(is_first), sample.tried + sample.valid
+    answer = np.concatenate((facts.object, facts.subject))
+    is_right = candidate[first] == answer[query[first]]
+    pointer = np.append(first, len(rule)).astype(np.int64)
+    return Proposals(query[first], is_right, pointer, rule, sample.weight, len(sample.tried))
+
+
+def _fired(
+    ranker: Ranker, sample: Sample, walk: WalkSpace, wrong: Doubles, all_candidates: bool
+) -> tuple[Ids, Ids, Ids]:
+    """(rule, query, candidate) of the answers, or of all candidates that are no other known answer; what each rule
+    proposes wrongly is added to `wrong`."""
+    facts, weight, target = sample.tried + sample.valid, sample.weight, sample.target
+    known_facts, ends = ranker.kb.facts + sample.valid, (facts.subject, facts.object)
+    none = np.zeros(0, np.int32)
+    found: list[Fired] = [(none, none, none)]
     for direction in (0, 1):
         known, answer = ends[direction], ends[1 - direction]
-        answers = Answers.of(known_facts, target, direction, kb.num_entities)
+        answers = Answers.of(known_facts, target, direction, ranker.kb.num_entities)
         plan, rest = ranker.numbered_plan(target, direction)
-        mine = _of_lines(ranker, plan, walk, known, answer, answers, weights, wrong[direction])
+        queries = _Queries(known, answer, answers, weight, wrong[direction], all_candidates)
+        mine = _of_lines(ranker, plan, walk, queries)
         if len(rest):
-            mine += _of_programs(ranker, target, rest, plan.code, known, answer, answers, weights, wrong[direction])
-        found += [(rule, query + direction * len(facts)) for rule, query in mine]
-    return Hits(*_by_rule(found), wrong, weights, len(tried))
+            mine += _of_programs(ranker, target, rest, plan.code, queries)
+        found += [(rule, query + direction * len(facts), candidate) for rule, query, candidate in mine]
+    rule, query, candidate = (np.concatenate(column).astype(np.int32) for column in zip(*found))
+    return rule, query, candidate
+
+
+Fired = tuple[Ids, Ids, Ids]
+"""(rule, query, candidate) of firings."""
+
+
+class _Queries(NamedTuple):
+    """Queries of one direction, and what is to be known of them (see `_fired`)."""
+
+    known: Ids
+    answer: Ids
+    answers: Answers
+    weight: Doubles
+    wrong: Doubles
+    all_candidates: bool
 
 
 def survey_members(scorer: MemberScorer, members: Ids, others: Ids, share: float) -> Hits:
@@ -240,26 +320,18 @@ def _by_rule(found: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     return rule[order], query[order]
 
 
-def _of_lines(
-    ranker: Ranker,
-    plan: Plan,
-    walk: WalkSpace,
-    known: Ids,
-    answer: Ids,
-    answers: Answers,
-    weight: Doubles,
-    wrong: Doubles,
-) -> list[tuple[Ids, Ids]]:
-    """(rule, query) of the rules that have a loop; what they propose wrongly is added to `wrong`."""
+def _of_lines(ranker: Ranker, plan: Plan, walk: WalkSpace, queries: _Queries) -> list[Fired]:
+    """Firings of the rules that have a loop."""
     nothing, stamp = np.zeros(len(ranker.is_unary), bool), np.full(ranker.kb.num_entities, -1, np.int64)
-    found, begin, size = list[tuple[Ids, Ids]](), 0, BUFFER
+    found, begin, size = list[Fired](), 0, BUFFER
+    known, answer, answers, weight, wrong, all_candidates = queries
     while begin < len(known):
-        rule, query = np.empty(size, np.int32), np.empty(size, np.int32)
+        out = np.empty((3, size), np.int32)
         end, used = _survey_block(
             ranker.graph, plan, ranker.is_unary, nothing, known, answer, begin, answers.pointer, answers.answer,
-            walk, Buffer.of(size), stamp, rule, query, weight, wrong,
+            walk, Buffer.of(size), stamp, out, weight, wrong, all_candidates,
         )  # fmt: skip
-        found.append((rule[:used], query[:used]))
+        found.append((out[0, :used], out[1, :used], out[2, :used]))
         size = 2 * size if end == begin else size
         begin = end
     return found
@@ -268,41 +340,33 @@ def _of_lines(
 @compiled
 def _survey_block(
     graph: Graph, plan: Plan, is_unary: Mask, nothing: Mask, known: Ids, answer: Ids, begin: int, pointer: Longs,
-    known_answer: Ids, walk: WalkSpace, buffer: Buffer, stamp: Longs, rule: Ids, query: Ids, weight: Doubles,
-    wrong: Doubles,
+    known_answer: Ids, walk: WalkSpace, buffer: Buffer, stamp: Longs, out: np.ndarray, weight: Doubles,
+    wrong: Doubles, all_candidates: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Queries from `begin` on, as many as there is room for: (the first that is left, how many hits)."""
+    """Queries from `begin` on, as many as there is room for: (the first that is left, firings in `out`)."""
     used = 0
     for q in range(begin, len(known)):
         a, b = known[q], answer[q]
         size = list_firings(graph, plan, is_unary, nothing, a, b, walk, buffer)
-        if size > len(buffer.rule) or used + size > len(rule):
+        if size > len(buffer.rule) or used + size > out.shape[1]:
             return q, used
         for k in range(pointer[a], pointer[a + 1]):
             stamp[known_answer[k]] = q
         for i in range(size):
             c = buffer.candidate[i]
-            if c == b:
-                rule[used], query[used] = buffer.rule[i], q
-                used += 1
-            elif stamp[c] != q:
+            is_wrong = c != b and stamp[c] != q
+            if is_wrong:
                 wrong[buffer.rule[i]] += weight[q]
+            if c == b or (all_candidates and is_wrong):
+                out[0, used], out[1, used], out[2, used] = buffer.rule[i], q, c
+                used += 1
     return len(known), used
 
 
-def _of_programs(
-    ranker: Ranker,
-    target: int,
-    rest: Longs,
-    code: int,
-    known: Ids,
-    answer: Ids,
-    answers: Answers,
-    weight: Doubles,
-    wrong: Doubles,
-) -> list[tuple[Ids, Ids]]:
-    """The same of the rules that have no loop."""
-    num_entities, found = ranker.kb.num_entities, list[tuple[Ids, Ids]]()
+def _of_programs(ranker: Ranker, target: int, rest: Longs, code: int, queries: _Queries) -> list[Fired]:
+    """Firings of the rules that have no loop."""
+    num_entities, found = ranker.kb.num_entities, list[Fired]()
+    known, answer, answers, weight, wrong, all_candidates = queries
     asked = np.repeat(np.arange(num_entities), np.diff(answers.pointer))
     is_known = asked * num_entities + answers.answer
     rules = ranker.rules_of(target).take(rest)
@@ -311,7 +375,8 @@ def _of_programs(
         query, candidate = fires.query[few], fires.candidate[few]
         is_hit = answer[query] == candidate
         key = known[query].astype(np.int64) * num_entities + candidate
-        wrong[number] += weight[query[~is_hit & ~np.isin(key, is_known)]].sum()
-        hit = query[is_hit].astype(np.int32)
-        found.append((np.full(len(hit), number, np.int32), hit))
+        is_wrong = ~is_hit & ~np.isin(key, is_known)
+        wrong[number] += weight[query[is_wrong]].sum()
+        kept = is_hit | is_wrong if all_candidates else is_hit
+        found.append((np.full(np.count_nonzero(kept), number), query[kept], candidate[kept]))
     return found

@@ -23,7 +23,7 @@ class TheoryRule:
 
     number   in `Theory.rows`
     row      of the pool
-    scored   the rule with its counts
+    scored   the rule with its counts, and its weight in the theory
     place    among the rules of its target, from 1 on
     adds     training facts that it explains and no rule before it does
     tried    training facts of its target that were looked at
@@ -94,7 +94,7 @@ def target_theories(pool: RuleSet, theory: Theory, numbers: Longs | None = None)
     """
     numbers = theory.chosen(pool) if numbers is None else numbers
     rows, same = theory.rows[numbers], theory.family_sizes
-    head = pool.head[rows]
+    head, listed = pool.head[rows], theory.listed(pool)
     of_pool = np.bincount(pool.head, minlength=len(pool.predicates))
     found = []
     for target in dict.fromkeys(head.tolist()):
@@ -103,7 +103,7 @@ def target_theories(pool: RuleSet, theory: Theory, numbers: Longs | None = None)
             TheoryRule(
                 number=n,
                 row=int(theory.rows[n]),
-                scored=pool[int(theory.rows[n])],
+                scored=listed[n],
                 place=int(theory.place[n]) + 1,
                 adds=int(theory.explained[n]),
                 tried=int(theory.tried[n]),

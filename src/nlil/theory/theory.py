@@ -16,6 +16,9 @@ from ..logic.rule import Rule
 
 SIZES = (5, 10, 20, 50, 100, 200)
 """Rules of a target at which the quality of a theory is measured."""
+AUTHORS = ("cover", "weights", "formulas")
+"""Who can choose the rules of a target: a greedy cover; the same rules with weights that are fitted together; formulas
+that are trained on what the rules of the cover do."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,14 @@ class Theory:
     gain         what each adds to the mean precision of the best rule of a query
     explained    training facts that it explains and no rule before it does
     tried        training facts of its target that were looked at
+    weight       of each rule; nan: that of the pool
     family_row   rows of the pool that are not chosen and say the same as a chosen one ...
     family       ... and the number of that one in `rows`
     size         rules of a target, where nobody says how many
     aggregation  how the rules become a score
     scores       by target (name/arity): validation scores at some sizes
+    authors      by target (name/arity): who chose its rules, one of AUTHORS
+    own          rules that an author wrote and the pool does not have; `rows` counts them behind those of the pool
     """
 
     rows: Longs
@@ -64,11 +70,35 @@ class Theory:
     gain: Doubles
     explained: Longs
     tried: Longs
+    weight: Doubles
     family_row: Longs
     family: Longs
     size: int
     aggregation: Aggregation
     scores: Mapping[str, ValidationScores] = field(default_factory=dict)
+    authors: Mapping[str, str] = field(default_factory=dict)
+    own: RuleSet | None = None
+
+    def listed(self, pool: RuleSet) -> RuleSet:
+        """The rule of every number in `rows`, with its weight in the theory."""
+        is_own = self.rows >= len(pool)
+        if self.own is None or not is_own.any():
+            rules = pool.take(self.rows).compact()
+        else:
+            place = np.argsort(np.concatenate((np.flatnonzero(~is_own), np.flatnonzero(is_own))))
+            mine = self.own.take(self.rows[is_own] - len(pool))
+            rules = RuleSet.join([pool.take(self.rows[~is_own]).compact(), mine]).take(place).compact()
+        is_fitted = ~np.isnan(self.weight)
+        if not is_fitted.any():
+            return rules
+        return replace(rules, weight=np.where(is_fitted, self.weight, rules.weights).astype(np.float32))
+
+    def joined(self, pool: RuleSet) -> tuple[RuleSet, Theory]:
+        """Return the pool with the rules that only the theory has behind its own, and the theory of that pool."""
+        if self.own is None:
+            return pool, self
+        own = self.own if pool.weight is not None else replace(self.own, weight=None)  # the smoothed confidence
+        return RuleSet.join([pool, own]), replace(self, own=None)
 
     def chosen(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
         """Numbers in `rows` of a theory of `size` rules a target, or of the least that keeps a share of the score.
@@ -86,12 +116,12 @@ class Theory:
         for i, predicate in enumerate(pool.predicates):
             if (scores := self.scores.get(str(predicate))) is not None:
                 least[i] = scores.least_size(keep) or SIZES[-1]
-        return np.flatnonzero(self.place < least[pool.head[self.rows]])
+        return np.flatnonzero(self.place < least[self.listed(pool).head])
 
     def rules(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> RuleSet:
         """Return the rules, as a set that every part of the product takes; `size` and `keep` as in `chosen`."""
-        rows = self.rows[self.chosen(pool, size, keep)]
-        kept = replace(pool.take(rows).compact(), aggregation=self.aggregation, is_ordered=True)
+        rules = self.listed(pool).take(self.chosen(pool, size, keep)).compact()
+        kept = replace(rules, aggregation=self.aggregation, is_ordered=True)
         most = self.size if size is None else size
         seen: dict[Any, int] = {}
         exclusions = []
@@ -114,7 +144,7 @@ class Theory:
         related = stays[self.family] & (number[self.family_row] >= 0)
         return replace(
             self,
-            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "tried")},
+            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "tried", "weight")},
             rows=number[self.rows[stays]],
             family_row=number[self.family_row[related]],
             family=(np.cumsum(stays) - 1)[self.family[related]],

@@ -17,7 +17,7 @@ from ..kernel.aggregation import Aggregation
 from ..kernel.ruleset import RuleSet
 from .theory import SizeScore, Theory, ValidationScores
 
-COLUMNS = ("rows", "place", "gain", "explained", "tried")
+COLUMNS = ("rows", "place", "gain", "explained", "tried", "weight")
 
 
 def save_theory(theory: Theory, path: Path) -> None:
@@ -30,6 +30,7 @@ def save_theory(theory: Theory, path: Path) -> None:
         "size": theory.size,
         "aggregation": asdict(theory.aggregation),
         "scores": {target: asdict(scores) for target, scores in theory.scores.items()},
+        "authors": dict(theory.authors),
     }
     table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(about)})
     with replacing(path) as temporary:
@@ -43,7 +44,8 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
     about: dict[str, Any] = json.loads((table.schema.metadata or {})[b"nlil"])
     family = table["family"].combine_chunks()
     sizes = np.diff(to_numpy(family.offsets))
-    columns = {name: to_numpy(table[name]) for name in COLUMNS}
+    columns = {name: to_numpy(table[name]) for name in COLUMNS if name in table.column_names}
+    columns.setdefault("weight", np.full(len(table), np.nan))  # no weights were fitted before there was such a column
     family_row = to_numpy(family.values)
     for rows in (columns["rows"], family_row):
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(pool):
@@ -59,4 +61,5 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
         size=int(about["size"]),
         aggregation=Aggregation(**about["aggregation"]),
         scores=scores,
+        authors=about.get("authors", {}),
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nlil.data.facts import Facts
-from nlil.learning.gates import CONJUNCTIONS, LENGTHS, WEIGHING, Gate
+from nlil.evaluation.gate import Gate
+from nlil.learning.gates import CONJUNCTIONS, LENGTHS, WEIGHING
 
 
 def test_a_gain_by_chance_does_not_pass() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nlil.datasets import load_dataset
+from nlil.evaluation.gate import Gate
 from nlil.learning import weighing
-from nlil.learning.gates import WEIGHING, Gate
+from nlil.learning.gates import WEIGHING
 from nlil.learning.validation import Fold, Validation
 from nlil.learning.weighing import fit_weighing
 from nlil.progress import Stop

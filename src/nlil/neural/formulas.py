@@ -1,0 +1,152 @@
+"""Formulas over given statements: the upper half of the generator, without the search for statements.   [paper §3, §5]
+
+The statements are bodies that counting found, and their truth for each query is known. Attentions over them and over
+their products are trained as those of any target, and read by the largest choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import torch
+
+from ..config import LearnerConfig
+from ..data.arrays import Mask
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..data.vocabulary import Vocabulary
+from ..kernel.threads import one_torch_thread
+from ..logic.formula import And, Formula, Not, Or, Statement, X
+from ..logic.predicate import Predicate, Step
+from ..logic.simplify import simplify_formula
+from .extract import Reader
+from .generator import make_stack, member_seed
+from .plan import Given
+from .space import Kind, Masks, Shape, Space, Start
+from .training import Block, Trainer
+
+Literal = tuple[int, bool]
+"""A statement, and whether it holds (else its negation)."""
+
+HELD_OUT = 5
+"""One of so many queries is held out to validate."""
+
+
+class GivenReader(Reader):
+    """Reads formulas over statements that stand for themselves: s0(X), s1(X), ..."""
+
+    def _statement(
+        self, s: int, left: int, left_path: tuple[int, ...], right: int, right_path: tuple[int, ...]
+    ) -> Formula:
+        return Statement(X, (Step(self.kb.predicates[s]),))
+
+
+def train_formulas(
+    values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
+) -> list[list[tuple[Literal, ...]]]:
+    """For each group of queries the conjunctions that training says its label is, those of the best restart first.
+
+    A disjunction is as many conjunctions.
+
+    Args:
+        values: of each group (queries, statements): whether a statement holds.
+        labels: of each group (queries,): what formulas should say.
+        allowed: (groups, statements): what the formulas of a group may be made of.
+        config: the settings of training.
+        seeds: one for each group.
+    """
+    with one_torch_thread():
+        return _trained(values, labels, allowed, config, seeds)
+
+
+def _trained(
+    values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
+) -> list[list[tuple[Literal, ...]]]:
+    num_statements = allowed.shape[1]
+    shape = Shape(1, num_statements, 1, 1, widths=(config.formulas,) * config.levels)
+    parts = [_held_out(len(label), seed) for label, seed in zip(labels, seeds)]
+    train, valid = (
+        _block(
+            [some[held == is_held] for some, held in zip(values, parts)],
+            [some[held == is_held] for some, held in zip(labels, parts)],
+            shape,
+        )
+        for is_held in (False, True)
+    )
+    config = replace(config, device="cpu", fresh=0, heads=1, instances=1, steps=1)
+    masks = _masks(allowed, config.restarts)
+    each = [member_seed(seed, 0, r) for seed in seeds for r in range(config.restarts)]
+    stack = make_stack(
+        config.generator, masks, shape, each, config.dim, config.layers, config.attention_heads, config.residual
+    )
+    trainer = Trainer(stack, [train], [valid], config)
+    trainer.run(lambda trainer: None)
+    with torch.no_grad():
+        attentions = stack.attentions(trainer.temperature(trainer.epoch))
+    predicates = tuple(Predicate(f"s{k}", 1) for k in range(num_statements))
+    names = KnowledgeBase(Vocabulary([]), predicates, Facts.empty())
+    space = Space(0, 1, np.zeros(1, np.int32), np.arange(num_statements, dtype=np.int32), (Start(Kind.X),))
+    loss = np.nan_to_num(trainer.history[-1].valid_loss, nan=np.inf).reshape(len(seeds), config.restarts)
+    found = []
+    for g, mine in enumerate(loss):
+        said: dict[tuple[Literal, ...], None] = {}
+        for restart in np.argsort(mine, kind="stable").tolist():
+            reader = GivenReader(names, space, shape, attentions, g * config.restarts + restart)
+            said |= dict.fromkeys(conjunctions(reader.argmax().body))
+        found.append(list(said))
+    return found
+
+
+def _held_out(count: int, seed: int) -> Mask:
+    return np.asarray(np.random.default_rng((seed, 4)).permutation(count) % HELD_OUT == 0)
+
+
+def _block(values: Sequence[Mask], labels: Sequence[Mask], shape: Shape) -> Block:
+    """The queries of all groups, padded."""
+    width = max(1, *map(len, labels))
+    table = np.zeros((len(values), width, shape.predicates), np.float32)
+    label, real = np.zeros((len(values), width), np.float32), np.zeros((len(values), width), bool)
+    for g, (some, says) in enumerate(zip(values, labels)):
+        table[g, : len(some)], label[g, : len(says)], real[g, : len(says)] = some, says, True
+    return Block(Given(shape, torch.from_numpy(real), torch.from_numpy(table)), torch.from_numpy(label))
+
+
+def _masks(allowed: Mask, restarts: int) -> Masks:
+    members = len(allowed) * restarts
+    arguments = torch.tensor([True, False]).expand(members, 1, 2)
+    statements = torch.from_numpy(allowed).repeat_interleave(restarts, 0)
+    yes, no = torch.ones(members, 1, dtype=torch.bool), torch.zeros(members, dtype=torch.bool)
+    return Masks(yes, statements, arguments, no)
+
+
+def conjunctions(formula: Formula) -> list[tuple[Literal, ...]]:
+    """The formula over s0(X), s1(X), ... as a disjunction of conjunctions of literals, each in order.
+
+    >>> a, b = (Statement(X, (Step(Predicate(name, 1)),)) for name in ("s0", "s1"))
+    >>> conjunctions(Not(And(Not(a), Not(b))))
+    [((0, True),), ((1, True),)]
+    >>> conjunctions(And(b, Not(a)))
+    [((0, False), (1, True))]
+    """
+    return [tuple(sorted(set(literals))) for literals in _parts(simplify_formula(formula))]
+
+
+def _parts(formula: Formula) -> list[tuple[Literal, ...]]:
+    match formula:
+        case Statement():
+            return [((_number(formula), True),)]
+        case Not(Statement() as statement):
+            return [((_number(statement), False),)]
+        case Or(arguments):
+            return [part for argument in arguments for part in _parts(argument)]
+        case And(arguments):
+            return [sum(chosen, ()) for chosen in product(*map(_parts, arguments))]
+        case _:
+            return []  # TRUE or FALSE
+
+
+def _number(statement: Statement) -> int:
+    return int(statement.steps[0].predicate.name[1:])

@@ -1,0 +1,188 @@
+"""Formulas over the rules of a cover: each rule that is often wrong is asked when it is right.
+
+For every such rule the candidates that it proposes are queries, and the other rules of the cover are statements about
+them. The upper half of the paper's generator is trained to tell right from wrong candidates; what its attentions say is
+joined to the rule: `and` another body, `unless` another body. Each disjunct is a body of its own. All of them compete
+with the rules of the cover in a second greedy cover, and have exact counts like every rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..config import LearnerConfig
+from ..data.arrays import Longs, Mask
+from ..errors import NlilError
+from ..kernel.ruleset import RuleSet
+from ..logic.formula import And, Formula, Not
+from ..logic.rule import Rule, RuleStats, ScoredRule
+from ..neural.formulas import Literal, train_formulas
+from .cover import Choice, cover, plainness
+from .firings import Hits, Proposals
+from .surveyed import Surveyed
+from .theory import SIZES
+
+MOST_RULES = 12
+"""Rules of a cover that are asked when they are right, first ones first."""
+MOST_STATEMENTS = 40
+"""Rules of a cover that formulas are made of."""
+LEAST_PAIRS = 10
+"""Right candidates, and as many wrong ones, that a rule must propose: from fewer nothing can be learned."""
+MOST_PAIRS = 200
+"""Candidates of a rule that are trained on."""
+MOST_ATOMS = 6
+"""Body atoms of a formula."""
+TRAINING = LearnerConfig(generator="free", levels=1, formulas=4, restarts=4, epochs=25, score_rate=0.2)
+"""Settings of training."""
+
+
+class Sharpened(NamedTuple):
+    """A rule of the cover and what is joined to it."""
+
+    rule: int
+    literals: tuple[Literal, ...]
+
+
+def truth_table(proposals: Proposals, num_rules: int) -> Mask:
+    """(candidates, rules): who proposes what."""
+    table = np.zeros((len(proposals.query), num_rules), bool)
+    table[proposals.firings] = True
+    return table
+
+
+def sharpen(
+    proposals: Proposals, rules: RuleSet, order: Longs, seed: int, training: LearnerConfig = TRAINING
+) -> list[Sharpened]:
+    """What training joins to the rules that are often wrong.
+
+    Args:
+        proposals: what the rules propose.
+        rules: of one target.
+        order: rows of the rules, those of the cover that add most first.
+        seed: of training, with the number of the rule.
+        training: its settings.
+    """
+    table = truth_table(proposals, len(rules))
+    statements = order[:MOST_STATEMENTS]
+    groups, values, labels, allowed = [], [], [], []
+    for r in order[:MOST_RULES].tolist():
+        pairs = np.flatnonzero(table[:, r])
+        right = proposals.is_right[pairs]
+        if min(np.count_nonzero(right), np.count_nonzero(~right)) < LEAST_PAIRS:
+            continue
+        random = np.random.default_rng((seed, 5, r))
+        halves = [random.permutation(pairs[right == side])[: MOST_PAIRS // 2] for side in (True, False)]
+        some = np.sort(np.concatenate(halves))
+        holds = table[np.ix_(some, statements)]
+        usable = _can_join(rules, r, statements) & holds.any(axis=0) & ~holds.all(axis=0)
+        if usable.any():
+            groups.append(r)
+            values.append(holds)
+            labels.append(proposals.is_right[some])
+            allowed.append(usable)
+    if not groups:
+        return []
+    seeds = [int(np.random.SeedSequence((seed, 5, r)).generate_state(1)[0]) for r in groups]
+    said = train_formulas(values, labels, np.stack(allowed), training, seeds)
+    return [
+        Sharpened(r, tuple((int(statements[k]), sign) for k, sign in literals))
+        for r, mine in zip(groups, said)
+        for literals in mine
+    ]
+
+
+def _can_join(rules: RuleSet, r: int, others: Longs) -> Mask:
+    """Which other rules are about the same head, so that their bodies can stand beside that of rule r."""
+    same_head = (rules.head_entity[others] == rules.head_entity[r]) & (rules.fixed[others] == rules.fixed[r])
+    return np.asarray(same_head & (others != r) & (rules.body[others] != rules.body[r]))
+
+
+def joined_rule(rules: RuleSet, sharpened: Sharpened) -> Rule:
+    """The rule with what is joined to it."""
+    first = rules.rule(sharpened.rule)
+    parts: list[Formula] = [first.body]
+    distinct = first.distinct
+    for k, sign in sharpened.literals:
+        other = rules.rule(k)
+        parts.append(other.body if sign else Not(other.body))
+        distinct |= other.distinct
+    return Rule(first.head, And(*parts), distinct)
+
+
+def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
+    """A second cover: of the rules of the first one, and of the formulas that are made of them."""
+    rules, proposals = surveyed.ranker.rules_of(surveyed.target), surveyed.proposals
+    places = surveyed.places(chosen.rule)
+    seed = int(np.random.SeedSequence((surveyed.seed, 6, surveyed.target)).generate_state(1)[0])
+    table = truth_table(proposals, len(rules))
+    found, holds = _different(sharpen(proposals, rules, places, seed), table, rules)
+    if not found:
+        return chosen
+    own = RuleSet.of(surveyed.ranker.kb, [ScoredRule(rule, RuleStats(0, 0, 0, 0), 0.0) for rule in found])
+    plain = np.concatenate((plainness(rules)[places], plainness(own)))
+    truth = np.concatenate((table[:, places], holds), axis=1)
+    first = cover(hits_of(proposals, truth), plain, surveyed.size, 0).rule - len(places)
+    scored = _counted(surveyed, {int(n): found[n] for n in first[first >= 0]})
+    if not scored:
+        return chosen
+    kept = np.concatenate((np.arange(len(places)), len(places) + np.array(list(scored))))
+    second = cover(hits_of(proposals, truth[:, kept]), plain[kept], SIZES[-1], 0)
+    number = np.concatenate((chosen.rule, len(chosen.family) + np.arange(len(scored))))[second.rule]
+    place_of = np.full(len(chosen.family) + len(scored), -1)
+    place_of[number] = np.arange(len(number))
+    family = np.append(place_of[chosen.rule], -1)[chosen.family]
+    is_own = second.rule >= len(places)
+    used = np.sort(second.rule[is_own]) - len(places)
+    if len(used) < len(scored):  # what the second cover leaves out is not written down
+        again = np.full(len(scored), -1)
+        again[used] = np.arange(len(used))
+        number[is_own] = len(chosen.family) + again[second.rule[is_own] - len(places)]
+    return second._replace(rule=number, family=family, own=tuple(list(scored.values())[i] for i in used.tolist()))
+
+
+def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple[list[Rule], Mask]:
+    """The formulas that hold for other candidates than each part of them and than each other, and for which."""
+    seen = {np.packbits(column).tobytes() for column in table.T}
+    kept, holds = list[Rule](), list[Mask]()
+    for one in found:
+        value = table[:, one.rule].copy()
+        for k, sign in one.literals:
+            value &= table[:, k] == sign
+        key = np.packbits(value).tobytes()
+        rule = None if key in seen or not value.any() else joined_rule(rules, one)
+        if rule is not None and rule.length <= MOST_ATOMS:
+            seen.add(key)
+            kept.append(rule)
+            holds.append(value)
+    return kept, np.stack(holds, axis=1) if holds else np.zeros((len(table), 0), bool)
+
+
+def hits_of(proposals: Proposals, truth: Mask) -> Hits:
+    """What rules do that hold for these candidates: (candidates, rules)."""
+    candidate, rule = np.nonzero(truth[proposals.is_right])
+    order = np.lexsort((candidate, rule))
+    query = proposals.query[proposals.is_right][candidate[order]]
+    num_facts = max(proposals.num_facts, 1)
+    weight, direction = proposals.weight[proposals.query % num_facts], proposals.query // num_facts
+    wrong = np.stack([(weight * ~proposals.is_right * (direction == d)) @ truth for d in (0, 1)])
+    return Hits(rule[order].astype(np.int32), query, wrong, proposals.weight, proposals.num_tried)
+
+
+def _counted(surveyed: Surveyed, rules: dict[int, Rule]) -> dict[int, ScoredRule]:
+    """The rules with their exact statistics; without those that cannot be counted."""
+    from ..kernel.batch import BatchStatistics  # imports torch
+    from ..kernel.evaluator import Evaluator
+
+    ranker, found = surveyed.ranker, {}
+    statistics = BatchStatistics(Evaluator(ranker.kb, memory=ranker.memory))
+    for number, rule in sorted(rules.items()):
+        try:
+            stats = statistics.stats(rule)
+        except NlilError:
+            continue  # one query of it outgrows the memory
+        if stats.support:
+            found[number] = ScoredRule(rule, stats, stats.smoothed)
+    return found
