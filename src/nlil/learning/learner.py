@@ -223,6 +223,7 @@ class Fit:
                 kb, self.ids, config, self.splits, counted_rules, self.progress, stop, self.checkpoint
             )
             parts.append(found.rules)
+            notes += found.notes
             if config.search == "neural" and (nothing := note_on_nothing(found.rules, self.ids, found.history, config)):
                 notes.append(nothing)
         rules = self._rule_set(parts or [found.rules], kb, self.given)

@@ -33,6 +33,8 @@ LEAST_SHARE = 0.1
 """Of the target's facts: a rule that supports less says little of why the target holds."""
 SHOWN_TARGETS = 3
 """Targets that a note names."""
+MOST_DEAD_SHOWN = 10
+"""Rules with dead parts that notes name."""
 HINT_RULES = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
@@ -41,12 +43,13 @@ class Found(NamedTuple):
     """What training brings.
 
     `rules` have statistics; `history` is that of training, by target and epoch; `attentions` are those of the best
-    restart of each target, by name.
+    restart of each target, by name; `notes` mark dead parts of rules.
     """
 
     rules: RuleSet
     history: tuple[dict[str, Any], ...] = ()
     attentions: Mapping[str, np.ndarray] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
 
 
 def search_neural(
@@ -83,7 +86,29 @@ def search_neural(
         rules = preferred(rules, targets, config.top_rules, first_explains=True)
         if config.priors:
             rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
-    return Found(rules, tuple(training.history), training.attentions)
+    notes = () if config.select else dead_part_notes(rules, kb, config)
+    return Found(rules, tuple(training.history), training.attentions, notes)
+
+
+def dead_part_notes(rules: RuleSet, kb: KnowledgeBase, config: LearnerConfig) -> tuple[str, ...]:
+    """Mark the parts of trained `rules` that change no count, where what the attentions say is left as it is.
+
+    Args:
+        rules: what training brought.
+        kb: the training facts.
+        config: the settings.
+    """
+    from ..kernel.evaluator import Evaluator  # imports torch
+    from ..logic.text import formula_text
+    from ..neural.select import WALK_SHARE, Judge
+
+    judge = Judge(Evaluator(kb, memory=config.memory // WALK_SHARE))
+    found = []
+    for scored in (rules[row] for row in np.flatnonzero(rules.is_program).tolist()):
+        if parts := [formula_text(part, scored.rule.distinct) for part, _ in judge.dead_parts(scored)]:
+            found.append(f"dead part, which changes no count: {' ; '.join(dict.fromkeys(parts))} in {scored.rule}")
+    more = len(found) - MOST_DEAD_SHOWN
+    return (*found[:MOST_DEAD_SHOWN], *([f"{more:,} more rules have dead parts"] if more > 0 else []))
 
 
 def train(

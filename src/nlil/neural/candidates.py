@@ -66,17 +66,22 @@ def links(formula: Formula) -> bool:
 
 
 def shorter(formula: Formula) -> Iterator[Formula]:
-    """Every formula with one argument of one connective left out."""
+    """Yield `formula` with one argument of one connective left out, for every such argument."""
+    return (rest for _, rest in removals(formula))
+
+
+def removals(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
+    """Yield every argument of a connective in `formula`, and what is left of the whole without it."""
     match formula:
         case Not(argument):
-            for inner in shorter(argument):
-                yield Not(inner)
+            for part, inner in removals(argument):
+                yield part, Not(inner)
         case And(arguments) | Or(arguments):
             for i, argument in enumerate(arguments):
                 rest = arguments[:i] + arguments[i + 1 :]
-                yield rest[0] if len(rest) == 1 else type(formula)(*rest)
-                for inner in shorter(argument):
-                    yield type(formula)(*arguments[:i], inner, *arguments[i + 1 :])
+                yield argument, rest[0] if len(rest) == 1 else type(formula)(*rest)
+                for part, inner in removals(argument):
+                    yield part, type(formula)(*arguments[:i], inner, *arguments[i + 1 :])
 
 
 def usable(rules: Iterable[Rule], linked: bool = False, parts: bool = True) -> list[Rule]:

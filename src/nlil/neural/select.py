@@ -7,6 +7,7 @@ by the engine; which of them are kept, and in which order they are preferred.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,14 +23,15 @@ from ..kernel.fixpoint import fixpoint_stats, is_recursive
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
-from ..logic.formula import And, Not, Or, Statement, X
+from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X
 from ..logic.predicate import Step
 from ..logic.rule import Rule, RuleStats, ScoredRule
+from ..logic.simplify import FALSE, simplify
 from ..progress import Progress, Stop
 from ..search.chains import ChainCounter
 from ..search.longer import estimates
 from ..search.options import ChainRows, CountOptions, Task, join_rows
-from .candidates import Candidate, Codes, as_candidate, as_rule, shorter
+from .candidates import Candidate, Codes, as_candidate, as_rule, removals, shorter
 from .refine import LEAST_GAIN, Parts, Refiner
 
 MOST_PATHS = 3e10
@@ -215,6 +217,28 @@ class Judge:
                 return scored
             scored = found
 
+    def dead_parts(self, scored: ScoredRule) -> list[tuple[Formula, ScoredRule]]:
+        """Find the arguments of connectives that change no count of a rule, each with the rule without it.
+
+        Without an argument a rule holds for more tuples, or for fewer, and not for other ones: where no count changes,
+        it holds for the same.
+        """
+        found, stats = [], scored.stats
+        for part, rest in removals(scored.rule.body):
+            rule = simplify(replace(scored.rule, body=rest))
+            other = None if rule.body in (TRUE, FALSE) else self.score(rule)
+            if other is not None and (other.stats.support, other.stats.body_size) == (stats.support, stats.body_size):
+                found.append((part, other))
+        return found
+
+    def without_dead_parts(self, scored: ScoredRule) -> ScoredRule:
+        """Leave out what changes no count, one part after the other."""
+        if is_recursive([scored.rule], scored.rule.target):
+            return scored  # a base case may change no count of one step, and yet all that is derived
+        while dead := self.dead_parts(scored):
+            scored = min((rest for _, rest in dead), key=_explains)
+        return scored
+
     def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
         """Join what `others` say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
         for _ in range(MOST_JOINED):
@@ -250,13 +274,13 @@ def select(
     good += _with_base_cases(judge, sorted(good, key=_explains))
     best = _best(judge.kb, sorted(good, key=_explains))
     if best.stats.support == best.stats.body_size == best.stats.head_size:
-        return [best]  # explains every fact and nothing else: no other rule can add to it
+        return [judge.without_dead_parts(best)]  # explains all facts and nothing else: no other rule can add to it
     rest = sorted((s for s in good if s.rule != best.rule), key=lambda s: (-s.stats.smoothed, s.rule.length))
     # A longer rule with the same counts says the same of the data.
     kept: dict[tuple[int, int], ScoredRule] = {}
     for s in (best, *rest):
         kept.setdefault((s.stats.support, s.stats.body_size), s)
-    return list(kept.values())
+    return [judge.without_dead_parts(s) for s in kept.values()]
 
 
 def _supported(scored: Iterable[ScoredRule], min_support: int, min_confidence: float) -> list[ScoredRule]:

@@ -69,7 +69,8 @@ class Conjunctions:
         )
         chains, others = table.facts[:, : table.num_chains], table.others[:, : table.num_chains]
         known = (chains * _smoothed(chains.sum(axis=0), others.sum(axis=0))).max(axis=1)
-        return RuleSet.of(self.kb, [self._scored(table, found, i) for i in chosen(table, found, known, count)])
+        scored = [self._scored(table, found, i) for i in chosen(table, found, known, count)]
+        return RuleSet.of(self.kb, list({s.rule: s for s in scored}.values()))
 
     def _chains(self, rules: RuleSet, target: int) -> Longs:
         """Rows of its chains of one and two moves, most confident first."""
@@ -136,13 +137,29 @@ class Conjunctions:
         return columns[first], np.stack(counts)
 
     def _scored(self, table: StatementTable, found: Found, row: int) -> ScoredRule:
-        columns = [int(c) for c in found[0][row] if c >= 0]
+        columns = without_dead(table, [int(c) for c in found[0][row] if c >= 0])
         parts = sorted((table.statement(c) for c in columns), key=formula_key)
         rule = Rule(Head.of(self.kb.predicates[table.target]), And(*parts), distinct=True)
         with_fact = np.bitwise_and.reduce(table.others[:, columns], axis=1)[table.has_fact]
         support, others = (int(count) for count in found[1][:2, row])
         stats = RuleStats(support, support + others, len(table.facts), support + int(with_fact.sum(dtype=np.int64)))
         return ScoredRule(rule, stats, stats.smoothed)
+
+
+def without_dead(table: StatementTable, columns: list[int]) -> list[int]:
+    """Leave out statements that change no count: a third one may make one of the first two idle. A chain stays."""
+
+    def counts(some: list[int]) -> tuple[int, int]:
+        holds = (np.bitwise_and.reduce(rows[:, some], axis=1) for rows in (table.facts, table.others))
+        facts, others = (int(mine.sum(dtype=np.int64)) for mine in holds)
+        return facts, others
+
+    wanted = counts(columns)
+    for column in columns if len(columns) > 2 else ():
+        rest = [c for c in columns if c != column]
+        if len(rest) > 1 and min(rest) < table.num_chains and counts(rest) == wanted:
+            columns = rest
+    return columns
 
 
 def best(found: Found, count: int) -> Found:

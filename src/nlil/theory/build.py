@@ -217,7 +217,12 @@ class _Work:
     ) -> dict[str, list[tuple[Choice, Choice]]]:
         """For each further author its choices, made of what the rules of the covers propose."""
         most = self.size if tuple(names) == ("weights",) else SIZES[-1]
-        few = [np.unique(np.concatenate([choice.rule[:most] for choice in pair])).astype(np.int64) for pair in covers]
+        few = []
+        for pair in covers:
+            wanted = [choice.rule[:most] for choice in pair]
+            if "formulas" in names:
+                wanted += [choice.strongest for choice in pair]
+            few.append(np.unique(np.concatenate(wanted)).astype(np.int64))
         local = np.concatenate([self.ranker.rows_of(t)[some] for t, some in zip(self.targets, few)])
         kept = replace(self.ranker.rules.take(np.sort(local)).compact(), aggregation=aggregation)
         ranker = Ranker(kept, self.kb.crisp, self.ranker.pool.threads, self.ranker.memory)
@@ -248,8 +253,10 @@ class _Work:
         plain = Aggregation(kind.kind, kind.top, unit=kind.unit, by_frequency=True)
         names = [str(self.kb.predicates[t]) for t in self.targets]
         own = [scored for choice in choices for scored in choice.own]
+        weight = np.concatenate([np.zeros(0), *(choice.weight for choice in choices)])
         return Theory(
             **_columns(self.ranker, self.rows, self.targets, choices, len(self.pool)),
+            weight=None if np.isnan(weight).all() else weight,
             size=self.size,
             aggregation=plain,
             authors=dict(zip(names, authors or ["cover"] * len(choices))),
@@ -298,8 +305,7 @@ def _columns(
     """The columns of a Theory, one target after the other."""
     none = np.zeros(0, np.int64)
     parts: list[dict[str, np.ndarray]] = [
-        dict.fromkeys(("rows", "place", "explained", "tried", "family_row", "family"), none)
-        | dict.fromkeys(("gain", "weight"), np.zeros(0))
+        dict.fromkeys(("rows", "place", "explained", "tried", "family_row", "family"), none) | {"gain": np.zeros(0)}
     ]
     count, num_own = 0, 0
     for target, mine in zip(targets, choices):
@@ -313,7 +319,6 @@ def _columns(
                 "gain": mine.gain,
                 "explained": mine.explained,
                 "tried": np.full(size, mine.num_facts),
-                "weight": mine.weight,
                 "family_row": of_target[related],
                 "family": mine.family[related] + count,
             }

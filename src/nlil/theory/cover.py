@@ -23,6 +23,8 @@ LEAST_GAIN = 1e-9
 SECOND = 0.1
 """What the second best rule of a query counts, beside the best. With 0 the choice ends when every fact of the training
 facts has a rule, and has nothing to say where that rule misses a fact that is not known."""
+STRONGEST = 40
+"""Rules that are noted as worth most alone: what another one says too may still sharpen a third."""
 SAME_FACTS = 0.9
 """A rule belongs to the family of a chosen one that proposes at least this share of its answers."""
 
@@ -40,6 +42,7 @@ class Choice(NamedTuple):
     num_facts  facts that were tried
     family     for each rule the place of the chosen rule whose family it belongs to, -1: none; a chosen one its own
     weight     of each chosen rule; nan: as it was counted
+    strongest  rules that are worth most alone, whatever others say
     own        rules that the author wrote, with their statistics
     """
 
@@ -49,6 +52,7 @@ class Choice(NamedTuple):
     num_facts: int
     family: Longs
     weight: Doubles
+    strongest: Longs
     own: tuple[ScoredRule, ...] = ()
 
 
@@ -70,7 +74,10 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     )
     explained = _newly_explained(pointer, fact, hits.num_tried, rule)
     family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
-    return Choice(rule, gain / most_weight, explained, hits.num_tried, family, np.full(len(rule), np.nan))
+    alone = np.bincount(hits.rule, value, num_rules) * plainness
+    strongest = np.lexsort((np.arange(num_rules), -alone))[:STRONGEST]
+    no_weight = np.full(len(rule), np.nan)
+    return Choice(rule, gain / most_weight, explained, hits.num_tried, family, no_weight, strongest)
 
 
 def plainness(rules: RuleSet) -> Doubles:

@@ -27,8 +27,6 @@ from .theory import SIZES
 
 MOST_RULES = 12
 """Rules of a cover that are asked when they are right, first ones first."""
-MOST_STATEMENTS = 40
-"""Rules of a cover that formulas are made of."""
 LEAST_PAIRS = 10
 """Right candidates, and as many wrong ones, that a rule must propose: from fewer nothing can be learned."""
 MOST_PAIRS = 200
@@ -54,19 +52,24 @@ def truth_table(proposals: Proposals, num_rules: int) -> Mask:
 
 
 def sharpen(
-    proposals: Proposals, rules: RuleSet, order: Longs, seed: int, training: LearnerConfig = TRAINING
+    proposals: Proposals,
+    rules: RuleSet,
+    order: Longs,
+    statements: Longs,
+    seed: int,
+    training: LearnerConfig = TRAINING,
 ) -> list[Sharpened]:
     """What training joins to the rules that are often wrong.
 
     Args:
         proposals: what the rules propose.
         rules: of one target.
-        order: rows of the rules, those of the cover that add most first.
+        order: rows of the rules of the cover, those that add most first.
+        statements: rows of the rules that formulas are made of.
         seed: of training, with the number of the rule.
         training: its settings.
     """
     table = truth_table(proposals, len(rules))
-    statements = order[:MOST_STATEMENTS]
     groups, values, labels, allowed = [], [], [], []
     for r in order[:MOST_RULES].tolist():
         pairs = np.flatnonzero(table[:, r])
@@ -118,7 +121,8 @@ def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
     places = surveyed.places(chosen.rule)
     seed = int(np.random.SeedSequence((surveyed.seed, 6, surveyed.target)).generate_state(1)[0])
     table = truth_table(proposals, len(rules))
-    found, holds = _different(sharpen(proposals, rules, places, seed), table, rules)
+    statements = np.unique(np.concatenate((places[:MOST_RULES], surveyed.places(chosen.strongest))))
+    found, holds = _different(sharpen(proposals, rules, places, statements, seed), table, rules)
     if not found:
         return chosen
     own = RuleSet.of(surveyed.ranker.kb, [ScoredRule(rule, RuleStats(0, 0, 0, 0), 0.0) for rule in found])
@@ -148,9 +152,7 @@ def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple
     seen = {np.packbits(column).tobytes() for column in table.T}
     kept, holds = list[Rule](), list[Mask]()
     for one in found:
-        value = table[:, one.rule].copy()
-        for k, sign in one.literals:
-            value &= table[:, k] == sign
+        one, value = _without_dead(one, table)
         key = np.packbits(value).tobytes()
         rule = None if key in seen or not value.any() else joined_rule(rules, one)
         if rule is not None and rule.length <= MOST_ATOMS:
@@ -158,6 +160,23 @@ def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple
             kept.append(rule)
             holds.append(value)
     return kept, np.stack(holds, axis=1) if holds else np.zeros((len(table), 0), bool)
+
+
+def _without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
+    """Leave out literals that change nothing; also return for which candidates the rest holds."""
+
+    def holds(literals: Sequence[Literal]) -> Mask:
+        value = table[:, one.rule].copy()
+        for k, sign in literals:
+            value &= table[:, k] == sign
+        return value
+
+    literals, value = list(one.literals), holds(one.literals)
+    for literal in one.literals:
+        rest = [other for other in literals if other != literal]
+        if (holds(rest) == value).all():
+            literals = rest
+    return Sharpened(one.rule, tuple(literals)), value
 
 
 def hits_of(proposals: Proposals, truth: Mask) -> Hits:

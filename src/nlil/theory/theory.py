@@ -55,12 +55,12 @@ class Theory:
     gain         what each adds to the mean precision of the best rule of a query
     explained    training facts that it explains and no rule before it does
     tried        training facts of its target that were looked at
-    weight       of each rule; nan: that of the pool
     family_row   rows of the pool that are not chosen and say the same as a chosen one ...
     family       ... and the number of that one in `rows`
     size         rules of a target, where nobody says how many
     aggregation  how the rules become a score
     scores       by target (name/arity): validation scores at some sizes
+    weight       of each rule; nan, or None for all of them: that of the pool
     authors      by target (name/arity): who chose its rules, one of AUTHORS
     own          rules that an author wrote and the pool does not have; `rows` counts them behind those of the pool
     """
@@ -70,12 +70,12 @@ class Theory:
     gain: Doubles
     explained: Longs
     tried: Longs
-    weight: Doubles
     family_row: Longs
     family: Longs
     size: int
     aggregation: Aggregation
     scores: Mapping[str, ValidationScores] = field(default_factory=dict)
+    weight: Doubles | None = None
     authors: Mapping[str, str] = field(default_factory=dict)
     own: RuleSet | None = None
 
@@ -88,10 +88,9 @@ class Theory:
             place = np.argsort(np.concatenate((np.flatnonzero(~is_own), np.flatnonzero(is_own))))
             mine = self.own.take(self.rows[is_own] - len(pool))
             rules = RuleSet.join([pool.take(self.rows[~is_own]).compact(), mine]).take(place).compact()
-        is_fitted = ~np.isnan(self.weight)
-        if not is_fitted.any():
+        if self.weight is None:
             return rules
-        return replace(rules, weight=np.where(is_fitted, self.weight, rules.weights).astype(np.float32))
+        return replace(rules, weight=np.where(np.isnan(self.weight), rules.weights, self.weight).astype(np.float32))
 
     def joined(self, pool: RuleSet) -> tuple[RuleSet, Theory]:
         """Return the pool with the rules that only the theory has behind its own, and the theory of that pool."""
@@ -144,7 +143,8 @@ class Theory:
         related = stays[self.family] & (number[self.family_row] >= 0)
         return replace(
             self,
-            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "tried", "weight")},
+            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "tried")},
+            weight=None if self.weight is None else self.weight[stays],
             rows=number[self.rows[stays]],
             family_row=number[self.family_row[related]],
             family=(np.cumsum(stays) - 1)[self.family[related]],

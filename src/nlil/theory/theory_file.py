@@ -17,7 +17,7 @@ from ..kernel.aggregation import Aggregation
 from ..kernel.ruleset import RuleSet
 from .theory import SizeScore, Theory, ValidationScores
 
-COLUMNS = ("rows", "place", "gain", "explained", "tried", "weight")
+COLUMNS = ("rows", "place", "gain", "explained", "tried")
 
 
 def save_theory(theory: Theory, path: Path) -> None:
@@ -26,6 +26,8 @@ def save_theory(theory: Theory, path: Path) -> None:
     pointer = np.concatenate(([0], np.cumsum(theory.family_sizes))).astype(np.int64)
     family = pa.LargeListArray.from_arrays(number_array(pointer), number_array(theory.family_row[order]))
     columns = {name: number_array(getattr(theory, name)) for name in COLUMNS} | {"family": family}
+    if theory.weight is not None:
+        columns["weight"] = number_array(theory.weight)
     about = {
         "size": theory.size,
         "aggregation": asdict(theory.aggregation),
@@ -44,8 +46,7 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
     about: dict[str, Any] = json.loads((table.schema.metadata or {})[b"nlil"])
     family = table["family"].combine_chunks()
     sizes = np.diff(to_numpy(family.offsets))
-    columns = {name: to_numpy(table[name]) for name in COLUMNS if name in table.column_names}
-    columns.setdefault("weight", np.full(len(table), np.nan))  # no weights were fitted before there was such a column
+    columns: dict[str, Any] = {name: to_numpy(table[name]) for name in COLUMNS}
     family_row = to_numpy(family.values)
     for rows in (columns["rows"], family_row):
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(pool):
@@ -61,5 +62,6 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
         size=int(about["size"]),
         aggregation=Aggregation(**about["aggregation"]),
         scores=scores,
+        weight=to_numpy(table["weight"]) if "weight" in table.column_names else None,
         authors=about.get("authors", {}),
     )

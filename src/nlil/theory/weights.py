@@ -16,7 +16,7 @@ from ..kernel.compiled import compiled
 from ..kernel.minimise import minimise
 from .firings import Proposals
 
-HOLD = 5.0
+HOLD = 50.0
 """How much a rule is held to its counted weight; in facts, as the likelihood of each fact counts 1."""
 STEPS = 30
 """Of L-BFGS, at most."""
