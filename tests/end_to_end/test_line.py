@@ -155,11 +155,8 @@ def test_rules_apply_to_another_base(nlil_command: Nlil, kin_run: Path) -> None:
 
 
 def test_demo(nlil_command: Nlil) -> None:
-    text = nlil_command("demo")
-    assert text.code == 0
-    for part in ("1. Facts", "2. Rules", "3. How good", "4. Why", "aunt("):
-        assert part in text.out
-    assert nlil_command("demo", "--json").json["num_rules"] > 0
+    document = nlil_command("demo", "--json").json
+    assert document["num_rules"] > 20_000 > 180 > document["theory"] > 0
 
 
 def test_datasets(nlil_command: Nlil) -> None:

@@ -13,6 +13,19 @@ from commandline import Nlil
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_demo_prints_what_stands_there(nlil_command: Nlil) -> None:
+    """Figures, rules and reasons; seconds, memory and the name of the page differ from run to run."""
+
+    def lines(text: str) -> list[str]:
+        text = re.sub(r"[\d.]+ s;", "T s;", text)
+        text = re.sub(r"(seconds|peak_memory_mb) +[\d.]+", r"\1", text)
+        text = re.sub(r"^ +\S*\.html$", "PAGE", text, flags=re.MULTILINE)
+        return [" ".join(line.replace("─", "").split()) for line in text.splitlines() if line.strip(" ─")]
+
+    (block,) = re.findall(r"```\n(1\. Facts: .*?)```", README, re.DOTALL)
+    assert lines(nlil_command("demo").out) == lines(block)
+
+
 def test_python_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

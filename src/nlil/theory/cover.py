@@ -29,7 +29,7 @@ SAME_FACTS = 0.9
 """A rule belongs to the family of a chosen one that proposes at least this share of its answers."""
 
 
-PER_ATOM, CIRCULAR = 0.8, 0.5
+PER_ATOM, CIRCULAR = 0.9, 0.5
 """`plainness`: the factor of each atom after the first, and of rules whose body has the target."""
 
 
