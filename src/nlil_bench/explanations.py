@@ -238,10 +238,6 @@ def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
     yield from request.measure_each([job(data, request.seed, request.quick)], key)
 
 
-MRR = ("mrr", "mrr_of_first", "mrr_without", "mrr_without_random")
-"""In the order of the last column."""
-
-
 def explanations_table(entries: Entries) -> str:
     """A row for each data set."""
     shown = measured(entries)

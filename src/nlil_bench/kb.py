@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from nlil.progress import Progress
 
@@ -26,9 +26,6 @@ from .results import (
     share_text,
     source_text,
 )
-
-if TYPE_CHECKING:
-    pass
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")

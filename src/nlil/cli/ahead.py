@@ -29,7 +29,10 @@ def compile_ahead() -> None:
 
 
 def compile_now(part: str) -> None:
-    """One of PARTS. What is needed last gives way to the others while there are more processes than cores."""
+    """Compile what `part`, one of PARTS, needs.
+
+    What is needed last gives way to the others while there are more processes than cores.
+    """
     from ..datasets import load_dataset
     from ..kernel.compiled import SmallWork
     from ..kernel.ruleset import RuleSet

@@ -128,7 +128,7 @@ class Task:
 
 
 def requested(dataset: Dataset, targets: list[str], target_scores: Path | None) -> Task:
-    """Return what the user wants to be learned: predicates by name, or the classes in a file of scores."""
+    """Return what the user wants to be learned: `targets` by name, or the classes in the file `target_scores`."""
     from ..data.target_scores import read_target_scores
     from ..learning.imitation import scores_file
 

@@ -25,3 +25,8 @@ def ranges(starts: Longs, counts: Longs) -> Longs:
     total = int(counts.sum())
     shift = np.repeat(starts - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
     return np.arange(total, dtype=np.int64) + shift
+
+
+def drawn_rows(count: int, most: int, random: np.random.Generator) -> Longs:
+    """Draw at most `most` numbers below `count` by `random`, ascending; all where there are no more."""
+    return np.arange(count) if count <= most else np.sort(random.permutation(count)[:most])

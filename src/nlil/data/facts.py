@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .arrays import Floats, Ids, Longs, Mask
+from .arrays import Floats, Ids, Longs, Mask, drawn_rows
 
 NO_OBJECT = -1
 """The object of a unary fact."""
@@ -48,6 +48,10 @@ class Facts:
     def of(self, predicate_id: int) -> Facts:
         """Return the facts of the predicate `predicate_id`."""
         return self[self.predicate == predicate_id]
+
+    def drawn(self, most: int, random: np.random.Generator) -> Facts:
+        """Draw at most `most` of the facts by `random`, in their order."""
+        return self if len(self) <= most else self[drawn_rows(len(self), most, random)]
 
     def crisp(self) -> Facts:
         """The facts that count: weight >= .5, weights dropped."""

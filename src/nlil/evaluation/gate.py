@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Longs
+from ..data.arrays import Doubles
 from ..data.facts import Facts
 
 
@@ -28,7 +28,7 @@ class Gate(NamedTuple):
 
     def drawn(self, facts: Facts, random: np.random.Generator) -> Facts:
         """Draw at most `most_facts` of `facts`, in their order."""
-        return facts if len(facts) <= self.most_facts else facts[drawn_rows(len(facts), self.most_facts, random)]
+        return facts.drawn(self.most_facts, random)
 
     def passes(self, gains: Doubles) -> bool:
         """Whether the gains are above chance."""
@@ -36,8 +36,3 @@ class Gate(NamedTuple):
             return False
         chance = self.standard_errors * gains.std() / np.sqrt(len(gains))
         return bool(gains.mean() > max(self.least_gain, chance))
-
-
-def drawn_rows(count: int, most: int, random: np.random.Generator) -> Longs:
-    """Draw at most `most` numbers below `count`, ascending."""
-    return np.arange(count) if count <= most else np.sort(random.permutation(count)[:most])

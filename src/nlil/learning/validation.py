@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask
+from ..data.arrays import Ids, Longs, Mask, drawn_rows
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.gate import drawn_rows
 from ..kernel.ruleset import RuleSet
 
 LEAST_GIVEN = 200

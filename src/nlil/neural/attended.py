@@ -61,7 +61,10 @@ class Strip:
 
 @dataclass(frozen=True)
 class Layer:
-    """Distributions of one kind; `num_left_out` of them are not shown, none of which is on the path."""
+    """Distributions of one kind, `title`: `strips` are shown.
+
+    `num_left_out` of them are not, none of which is on the path.
+    """
 
     title: str
     strips: tuple[Strip, ...]

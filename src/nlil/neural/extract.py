@@ -92,7 +92,7 @@ class Reader:
             yield self.rule(self._read(draw))
 
     def statement(self, s: int) -> Formula:
-        """Return what the largest entries say of statement s."""
+        """Return what the largest entries say of statement number `s`."""
         heads = np.argmax(self.operators, -1).tolist()
         ends = [divmod(int(np.argmax(side[s])), self.shape.slots) for side in (self.left, self.right)]
         (left, left_slot), (right, right_slot) = ends

@@ -63,6 +63,7 @@ class Limits:
 
     Attributes:
         targets: predicates, those with the most facts.
+        attended: targets whose attentions are shown, where they were trained.
         theory_cards: rules of each theory that are shown with all that they rest on.
         same_rules: rules named that say the same as one of a theory.
         pool_rules: of each target, where it has a theory: the best by weight.
@@ -76,7 +77,7 @@ class Limits:
     """
 
     targets: int = 60
-    attended: int = 12  # targets whose attentions are shown, where they were trained
+    attended: int = 12
     theory_cards: int = 6
     same_rules: int = 3
     pool_rules: int = 10
@@ -114,6 +115,8 @@ class TargetEntry:
         figures: As measured, where that was done.
         exclusions: What never holds together with the predicate, as text.
         sizes: A chart of the theory's quality against its size, where that was measured.
+        attended: What its attentions say, where it was trained.
+        training: Charts of how that went, as SVG.
     """
 
     predicate: Predicate

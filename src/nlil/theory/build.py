@@ -182,7 +182,7 @@ class _Work:
     def sample(self, target: int) -> tuple[Sample, Mask]:
         """The facts that rules of a binary target are tried on, and which of them judge."""
         random, most = np.random.default_rng((self.seed, 8, target)), self._most_facts
-        tried = drawn(self.kb.crisp.facts.of(target), most, random)
+        tried = self.kb.crisp.facts.of(target).drawn(most, random)
         mine = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
         weight = min(MOST_WEIGHT, len(tried) / max(len(mine), 1))
         judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[mine]))
@@ -282,11 +282,6 @@ def considered(pool: RuleSet, num_predicates: int) -> Longs:
     return np.sort(np.concatenate(parts))
 
 
-def drawn(facts: Facts, most: int, random: np.random.Generator) -> Facts:
-    """Draw at most `most` of `facts`, in their order."""
-    return facts if len(facts) <= most else facts[np.sort(random.permutation(len(facts))[:most])]
-
-
 def _of_class(
     rules: RuleSet, kb: KnowledgeBase, target: int, most: int, random: np.random.Generator, memory: int
 ) -> Hits:
@@ -341,7 +336,7 @@ class _Measure(NamedTuple):
 
     def drawn(self, most: int) -> _Measure:
         """The same with at most so many facts."""
-        return self._replace(facts=drawn(self.facts, most, np.random.default_rng((self.seed, 9))))
+        return self._replace(facts=self.facts.drawn(most, np.random.default_rng((self.seed, 9))))
 
     def reciprocal(self, rules: RuleSet) -> Doubles:
         """(facts,): the mean 1 / rank of both directions."""

@@ -157,7 +157,7 @@ class PageData:
         return self.verdicts == VERDICTS.index(REJECTED) + 1
 
     def theories_of(self, targets: Sequence[int]) -> dict[int, TargetTheory]:
-        """Return the theories of the predicates that have one, by predicate, without rejected rules."""
+        """Return the theories of those predicates among `targets` that have one, by id, without rejected rules."""
         if self.theory is None:
             return {}
         numbers = self.theory.chosen(self.rules)

@@ -219,7 +219,7 @@ def what_it_adds(data: PageData, rule: TheoryRule) -> Document:
 
 
 def theory_summary(theory: TargetTheory | None, labels: Labels) -> Document | None:
-    """Return a theory in one line: its size, what it explains, and its first rule."""
+    """Return a theory in one line: its size, what it explains, and its first rule, with `labels` for names."""
     if theory is None or not theory.rules:
         return None
     first = theory.rules[0]
