@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -43,6 +43,8 @@ Z_95 = 1.959964
 """The normal quantile of a two-sided interval of 95 %."""
 MAX_ANSWERS = 3
 """Known answers named beside a counterexample."""
+MAX_SCANNED = 2_000
+"""Instances looked through for different subjects."""
 FIRST_BLOCK = 64
 """Candidates of the first block; each next one is twice as large."""
 
@@ -214,17 +216,19 @@ class RuleCards:
         examples: int = 5,
         counterexamples: int | None = None,
         offset: int = 0,
+        spread: bool = False,
     ) -> RuleCard:
         """Return the card of `rule`, a row of the set, or a rule; one without statistics is counted.
 
         `examples` and `counterexamples` say how many to list (None: as many as examples); both lists start at `offset`.
+        With `spread` they are about different subjects where there are some: three facts about one say little.
         """
         if offset < 0 or examples < 0:
             raise ConfigError(f"a page needs an offset and a size of 0 or more, got {offset} and {examples}", "offset")
         chosen, stats, weight = self._stats(rule)
         size = examples if counterexamples is None else counterexamples
         negatives = self._negatives(chosen)
-        found = self.instances(chosen, stats)
+        found = replace(self.instances(chosen, stats), spread=spread)
         shown = [self._instance(chosen, pair, hide=True) for pair in found.examples(offset, examples)]
         others = found.others(offset, size, negatives)
         predictions = tuple(self._instance(chosen, pair) for pair in others)
@@ -333,13 +337,15 @@ def rule_card(
 class Instances:
     """What one `rule` covers on the base of `evaluator`.
 
-    `most_examples` and `most_others` say where to stop, None where nobody counted.
+    `most_examples` and `most_others` say where to stop, None where nobody counted. With `spread` lists are about
+    different subjects, where there are some.
     """
 
     evaluator: Evaluator
     rule: Rule
     most_examples: int | None = None
     most_others: int | None = None
+    spread: bool = False
 
     @property
     def kb(self) -> KnowledgeBase:
@@ -348,13 +354,13 @@ class Instances:
 
     def examples(self, offset: int, limit: int) -> list[Tuple]:
         """Facts of the head whose body holds, each with itself hidden."""
-        return _page(self._supported(self.facts), offset, limit, self.most_examples)
+        return self._page(self._supported(self.facts), offset, limit, self.most_examples)
 
     def covered(self, facts: Facts, offset: int, limit: int) -> list[Tuple]:
         """Of the given tuples (given negatives) those that are no facts and whose body holds."""
         some = matching(self.kb, self.rule, facts.crisp().unique())
         some = some[~np.isin(fact_keys(self.kb, some), self._known)]
-        return _page(self._supported(some), offset, limit, None)
+        return self._page(self._supported(some), offset, limit, None)
 
     def others(self, offset: int, limit: int, leave_out: Facts | None = None) -> list[Tuple]:
         """Head tuples whose body holds and that are no facts, nor in `leave_out`."""
@@ -362,7 +368,7 @@ class Instances:
         if leave_out is not None:
             known = np.union1d(known, fact_keys(self.kb, matching(self.kb, self.rule, leave_out)))
             most = None
-        return _page(self._predicted(known), offset, limit, most)
+        return self._page(self._predicted(known), offset, limit, most)
 
     @property
     def facts(self) -> Facts:
@@ -372,6 +378,13 @@ class Instances:
     @property
     def _known(self) -> Longs:
         return fact_keys(self.kb, self.facts)
+
+    def _page(self, found: Iterator[Tuple], offset: int, limit: int, most: int | None) -> list[Tuple]:
+        """Items offset .. offset + limit - 1; `most` items are there, so nothing is looked for after them."""
+        stop = offset + limit if most is None else min(offset + limit, most)
+        if stop <= offset:
+            return []
+        return list(islice(_spread(found, stop) if self.spread else found, offset, stop))
 
     def _supported(self, facts: Facts) -> Iterator[Tuple]:
         is_binary = self.rule.target.arity == 2
@@ -439,7 +452,15 @@ def _blocks(total: int) -> Iterator[tuple[int, int]]:
         low, size = low + size, 2 * size
 
 
-def _page(found: Iterator[Tuple], offset: int, limit: int, most: int | None) -> list[Tuple]:
-    """Items offset .. offset + limit - 1; `most` items are there, so nothing is looked for after them."""
-    stop = offset + limit if most is None else min(offset + limit, most)
-    return list(islice(found, offset, stop)) if stop > offset else []
+def _spread(found: Iterator[Tuple], count: int) -> list[Tuple]:
+    """`count` items about different subjects, as far as there are some among the first ones; then any."""
+    first: dict[int, Tuple] = {}
+    more: list[Tuple] = []
+    for pair in islice(found, MAX_SCANNED):
+        if pair[0] not in first:
+            first[pair[0]] = pair
+        elif len(more) < count:
+            more.append(pair)
+        if len(first) == count:
+            break
+    return [*first.values(), *more][:count]

@@ -293,7 +293,9 @@ def target_entries(
         if number <= limits.attended:
             entry = replace(entry, **training_parts(learned, target, kb.num_graphs))
         if theory is None:
-            shown = tuple(cards.card(scored, examples=limits.instances) for scored in chosen_rules(mine, limits))
+            shown = tuple(
+                cards.card(scored, examples=limits.instances, spread=True) for scored in chosen_rules(mine, limits)
+            )
             yield replace(entry, rules=shown)
         else:
             assert learned.theory is not None
@@ -318,7 +320,9 @@ def theory_parts(
         TheoryEntry(
             rule=rule,
             same=tuple(pool.rule(int(row)) for row in same_rules(pool, whole, rule.number, limits.same_rules)),
-            card=cards.card(rule.scored, examples=limits.instances) if place < limits.theory_cards else None,
+            card=cards.card(rule.scored, examples=limits.instances, spread=True)
+            if place < limits.theory_cards
+            else None,
         )
         for place, rule in enumerate(mine.rules)
     ]

@@ -84,18 +84,21 @@ class TargetTheory:
         return self.rules[0].tried if self.rules else 0
 
 
-def target_theories(pool: RuleSet, theory: Theory, numbers: Longs | None = None) -> list[TargetTheory]:
+def target_theories(
+    pool: RuleSet, theory: Theory, numbers: Longs | None = None, num_rules: Longs | None = None
+) -> list[TargetTheory]:
     """The theories of a pool, target by target, in the order in which their rules stand.
 
     Args:
         pool: the rules that `theory` counts.
         theory: what was chosen of them.
         numbers: those of `theory.rows` to show; default: as many of each target as the theory's size says.
+        num_rules: of each predicate in the pool, where that is counted already.
     """
     numbers = theory.chosen(pool) if numbers is None else numbers
     rows, same = theory.rows[numbers], theory.family_sizes
     head, listed = pool.head[rows], theory.listed(pool)
-    of_pool = np.bincount(pool.head, minlength=len(pool.predicates))
+    of_pool = np.bincount(pool.head, minlength=len(pool.predicates)) if num_rules is None else num_rules
     found = []
     for target in dict.fromkeys(head.tolist()):
         predicate = pool.predicates[target]
@@ -156,7 +159,7 @@ def adds_text(adds: int, gain: float) -> str:
     ('adds 1,200 facts', 'adds 1 fact', 'adds .062 precision')
     """
     if not adds:
-        return f"adds {gain:.3f} precision".replace(" 0.", " .")
+        return "adds <.001 precision" if gain < 0.001 else f"adds {gain:.3f} precision".replace(" 0.", " .")
     return f"adds {adds:,} fact" + ("" if adds == 1 else "s")
 
 

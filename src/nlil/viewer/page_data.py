@@ -163,7 +163,7 @@ class PageData:
         numbers = self.theory.chosen(self.rules)
         rows = self.theory.rows[numbers]
         shown = numbers[np.isin(self.rules.head[rows], targets) & ~self.rejected[rows]]
-        found = target_theories(self.rules, self.theory, shown)
+        found = target_theories(self.rules, self.theory, shown, self.num_rules)
         return {self.kb.predicate_id(one.predicate): one for one in found}
 
     @cached_property

@@ -56,6 +56,26 @@ def test_branches_that_never_hold_are_named():
     assert rule_card(None, kbs.family(), COUSINS).dead == ()
 
 
+def test_lists_may_be_about_different_subjects():
+    kb = KnowledgeBase.from_facts(
+        [
+            (s, p, o)
+            for s in "abc"
+            for o in ("u", "v", "w")
+            for p in ("likes", "knows")
+            if (s, o, p) != ("a", "u", "knows")
+        ]
+        + [(s, "likes", o) for s in "de" for o in ("x", "y")]
+    )
+    rule = parse_rule("knows(X, Y) :- likes(X, Y).")
+    plain, spread = (RuleCards(None, kb).card(rule, examples=3, spread=s) for s in (False, True))
+    assert names(plain.examples) == ["knows(a, v)", "knows(a, w)", "knows(b, u)"]
+    assert names(spread.examples) == ["knows(a, v)", "knows(b, u)", "knows(c, u)"]
+    assert names(spread.counterexamples) == ["knows(a, u)", "knows(d, x)", "knows(e, x)"]
+    many = RuleCards(None, kb).card(rule, examples=5, spread=True)
+    assert names(many.examples) == [*names(spread.examples), "knows(a, w)", "knows(b, v)"], "then any"
+
+
 def test_known_answers_beside_a_counterexample():
     kb = KnowledgeBase.from_facts(
         [
