@@ -15,9 +15,8 @@ from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
 from nlil.scene.fitting import Labelled, Model, one_hot, scores
+from nlil.scene.growing import with_literals
 from nlil.scene.joint import (
-    Choice,
-    _with_conjunctions,
     as_rules,
     class_counts,
     labelled_rows,
@@ -125,10 +124,10 @@ def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, 
     data = Labelled(label, patterns.held[rows], shares)
     patterns, _, _ = with_telling_conjunctions(patterns, data, class_counts(data), 1)
     data = Labelled(label, patterns.held[rows], shares)
-    few = np.arange(min(len(patterns), 6), dtype=np.int32)
-    model = Model.of(few, np.zeros(len(few), np.int32), np.ones(len(few)), np.zeros(len(TARGETS) + 1))
-    choice = Choice(1, conjunctions=6, conjunction_support=1)
-    patterns = _with_conjunctions(patterns, model, class_counts(data), choice)
+    few = range(min(len(patterns), 4))
+    singles = [line for line in few if patterns.bodies.line[line] >= 0]
+    grown = [(i, j if sign else ~j) for i in singles for j in singles if i < j for sign in (True, False)]
+    patterns = with_literals(patterns, grown)
     return patterns, Labelled(label, patterns.held[rows], shares)
 
 

@@ -9,14 +9,14 @@ each for a pair.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from ..data.arrays import Doubles, Floats, Ids, Longs, offsets
+from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets
 from ..kernel.compiled import compiled
 from ..kernel.minimise import Loss, minimise
 from ..kernel.pool import Pool
@@ -73,22 +73,35 @@ def columns(matrix: sparse.csr_array) -> Columns:
 class Model:
     """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target).
 
-    `bias` is by class.
+    `bias` is by class. `tied` are the classes without a prior of their own: the bias of each is what its negative weights take away, so
+    that 0 is left for the prior.
     """
 
     pattern: Ids
     target: Ids
     weight: Doubles
     bias: Doubles
+    tied: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.pattern)
 
     @classmethod
-    def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles) -> Model:
+    def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles, tied: Mask | None = None) -> Model:
         """Make the model of these pairs, given in any order; `weight` of each pair, `bias` of each class."""
         order = np.lexsort((target, pattern))
-        return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias)
+        return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias, tied)
+
+    @property
+    def prior(self) -> Doubles:
+        """The evidence of each class before any rule, once a negative weight stands for `\\+ pattern`."""
+        found = self.bias.copy()
+        np.add.at(found, self.target, np.minimum(self.weight, 0.0))
+        return found
+
+    def with_values(self, weight: Doubles, bias: Doubles) -> Model:
+        """The same pairs with other weights and biases."""
+        return replace(self, weight=weight, bias=bias)
 
     def added(self, pattern: Ids, target: Ids) -> Model:
         """Return the model with more pairs, of weight 0."""
@@ -97,11 +110,12 @@ class Model:
             np.concatenate((self.target, target)),
             np.concatenate((self.weight, np.zeros(len(pattern)))),
             self.bias,
+            self.tied,
         )
 
     def take(self, keep: Longs) -> Model:
         """Return the pairs at the places `keep` alone."""
-        return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias)
+        return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias, self.tied)
 
 
 class Weights(NamedTuple):
@@ -144,8 +158,43 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, 
         from .device_fitting import device_loss
 
         loss = device_loss(model, data, penalty, device)
-    found = minimise(loss, np.concatenate((model.weight, model.bias)), steps)
-    return Model(model.pattern, model.target, found[: len(model)], found[len(model) :])
+    start = np.concatenate((model.weight, model.bias))
+    if model.tied is None:
+        found = minimise(loss, start, steps)
+    else:
+        loss, biased = _tied_loss(loss, model)
+        found = minimise(loss, biased(start), steps)
+        # A weight that changes its sign would move the prior of its class.
+        wrong = model.tied[model.target] & (found[: len(model)] * model.weight < 0)
+        found[: len(model)][wrong | (model.tied[model.target] & (model.weight == 0) & (found[: len(model)] < 0))] = 0.0
+        found = biased(found)
+    return model.with_values(found[: len(model)], found[len(model) :])
+
+
+def _tied_loss(loss: Loss, model: Model) -> tuple[Loss, Callable[[Doubles], Doubles]]:
+    """The loss where some biases follow from negative weights, and the function that sets them in the parameters.
+
+    Which weights are negative stays as it is in `model`.
+    """
+    assert model.tied is not None
+    count, tied = len(model), model.tied
+    follows = np.flatnonzero((model.weight < 0) & tied[model.target])
+    target = model.target[follows]
+
+    def biased(parameters: Doubles) -> Doubles:
+        found = parameters.copy()
+        bias = found[count:]
+        bias[tied] = 0.0
+        np.subtract.at(bias, target, parameters[follows])
+        return found
+
+    def of_free(parameters: Doubles) -> tuple[float, Doubles]:
+        value, gradient = loss(biased(parameters))
+        gradient[follows] -= gradient[count + target]
+        gradient[count:][tied] = 0.0
+        return value, gradient
+
+    return of_free, biased
 
 
 def _loss(weights: Weights, shares: Columns, penalty: float, threads: int) -> Loss:
@@ -177,16 +226,12 @@ def _blocks(work: Callable[[int, int], Result], num_objects: int, threads: int) 
     return pool.map(lambda _, begin: work(begin, min(begin + BLOCK, num_objects)), range(0, num_objects, BLOCK))
 
 
-def losses(model: Model, data: Labelled, threads: int) -> Doubles:
-    """Return what the logarithm of the likelihood would lose without each pair, all others as they are."""
-    weights, shares = Weights.of(model, data), columns(data.shares)
-
-    def block(begin: int, end: int) -> Doubles:
-        missed = np.zeros(len(model))
-        _losses_of_block(weights, shares, begin, end, missed)
-        return missed
-
-    return sum(_blocks(block, len(data), threads), np.zeros(len(model)))
+def probabilities(model: Model, data: Labelled, threads: int) -> Floats:
+    """(objects, classes): of each class, by the patterns that hold for the object."""
+    weights = Weights.of(model, data)
+    found = np.zeros((len(data), len(model.bias)), np.float32)
+    _blocks(lambda begin, end: _probabilities(weights, begin, found[begin:end]), len(data), threads)
+    return found
 
 
 def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu") -> tuple[Floats, Floats]:
@@ -312,23 +357,6 @@ def _loss_of_block(
             for e in range(weights.entry[weights.column[k]], weights.entry[weights.column[k] + 1]):
                 gradient[e] += scores[weights.target[e]]
     return loss
-
-
-@compiled
-def _losses_of_block(weights: Weights, shares: Columns, begin: int, end: int, missed: Doubles) -> None:
-    share_pointer, label, share = shares
-    scores, scratch = np.zeros(len(weights.bias)), np.zeros(len(weights.bias))
-    for i in range(begin, end):
-        _softmax(weights, i, scores, scratch)
-        for k in range(weights.pointer[i], weights.pointer[i + 1]):
-            for e in range(weights.entry[weights.column[k]], weights.entry[weights.column[k] + 1]):
-                odds = np.exp(-weights.weight[e]) - 1.0
-                missed[e] += np.log(max(1.0 + scores[weights.target[e]] * odds, 1e-300))
-        for s in range(share_pointer[i], share_pointer[i + 1]):
-            for k in range(weights.pointer[i], weights.pointer[i + 1]):
-                for e in range(weights.entry[weights.column[k]], weights.entry[weights.column[k] + 1]):
-                    if weights.target[e] == label[s]:
-                        missed[e] += share[s] * weights.weight[e]
 
 
 @compiled

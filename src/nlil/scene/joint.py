@@ -8,22 +8,23 @@ evidence, so it orders the classes of an object as the softmax does.
 `choose` finds which patterns speak for or against which class, a few pairs at a time, those that would help most. In
 each round every (pattern, class) pair is judged by what one Newton step on its weight alone would add to the logarithm
 of the likelihood, the best are added, and all weights are fitted again. Twice as many as wanted are added, and the
-least useful of them are taken out in a few steps, with a fit after each.
+least useful of them are taken out in a few steps, with a fit after each (`thinning.py`). Then some more are added and
+taken out again, a few times. Classes whose prior is worth less than one more pair share the lowest prior, which needs
+no rule.
 
-Conjunctions of two patterns, `riding(X, Z1), horse(Z1), on(Z2, X), hat(Z2)`, join twice: before the first round those
-that counting shows to say much more than each of the two, and half-way those of patterns that speak for one class.
+Conjunctions, `riding(X, Z1), horse(Z1), \\+ tall(X)`, join the patterns before the first round, where counting shows
+that two patterns together say much more than each, and in every round, grown from the best patterns (`growing.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
 from ..kernel.aggregation import Aggregation
@@ -31,8 +32,10 @@ from ..kernel.bodies import NO_STEP, NOT, X_NODE, Bodies, Lines, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
-from .fitting import Labelled, Model, columns, fit, losses, one_hot, scores, slopes
+from .fitting import Labelled, Model, columns, fit, one_hot, probabilities, scores, slopes
+from .growing import Grower, Growth, with_literals
 from .patterns import Patterns, find_patterns
+from .thinning import Thinning, needless_priors
 
 MAX_EVIDENCE = 6.0
 """Largest sum of evidence of a training object: scores up to 1 - exp(-6) = .9975 still differ in print."""
@@ -65,9 +68,11 @@ class Choice:
         min_support: objects that a rule must hold for and explain.
         steps: of L-BFGS in each round.
         last_steps: of L-BFGS in the last fit.
-        conjunctions: patterns of a class that are joined two by two; 0: none.
-        conjunction_support: objects that a conjunction must explain: there are many, and few objects mislead.
-        conjunction_caution: `caution` for these.
+        conjunctions: whether there are any.
+        conjunction_support: objects that a conjunction found by counting must explain: few objects mislead.
+        growth: how bodies are grown by further literals.
+        swaps: times that more pairs are added, and the least useful taken out, once there are as many as wanted.
+        swapped: pairs that are added each time, as a share.
         sample: objects by which pairs are chosen; the last fit takes all.
         device: cpu or cuda.
     """
@@ -76,23 +81,26 @@ class Choice:
     rounds: int = 16
     surplus: float = 1.0
     thinnings: int = 4
-    penalty: float = 1.0
+    penalty: float = 0.5
     caution: float = 2.0
     min_support: int = 2
     steps: int = 25
     last_steps: int = 60
-    conjunctions: int = 12
+    conjunctions: bool = True
     conjunction_support: int = 100
-    conjunction_caution: float = 100.0
+    growth: Growth = field(default_factory=Growth)
+    swaps: int = 3
+    swapped: float = 0.25
     sample: int = 250_000
     seed: int = 0
     threads: int = 0
     device: str = "cpu"
 
     def for_sample(self, share: float) -> Choice:
-        """Return the choice with what is compared with counts as much smaller as a sample is, by `share`."""
-        scaled = {name: getattr(self, name) * share for name in ("penalty", "caution", "conjunction_caution")}
-        return replace(self, **scaled)
+        """With what is compared with counts as much smaller as a sample is."""
+        scaled = {name: getattr(self, name) * share for name in ("penalty", "caution")}
+        growth = replace(self.growth, caution=self.growth.caution * share)
+        return replace(self, growth=growth, **scaled)
 
 
 def joint_rules(
@@ -166,9 +174,8 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
     """
     total = np.bincount(data.label, minlength=len(model.bias))[:-1]
     num_objects = len(patterns.entities)
-    bias = model.bias[:-1].copy()
-    np.add.at(bias, model.target, np.minimum(model.weight, 0.0))
-    bias -= bias.min()
+    bias = model.prior[:-1]
+    bias = bias - bias.min() if model.tied is None else np.maximum(bias, 0.0)
     scale = _scale(model, bias, data)
     model = model.take(np.flatnonzero(np.abs(model.weight) * scale >= MIN_EVIDENCE))
     against = model.weight < 0
@@ -180,20 +187,24 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
     number[against] = len(patterns) + np.arange(len(negated))
     true = Bodies.of_lines(Lines.of(np.full((1, 1), NO_STEP)))
     bodies, (prior, new) = Bodies.join([true, patterns.bodies.with_programs(negated)])
-    of_class = np.concatenate((np.arange(len(targets)), model.target))
+    needed = np.ones(len(targets), bool)  # a class that shares the lowest prior needs it only where it has nothing else
+    if model.tied is not None:
+        needed[model.target] = ~model.tied[model.target]
+    with_prior = np.flatnonzero(needed)
+    of_class = np.concatenate((with_prior, model.target))
     rules = RuleSet.of_lines(
         kb,
         np.full((len(of_class), 1), NO_STEP),
         head=targets[of_class],
-        support=np.concatenate((total, support)),
-        body_size=np.concatenate((np.full(len(targets), num_objects), size)),
+        support=np.concatenate((total[with_prior], support)),
+        body_size=np.concatenate((np.full(len(with_prior), num_objects), size)),
         head_size=total[of_class],
     )
     return replace(
         rules,
         bodies=bodies,
-        body=np.concatenate((np.repeat(prior, len(targets)), new[number])).astype(np.int32),
-        weight=-np.expm1(-np.concatenate((bias, np.abs(model.weight))) * scale).astype(np.float32),
+        body=np.concatenate((np.repeat(prior, len(with_prior)), new[number])).astype(np.int32),
+        weight=-np.expm1(-np.concatenate((bias[with_prior], np.abs(model.weight))) * scale).astype(np.float32),
         aggregation=Aggregation("noisy-or", 0, unit=scale),
         requested=tuple(kb.predicates[t] for t in targets),
     ).compact()
@@ -213,7 +224,7 @@ def _scale(model: Model, bias: Doubles, data: Labelled) -> float:
 def choose(
     patterns: Patterns, rows: Longs, everything: Labelled, choice: Choice, progress: Progress, stop: Stop
 ) -> tuple[Patterns, Model]:
-    """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs.
+    """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs and a prior a class.
 
     Args:
         patterns: What holds for which object.
@@ -223,43 +234,155 @@ def choose(
         progress: Told after each round.
         stop: Asked before each round; what is chosen so far is fitted once more and stays.
     """
-    num_single, counts = len(patterns), class_counts(everything)
-    total = np.bincount(everything.label, minlength=counts.shape[1])
-    nothing = np.zeros(0, np.int32)
-    model = Model.of(nothing, nothing, np.zeros(0), np.log(total + 0.5))
+    given: tuple[Ids, Ids] = (np.zeros(0, np.int32), np.zeros(0, np.int32))
     if choice.conjunctions:  # what is sure by itself is said, also where several unsure rules would do together
+        counts = class_counts(everything)
         sure = _sure(counts, patterns.sizes, choice.conjunction_support)
         patterns, *clear = with_telling_conjunctions(patterns, everything, counts, choice.conjunction_support)
-        model = model.added(*map(np.concatenate, zip(sure, clear)))
-        everything = replace(everything, held=patterns.held[rows])
-        counts = class_counts(everything)
-    given = set(zip(model.pattern.tolist(), model.target.tolist()))
-    some = _sampled(patterns, rows, choice)
-    whole, choice = choice, choice.for_sample(len(some) / max(len(rows), 1))
-    data = everything.take(some)
-    steps = choice.rounds + choice.thinnings
+        first, second = map(np.concatenate, zip(sure, clear))
+        given = first, second
+    search = _Search(patterns, rows, everything.label, everything.shares, choice, given)
+    steps = choice.rounds + choice.thinnings + choice.swaps
+    full = int(choice.pairs * (1 + choice.surplus))
     for number in range(choice.rounds):
         if stop():
             break
         progress("rules of classes", number, steps)
-        if choice.conjunctions and number == choice.rounds // 2:
-            patterns = _with_conjunctions(patterns, model, counts, choice)
-            everything = replace(everything, held=patterns.held[rows])
-            data = everything.take(some)
-            counts = class_counts(everything)
-        room = int(choice.pairs * (1 + choice.surplus)) * (number + 1) // choice.rounds - len(model)
-        new = _best(model, data, counts, np.arange(len(patterns)) >= num_single, room, total, choice)
-        model = fit(model.added(*new), data, choice.penalty, choice.steps, choice.threads, choice.device)
-    extra = max(len(model) - choice.pairs, 0)
+        search.add(full * (number + 1) // choice.rounds)
+    extra = max(len(search.model) - choice.pairs, 0)
     for left in range(choice.thinnings - 1, -1, -1):
-        progress("rules of classes", steps - 1 - left, steps)
-        if extra:
-            model = _pruned(model, data, choice.pairs + extra * left // choice.thinnings, choice, given)
-        if extra and left:
-            model = fit(model, data, choice.penalty, choice.steps, choice.threads, choice.device)
-    model = fit(model, everything, whole.penalty, whole.last_steps, whole.threads, whole.device)
+        progress("rules of classes", steps - choice.swaps - 1 - left, steps)
+        search.thin(choice.pairs + extra * left // choice.thinnings)
+    search.share_priors()
+    room = search.room
+    for number in range(choice.swaps if extra else 0):
+        if stop():
+            break
+        progress("rules of classes", steps - choice.swaps + number, steps)
+        search.add(int(room * (1 + choice.swapped)))
+        search.thin(int(room * (1 + choice.swapped / 2)))
+        search.thin(room)
+    model = search.settled()
     progress("rules of classes", steps, steps)
-    return patterns, model
+    return search.patterns, model
+
+
+class _Search:
+    """The pairs chosen so far."""
+
+    def __init__(
+        self,
+        patterns: Patterns,
+        rows: Longs,
+        label: Ids,
+        shares: sparse.csr_array,
+        choice: Choice,
+        given: tuple[Ids, Ids],
+    ) -> None:
+        """`given`: (pattern, class) of the pairs that are there from the start and go last."""
+        self.rows, self.label, self.shares, self.whole = rows, label, shares, choice
+        self.num_given = len(patterns)
+        self.some = _sampled(patterns, rows, choice)
+        self.choice = choice.for_sample(len(self.some) / max(len(rows), 1))
+        self.total = np.bincount(label, minlength=shares.shape[1])
+        self._take(patterns)
+        nothing = np.zeros(0, np.int32)
+        self.model = Model.of(nothing, nothing, np.zeros(0), np.log(self.total + 0.5)).added(*given)
+        self.given = set(zip(self.model.pattern.tolist(), self.model.target.tolist()))
+        self.random = np.random.default_rng((choice.seed, 13))
+        self.worth = 0.0
+        self.room = choice.pairs
+
+    def _take(self, patterns: Patterns) -> None:
+        """Go on with these patterns."""
+        self.patterns = patterns
+        self.everything = Labelled(self.label, patterns.held[self.rows], self.shares)
+        self.counts = class_counts(self.everything)
+        self.data = self.everything.take(self.some)
+
+    def add(self, goal: int) -> None:
+        """The pairs with the largest gain that are not in the model, until it has `goal` of them."""
+        gain, speaks_for = self._gains()
+        if self.choice.conjunctions and self.choice.growth.seeds:
+            known = len(self.patterns)
+            self._grow(np.where(speaks_for, gain, 0))
+            if len(self.patterns) > known:
+                gain, _ = self._gains()
+        gain[self.model.pattern, self.model.target] = 0
+        flat = gain.reshape(-1)
+        room = max(min(goal - len(self.model), int(np.count_nonzero(flat))), 0)
+        if room:
+            pattern, target = np.divmod(np.argpartition(-flat, room - 1)[:room], gain.shape[1])
+            self.model = self.model.added(pattern.astype(np.int32), target.astype(np.int32))
+        self._fit()
+
+    def _gains(self) -> tuple[Floats, Mask]:
+        """(patterns, classes): what a pair would bring, 0 where it explains too little; and whether it speaks for."""
+        choice, is_grown = self.choice, np.arange(len(self.patterns)) >= self.num_given
+        gradient, curvature = slopes(self.model, self.data, choice.threads, choice.device)
+        caution = np.where(is_grown, choice.growth.caution, choice.caution).astype(np.float32)
+        least = np.where(is_grown, choice.growth.min_support, choice.min_support)
+        gain = gradient * gradient / (curvature + caution[:, None])
+        speaks_for = gradient > 0
+        gain[np.where(speaks_for, self.counts, self.total - self.counts) < least[:, None]] = 0
+        gain[is_grown[:, None] & ~speaks_for] = 0  # what a long body excludes is hard to read
+        if self.model.tied is not None:
+            gain[self.model.tied & ~speaks_for] = 0
+        gain[:, -1] = 0  # any other class: no target
+        return gain, speaks_for
+
+    def _grow(self, gain: Floats) -> None:
+        kb, places = self.patterns.kb, self.rows[self.some]
+        group = self.patterns.entities[places] if kb.graph_of is None else kb.graph_of[self.patterns.entities[places]]
+        half = self.random.random(int(group.max(initial=0)) + 1) < 0.5
+        grower = Grower(self.patterns, self.data, half[group], self.choice.growth, self.choice.threads)
+        chances = probabilities(self.model, self.data, self.choice.threads)
+        found = grower.grow(gain, chances, self.data.label)
+        if found:
+            self._take(with_literals(self.patterns, found))
+
+    def thin(self, room: int) -> None:
+        """At most `room` pairs: those that are needed least go, those given at the start last."""
+        if len(self.model) > room:
+            self.model, self.worth = self._thinning().to(room)
+            self._fit()
+
+    def _thinning(self) -> Thinning:
+        chances = probabilities(self.model, self.data, self.choice.threads)
+        pairs = zip(self.model.pattern.tolist(), self.model.target.tolist())
+        given = np.array([pair in self.given for pair in pairs], bool)
+        return Thinning(self.model, self.data, chances, self.choice.penalty, given)
+
+    def share_priors(self) -> None:
+        """Classes whose prior is worth less than a pair have the lowest one; there is room for so many more pairs."""
+        if not self.worth:
+            return
+        sharpness = self._thinning().sharpness
+        tied = np.append(needless_priors(self.model.prior[:-1], sharpness[:-1], self.worth), False)
+        lowest = float(np.average(self.model.prior[tied], weights=sharpness[tied] + 1e-12))
+        self.model = replace(self.model, tied=tied, bias=self.model.bias - lowest)
+        self.room = self.choice.pairs + self._num_spared()
+        self._fit()
+
+    def _num_spared(self) -> int:
+        """Classes that need no rule for their prior: they share the lowest one and have other rules."""
+        return 0 if self.model.tied is None else int(self.model.tied[np.unique(self.model.target)].sum())
+
+    def _fit(self) -> None:
+        choice = self.choice
+        self.model = fit(self.model, self.data, choice.penalty, choice.steps, choice.threads, choice.device)
+
+    def settled(self) -> Model:
+        """Fitted to all objects. A class whose prior falls below the lowest one has that one too."""
+        whole = self.whole
+        while len(self.model) > (room := self.choice.pairs + self._num_spared()):  # a class may have lost its last pair
+            self.thin(room)
+        while True:
+            found = fit(self.model, self.everything, whole.penalty, whole.last_steps, whole.threads, whole.device)
+            if found.tied is None or not (low := (found.prior < 0) & ~found.tied)[:-1].any():
+                return found
+            low[-1] = False
+            self.model = replace(found, tied=found.tied | low)
 
 
 def class_counts(data: Labelled) -> Ids:
@@ -285,25 +408,6 @@ def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
     return np.flatnonzero(order[graph] < patterns.kb.num_graphs * choice.sample / len(rows))
 
 
-def _best(
-    model: Model, data: Labelled, counts: Ids, is_conjunction: Mask, room: int, total: Longs, choice: Choice
-) -> tuple[Ids, Ids]:
-    """The pairs with the largest gain that are not in the model and explain enough objects."""
-    gradient, curvature = slopes(model, data, choice.threads, choice.device)
-    caution = np.where(is_conjunction, choice.conjunction_caution, choice.caution).astype(np.float32)
-    gain = gradient * gradient / (curvature + caution[:, None])
-    explains = np.where(gradient > 0, counts, total - counts)
-    gain[explains < np.where(is_conjunction, choice.conjunction_support, choice.min_support)[:, None]] = 0
-    gain[:, -1] = 0  # any other class: no target
-    gain[model.pattern, model.target] = 0
-    flat = gain.reshape(-1)
-    room = max(min(room, int(np.count_nonzero(flat))), 0)
-    if not room:
-        return np.zeros(0, np.int32), np.zeros(0, np.int32)
-    pattern, target = np.divmod(np.argpartition(-flat, room - 1)[:room], gain.shape[1])
-    return pattern.astype(np.int32), target.astype(np.int32)
-
-
 def _sure(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
     """(pattern, class) of the patterns that hold for hardly any other class, the most telling of each class."""
     share = counts.sum(axis=0) / max(int(counts.sum()), 1)
@@ -319,13 +423,6 @@ def _sure(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
 def _place_in_run(values: Longs) -> Longs:
     """0, 1, 2, ... within each run of equal values of a sorted array."""
     return np.arange(len(values)) - np.searchsorted(values, values)
-
-
-def _pruned(model: Model, data: Labelled, room: int, choice: Choice, given: set[tuple[int, int]]) -> Model:
-    """The `room` pairs that would be missed most; those given at the start stay, as far as there is room."""
-    missed = losses(model, data, choice.threads) - 0.5 * choice.penalty * model.weight**2
-    missed[[pair in given for pair in zip(model.pattern.tolist(), model.target.tolist())]] += 1e9
-    return model.take(np.sort(np.argsort(-missed, kind="stable")[:room]))
 
 
 # conjunctions of two patterns ---------------------------------------------------------------------------
@@ -403,25 +500,6 @@ def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) 
                 owner[used] = i
                 key[used] = np.int64(mine[a]) * size + mine[b]
                 used += 1
-
-
-def _with_conjunctions(patterns: Patterns, model: Model, counts: Ids, choice: Choice) -> Patterns:
-    """Two patterns that speak for the same class, as one, where both together hold for enough of its objects."""
-    bodies, sizes = patterns.bodies, patterns.sizes
-    lines = [tuple(bodies.lines_of(body)) for body in range(len(bodies))]
-    power = model.weight * np.sqrt(counts[model.pattern, model.target])
-    pairs: dict[tuple[int, int], None] = {}
-    for target in np.unique(model.target):
-        mine = np.flatnonzero((model.target == target) & (model.weight > 0))
-        mine = mine[np.argsort(-power[mine], kind="stable")[: choice.conjunctions]]
-        pairs |= dict.fromkeys(combinations(np.sort(model.pattern[mine]).tolist(), 2))
-    known = set(lines)
-    new = [(i, j) for i, j in pairs if lines[i] + lines[j] not in known]
-    found = {}
-    for (i, j), rows in zip(new, _rows_of_both(patterns, new)):
-        if choice.conjunction_support <= len(rows) < min(sizes[i], sizes[j]):
-            found[i, j] = rows
-    return patterns.with_conjunctions(list(found), list(found.values()))
 
 
 def _rows_of_both(patterns: Patterns, pairs: Iterable[tuple[int, int]]) -> Iterator[Ids]:

@@ -82,13 +82,17 @@ class Patterns:
 
     def with_conjunctions(self, pairs: Sequence[tuple[int, int]], rows: Sequence[Ids]) -> Patterns:
         """These patterns and the conjunctions of `pairs` of them; rows[k] are the places where both of pair k hold."""
-        if not pairs:
+        return self.with_programs([self._conjunction(i, j) for i, j in pairs], rows)
+
+    def with_programs(self, programs: Sequence[Sequence[int]], rows: Sequence[Ids]) -> Patterns:
+        """These patterns and those of the programs over their lines; rows[k] are the places where program k holds."""
+        if not programs:
             return self
         pointer = np.cumsum([0, *map(len, rows)])
-        column = np.repeat(np.arange(len(pairs), dtype=np.int32), np.diff(pointer))
-        shape = len(self.entities), len(pairs)
+        column = np.repeat(np.arange(len(programs), dtype=np.int32), np.diff(pointer))
+        shape = len(self.entities), len(programs)
         new = sparse.csr_array((np.ones(pointer[-1], bool), (np.concatenate(rows), column)), shape=shape)
-        bodies = self.bodies.with_programs([self._conjunction(i, j) for i, j in pairs])
+        bodies = self.bodies.with_programs(programs)
         return replace(self, held=sparse.hstack((self.held, new), format="csr"), bodies=bodies)
 
     def _conjunction(self, i: int, j: int) -> list[int]:

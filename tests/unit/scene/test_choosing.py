@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 import nlil
 from nlil.data.kb import KnowledgeBase
-from nlil.scene.fitting import Labelled, Model, one_hot
+from nlil.scene.fitting import Labelled, Model, fit, one_hot, probabilities
+from nlil.scene.growing import Grower, Growth, literals_of, with_literals
 from nlil.scene.joint import (
     MAX_JOINED_PER_OBJECT,
     MAX_SURE_PER_CLASS,
     Choice,
-    _pruned,
     _sampled,
     _sure,
     class_counts,
@@ -22,6 +23,7 @@ from nlil.scene.joint import (
     with_telling_conjunctions,
 )
 from nlil.scene.patterns import find_patterns
+from nlil.scene.thinning import Thinning, needless_priors
 
 
 def test_sure_patterns_are_taken_first() -> None:
@@ -44,9 +46,100 @@ def test_what_was_given_stays() -> None:
     held = np.repeat([[True, True], [False, False]], 30, axis=0)
     data = Labelled(label, sparse.csr_array(held), one_hot(label, 3))
     model = Model.of(np.array([0, 1]), np.array([0, 0]), np.array([0.1, 2.0]), np.zeros(3))
-    choice = Choice(pairs=1, threads=1)
-    assert _pruned(model, data, 1, choice, set()).pattern.tolist() == [1]
-    assert _pruned(model, data, 1, choice, {(0, 0)}).pattern.tolist() == [0]
+    chances = probabilities(model, data, 1)
+    left, _ = Thinning(model, data, chances, 1.0).to(1)
+    assert left.pattern.tolist() == [1]
+    assert left.weight[0] > 2.0, "it takes over what the other one said"
+    left, _ = Thinning(model, data, chances, 1.0, np.array([True, False])).to(1)
+    assert left.pattern.tolist() == [0]
+
+
+def test_of_two_that_say_the_same_one_goes_first() -> None:
+    """The third pattern weighs least, but nothing else says what it says; the first two say the same."""
+    random = np.random.default_rng(1)
+    first, third = random.random((2, 400)) < 0.5
+    label = np.where(first, random.random(400) < 0.1, random.random(400) < 0.8).astype(np.int32)
+    label = np.where(third & (random.random(400) < 0.5), 0, label).astype(np.int32)
+    data = Labelled(label, sparse.csr_array(np.stack((first, first, third), axis=1)), one_hot(label, 3))
+    pairs = np.array([0, 1, 2], np.int32), np.zeros(3, np.int32)
+    model = fit(Model.of(*pairs, np.zeros(3), np.zeros(3)), data, 0.1, 100, 1)
+    left, worth = Thinning(model, data, probabilities(model, data, 1), 0.1).to(2)
+    assert 2 in left.pattern.tolist()
+    assert left.weight[0] == pytest.approx(model.weight[:2].sum(), rel=0.05)
+    assert worth < 1.0
+
+
+def test_the_cost_of_a_pair_is_what_a_new_fit_loses() -> None:
+    random = np.random.default_rng(2)
+    held = random.random((3000, 3)) < 0.4
+    held[:, 1] |= held[:, 0]
+    label = np.where(random.random(3000) < 0.3 + 0.1 * held[:, 0] + 0.1 * held[:, 1], 0, 1).astype(np.int32)
+    data = Labelled(label, sparse.csr_array(held), one_hot(label, 2))
+    model = Model.of(np.arange(3), np.zeros(3, np.int32), np.zeros(3), np.zeros(2))
+    model = fit(model, data, 1.0, 200, 1)
+
+    def loss(of: Model) -> float:
+        chance = probabilities(of, data, 1)[np.arange(len(label)), label]
+        return float(-np.log(chance).sum() + 0.5 * (of.weight**2).sum())
+
+    left, worth = Thinning(model, data, probabilities(model, data, 1), 1.0).to(2)
+    # Second order, and only of the class that has rules; the other one has its bias alone.
+    assert loss(fit(left, data, 1.0, 200, 1)) - loss(model) == pytest.approx(worth, abs=0.3)
+
+
+def test_priors_that_are_worth_little_are_shared() -> None:
+    evidence, sharpness = np.array([0.0, 0.3, 0.2, 5.0, 1.0]), np.array([9.0, 9.0, 9.0, 9.0, 0.1])
+    assert needless_priors(evidence, sharpness, 1.0).tolist() == [True, True, True, False, True]
+    assert needless_priors(evidence, sharpness, 1e-6).tolist() == [True, False, False, False, False]
+
+
+def test_classes_without_a_prior_keep_none_in_a_fit() -> None:
+    random = np.random.default_rng(3)
+    held = random.random((500, 4)) < 0.4
+    label = np.where(held[:, 0], 0, np.where(held[:, 1], 1, 2)).astype(np.int32)
+    data = Labelled(label, sparse.csr_array(held), one_hot(label, 4))
+    pairs = np.array([0, 1, 1, 2], np.int32), np.array([0, 1, 2, 0], np.int32)
+    model = Model.of(*pairs, np.array([1.0, 1.0, -1.0, -1.0]), np.zeros(4), np.array([True, True, False, False]))
+    found = fit(model, data, 0.1, 100, 1)
+    assert found.prior[:2].tolist() == pytest.approx([0, 0])
+    assert found.prior[2] != 0
+    free = fit(replace(model, tied=None), data, 0.1, 100, 1)
+    chance = [probabilities(m, data, 1)[np.arange(len(label)), label] for m in (model, found, free)]
+    assert np.log(chance[0]).sum() < np.log(chance[1]).sum() < np.log(chance[2]).sum()
+
+
+def test_bodies_grow_where_both_halves_agree() -> None:
+    """Of red things the wet ones that are not large are cats; what is noisy only seems to tell."""
+    random = np.random.default_rng(4)
+    names = ["red", "wet", "large", *(f"noise{k}" for k in range(20))]
+    facts = []
+    for i in range(600):
+        has = {name for name in names if random.random() < 0.5}
+        is_cat = {"red", "wet"} <= has and "large" not in has
+        facts += [(f"o{i}", "cat" if is_cat else "dog"), *((f"o{i}", name) for name in sorted(has))]
+    kb = KnowledgeBase.from_facts(facts)
+    classes = frozenset(i for i, p in enumerate(kb.predicates) if p.name in ("cat", "dog"))
+    kb = replace(kb, graph_of=np.arange(kb.num_entities, dtype=np.int32), classes=classes)
+    targets = np.array(sorted(classes), np.int32)
+    patterns = find_patterns(kb, np.arange(kb.num_entities, dtype=np.int32), 1, 2, 2**28)
+    rows, label = labelled_rows(kb, patterns.entities, targets)
+    data = Labelled(label, patterns.held[rows], one_hot(label, 3))
+    cat = [kb.predicates[t].name for t in targets].index("cat")
+    model = Model.of(
+        np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.log(np.bincount(label, minlength=3) + 0.01)
+    )
+    gain = np.zeros((len(patterns), 3), np.float32)
+    line = {kb.predicates[step >> 1].name: n for n, step in enumerate(patterns.bodies.lines.steps[:, 0].tolist())}
+    gain[line["red"], cat] = 1
+    half = np.arange(len(label)) % 2 == 0
+    found = Grower(patterns, data, half, Growth(), 1).grow(gain, probabilities(model, data, 1), label)
+    wanted = (*sorted((line["red"], line["wet"])), ~line["large"])
+    assert found[-1] == wanted, "nothing is joined to what is true already"
+    longer = with_literals(patterns, found)
+    held = longer.held.toarray()
+    assert (held[rows, -1] == (label == cat)).all()
+    assert literals_of(longer.bodies, len(longer) - 1) == wanted
+    assert len(with_literals(longer, found)) == len(longer)
 
 
 def test_a_sample_is_of_whole_graphs_and_has_about_the_size() -> None:

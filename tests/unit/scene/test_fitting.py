@@ -13,7 +13,7 @@ from scipy import sparse
 from nlil.kernel.minimise import minimise
 from nlil.scene import device_fitting, fitting
 from nlil.scene.device_fitting import device_loss, device_slopes
-from nlil.scene.fitting import Labelled, Model, Weights, fit, losses, one_hot, scores, slopes
+from nlil.scene.fitting import Labelled, Model, Weights, fit, one_hot, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
@@ -163,17 +163,6 @@ def test_hardly_any_object(num_objects: int) -> None:
     model = fit(Model.of(nothing, nothing, np.zeros(0), np.zeros(2)), data, PENALTY, 5, 1)
     assert np.isfinite(model.bias).all()
     assert slopes(model, data, 2)[0].tolist() == [[0, 0]]
-
-
-def test_what_would_be_lost_without_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, data = some_model(), labelled()
-    monkeypatch.setattr(fitting, "BLOCK", 16)
-    found = losses(model, data, 2)
-    for i in range(len(model)):
-        weight = model.weight.copy()
-        weight[i] = 0
-        without = Model(model.pattern, model.target, weight, model.bias)
-        assert found[i] == pytest.approx(likelihood(model, data) - likelihood(without, data)), i
 
 
 def test_a_part_of_the_objects() -> None:

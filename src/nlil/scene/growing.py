@@ -1,0 +1,189 @@
+"""Conjunctions grown from patterns: `shirt(X) :- wear(Z1, X), \\+ middle_y_over_61pct(X), short(X)`.
+
+A body that speaks for a class is made longer by the literal, a pattern or its negation, that raises most what one
+Newton step on its weight would bring. There are many literals, and some always look good by chance. So one half of the
+graphs proposes the literal, the other half must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
+from ..kernel.bodies import AND, NOT, Bodies
+from ..kernel.compiled import compiled
+from ..kernel.pool import Pool
+from .fitting import Labelled, columns
+from .patterns import Patterns
+
+MAX_ATOMS = 6
+"""Of a body."""
+
+Literals = tuple[int, ...]
+"""Lines that must hold, and as ~line those that must not."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How far bodies are grown, and by how much each literal must raise the gain."""
+
+    seeds: int = 8  # bodies of each class that are grown in a round
+    literals: int = 4  # of a body, at most
+    caution: float = 20.0  # added to the second derivative
+    ratio: float = 1.3  # of the gain with and without the literal, where it is proposed; half of the rise elsewhere
+    min_support: int = 20  # objects of the class that a body must hold for
+    min_share: float = 0.01  # of all objects: what a literal must hold for, since rare ones mislead
+
+
+class _Residual(NamedTuple):
+    """Of one class: what is true less what is said, and its spread, for every object."""
+
+    gradient: Doubles
+    spread: Doubles
+    is_member: Mask
+
+    def gain(self, rows: Ids, caution: float) -> float:
+        total = float(self.gradient[rows].sum())
+        return total * total / (float(self.spread[rows].sum()) + caution) if total > 0 else 0.0
+
+
+class Grower:
+    """Grows bodies over the patterns of one line each.
+
+    Args:
+        patterns: With conjunctions or without.
+        data: The objects by which pairs are chosen, with what holds for them.
+        half: True for the objects that propose literals; the others judge them.
+        growth: How far.
+        threads: 0: one for each core.
+    """
+
+    def __init__(self, patterns: Patterns, data: Labelled, half: Mask, growth: Growth, threads: int) -> None:
+        self.bodies, self.growth, self.threads, self.half = patterns.bodies, growth, threads, half
+        self.num_lines = int(np.searchsorted(-(patterns.bodies.line >= 0).astype(int), 0))  # single lines come first
+        single = data.held[:, : self.num_lines]
+        self.pointer, self.column, _ = columns(single)
+        self.held = data.held.tocsc()
+        atoms = patterns.bodies.lines.lengths[: self.num_lines].astype(np.int64)
+        size = np.diff(self.held.indptr)[: self.num_lines]
+        self.atoms = atoms
+        self.may_join = size >= growth.min_share * len(data)
+
+    def grow(self, gain: Floats, probability: Floats, label: Ids) -> list[Literals]:
+        """New bodies, those of each class from the bodies with the largest gain that speak for it.
+
+        Args:
+            gain: (bodies, classes), 0 where a body speaks against the class.
+            probability: (objects, classes), of the model so far.
+            label: The class of each object.
+        """
+
+        def of_class(_: None, target: int) -> list[Literals]:
+            chance, is_member = probability[:, target].astype(np.float64), label == target
+            residual = _Residual(is_member - chance, chance * (1 - chance), is_member)
+            best = np.argsort(-gain[:, target], kind="stable")[: self.growth.seeds]
+            return [found for body in best[gain[best, target] > 0].tolist() for found in self._longer(body, residual)]
+
+        pool: Pool[None] = Pool(lambda: None, self.threads)
+        every = pool.map(of_class, range(gain.shape[1] - 1))
+        return list(dict.fromkeys(found for of_target in every for found in of_target))
+
+    def _longer(self, body: int, residual: _Residual) -> list[Literals]:
+        growth, caution = self.growth, self.growth.caution / 2
+        found, literals = [], literals_of(self.bodies, body)
+        rows = self._rows(body)
+        mine, others = rows[self.half[rows]], rows[~self.half[rows]]
+        here, there = residual.gain(mine, caution), residual.gain(others, caution)
+        while len(literals) < growth.literals:
+            literal, gain = self._best_literal(literals, mine, residual)
+            if gain < growth.ratio * here:
+                break
+            holds = np.zeros(len(self.half), bool)
+            holds[self._rows(max(literal, ~literal))] = True
+            holds ^= literal < 0
+            mine, others = mine[holds[mine]], others[holds[others]]
+            judged = residual.gain(others, caution)
+            enough = int(residual.is_member[mine].sum() + residual.is_member[others].sum()) >= growth.min_support
+            if not enough or judged < (1 + growth.ratio) / 2 * there:
+                break
+            literals, here, there = (*literals, literal), gain, judged
+            found.append(tuple(sorted(literals, key=lambda one: (one < 0, max(one, ~one)))))
+        return found
+
+    def _best_literal(self, literals: Literals, rows: Ids, residual: _Residual) -> tuple[int, float]:
+        """(literal, gain of the body with it); gain 0 where none fits."""
+        caution = self.growth.caution / 2
+        gradient, spread = np.zeros((2, self.num_lines))
+        _sum(self.pointer, self.column, rows, residual.gradient, residual.spread, gradient, spread)
+        total, total_spread = float(residual.gradient[rows].sum()), float(residual.spread[rows].sum())
+        used = [max(one, ~one) for one in literals]
+        fits = self.may_join & (self.atoms + self.atoms[used].sum() <= MAX_ATOMS)
+        fits[used] = False
+        with_it = np.where(fits & (gradient > 0), gradient**2 / (spread + caution), 0.0)
+        rest = total - gradient
+        without = np.where(fits & (rest > 0), rest**2 / np.maximum(total_spread - spread + caution, caution), 0.0)
+        first, second = int(with_it.argmax()), int(without.argmax())
+        if with_it[first] >= without[second]:
+            return first, float(with_it[first])
+        return ~second, float(without[second])
+
+    def _rows(self, body: int) -> Ids:
+        return self.held.indices[self.held.indptr[body] : self.held.indptr[body + 1]]
+
+
+@compiled
+def _sum(
+    pointer: Longs, column: Ids, rows: Ids, gradient: Doubles, spread: Doubles, by_gradient: Doubles, by_spread: Doubles
+) -> None:
+    """For each pattern the sums over those of the rows that it holds for."""
+    for i in rows:
+        for k in range(pointer[i], pointer[i + 1]):
+            by_gradient[column[k]] += gradient[i]
+            by_spread[column[k]] += spread[i]
+
+
+def literals_of(bodies: Bodies, body: int) -> Literals:
+    """Of a conjunction of lines and negated lines."""
+    found: list[int] = []
+    for op in bodies.program(body):
+        if op >= 0:
+            found.append(op)
+        elif op == NOT:
+            found[-1] = ~found[-1]
+    return tuple(found)
+
+
+def program_of(literals: Literals) -> list[int]:
+    """The postfix program of a conjunction.
+
+    >>> program_of((3, ~5)) == [3, 5, NOT, AND]
+    True
+    """
+    program: list[int] = []
+    for place, literal in enumerate(literals):
+        program += [literal] if literal >= 0 else [~literal, NOT]
+        program += [AND] if place else []
+    return program
+
+
+def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
+    """The patterns and those of the conjunctions that are not among them."""
+    known = {
+        tuple(sorted(literals_of(patterns.bodies, body))) for body in np.flatnonzero(patterns.bodies.line < 0).tolist()
+    }
+    new = [literals for literals in bodies if tuple(sorted(literals)) not in known]
+    by_pattern = patterns.held.tocsc()
+    count = np.zeros(len(patterns.entities), np.int16)
+    rows = []
+    for literals in new:  # a literal that holds adds 1, one that must not takes 100 away
+        positive = [one for one in literals if one >= 0]
+        for one in literals:
+            line = max(one, ~one)
+            count[by_pattern.indices[by_pattern.indptr[line] : by_pattern.indptr[line + 1]]] += 1 if one >= 0 else -100
+        rows.append(np.flatnonzero(count == len(positive)).astype(np.int32))
+        count[:] = 0
+    return patterns.with_programs([program_of(literals) for literals in new], rows)

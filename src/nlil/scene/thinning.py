@@ -1,0 +1,144 @@
+"""Which (pattern, class) pairs a model needs least, and which classes need no prior of their own.
+
+Of two patterns that hold for nearly the same objects each looks needed while the other's weight stays as it is. So a
+pair is judged by what its class loses without it once the other weights of the class are fitted again: to second order
+w^2 / (2 V), where V is the pair's place on the diagonal of the inverse of the class's second derivatives. Pairs go one
+by one, the inverse and the weights of their class are brought up to date after each ("optimal brain surgeon").
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from ..data.arrays import Doubles, Floats, Longs, Mask
+from .fitting import Labelled, Model
+
+SMALLEST = 1e-12
+
+
+@dataclass(eq=False)
+class _Class:
+    """The pairs of one class: their places in the model, the inverse second derivatives, weights, which are left."""
+
+    place: Longs
+    inverse: Doubles
+    weight: Doubles
+    left: Mask
+    protected: Mask
+
+    def least(self) -> tuple[bool, float, int] | None:
+        """(protected, cost, number) of the pair that is needed least; None where none is left."""
+        if not self.left.any():
+            return None
+        size = len(self.place)
+        cost = self.weight[:size] ** 2 / (2 * np.maximum(np.diag(self.inverse)[:size], SMALLEST))
+        order = np.lexsort((cost, self.protected, ~self.left))
+        first = int(order[0])
+        return bool(self.protected[first]), float(cost[first]), first
+
+    def drop(self, number: int) -> None:
+        """Without the pair; the others of the class take over."""
+        column = self.inverse[:, number].copy()
+        pivot = max(float(column[number]), SMALLEST)
+        self.weight -= self.weight[number] / pivot * column
+        self.inverse -= np.outer(column, column) / pivot
+        self.left[number], self.weight[number] = False, 0.0
+
+
+class Thinning:
+    """The second derivatives of a model, class by class.
+
+    Args:
+        model: Fitted to `data`.
+        data: The objects.
+        probability: (objects, classes), of the model.
+        penalty: Of a weight's square, half of it.
+        protected: Pairs (as places of the model) that go last.
+    """
+
+    def __init__(
+        self, model: Model, data: Labelled, probability: Floats, penalty: float, protected: Mask | None = None
+    ) -> None:
+        self.model = model
+        by_pattern = data.held.tocsc()
+        kept = np.zeros(len(model), bool) if protected is None else protected
+        self.classes: dict[int, _Class] = {}
+        self.sharpness = np.zeros(len(model.bias))  # by the bias, once the weights of the class are fitted again
+        for target in range(len(model.bias)):
+            place = np.flatnonzero(model.target == target)
+            spread = (probability[:, target] * (1 - probability[:, target])).astype(np.float64)
+            second = _second_derivatives(by_pattern[:, model.pattern[place]], spread, penalty)
+            if model.tied is not None and model.tied[target]:
+                second = _tied(second, model.weight[place] < 0, penalty)
+            inverse = np.asarray(np.linalg.inv(second), np.float64)
+            if len(inverse) > len(place):
+                self.sharpness[target] = 1 / inverse[-1, -1]
+            weight = np.zeros(len(inverse))
+            weight[: len(place)] = model.weight[place]
+            if len(place):
+                self.classes[target] = _Class(place, inverse, weight, np.ones(len(place), bool), kept[place])
+
+    def to(self, room: int) -> tuple[Model, float]:
+        """The model with at most `room` pairs, and what the last pair that went was worth."""
+        keep = np.ones(len(self.model), bool)
+        worth = 0.0
+        waiting = [(*least, target) for target, of in self.classes.items() if (least := of.least()) is not None]
+        heapq.heapify(waiting)
+        for _ in range(max(len(self.model) - room, 0)):
+            _, worth, number, target = heapq.heappop(waiting)
+            of = self.classes[target]
+            keep[of.place[number]] = False
+            of.drop(number)
+            if (least := of.least()) is not None:
+                heapq.heappush(waiting, (*least, target))
+        weight = self.model.weight.copy()
+        for of in self.classes.values():
+            weight[of.place] = of.weight[: len(of.place)]
+        return self.model.with_values(weight, self.model.bias).take(np.flatnonzero(keep)), worth
+
+
+def _second_derivatives(held: sparse.csc_array, spread: Doubles, penalty: float) -> Doubles:
+    """By the weights of a class, and last by its bias."""
+    size = held.shape[1]
+    weighed = sparse.csc_array((spread[held.indices], held.indices, held.indptr), shape=held.shape)
+    second = np.zeros((size + 1, size + 1))
+    if size:
+        second[:size, :size] = (weighed.T @ held.astype(np.float64)).toarray()
+        second[:size, size] = second[size, :size] = np.asarray(weighed.sum(axis=0)).reshape(-1)
+        second[np.arange(size), np.arange(size)] += penalty
+    second[size, size] = spread.sum() + SMALLEST
+    return second
+
+
+def _tied(second: Doubles, against: Mask, penalty: float) -> Doubles:
+    """Of a class whose bias is what its negative weights take away: they stand for `\\+ pattern` then."""
+    size = len(against)
+    turn = np.eye(size, size + 1)
+    turn[against, size] = -1
+    plain = second.copy()
+    plain[np.arange(size), np.arange(size)] -= penalty
+    return np.asarray(turn @ plain @ turn.T) + penalty * np.eye(size)
+
+
+def needless_priors(evidence: Doubles, sharpness: Doubles, worth: float) -> Mask:
+    """The classes that share one lowest prior, so that none of them needs a rule for it.
+
+    A prior above the lowest stays where moving it there would cost more than `worth`; none can be below the lowest.
+
+    Args:
+        evidence: Of the prior of each class.
+        sharpness: Second derivative of the loss by it.
+        worth: What one more pair is worth.
+    """
+    best, found = np.inf, np.zeros(len(evidence), bool)
+    for lowest in np.unique(evidence):
+        cost = 0.5 * sharpness * (evidence - lowest) ** 2
+        tied = (evidence <= lowest) | (cost < worth)
+        total = float(cost[tied].sum()) + worth * int((~tied).sum())
+        if total < best:
+            best, found = total, tied
+    return found
