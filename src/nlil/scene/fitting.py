@@ -73,8 +73,8 @@ def columns(matrix: sparse.csr_array) -> Columns:
 class Model:
     """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target).
 
-    `bias` is by class. `tied` are the classes without a prior of their own: the bias of each is what its negative weights take away, so
-    that 0 is left for the prior.
+    `bias` is by class. `tied` are the classes without a prior of their own: the bias of each is what its negative
+    weights take away, so that 0 is left for the prior.
     """
 
     pattern: Ids
