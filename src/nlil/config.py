@@ -192,6 +192,11 @@ class LearnerConfig:
     neural_targets: int = training(
         4, "with search=both, targets that counting leaves unexplained and training takes on; 0: all"
     )
+    residuals: int = training(
+        0,
+        "after counting, targets whose badly ranked validation facts are trained on; what is found is kept if it "
+        "raises the score on other validation facts; 0: none",
+    )
     neural_facts: int = training(3_000, "with search=both, facts of the largest base that is trained on; 0: any")
     steps: int = training(2, "T, the most operators of a path", at_least(1))
     heads: int = training(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))

@@ -1,7 +1,8 @@
 """When validation facts decide: what learning tries is kept only if it raises their score by more than chance.
 
-Three things are tried: longer chains, conjunctions, and weights for kinds of rules. Each passes the same gate
-(`evaluation.gate`), with its own numbers. Gains are differences of 1 / rank, one for each query or fact.
+Four things are tried: longer chains, conjunctions, rules trained on badly ranked facts, and weights for kinds of rules.
+Each passes the same gate (`evaluation.gate`), with its own numbers. Gains are differences of 1 / rank, one for each
+query or fact.
 """
 
 from __future__ import annotations
@@ -12,5 +13,7 @@ LENGTHS = Gate(least_facts=200, most_facts=2_000, least_gain=0.0, standard_error
 """Chains longer than `max_length`."""
 CONJUNCTIONS = Gate(least_facts=50, most_facts=300, least_gain=1e-9, standard_errors=2.0, most_time=0.75)
 """Conjunctions; facts are those of one target. Many rules are tried on few facts: two standard errors."""
+RESIDUALS = Gate(least_facts=20, most_facts=300, least_gain=1e-9, standard_errors=2.0)
+"""Rules that training finds for facts that counted rules rank badly; facts are those of one target."""
 WEIGHING = Gate(least_facts=200, most_facts=5_000, least_gain=0.0002, standard_errors=1.0)
 """How much each kind of rule counts. Sixteen numbers fit a little better by chance alone: a least gain."""

@@ -35,6 +35,7 @@ from .lengths import best_length, can_try, up_to
 from .neural import Found, note_on_nothing, search_neural
 from .preference import preferred, without_repeats
 from .reasons import allowed_predicates, body_facts, missing_reasons
+from .residuals import residual_rules
 from .run import Learned
 from .validation import LEAST_GIVEN, Fold, HeldOut, Validation, hold_out
 from .weighing import fit_weighing
@@ -379,6 +380,14 @@ class Fit:
             judge = validation.largest
             body = body_facts(judge.kb, config)
             found, more = helpful_conjunctions(judge, self.ids, config.conjunctions, self.options, body, self.progress)
+            notes += more
+            if len(found):
+                validation = validation.changed(
+                    lambda rules, kb: self._joined(rules, found if kb is judge.kb else self._recounted(found, kb))
+                )
+        if config.residuals and not len(self.negatives) and not self.stop():
+            judge = validation.largest
+            found, more = residual_rules(judge, self.ids, config, self.progress, self.stop)
             notes += more
             if len(found):
                 validation = validation.changed(

@@ -77,7 +77,7 @@ def search_neural(
     hints = {}
     if counted is not None:
         targets = unexplained(counted, targets, config.neural_targets)
-        hints = {int(t): _hint(counted, int(t), kb.num_codes) for t in targets}
+        hints = {int(t): hint_of(counted, int(t), kb.num_codes) for t in targets}
     if not len(targets):
         return Found(RuleSet.empty(kb))
     training = train(kb, targets, config, splits, hints, progress, stop, checkpoint)
@@ -157,7 +157,7 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
     return np.array(sorted(left[:most] if most else left), np.int32)
 
 
-def _hint(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
+def hint_of(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     """The share of each step code in the best counted rules of the target, weighted by confidence."""
     mine = np.flatnonzero((counted.head == target) & ~counted.is_program)
     best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINT_RULES]]

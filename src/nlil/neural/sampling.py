@@ -50,10 +50,19 @@ class Sampler:
     """Draws the queries of a target, as many as `config` says."""
 
     def __init__(
-        self, kb: KnowledgeBase, config: LearnerConfig, negatives: Facts | None = None, valid: Facts | None = None
+        self,
+        kb: KnowledgeBase,
+        config: LearnerConfig,
+        negatives: Facts | None = None,
+        valid: Facts | None = None,
+        positives: Facts | None = None,
     ) -> None:
-        """`negatives` are used where the data has them; no fact of `kb` or `valid` is ever a negative."""
+        """`negatives` are used where the data has them; no fact of `kb`, `valid` or `positives` is ever a negative.
+
+        `positives` are what is trained on, in place of the facts of `kb`; bodies look at `kb` all the same.
+        """
         self.kb, self.config = kb, config
+        self.positives = kb.facts if positives is None else positives
         self.given = negatives if negatives is not None else Facts.empty()
         # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
         self.valid = valid if valid is not None and valid.context is None else Facts.empty()
@@ -63,7 +72,7 @@ class Sampler:
         """Return (training, validation) queries. Without validation facts of its own a tenth of them is held out."""
         random = np.random.default_rng((self.config.seed, 1, target))
         valid, most = self.valid.of(target), self.config.positives
-        train = self._drawn(target, self.kb.facts.of(target), most, random)
+        train = self._drawn(target, self.positives.of(target), most, random)
         held = len(train) // 10
         if len(valid):
             checked = self._drawn(target, valid, most, random)
@@ -80,12 +89,12 @@ class Sampler:
         None is a validation query.
         """
         random = np.random.default_rng((self.config.seed, 1, target, round))
-        drawn = self._drawn(target, self.kb.facts.of(target), positives, random)
+        drawn = self._drawn(target, self.positives.of(target), positives, random)
         return drawn[np.flatnonzero(~np.isin(self._keys(drawn.x, drawn.y), self.held[target]))]
 
     def has_more(self, target: int) -> bool:
         """Return whether another round can bring queries that the first one had not."""
-        facts, wanted = int(self.kb.predicate_counts[target]), self.config.negatives
+        facts, wanted = len(self.positives.of(target)), self.config.negatives
         if facts > self.config.positives:
             return True
         if len(self.given.of(target)):
@@ -96,7 +105,8 @@ class Sampler:
     def _drawn(self, target: int, facts: Facts, most: int, random: np.random.Generator) -> Queries:
         """At most so many of the facts, and as many negatives for each as the config says, in random order."""
         visible = self._keys(*_columns(self.kb.facts.of(target)))  # facts that a query of theirs must not see
-        true = np.union1d(visible, self._keys(*_columns(self.valid.of(target))))
+        others = (self._keys(*_columns(some.of(target))) for some in (self.valid, self.positives))
+        true = np.unique(np.concatenate((visible, *others)))
         x, y = _columns(facts)
         unary = self.kb.predicates[target].arity == 1
         weight = np.ones(len(x), np.float32) if facts.weight is None else facts.weight.astype(np.float32)

@@ -79,6 +79,7 @@ def train_targets(
     stop: Stop | None = None,
     store: Store | None = None,
     hints: Hints | None = None,
+    positives: Facts | None = None,
 ) -> Training:
     """Train for the target predicate ids and read what the attentions say; nothing is counted yet.
 
@@ -93,11 +94,12 @@ def train_targets(
         stop: ends the search early.
         store: where unfinished work is kept, and found.
         hints: predicates that are used first.
+        positives: facts that are trained on, in place of those of kb.
     """
     stop = stop or Stop()
     with one_torch_thread():
         groups = _groups(kb, targets, config, Surroundings(kb, allowed, hints))
-        sampler = Sampler(kb, config, negatives, valid)
+        sampler = Sampler(kb, config, negatives, valid, positives)
 
         def work(_: None, number: int) -> Trained:
             return _train(groups[number], sampler, progress, stop, store, f"group-{number}")

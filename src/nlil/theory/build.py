@@ -42,7 +42,7 @@ VALIDATION_FACTS = 2_000
 """Validation facts that are ranked at each size, at most."""
 AUTHOR_GATE = Gate(least_facts=50, most_facts=10_000, least_gain=0.0, standard_errors=2.0)
 """When another author than the cover is taken, for all targets or for one; facts are those that judge."""
-TRIED: tuple[str, ...] = ()
+TRIED = ("weights",)
 """Authors that are tried beside the cover where facts can judge them (`author="auto"`)."""
 
 
