@@ -16,6 +16,13 @@ from ..logic.predicate import Predicate
 from ..logic.rule import ScoredRule
 from .theory import Theory, ValidationScores
 
+AUTHORSHIP = {
+    "cover": "They are a greedy cover: each is the rule that adds most to those before it.",
+    "weights": "They are a greedy cover, and their weights are fitted together.",
+    "formulas": "They are a greedy cover of rules and of formulas that were trained over rules.",
+}
+"""How theories come about, by their author."""
+
 
 @dataclass(frozen=True)
 class TheoryRule:
@@ -65,6 +72,7 @@ class TargetTheory:
         exclusions: what never holds together with the target, as many as the theory may have rules.
         num_rules: rules of the target in the pool.
         scores: on validation facts; None where these were too few.
+        author: who chose the rules, one of AUTHORS; None where that is not kept.
     """
 
     predicate: Predicate
@@ -72,6 +80,12 @@ class TargetTheory:
     exclusions: tuple[Exclusion, ...]
     num_rules: int
     scores: ValidationScores | None
+    author: str | None = None
+
+    @property
+    def authorship(self) -> str:
+        """How the rules were chosen, as a sentence; nothing where that is not known."""
+        return AUTHORSHIP.get(self.author or "", "")
 
     @property
     def explained(self) -> int:
@@ -117,7 +131,8 @@ def target_theories(
         ]
         exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(mine))]
         scores = theory.scores.get(str(predicate))
-        found.append(TargetTheory(predicate, tuple(mine), tuple(exclusions), int(of_pool[target]), scores))
+        size, author = int(of_pool[target]), theory.authors.get(str(predicate))
+        found.append(TargetTheory(predicate, tuple(mine), tuple(exclusions), size, scores, author))
     return found
 
 

@@ -14,7 +14,7 @@ from nlil.kernel.statistics import rule_stats
 from nlil.learning.run import Learned
 from nlil.logic.labels import Labels
 from nlil.theory.listing import reading_order, same_rules, scores_sentence, target_theories, theory_document
-from nlil.theory.theory import SIZES, SizeScore, Theory, ValidationScores
+from nlil.theory.theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
 TEXTS = (
     "mother(X, Y) :- married(X, Z1), father(Z1, Y).",
@@ -60,6 +60,10 @@ def test_target_by_target_with_what_each_rule_adds(pool: RuleSet, theory: Theory
     assert (mother.num_rules, mother.explained, mother.tried) == (4, 3, 4)
     assert (uncle.num_rules, uncle.explained) == (1, 4)
     assert mother.scores is theory.scores["mother/2"]
+    assert (mother.author, mother.authorship) == (None, "")
+    for author in AUTHORS:
+        (told, _) = target_theories(pool, replace(theory, authors={"mother/2": author}))
+        assert "greedy cover" in told.authorship
     (first, _) = target_theories(pool, theory, theory.chosen(pool, size=1))
     assert len(first.rules) == 1
 
