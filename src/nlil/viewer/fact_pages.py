@@ -8,7 +8,7 @@ from ..data.arrays import Longs
 from ..errors import ConfigError
 from ..evaluation.prediction import Answer
 from ..explanation.brief import sentence
-from ..explanation.contrast import explain_contrast
+from ..explanation.contrast import explain_contrast, rival_of
 from ..explanation.why import SIDES, Explainer, Explanation, Side, as_fact
 from ..explanation.why_not import explain_why_not
 from ..kernel.calibration import probability_document
@@ -216,9 +216,7 @@ def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
             "than",
         )
     fact, side = fact_from(data, parameters)
-    rival = as_fact(data.resolved(parse_query(parameters.text("than"))))
-    if rival == fact:
-        raise ConfigError(f"{fact_text(fact)} rather than itself: name another answer or class", "than")
+    rival = rival_from(data, fact, parameters.text("than"), side)
     places = [data.explainer(one.predicate, (*fact.arguments, *rival.arguments)) for one in (fact, rival)]
     found = explain_contrast(places[0][0], places[1][0], fact, rival, side)
     document = {"side": side, "names": list(found.names), **found.to_dict()}
@@ -234,6 +232,22 @@ def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
         told["reasons"] = told["reasons"][:MAX_REASONS]
     one, two = found.names
     return Page("contrast.html", f"Why {one} rather than {two}", document)
+
+
+def rival_from(data: PageData, fact: Fact, than: str, side: Side) -> Fact:
+    """Return what a fact is compared with: another fact, or by its name or label another answer or another class.
+
+    Args:
+        data: Of the run.
+        fact: What is explained.
+        than: The fact or the name.
+        side: Of the fact, the one that is predicted.
+    """
+    if "(" in than and data.kb.entities.find(than) is None:
+        than = fact_text(as_fact(data.resolved(parse_query(than))))
+    elif len(fact.arguments) == 2:
+        than = data.kb.entities.name(data.entity_id(than))
+    return rival_of(data.kb, fact, than, side)
 
 
 def linked_picture(data: PageData, explanation: Explanation) -> str:

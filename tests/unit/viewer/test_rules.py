@@ -167,6 +167,10 @@ def test_a_contrast_is_that_of_the_library(family: TestClient, data: PageData, s
         assert [reason["text"] for reason in page[name]["reasons"]] == texts[:8]
     assert page["first"]["reasons"]
     assert family.get("/contrast", params={"q": fact, "than": than, "side": side}).status_code == 200
+    assert page == family.get("/contrast.json", params={"q": fact, "than": " jack1", "side": side}).json()
+    form = family.get("/explain", params={"q": fact, "side": side}).text.partition('action="/contrast"')[2]
+    assert ('name="side" value="subject"' in form) == (side == "subject")
+    assert family.get("/contrast", params={"q": fact, "than": "nobody"}).status_code == 404
     assert family.get("/contrast", params={"q": fact, "than": fact}).status_code == 400
     assert family.get("/contrast", params={"q": fact}).status_code == 400
 
@@ -184,7 +188,11 @@ def test_a_class_rather_than_another(scenes: TestClient) -> None:
     assert others
     page = scenes.get("/contrast", params={"q": "person(12p)", "than": others[0]})
     assert page.status_code == 200
-    assert f"rather than {others[0].partition('(')[0]}" in page.text
+    name = others[0].partition("(")[0]
+    assert f"rather than {name}" in page.text
+    assert page.text.partition("<main")[2].partition("</main")[0] in (
+        scenes.get("/contrast", params={"q": "person(12p)", "than": name}).text
+    )
 
 
 def test_why_not_is_that_of_the_library(family: TestClient, data: PageData) -> None:
