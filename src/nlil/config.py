@@ -111,7 +111,7 @@ def one_of(*names: str) -> Allowed:
 def setting(
     topic: str, default: Any, help: str, allowed: Allowed | None = None, read: Callable[[Any], Any] | None = None
 ) -> Any:
-    """A field of LearnerConfig.
+    """Return a field of LearnerConfig.
 
     Args:
         topic: what it is about.
@@ -301,7 +301,7 @@ class LearnerConfig:
                 self._check(f.name, allowed.holds(getattr(self, f.name)), allowed.text)
 
     def data_options(self) -> DataOptions:
-        """The choices that are about the facts: what `load_dataset` takes."""
+        """Return the choices that are about the facts: what `load_dataset` takes."""
         from .data.dataset import DataOptions  # late: a help page must not wait for Arrow
 
         return self.options(DataOptions)
@@ -365,7 +365,7 @@ class LearnerConfig:
 
 
 def settings_help() -> str:
-    """The settings that --set and --config know: key, default, help text."""
+    """Return the settings that --set and --config know: key, default, help text."""
 
     def word(value: Any) -> str:
         """A default as --set would take it."""

@@ -35,7 +35,7 @@ def number_array(values: np.ndarray) -> pa.Array:
 
 
 def to_numpy(column: pa.Array | pa.ChunkedArray, null: Any = None) -> np.ndarray:
-    """A column of numbers or truth values; `null` stands for what is missing."""
+    """Return a column of numbers or truth values; `null` stands for what is missing."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = np.dtype(array.type.to_pandas_dtype())
     validity, data = array.buffers()

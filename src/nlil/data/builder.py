@@ -94,7 +94,7 @@ class Collected:
     notes: tuple[str, ...]
 
     def of(self, split: str) -> Facts:
-        """The facts of a split; none where nothing was added to it."""
+        """Return the facts of a split; none where nothing was added to it."""
         return self.facts.get(split, Facts.empty())
 
     def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
@@ -106,7 +106,7 @@ class Collected:
 
 
 def row_batches(rows: Iterable[Row]) -> Iterator[Batch]:
-    """The rows, many at a time."""
+    """Yield the rows, many at a time."""
     iterator = iter(rows)
     while some := list(islice(iterator, ROWS_PER_BATCH)):
         yield Batch.of_rows(some)
@@ -128,7 +128,7 @@ def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
 
 
 def encoded(column: Any) -> pa.DictionaryArray:
-    """The column as a dictionary array of large strings with 32-bit codes."""
+    """Return the column as a dictionary array of large strings with 32-bit codes."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not isinstance(column, pa.Array):
@@ -196,7 +196,7 @@ class FactCollector:
             self.add(batch, split)
 
     def finish(self) -> Collected:
-        """Everything that was added, with ids; of facts added twice to a split the heaviest counts."""
+        """Return everything that was added, with ids; of facts added twice to a split the heaviest counts."""
         self._number()
         predicates = tuple(sorted(self._predicate_ids))
         order = np.zeros(len(predicates), np.int32)

@@ -61,7 +61,7 @@ class CatalogEntry:
     no_download: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the folder on this machine."""
+        """Return plain values for JSON, with the folder on this machine."""
         where = find(self.name)
         texts = {key: getattr(self, key) for key in ("name", "kind", "description", "licence", "source")}
         return texts | {
@@ -72,7 +72,7 @@ class CatalogEntry:
 
 
 def list_catalog() -> tuple[CatalogEntry, ...]:
-    """Every known real set, in the order of catalog.json."""
+    """Return every known real set, in the order of catalog.json."""
     text = files(__package__).joinpath("catalog.json").read_text(encoding="utf-8")
     return tuple(_entry(name, item) for name, item in json.loads(text).items())
 
@@ -84,7 +84,7 @@ def _entry(name: str, item: Mapping[str, Any]) -> CatalogEntry:
 
 
 def catalog_names() -> tuple[str, ...]:
-    """The names of all known real sets."""
+    """Return the names of all known real sets."""
     return tuple(entry.name for entry in list_catalog())
 
 
@@ -97,7 +97,7 @@ def catalog_entry(name: str, catalog: Sequence[CatalogEntry] | None = None) -> C
 
 
 def find(name: str) -> Path | None:
-    """The folder of a set on this machine: $NLIL_DATA/<name>, else the cache; None where it is in neither.
+    """Return the folder of a set on this machine: $NLIL_DATA/<name>, else the cache; None where it is in neither.
 
     $NLIL_DATA may hold folders that the catalogue does not know; they are found by name too.
     """
@@ -136,7 +136,7 @@ def download(
     cache: Path | None = None,
     progress: bool = False,
 ) -> Path:
-    """The folder of the set in the cache, fetched if it is not there.
+    """Return the folder of the set in the cache, fetched if it is not there.
 
     Args:
         name: The set.

@@ -92,14 +92,14 @@ class Dataset:
         return self.kb if facts is self.kb.facts else self.kb.with_facts(facts)
 
     def complete(self) -> KnowledgeBase:
-        """The base with the facts of all splits: what a generated set was before it was split."""
+        """Return the base with the facts of all splits: what a generated set was before it was split."""
         facts = self.splits.all()
         for context in self.splits.context.values():
             facts = facts + context
         return replace(self.kb, facts=facts.unique())
 
     def over(self, predicates: tuple[Predicate, ...], id_of: Ids, added: Mapping[str, Facts] | None = None) -> Dataset:
-        """The data set over other predicates; its checksum is still the old one.
+        """Return the data set over other predicates; its checksum is still the old one.
 
         Args:
             predicates: the new predicates, sorted.

@@ -77,7 +77,7 @@ class Rows:
         return list(self.fields.slice(self.start[i], self.count[i]).to_pylist())
 
     def without_first(self) -> Rows:
-        """The rows below a header."""
+        """Return the rows below a header."""
         start, count, number = self.start[1:], self.count[1:], self.number[1:]
         return Rows(self.path, self.separator, self.lines[1:], number, self.fields, start, count)
 
@@ -98,7 +98,7 @@ class Rows:
 
 
 def read_rows(path: Path) -> Iterator[Rows]:
-    """The rows of a .tsv, .csv or .txt file (also .gz) in blocks; blank lines are passed over.
+    """Yield the rows of a .tsv, .csv or .txt file (also .gz) in blocks; blank lines are passed over.
 
     The separator is the usual one of the ending, unless the beginning of the file holds only the other one.
     """
@@ -140,7 +140,7 @@ def _quoted_row(line: str, path: Path, number: int) -> list[str]:
 
 
 def parse_numbers(texts: pa.Array) -> tuple[Doubles, Mask]:
-    """The numbers that the texts spell, and which of them spell one; NaN where none."""
+    """Return the numbers that the texts spell, and which of them spell one; NaN where none."""
     try:
         values = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
@@ -162,7 +162,7 @@ def is_empty(texts: pa.Array) -> Mask:
 
 
 def read_delimited(path: Path) -> Iterator[Batch]:
-    """The facts of a .tsv, .csv or .txt file (also .gz)."""
+    """Yield the facts of a .tsv, .csv or .txt file (also .gz)."""
     notes: tuple[str, ...] = ()
     for i, rows in enumerate(read_rows(path)):
         if i == 0 and len(rows) and tuple(field.strip(' "').lower() for field in rows.row(0)) in HEADERS:

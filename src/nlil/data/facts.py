@@ -54,7 +54,7 @@ class Facts:
         return self if len(self) <= most else self[drawn_rows(len(self), most, random)]
 
     def crisp(self) -> Facts:
-        """The facts that count: weight >= .5, weights dropped."""
+        """Return the facts that count: weight >= .5, weights dropped."""
         if self.weight is None:
             return self
         keep = self[self.weight >= 0.5]
@@ -98,7 +98,7 @@ class Facts:
         return (max(int(self.subject.max(initial=0)), int(self.object.max(initial=0))) + 1).bit_length()
 
     def isin(self, other: Facts) -> Mask:
-        """Which of these facts the other ones hold."""
+        """Return which of these facts the other ones hold."""
         mine, theirs = fact_keys(self, other)
         return np.isin(mine, theirs)
 
@@ -161,5 +161,5 @@ class Splits:
         return known[split]
 
     def all(self) -> Facts:
-        """The facts of train, valid and test."""
+        """Return the facts of train, valid and test."""
         return self.train + self.valid + self.test

@@ -21,22 +21,22 @@ BLOCK_BYTES = 1 << 23
 
 
 def ending(path: Path) -> str:
-    """The ending that names the format, in lower case, without .gz: `a.TSV.gz` -> `.tsv`."""
+    """Return the ending that names the format, in lower case, without .gz: `a.TSV.gz` -> `.tsv`."""
     return Path(stem_of_gzip(path)).suffix.lower()
 
 
 def stem(path: Path) -> str:
-    """The name without its format: `train.tsv.gz` -> `train`."""
+    """Return the name without its format: `train.tsv.gz` -> `train`."""
     return Path(stem_of_gzip(path)).stem
 
 
 def stem_of_gzip(path: Path) -> str:
-    """The name of the file without .gz."""
+    """Return the name of the file without .gz."""
     return path.name[:-3] if path.name.lower().endswith(".gz") else path.name
 
 
 def present(folder: Path, name: str) -> Path | None:
-    """The file `name`, or `name.gz`, in a folder that has it."""
+    """Return the file `name`, or `name.gz`, in a folder that has it."""
     return next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
 
 
@@ -67,7 +67,10 @@ def unreadable(path: Path, error: Exception) -> DataError:
 
 
 def blocks(path: Path) -> Iterator[tuple[int, str]]:
-    """(number of the first line, text) of a UTF-8 file in blocks of whole lines; a byte order mark is left out."""
+    """Yield (number of the first line, text) of a UTF-8 file in blocks of whole lines.
+
+    A byte order mark is left out.
+    """
     rest, number = b"", 1
     with readable(path) as stream:
         while True:
@@ -95,7 +98,7 @@ def _decoded(block: bytes, path: Path, number: int) -> str:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line number, text without its end) of a UTF-8 file; blank lines are passed over."""
+    """Yield (line number, text without its end) of a UTF-8 file; blank lines are passed over."""
     for first, block in blocks(path):
         for number, line in enumerate(block.split("\n"), start=first):
             if line.strip(" \r"):

@@ -86,14 +86,14 @@ class KnowledgeBase:
 
     @classmethod
     def from_arrow(cls, table: Any) -> KnowledgeBase:
-        """A pyarrow table with the columns of `from_pandas`."""
+        """Return a pyarrow table with the columns of `from_pandas`."""
         from .tables import from_arrow
 
         return from_arrow(table)
 
     @classmethod
     def from_networkx(cls, graph: Any, **options: Any) -> KnowledgeBase:
-        """A DiGraph or MultiDiGraph.
+        """Return a DiGraph or MultiDiGraph.
 
         Args:
             graph: Its edges are the facts.
@@ -139,7 +139,7 @@ class KnowledgeBase:
         return {p: i for i, p in enumerate(self.predicates)}
 
     def predicate_id(self, predicate: Predicate) -> int:
-        """The id of a predicate; UnknownName where the base does not have it."""
+        """Return the id of a predicate; UnknownName where the base does not have it."""
         try:
             return self._predicate_ids[predicate]
         except KeyError:
@@ -149,7 +149,7 @@ class KnowledgeBase:
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
     def entity_id(self, name: str) -> int:
-        """The id of an entity; a name that the base does not have raises UnknownName."""
+        """Return the id of an entity; a name that the base does not have raises UnknownName."""
         return self.entities.id(name)
 
     def predicate(self, text: str) -> Predicate:
@@ -169,11 +169,11 @@ class KnowledgeBase:
         raise UnknownName("predicate", text, [p.name for p in self.predicates])
 
     def code(self, step: Step) -> int:
-        """The number of a step."""
+        """Return the number of a step."""
         return 2 * self.predicate_id(step.predicate) + step.inverse
 
     def step(self, code: int) -> Step:
-        """The step of a code."""
+        """Return the step of a code."""
         return Step(self.predicates[code >> 1], bool(code & 1))
 
     def fact(self, predicate: int, subject: int, object: int = NO_OBJECT) -> Fact:
@@ -182,11 +182,11 @@ class KnowledgeBase:
         return Fact(self.predicates[predicate], tuple(self.entities.name(i) for i in ids))
 
     def label(self, name: str) -> str:
-        """What to show a person for an entity name."""
+        """Return what to show a person for an entity name."""
         return self.entity_labels.get(name, name)
 
     def image_of(self, entity: int) -> str | None:
-        """The name of the graph (the image) that an entity belongs to, where graphs have names."""
+        """Return the name of the graph (the image) that an entity belongs to, where graphs have names."""
         if self.graph_of is None or self.graph_names is None:
             return None
         return self.graph_names.name(int(self.graph_of[entity]))
@@ -237,7 +237,7 @@ class KnowledgeBase:
         return np.bincount(self.facts.predicate, minlength=self.num_predicates).astype(np.int64)
 
     def with_facts(self, facts: Facts) -> KnowledgeBase:
-        """The same entities and predicates with other facts."""
+        """Return the same entities and predicates with other facts."""
         return replace(self, facts=facts.unique())
 
     def without(self, predicate_ids: Sequence[int]) -> KnowledgeBase:

@@ -60,7 +60,7 @@ NewFacts = Mapping[Predicate, Ids]
 def with_numbers(
     dataset: Dataset, table: Any, cuts: Cuts | Mapping[str, Cuts] = NUM_BINS, like: Iterable[Predicate] = ()
 ) -> Dataset:
-    """The data set with the predicates of the numeric columns of a table.
+    """Return the data set with the predicates of the numeric columns of a table.
 
     Args:
         dataset: What the predicates are added to.

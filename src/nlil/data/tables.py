@@ -59,7 +59,7 @@ def read_parquet_table(path: Path) -> pa.Table:
 
 
 def arrow_table(table: Any, expected: str) -> pa.Table:
-    """An Arrow or pandas table, or a mapping of columns, as an Arrow table; `expected` begins the error."""
+    """Return an Arrow or pandas table, or a mapping of columns, as an Arrow table; `expected` begins the error."""
     if isinstance(table, pa.Table):
         return table
     try:
@@ -71,7 +71,7 @@ def arrow_table(table: Any, expected: str) -> pa.Table:
 
 
 def table_names(column: pa.ChunkedArray, expected: str) -> pa.DictionaryArray:
-    """The names of a column; `expected` says what each row must have."""
+    """Return the names of a column; `expected` says what each row must have."""
     try:
         names = encoded(column.combine_chunks().cast(pa.large_string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -64,13 +64,13 @@ class TargetScores:
         return self.label[order[self.pointer[:-1]]]
 
     def take(self, chosen: Mask) -> TargetScores:
-        """The scores of the chosen entities."""
+        """Return the scores of the chosen entities."""
         kept = chosen[self.owner]
         pointer = np.concatenate(([0], np.cumsum(np.diff(self.pointer)[chosen])))
         return TargetScores(self.entities[chosen], self.classes, pointer, self.label[kept], self.share[kept])
 
     def dense(self) -> Doubles:
-        """(entities, classes)."""
+        """Return (entities, classes)."""
         table = np.zeros((len(self), len(self.classes)))
         table[self.owner, self.label] = self.share
         return table

@@ -43,22 +43,22 @@ class Vocabulary:
         return {name: i for i, name in enumerate(self.array.to_pylist())}
 
     def name(self, id: int) -> str:
-        """The name of an id."""
+        """Return the name of an id."""
         return str(self.array[int(id)].as_py())
 
     def names(self, ids: Ids | Sequence[int]) -> list[str]:
-        """The names of these ids."""
+        """Return the names of these ids."""
         return list(self.array.take(number_array(np.asarray(ids, np.int64))).to_pylist())
 
     def id(self, name: str) -> int:
-        """The id of a name; UnknownName where there is none."""
+        """Return the id of a name; UnknownName where there is none."""
         try:
             return self._id_of[name]
         except KeyError:
             raise UnknownName(self.kind, name, self._id_of) from None
 
     def find(self, name: str) -> int | None:
-        """The id of a name, None where there is none."""
+        """Return the id of a name, None where there is none."""
         return self._id_of.get(name)
 
     def ids_of(self, other: Vocabulary) -> Ids:

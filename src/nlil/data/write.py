@@ -166,7 +166,7 @@ def _term(name: str) -> str:
 
 
 def iri(name: str) -> str:
-    """The name if it is an absolute IRI, else urn:nlil: and the name percent-encoded; `rdf.py` undoes it."""
+    """Return the name if it is an absolute IRI, else urn:nlil: and the name percent-encoded; `rdf.py` undoes it."""
     return name if IRI.fullmatch(name) and not name.startswith(OWN_SCHEME) else OWN_SCHEME + quote(name, safe="")
 
 

@@ -60,7 +60,7 @@ NOT_FACTS = frozenset(
 
 
 def read_path(path: Path, name: str, cuts: int, like: Collection[Predicate]) -> Dataset:
-    """A data set from a file or a folder.
+    """Return a data set from a file or a folder.
 
     Args:
         path: The file or folder.

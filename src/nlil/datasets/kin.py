@@ -102,7 +102,7 @@ def make_kin(size: int, seed: int = 0) -> Dataset:
 
 
 def planted_kin() -> tuple[Rule, ...]:
-    """The rules that every generated genealogy makes true."""
+    """Return the rules that every generated genealogy makes true."""
     return tuple(
         Rule(Head.of(Predicate(head, 2)), Statement(X, tuple(map(_step, body.split())), Y), distinct=True)
         for head, bodies in CHAINS.items()

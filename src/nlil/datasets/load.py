@@ -20,7 +20,7 @@ ORIGINAL = ":original"
 
 
 def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> tuple[KnowledgeBase, Splits]:
-    """The training facts and the splits of a data set.
+    """Return the training facts and the splits of a data set.
 
     Args:
         source: A built-in or catalogue name, a file or a folder, as in `load_dataset`.

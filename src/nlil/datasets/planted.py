@@ -63,7 +63,7 @@ LONG_POSITIVES = 0.4
 
 
 def long_construct(atoms: int) -> Construct:
-    """A rule of so many body atoms: pairs `r1(X, Z1), c1(Z1)`, joined two by two, by `and` and `or` in turn.
+    """Return a rule of so many body atoms: pairs `r1(X, Z1), c1(Z1)`, joined two by two, by `and` and `or` in turn.
 
     Each level of the tree is a level of products; all pairs hold for the same share of the entities, so that each of
     them matters as much as any other.

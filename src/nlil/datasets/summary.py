@@ -54,7 +54,10 @@ class Summary:
     scene: SceneCounts | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, the paper's columns under their own names first: without what boxes were made into."""
+        """Return plain values for JSON, the paper's columns first, under their own names.
+
+        What boxes were made into is not counted there.
+        """
         table = {"facts": self.num_facts, "entities": self.num_entities, "predicates": self.num_predicates}
         if self.scene is not None:
             table["facts"] -= self.scene.num_geometry_facts

@@ -25,7 +25,7 @@ BINS = 15
 
 
 def fit_calibration(candidates: Candidates) -> Calibration:
-    """A map for each arity with at least LEAST_CANDIDATES candidates."""
+    """Return a map for each arity with at least LEAST_CANDIDATES candidates."""
     parts = {arity: candidates.of_arity(arity) for arity in (1, 2)}
     enough = {arity: part for arity, part in parts.items() if len(part) >= LEAST_CANDIDATES}
     return Calibration(
@@ -35,8 +35,9 @@ def fit_calibration(candidates: Candidates) -> Calibration:
 
 
 def fit_map(score: Doubles, is_true: Mask, fact: Longs | None = None) -> CalibrationMap:
-    """The map of least cross-entropy. Targets are Platt's, a little inside 0 and 1, so that rules which never err do
-    not claim certainty.
+    """Return the map of least cross-entropy.
+
+    Targets are Platt's, a little inside 0 and 1, so that rules which never err do not claim certainty.
 
     Args:
         score: Of each candidate.
@@ -81,9 +82,10 @@ def _covariance(x: Doubles, parameters: Doubles, wanted: Doubles, fact: Longs) -
 
 
 def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0) -> Doubles:
-    """What a map says about candidates that it was not fitted on, where `calibration` was fitted on all of these.
+    """Return what a map says about candidates that it was not fitted on.
 
-    Their facts are cut in two by chance; each half is told by maps of the other. No fact is on both sides.
+    `calibration` was fitted on all of these. Their facts are cut in two by chance; each half is told by maps of the
+    other. No fact is on both sides.
     """
     _, number = np.unique(candidates.fact, return_inverse=True)
     half = np.random.default_rng(seed).permutation(int(number.max(initial=-1)) + 1)[number] % 2 == 0
@@ -127,7 +129,7 @@ def brier_score(probability: Doubles, is_true: Mask) -> float:
 
 
 def expected_calibration_error(probability: Doubles, is_true: Mask) -> float:
-    """The mean over candidates of |mean probability - true share| of their bin (BINS of equal width)."""
+    """Return the mean over candidates of |mean probability - true share| of their bin (BINS of equal width)."""
     table = reliability(probability, is_true)
     return float(np.sum(table.count * np.abs(table.said - table.true)) / np.sum(table.count))
 

@@ -55,7 +55,7 @@ class Candidates:
 
     @classmethod
     def join(cls, parts: Sequence[Candidates]) -> Candidates:
-        """The candidates of all; equal facts of two parts are two facts."""
+        """Return the candidates of all; equal facts of two parts are two facts."""
         used = np.cumsum([0, *(int(part.fact.max(initial=-1)) + 1 for part in parts)])
         return cls(
             np.concatenate([part.score for part in parts]),

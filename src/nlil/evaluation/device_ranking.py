@@ -46,13 +46,16 @@ class Queries:
 
 
 def is_short(plan: Plan, is_unary: np.ndarray) -> np.ndarray:
-    """Which chains the device reaches by itself: one or two steps to other entities, variables distinct."""
+    """Return which chains the device reaches by itself: one or two steps to other entities, variables distinct."""
     filters = is_unary[plan.chain_steps >> 1] & (plan.chain_steps >= 0)
     return (plan.chain_length <= 2) & plan.chain_distinct & ~filters.any(axis=1)
 
 
 def fits(plan: Plan, graph: Graph, is_unary: np.ndarray) -> bool:
-    """Whether a plan can be ranked here: every half-anchored rule has distinct variables, so its body is an item."""
+    """Return whether a plan can be ranked here.
+
+    Every half-anchored rule must have distinct variables, so that its body is an item.
+    """
     if np.count_nonzero(~is_short(plan, is_unary)) > MOST_WALKED:
         return False
     half_body = plan.back_body[plan.back_body >= graph.num_spans] - graph.num_spans
@@ -81,7 +84,7 @@ class DeviceRanker:
         self.item_pointer = self._offsets(item[by_item], self.num_items + self.num_codes)
 
     def put(self, array: np.ndarray) -> Tensor:
-        """The array as a tensor on the device."""
+        """Return the array as a tensor on the device."""
         return torch.as_tensor(np.ascontiguousarray(array, np.int64), device=self.device)
 
     def _offsets(self, sorted_keys: Tensor, num_keys: int) -> Tensor:
@@ -251,7 +254,7 @@ class _Rules:
         self.chain_key, self.ends, self.span = both[order], ends[order], span
 
     def totals(self, query: Longs, group: Longs, strongest_only: bool) -> Tensor:
-        """(queries, entities): the summed evidence of each candidate."""
+        """Return (queries, entities): the summed evidence of each candidate."""
         from .device_kernel import fire
 
         r = self.ranker

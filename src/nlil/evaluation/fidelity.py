@@ -60,7 +60,7 @@ class Fidelity:
         return self.values[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {**asdict(self), "pairs": list(self.pairs), "objects": list(self.objects)}
 
     @classmethod

@@ -27,11 +27,11 @@ class Gate(NamedTuple):
     most_time: float = 1.0
 
     def drawn(self, facts: Facts, random: np.random.Generator) -> Facts:
-        """Draw at most `most_facts` of `facts`, in their order."""
+        """Draw at most `most_facts` of `facts` by `random`, in their order."""
         return facts.drawn(self.most_facts, random)
 
     def passes(self, gains: Doubles) -> bool:
-        """Whether the gains are above chance."""
+        """Return whether the `gains` are above chance."""
         if not len(gains):
             return False
         chance = self.standard_errors * gains.std() / np.sqrt(len(gains))

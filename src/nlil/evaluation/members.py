@@ -30,7 +30,7 @@ BLOCK_BYTES = 2**23
 
 
 def walkable(lines: Lines) -> Mask:
-    """The lines that `reach` can walk from X: to any entity, or to a constant."""
+    """Return the lines that `reach` can walk from X: to any entity, or to a constant."""
     return (lines.start == X_NODE) & (lines.lengths > 0) & ((lines.end == ANY_NODE) | (lines.end >= 0))
 
 
@@ -209,7 +209,7 @@ class MemberScorer:
         return np.where(count > 0, np.minimum(total, 1.0), 0.0)
 
     def rule_values(self, entities: Ids) -> Doubles:
-        """(entities, rules): how far the body of each rule holds, in the order of the rules that were given."""
+        """Return (entities, rules): how far the body of each rule holds, in the order of the rules that were given."""
         bodies = self.bodies.values(self._line_values(entities, self.pool.scratch()), not self.is_soft)
         values = np.ones((len(entities), self.num_rules))
         values[:, self.row] = np.repeat(bodies, np.diff(self.rule_pointer), axis=1)

@@ -41,7 +41,7 @@ class Metrics:
         return self.values["mrr"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: the figures, then counts and cost."""
+        """Return plain values for JSON: the figures, then counts and cost."""
         return {
             **self.values,
             "num_queries": self.num_queries,

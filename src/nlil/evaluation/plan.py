@@ -183,7 +183,7 @@ class TargetRules:
 
     @classmethod
     def of(cls, rules: RuleSet, shapes: Shapes, parts: Parts) -> TargetRules:
-        """The rules of one target, whose bodies have these shapes and fall into these parts."""
+        """Return the rules of one target, whose bodies have these shapes and fall into these parts."""
         item, length = (column[rules.body] if len(rules) else column[:0] for column in (shapes.item, shapes.length))
         return cls(rules, parts, evidence(rules.weights), item, length, rules.line)
 
@@ -193,11 +193,11 @@ class TargetRules:
         return self.rules.bodies.lines
 
     def first_step(self, rows: Longs) -> Ids:
-        """The code of the first step of each of these rows."""
+        """Return the code of the first step of each of these rows."""
         return self.lines.steps[self.line[rows], 0].astype(np.int32)
 
     def distinct(self, rows: Longs) -> Mask:
-        """Whether the variables of each of these rows take different entities."""
+        """Return whether the variables of each of these rows take different entities."""
         return self.lines.distinct[self.line[rows]]
 
 

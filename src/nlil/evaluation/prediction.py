@@ -41,7 +41,7 @@ class Answer:
     """The interval of 95 % around it, as far as validation facts settle it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "entity": self.entity,
             "label": self.label,
@@ -90,7 +90,7 @@ class Predictor:
         self.ranker = Ranker(self.rules, kb, threads, memory)
 
     def predict(self, query: str | Query, top: int = 10) -> Answers:
-        """The best `top` answers; for a query without `?` the one answer with its score, own fact hidden."""
+        """Return the best `top` answers; for a query without `?` the one answer with its score, own fact hidden."""
         query = parse_query(query) if isinstance(query, str) else query
         predicate = self.resolve(query)
         target = self.kb.predicate_id(predicate)
@@ -119,7 +119,7 @@ class Predictor:
         return self._answers(evidence, self.known.of(target).subject, top, entity, 1)
 
     def member_evidence(self, target: int, entities: Ids) -> Longs:
-        """The evidence of target(x) for each of the entities."""
+        """Return the evidence of target(x) for each of the entities."""
         scorer = MemberScorer(self.rules, self.kb, np.array([target], np.int32), self.threads, self.memory)
         return scorer.evidence(entities)[:, 0]
 
@@ -136,7 +136,7 @@ class Predictor:
         ]
 
     def resolve(self, query: Query) -> Predicate:
-        """The predicate of the query, by name and number of arguments."""
+        """Return the predicate of the query, by name and number of arguments."""
         predicate = query.target
         self.kb.predicate_id(predicate)
         return predicate

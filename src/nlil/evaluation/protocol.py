@@ -129,7 +129,7 @@ def unary_figures(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> Iterator[Part]:
-    """The figures of classes, and of other unary targets, as far as there are facts of them.
+    """Yield the figures of classes, and of other unary targets, as far as there are facts of them.
 
     Args:
         rules: in the ids of `kb`.
@@ -216,6 +216,6 @@ def _undecided(kb: KnowledgeBase, known: Ids, positive: Ids) -> Ids:
 
 
 def peak_memory_mb() -> float:
-    """The most memory this process has held, in megabytes (10^6 bytes)."""
+    """Return the most memory this process has held, in megabytes (10^6 bytes)."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

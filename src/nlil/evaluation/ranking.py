@@ -74,7 +74,7 @@ class Ranker:
         self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, self.top, width, kinds), threads)
 
     def rows_of(self, target: int) -> Longs:
-        """Rows of the whole set whose head is the predicate id `target`."""
+        """Return rows of the whole set whose head is the predicate id `target`."""
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
@@ -91,12 +91,12 @@ class Ranker:
         return self._plan(numbered, target, direction)[0], mine.parts.rest
 
     def kinds_of(self, target: int) -> Longs:
-        """(2, rules): the kind (KINDS) of each rule of a target, by direction of query."""
+        """Return (2, rules): the kind (KINDS) of each rule of a target, by direction of query."""
         mine = self._target_rules(target)
         return np.stack([kinds(mine, direction) for direction in (0, 1)])
 
     def rules_of(self, target: int) -> RuleSet:
-        """The rules whose head is the predicate id `target`."""
+        """Return the rules whose head is the predicate id `target`."""
         return self.rules.take(self.rows_of(target))
 
     def _target_rules(self, target: int) -> TargetRules:
@@ -226,7 +226,7 @@ class Ranker:
         return DeviceRanker(self, resolve_device(self.device)).rank(there, known, self.memory), rest
 
     def groups(self, facts: Facts) -> Iterator[Group]:
-        """(target, direction, rows of its facts), one target after the other."""
+        """Yield (target, direction, rows of its facts), one target after the other."""
         binary = np.flatnonzero(~facts.is_unary)
         for target in np.unique(facts.predicate[binary]):
             rows = binary[facts.predicate[binary] == target]
@@ -244,7 +244,7 @@ class Ranker:
         return [one for some in self.pool.map(both, by_target) for one in some]
 
     def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
-        """The queries of all groups, as many groups at once as have plans that fit in a quarter of the memory.
+        """Yield the queries of all groups, as many groups at once as have plans that fit in a quarter of the memory.
 
         `own` marks the facts that their query must not see. What `programs` finds may be much: groups that
         need it come one at a time.
@@ -262,7 +262,7 @@ class Ranker:
             yield from ([batch] for batch in found if len(batch.rest))
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
-        """The queries of a batch, some at a time."""
+        """Yield the queries of a batch, some at a time."""
         extra = program_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
         step = self._block_size()
         for low in range(0, len(batch.query), step):

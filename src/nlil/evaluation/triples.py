@@ -39,7 +39,7 @@ class Labelled:
     is_true: Mask
 
     def of(self, predicate: int) -> Labelled:
-        """Those of one predicate."""
+        """Return those of one predicate."""
         mine = self.predicate == predicate
         return Labelled(self.predicate[mine], self.score[mine], self.is_true[mine])
 

@@ -38,7 +38,7 @@ MASK = Constant("")
 
 
 def brief(explanation: Explanation, further: int = MAX_FURTHER, against: int = MAX_AGAINST) -> Item:
-    """The explanation in few lines, with at most so many `further` reasons and rules `against` it."""
+    """Return the explanation in few lines, with at most so many `further` reasons and rules `against` it."""
     return Item(sentence(explanation), "", tuple(_lines(explanation, further, against)))
 
 
@@ -90,7 +90,7 @@ Figure = tuple[Probability | None, float]
 
 
 def change_texts(before: Figure, after: Figure) -> tuple[tuple[str, str], tuple[str, str]]:
-    """The number for people before and after a change, and what is said beside it, likewise; empty without a
+    """Return the number for people before and after a change, and what is said beside it, likewise; empty without a
     probability. Two that differ look different.
 
     >>> change_texts((None, 0.5), (None, 0.25))

@@ -33,11 +33,11 @@ class Chances:
         self._known: tuple[str, dict[Predicate, float]] = ("", {})
 
     def over(self, kb: KnowledgeBase) -> Chances:
-        """The same over another base."""
+        """Return the same over another base."""
         return Chances(self.rules, kb, self.calibration, self.memory)
 
     def probability(self, fact: Fact, score: float) -> Probability | None:
-        """What the score of a fact means; None where nobody knows."""
+        """Return what the score of a fact means; None where nobody knows."""
         if self.is_joint(fact.predicate):
             chances = self.of_classes(fact.arguments[0])
             return Probability(chances[fact.predicate]) if fact.predicate in chances else None

@@ -91,7 +91,7 @@ class Contrast(HasOutline):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {"first": self.first.to_dict(self.labels), "second": self.second.to_dict(self.labels)}
 
     @property
@@ -108,7 +108,7 @@ class Contrast(HasOutline):
         return self.labels.entities.get(first, first), self.labels.entities.get(second, second)
 
     def outline(self) -> Item:
-        """The two, one after the other, and what is the same for both."""
+        """Return the two, one after the other, and what is the same for both."""
         one, two = self.names
         below = [self.first.item(f"for {one}", self.labels), self.second.item(f"for {two}", self.labels)]
         same = self.first.num_same

@@ -69,7 +69,7 @@ class Dispute(HasOutline):
     competitor_probability: Probability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return fact_document(
             self.fact,
             self.labels,
@@ -93,7 +93,7 @@ class Dispute(HasOutline):
         )
 
     def outline(self) -> Item:
-        """The fact, what the rules prefer, and why."""
+        """Return the fact, what the rules prefer, and why."""
         own, score = probability_text(self.own_probability, self.own_score)
         other, other_score = probability_text(self.competitor_probability, self.competitor_score)
         title = f"{self.labels.fact(self.fact)}, {own}: the rules prefer {self.labels.fact(self.competitor)}, {other}"
@@ -116,7 +116,7 @@ def check(
     progress: Progress = silent,
     calibration: Calibration | None = None,
 ) -> list[Dispute]:
-    """The most disputed facts, worst first.
+    """Return the most disputed facts, worst first.
 
     Args:
         rules: What disputes them.

@@ -56,7 +56,7 @@ class Fired:
     kind: Longs | None = None
 
     def take(self, places: Longs) -> Fired:
-        """The same as if only the rules at these places fired."""
+        """Return the same as if only the rules at these places fired."""
         columns = (self.rows[places], self.evidence[places], self.value[places], self.is_prior[places])
         return Fired(*columns, self.fitting, self.exclusion, None if self.kind is None else self.kind[places])
 
@@ -118,7 +118,7 @@ class Firing:
         self._before: tuple[Values, Set[int]] | None = None
 
     def over(self, kb: KnowledgeBase, changed: Set[int]) -> Firing:
-        """The same rules over a base in which facts of the predicates `changed` differ, and no others.
+        """Return the same rules over a base in which facts of the predicates `changed` differ, and no others.
 
         What was looked up among the rules is kept, and so is what the last question said of rules whose body does not
         name these predicates.
@@ -130,7 +130,7 @@ class Firing:
         return other
 
     def of_target(self, target: int) -> tuple[Longs, RuleSet]:
-        """Rows of the whole set whose head is the predicate id `target`, and those rules as a set of their own."""
+        """Return the rows of the whole set whose head is the predicate id `target`, and those rules as a set."""
         if target != self._target:
             rows = np.flatnonzero(self.rules.head == target)
             self._target, self._rows, self._mine = target, rows, self.rules.take(rows).compact()
@@ -138,7 +138,7 @@ class Firing:
         return self._rows, self._mine
 
     def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
-        """Rules that hold for target(x, y) while the fact target(hidden) is invisible.
+        """Return rules that hold for target(x, y) while the fact target(hidden) is invisible.
 
         Args:
             target: a binary predicate.
@@ -168,7 +168,7 @@ class Firing:
         return self._kinds[direction]
 
     def member(self, target: int, x: int) -> Fired:
-        """Rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
+        """Return rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
         rows, mine = self.of_target(target)
         fits = np.ones(len(mine), bool)
         return self._fired(self._values((target, x), fits, lambda some: self._member_values(some, target, x)), rows)

@@ -36,7 +36,7 @@ class HasOutline(ABC):
 
     @abstractmethod
     def outline(self) -> Item:
-        """What there is to read."""
+        """Return what there is to read."""
 
     def __str__(self) -> str:
         return as_text(self.outline())
@@ -45,7 +45,7 @@ class HasOutline(ABC):
         return as_tree(self.outline())
 
     def to_html(self) -> str:
-        """A fragment without a style of its own; everything from data is escaped."""
+        """Return a fragment without a style of its own; everything from data is escaped."""
         return as_html(self.outline())
 
     def _repr_html_(self) -> str:
@@ -89,7 +89,7 @@ def as_text(item: Item, indent: int = 0) -> str:
 
 
 def as_tree(item: Item) -> Tree:
-    """A tree for a terminal."""
+    """Return a tree for a terminal."""
     from rich.text import Text  # Text, never markup: names from data may look like it
     from rich.tree import Tree
 
@@ -106,7 +106,7 @@ def as_tree(item: Item) -> Tree:
 
 
 def as_html(item: Item) -> str:
-    """A nested list; text from data is escaped."""
+    """Return a nested list; text from data is escaped."""
     return f"<div class='nlil-explanation'><p><b>{escape(item.text)}</b>{_html_note(item)}</p>{_html_list(item)}</div>"
 
 
@@ -184,7 +184,7 @@ def absent_text(statement: Statement, grounding: Grounding, distinct: bool, labe
 
 
 def about(statement: Statement, entities: Mapping[str, str]) -> Statement:
-    """The statement with the entities in place of X and Y."""
+    """Return the statement with the entities in place of X and Y."""
 
     def named(anchor: Anchor) -> Anchor:
         return Constant(entities[anchor.name]) if isinstance(anchor, Variable) else anchor

@@ -97,7 +97,7 @@ class Reason:
         return self.rules[0] if self.rules else None
 
     def clause(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> str:
-        """What it rests on in plain words, about the explained fact, without the facts that are `told` already."""
+        """Return what it rests on in plain words, about the explained fact, without the facts `told` already."""
         new = [one for one in self.facts if one not in told] or self.facts
         parts = [facts_clause(new, fact.arguments, labels)] if new else []
         parts += [self._denied(statement, fact, labels) for statement in self.grounding.absent]
@@ -112,7 +112,7 @@ class Reason:
         return statement_clause(about(statement, dict(self.grounding.bindings)), labels, is_denied=True, place=place)
 
     def note(self) -> str:
-        """How often its strongest rule is right, its other ways, and the rules that say the same."""
+        """Return how often its strongest rule is right, its other ways, and the rules that say the same."""
         parts = []
         strongest = self.strongest
         if strongest is not None and strongest.stats.body_size:
@@ -125,7 +125,7 @@ class Reason:
         return ", ".join(parts)
 
     def to_dict(self, fact: Fact, labels: Labels) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         distinct = self.strongest is not None and self.strongest.rule.distinct
         return {
             "kind": self.kind,
@@ -149,12 +149,12 @@ class Necessary:
     fall: float
 
     def item(self, score: float, labels: Labels) -> Item:
-        """The fall and the fact; beside it what is left of `score`."""
+        """Return the fall and the fact; beside it what is left of `score`."""
         left = f"score {number_pair(self.score, score)[0]} without it"
         return Item(f"-{number(self.fall)}  {labels.fact(self.fact)}", left)
 
     def to_dict(self, labels: Labels) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return fact_document(self.fact, labels, score=self.score, fall=self.fall)
 
 
@@ -198,7 +198,7 @@ def kind_of(grounding: Grounding) -> Kind:
 def grouped(
     supports: Sequence[Support], ways: Sequence[Ways], num_others: int, other_share: float
 ) -> tuple[Reason, ...]:
-    """The reasons, by kind and then by share.
+    """Return the reasons, by kind and then by share.
 
     Args:
         supports: The rules that count, strongest first.

@@ -113,7 +113,7 @@ class RuleCard(HasOutline):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "rule": str(self.rule),
             "label": self.labels.rule(self.rule),
@@ -148,7 +148,7 @@ class RuleCard(HasOutline):
         )
 
     def outline(self) -> Item:
-        """The rule, its confidence, and the instances by kind."""
+        """Return the rule, its confidence, and the instances by kind."""
         low, high = self.interval
         stats = self.stats
         note = (
@@ -315,7 +315,7 @@ def rule_card(
     negatives: Facts | None = None,
     memory: int = 2**30,
 ) -> RuleCard:
-    """The card of one rule.
+    """Return the card of one rule.
 
     Args:
         rules: The set that `rule` is a row of; None where it is a rule itself.
@@ -353,7 +353,7 @@ class Instances:
         return self.evaluator.kb
 
     def examples(self, offset: int, limit: int) -> list[Tuple]:
-        """Facts of the head whose body holds, each with itself hidden."""
+        """Return facts of the head whose body holds, each with itself hidden."""
         return self._page(self._supported(self.facts), offset, limit, self.most_examples)
 
     def covered(self, facts: Facts, offset: int, limit: int) -> list[Tuple]:

@@ -23,7 +23,7 @@ class Scenes:
         self._of_graphs = lru_cache(CACHED_SCENES)(self._scenes)
 
     def around(self, entities: Sequence[int]) -> KnowledgeBase:
-        """The base with the facts of the scenes of these entities only."""
+        """Return the base with the facts of the scenes of these entities only."""
         graph_of = self.kb.graph_of
         return self.kb if graph_of is None else self._of_graphs(*np.unique(graph_of[list(entities)]).tolist())
 

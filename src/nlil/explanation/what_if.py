@@ -41,7 +41,7 @@ class WhatIf(HasOutline):
         return _only_first(self.after, self.before)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return fact_document(
             self.before.fact,
             self.before.labels,
@@ -57,7 +57,7 @@ class WhatIf(HasOutline):
         )
 
     def outline(self) -> Item:
-        """The changes, the rules they gain and lose, the probability and the score before and after."""
+        """Return the changes, the rules they gain and lose, the probability and the score before and after."""
         labels = self.before.labels
         changes = [f"without {labels.fact(f)}" for f in self.removed] + [f"with {labels.fact(f)}" for f in self.added]
         below = [Item(change) for change in changes]
@@ -86,13 +86,13 @@ class NecessaryFacts(HasOutline):
     probability: Probability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         facts = [one.to_dict(self.labels) for one in self.facts]
         figures = {"score": self.score, **probability_document(self.probability), "num_tested": self.num_tested}
         return fact_document(self.fact, self.labels, **figures, facts=facts)
 
     def outline(self) -> Item:
-        """The necessary facts, each with how far the score falls without it."""
+        """Return the necessary facts, each with how far the score falls without it."""
         lines = [one.item(self.score, self.labels) for one in self.facts]
         tested = f"{plural(self.num_tested, 'fact')} behind it tried one at a time"
         figure, score = probability_text(self.probability, self.score)
@@ -115,7 +115,7 @@ def what_if(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> WhatIf:
-    """The fact explained as it is and again after the changes.
+    """Return the fact explained as it is and again after the changes.
 
     Args:
         rules: What scores the fact.
@@ -157,7 +157,7 @@ def necessary_facts(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> NecessaryFacts:
-    """The facts behind the counted rules by how much the score falls without each.
+    """Return the facts behind the counted rules by how much the score falls without each.
 
     Args:
         rules: What scores the fact.

@@ -93,7 +93,7 @@ class Excluded:
 
     @classmethod
     def of(cls, exclusion: Exclusion, fact: Fact) -> Excluded:
-        """What `exclusion` names as the reason against `fact`."""
+        """Return what `exclusion` names as the reason against `fact`."""
         arguments = fact.arguments[::-1] if exclusion.step.inverse else fact.arguments
         return cls(Fact(exclusion.step.predicate, arguments), exclusion)
 
@@ -195,7 +195,7 @@ class Explanation(HasOutline):
         )
 
     def outline(self) -> Item:
-        """One sentence, further reasons, what speaks against it; `listing` has all."""
+        """Return one sentence, further reasons, what speaks against it; `listing` has all."""
         return brief(self)
 
 
@@ -206,7 +206,7 @@ class Listing(HasOutline):
     explanation: Explanation
 
     def outline(self) -> Item:
-        """The supports with their shares, what each fact is worth, then the misses."""
+        """Return the supports with their shares, what each fact is worth, then the misses."""
         found = self.explanation
         labels = found.labels
         below = [support.item(labels) for support in found.supports]
@@ -317,7 +317,7 @@ class Explainer:
         return self.scored(fact, side).shares.score
 
     def probability(self, found: ScoredFact) -> Probability | None:
-        """What the score of a fact, as `found`, means; None where that is not known."""
+        """Return what the score of a fact, as `found`, means; None where that is not known."""
         return self.chances.probability(found.fact, found.shares.score)
 
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
@@ -419,7 +419,7 @@ class Explainer:
         return frozenset((steps[steps != NO_STEP] >> 1).tolist())
 
     def is_known(self, fact: Fact) -> bool:
-        """Whether the data has the fact."""
+        """Return whether the data has the fact."""
         return find_fact(self.kb.facts, fact_ids(self.kb, fact))[1]
 
     def _ways(self, found: ScoredFact, place: int) -> Ways:
@@ -488,7 +488,7 @@ def check_side(side: str) -> None:
 
 
 def as_fact(query: str | Query | Fact) -> Fact:
-    """The one fact that a query without `?` names."""
+    """Return the one fact that a query without `?` names."""
     if isinstance(query, Fact):
         return query
     query = parse_query(query) if isinstance(query, str) else query

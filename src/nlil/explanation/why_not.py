@@ -96,7 +96,7 @@ class WhyNot(HasOutline):
         return max(remedies, key=lambda r: (r.figure, r.score), default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return fact_document(
             self.fact,
             self.labels,
@@ -116,7 +116,7 @@ class WhyNot(HasOutline):
         return {"action": change.action, **fact_document(change.fact, self.labels, **figures)}
 
     def outline(self) -> Item:
-        """The rules that do not fire, each with the changes that make it fire."""
+        """Return the rules that do not fire, each with the changes that make it fire."""
         below = [
             rule_item(
                 h,
@@ -312,7 +312,7 @@ class _Reached:
         return np.setdiff1d(nodes, query.kb.members(predicate))
 
     def edges(self, i: int) -> Iterator[tuple[int, int, int]]:
-        """(predicate, subject, object) that join node i and node i + 1, plausible ones first."""
+        """Yield (predicate, subject, object) that join node i and node i + 1, plausible ones first."""
         query = self.query
         code = query.line.codes[i]
         onward = self._onward(i + 1)
@@ -333,7 +333,7 @@ class _Reached:
         return pairs
 
     def repeated(self) -> Iterator[Change]:
-        """Facts that the line needs at more than one place, where no other lacks."""
+        """Yield facts that the line needs at more than one place, where no other lacks."""
         line, kb = self.query.line, self.query.kb
         for i, later in combinations(range(len(line.anchors)), 2):
             for predicate in sorted({*line.filters[i]} & {*line.filters[later]}):
@@ -357,7 +357,7 @@ class _Reached:
                     yield Change("add", kb.fact(*ids))
 
     def holds_with(self, ids: Ids3) -> bool:
-        """Whether the line holds once this fact is added, its variables not kept apart."""
+        """Return whether the line holds once this fact is added, its variables not kept apart."""
         line, query = self.query.line, self.query
         predicate, subject, object = ids
         here = self.before[0]

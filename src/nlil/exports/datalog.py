@@ -49,7 +49,7 @@ def atom_text(predicate: Predicate, *arguments: str) -> str:
 
 
 def rule_clauses(rule: Rule, options: Options) -> str:
-    """The clauses of a rule; `options.number` keeps its helper relations apart from those of other rules."""
+    """Return the clauses of a rule; `options.number` keeps its helper relations apart from those of other rules."""
     if options.exclusions:
         raise ExportError(
             "exclusions look at given facts only, but a relation here also holds what is derived; "

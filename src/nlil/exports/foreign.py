@@ -119,7 +119,7 @@ class _BodyReader:
         self.patterns: dict[tuple[Variables, ...], Pattern | Unsayable | None] = {}
 
     def body(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> int | Unsayable:
-        """The number of the body of these atoms under a head with these variables."""
+        """Return the number of the body of these atoms under a head with these variables."""
         key = (variables, *(tuple(t if is_variable else "" for t, is_variable in terms) for _, terms in atoms))
         if key not in self.patterns:
             self.patterns[key] = self._pattern(variables, key[1:])

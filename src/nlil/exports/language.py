@@ -81,7 +81,7 @@ class Language:
 
 
 def refuse_nul(name: str, language: str) -> str:
-    """The name, if a quoted string of the language can hold it."""
+    """Return the name, if a quoted string of the language can hold it."""
     if "\0" in name:
         raise ExportError(f"a string cannot hold the character NUL of {name!r}; rename it in the data", language)
     return name

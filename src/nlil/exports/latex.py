@@ -56,7 +56,7 @@ class _Writer:
         self._distinct, self._labels = rule.distinct, labels
 
     def body(self, formula: Formula, inside: bool = False) -> str:
-        """`inside` another connective a compound formula stands in brackets."""
+        """Write a body; `inside` another connective a compound formula stands in brackets."""
         match formula:
             case Statement():
                 return self._statement(Leaf(formula, next(self._names), distinct=self._distinct), inside)

@@ -24,7 +24,7 @@ LANGUAGES = (*EXECUTABLE, "anyburl", "latex", "english")
 
 
 def language(name: str, among: Iterable[str] = LANGUAGES) -> Language:
-    """How rules are written in the language of this name, which must be one `among` these."""
+    """Return how rules are written in the language of this name, which must be one `among` these."""
     if name not in among:
         raise ConfigError(f"{name}: expected one of {', '.join(among)}", "format")
     found: Language = import_module(f".{name}", __package__).LANGUAGE
@@ -32,7 +32,7 @@ def language(name: str, among: Iterable[str] = LANGUAGES) -> Language:
 
 
 def rule_text(rule: Rule, name: str, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
-    """The rule in an executable language.
+    """Return the rule in an executable language.
 
     Args:
         rule: What is written.
@@ -62,7 +62,7 @@ def program(
     labels: Labels | None = None,
     refuse: Callable[[ExportError], None] | None = None,
 ) -> Iterator[str]:
-    """All rules, piece by piece.
+    """Yield all rules, piece by piece.
 
     Args:
         rules: What is written, in this order.

@@ -84,8 +84,9 @@ Pattern = tuple[BodyBuilder, tuple[int, ...]]
 
 
 def pattern_of(rule: Rule, size: int) -> Pattern | None:
-    """The pattern of a rule whose body has the names s0, s1, ... (`size` of them); None where it would depend on the
-    names how such a body is read."""
+    """Return the pattern of a rule whose body has the names s0, s1, ... (`size` of them); None where it would depend on
+    the names how such a body is read.
+    """
     found = list(statements(rule.body))
     entities = {anchor for s in found for anchor in (s.start, s.end) if isinstance(anchor, Constant)}
     if len(entities) > 1 or not all(map(_reads_alike, found)):
@@ -117,7 +118,7 @@ class RuleColumns:
         """(number of the head, number of the body, place) of each rule; its place is a line or a count."""
 
     def head(self, head: Head) -> int:
-        """The number of a head."""
+        """Return the number of a head."""
         constants = [(a.name, place) for place, a in enumerate(head.arguments, 1) if isinstance(a, Constant)]
         name, place = constants[0] if constants else ("", 0)
         entity = self.names.entity_id(name) if place else NO_ENTITY
@@ -125,7 +126,7 @@ class RuleColumns:
         return self.heads.setdefault(key, len(self.heads))
 
     def body(self, pattern: Pattern, names: Sequence[str]) -> int:
-        """The number of the body that has these names in the slots of the pattern."""
+        """Return the number of the body that has these names in the slots of the pattern."""
         of_names = self.names
         slots, arities = pattern
         ids = [
@@ -149,7 +150,7 @@ class RuleColumns:
         self.rows.append((self.head(rule.head), self.builder.add(rule), place))
 
     def rules(self) -> RuleSet:
-        """All rules in their order, in numbers of their own names; nothing is counted."""
+        """Return all rules in their order, in numbers of their own names; nothing is counted."""
         head, body, _ = np.array(self.rows, np.int64).reshape(-1, 3).T
         predicate, entity, fixed = np.array([*self.heads], np.int64).reshape(-1, 3)[head].T
         nothing = np.zeros(len(head), np.int64)

@@ -40,7 +40,7 @@ def read_rules(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> RuleSet:
-    """The rules and exclusions of a file with statistics of the training facts, so that they have weights.
+    """Return the rules and exclusions of a file with statistics of the training facts, so that they have weights.
 
     Args:
         path: a file in one of the formats above.
@@ -74,7 +74,7 @@ class RuleFile:
 
     @classmethod
     def read(cls, path: str | Path) -> RuleFile:
-        """The rules and exclusions of a file; what is wrong with it is a DataError."""
+        """Return the rules and exclusions of a file; what is wrong with it is a DataError."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ class RuleFile:
         return self
 
     def place(self, row: int) -> str:
-        """Where the rule of a row stands, for messages."""
+        """Return where the rule of a row stands, for messages."""
         number = int(self.numbers[row])
         return f"{self.path}: rule {number}" if _is_json(self.path) else f"{self.path}:{number}"
 

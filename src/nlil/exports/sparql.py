@@ -38,7 +38,7 @@ def node(name: str) -> str:
 
 
 def relation(predicate: Predicate) -> str:
-    """The predicate as an IRI."""
+    """Return the predicate as an IRI."""
     if predicate.name == RDF_TYPE:
         raise ExportError(
             f"rdf:type stands for unary predicates, so no predicate can have this name, got {predicate}; rename it",

@@ -86,7 +86,7 @@ class _Select:
     conditions: list[str] = field(default_factory=list)
 
     def column(self, term: Term) -> str:
-        """Where the name of the term stands, or the name itself."""
+        """Return where the name of the term stands, or the name itself."""
         return self.columns.get(term) or quoted(term.name)
 
     def join(self, leaf: Leaf) -> None:

@@ -18,7 +18,7 @@ Tree = dict[str, Any]
 
 
 def rule_tree(rule: Rule) -> Tree:
-    """The rule as dicts and lists, ready for JSON."""
+    """Return the rule as dicts and lists, ready for JSON."""
     head = {"predicate": rule.target.name, "arguments": [_anchor(a) for a in rule.head.arguments]}
     return {"head": head, "body": _body(rule.body), "distinct": rule.distinct}
 

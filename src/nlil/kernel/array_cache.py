@@ -26,7 +26,7 @@ class ArrayCache:
         )
 
     def get(self, name: Hashable, make: Callable[[], Array]) -> Array:
-        """What `make` gives for this name. An Outgrown is remembered too: it took long to find out."""
+        """Return what `make` gives for this name. An Outgrown is remembered too: it took long to find out."""
         if name not in self._arrays:
             try:
                 made: Array | None = make()

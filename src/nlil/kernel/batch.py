@@ -106,7 +106,7 @@ class HeadTable(ABC):
         return RuleStats(support, support + others, self.num_facts, pca_body)
 
     def holds(self, rule: Rule, statement: Statement) -> Mask:
-        """The truth of a statement for each listed tuple, its own fact hidden."""
+        """Return the truth of a statement for each listed tuple, its own fact hidden."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.hidden.touches(line):
             return self.unhidden(rule, statement)
@@ -116,7 +116,7 @@ class HeadTable(ABC):
 
     @abstractmethod
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
-        """The truth for each listed tuple of a statement that no hidden fact can change."""
+        """Return the truth for each listed tuple of a statement that no hidden fact can change."""
 
     @abstractmethod
     def others(self, rule: Rule) -> tuple[int, int]:
@@ -181,7 +181,7 @@ class EntityHead(HeadTable):
         self.answers = ArrayCache(evaluator.memory // 8)
 
     def answers_of(self, rule: Rule, statement: Statement) -> Mask:
-        """The truth of a statement for every entity on the open side, nothing hidden."""
+        """Return the truth of a statement for every entity on the open side, nothing hidden."""
         line = IdLine.of(self.evaluator.kb, statement)
 
         def make() -> Mask:

@@ -47,7 +47,7 @@ class Bound:
 
 
 def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
-    """The same rules in the ids of `kb`; rules with a name unknown there are left out and counted."""
+    """Return the same rules in the ids of `kb`; rules with a name unknown there are left out and counted."""
     if rules.predicates == kb.predicates and (rules.entities is kb.entities or rules.entities == kb.entities):
         return Bound(rules, np.zeros(0, np.int64), np.zeros(0, np.int64))
     known = frozenset(kb.predicates)

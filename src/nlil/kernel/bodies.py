@@ -50,7 +50,7 @@ def step_dtype(num_codes: int) -> type:
 
 
 def anchor_id(names: Names, anchor: Anchor) -> int:
-    """The number of an anchor in the ids of `names`, a knowledge base or the like."""
+    """Return the number of an anchor in the ids of `names`, a knowledge base or the like."""
     match anchor:
         case Variable("X"):
             return X_NODE
@@ -63,7 +63,7 @@ def anchor_id(names: Names, anchor: Anchor) -> int:
 
 
 def group_keys(columns: Sequence[np.ndarray]) -> Longs:
-    """One number for each row, equal where the rows are equal, in the order of the columns; none is negative."""
+    """Return one number for each row, equal where the rows are equal, in the order of the columns; none is negative."""
     key, span = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))
@@ -120,22 +120,22 @@ class Lines(NamedTuple):
         return size
 
     def moves(self, is_unary: Mask) -> Mask:
-        """The lines with a step that leads to another node."""
+        """Return the lines with a step that leads to another node."""
         found = np.zeros(self.num_lines, bool)
         for step in self.steps.T:
             found |= (step != NO_STEP) & ~is_unary[step >> 1]
         return found
 
     def take(self, rows: np.ndarray) -> Lines:
-        """The lines of the given rows (numbers or a mask)."""
+        """Return the lines of the given rows (numbers or a mask)."""
         return Lines(*(column[rows] for column in self))
 
     def uses(self, anchor: int) -> Mask:
-        """The lines that start or end at the anchor."""
+        """Return the lines that start or end at the anchor."""
         return (self.start == anchor) | (self.end == anchor)
 
     def names(self, predicates: Iterable[int]) -> Mask:
-        """The lines with a step along one of these predicates."""
+        """Return the lines with a step along one of these predicates."""
         wanted, found = list(predicates), np.zeros(self.num_lines, bool)
         for step in self.steps.T:
             found |= (step != NO_STEP) & np.isin(step >> 1, wanted)
@@ -148,7 +148,7 @@ class Lines(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Lines]) -> Lines:
-        """All lines of the parts, in order."""
+        """Return all lines of the parts, in order."""
         width = max(p.width for p in parts)
         dtype = np.result_type(*(p.steps.dtype for p in parts))
         steps = [
@@ -174,7 +174,7 @@ class Lines(NamedTuple):
         return int(same[fits][0]) if fits.any() else -1
 
     def unique(self) -> tuple[Lines, Longs]:
-        """Each line once, and the number of every line among those."""
+        """Return each line once, and the number of every line among those."""
         key = group_keys([self.start, self.end, self.distinct, *self.steps.T])
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return self.take(first), inverse.reshape(-1)
@@ -210,7 +210,7 @@ class Bodies:
         return empty[self.line]
 
     def lengths(self, is_unary: Mask) -> Longs:
-        """The number of atoms of each body; an equation, such as X = Y, counts as one."""
+        """Return the number of atoms of each body; an equation, such as X = Y, counts as one."""
         lines = self.lines
         is_equation = ~lines.moves(is_unary) & (lines.start != ANY_NODE) & (lines.end != ANY_NODE)
         return self._sum(lines.lengths.astype(np.int64) + (is_equation & (lines.start != lines.end)))
@@ -231,11 +231,11 @@ class Bodies:
         return total[self.pointer[1:]] > total[self.pointer[:-1]]
 
     def lines_of(self, body: int) -> list[int]:
-        """The lines of a body, in the order of the text."""
+        """Return the lines of a body, in the order of the text."""
         return [op for op in self.program(body) if op >= 0]
 
     def program(self, body: int) -> list[int]:
-        """The postfix program of a body."""
+        """Return the postfix program of a body."""
         return self.ops[self.pointer[body] : self.pointer[body + 1]].tolist()
 
     def value(
@@ -310,7 +310,7 @@ class Bodies:
         return self.value(body, statement, lambda a, b: And(a, b), lambda a, b: Or(a, b), Not)
 
     def find(self, other: Bodies) -> int:
-        """The number here of the one body of `other`, -1 where it is not here."""
+        """Return the number here of the one body of `other`, -1 where it is not here."""
         number = [self.lines.find(other.lines, line) for line in range(other.lines.num_lines)]
         if -1 in number:
             return -1
@@ -331,7 +331,7 @@ class Bodies:
 
     @classmethod
     def join(cls, parts: Sequence[Bodies]) -> tuple[Bodies, list[Longs]]:
-        """The distinct bodies of all parts, and for each part the new number of each of its bodies."""
+        """Return the distinct bodies of all parts, and for each part the new number of each of its bodies."""
         lines, number = Lines.join([p.lines for p in parts]).unique()
         first_line = np.cumsum([0, *(p.lines.num_lines for p in parts)])
         ops, pointers, shift = [], [np.zeros(1, np.int64)], 0
@@ -387,7 +387,7 @@ class Names(Protocol):
     """Numbers of names: what a `BodyBuilder` needs of a knowledge base."""
 
     def code(self, step: Step) -> int:
-        """The code of a step."""
+        """Return the code of a step."""
 
     def entity_id(self, name: str) -> int:
         """Return the number of the entity `name`."""
@@ -406,7 +406,7 @@ class BodyBuilder:
         self.programs: dict[tuple[int, ...], int] = {}
 
     def add(self, rule: Rule) -> int:
-        """The number of the rule's body. Names unknown to the base raise UnknownName."""
+        """Return the number of the rule's body. Names unknown to the base raise UnknownName."""
         return self.program(tuple(self._program(rule.body, rule.distinct)))
 
     def program(self, ops: tuple[int, ...]) -> int:
@@ -435,7 +435,7 @@ class BodyBuilder:
                 return [self.line(ANY_NODE, ANY_NODE, False, ())]
 
     def bodies(self) -> Bodies:
-        """What was added so far."""
+        """Return what was added so far."""
         width = max((len(steps) for *_, steps in self.lines), default=1) or 1
         table: np.ndarray = np.full((len(self.lines), width), NO_STEP, step_dtype(self.names.num_codes))
         for row, (*_, steps) in enumerate(self.lines):
@@ -465,7 +465,7 @@ class IdLine:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, statement: Statement) -> IdLine:
-        """The line of a statement, in the ids of `kb`."""
+        """Return the line of a statement, in the ids of `kb`."""
         line = statement.line
         return cls(
             tuple(anchor_id(kb, a) for a in line.anchors),
@@ -491,7 +491,7 @@ class IdLine:
         return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
 
     def reversed(self) -> IdLine:
-        """The same line read from its far end: codes 2p and 2p + 1 change places."""
+        """Return the same line read from its far end: codes 2p and 2p + 1 change places."""
         codes = tuple(code ^ 1 for code in reversed(self.codes))
         return IdLine(self.anchors[::-1], self.filters[::-1], codes, self.equal)
 
@@ -525,7 +525,7 @@ class IdHead:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, rule: Rule) -> IdHead:
-        """The head of a rule, in the ids of `kb`."""
+        """Return the head of a rule, in the ids of `kb`."""
         ids = [anchor_id(kb, a) for a in rule.head.arguments]
         return cls(ids[0], ids[1] if len(ids) == 2 else None)
 

@@ -63,7 +63,7 @@ class CalibrationMap:
         return np.array([self.by_score, self.by_rest, self.offset])
 
     def estimate(self, score: float) -> Probability:
-        """The probability of one score with its interval."""
+        """Return the probability of one score with its interval."""
         x = features(np.array([score]))[0]
         z = float(x @ self._parameters)
         ends: list[float] = []
@@ -108,7 +108,7 @@ class Calibration:
         return result
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         maps = {
             str(arity): {
                 "by_score": m.by_score,
@@ -140,7 +140,7 @@ class Calibration:
 
 
 def features(score: Doubles) -> Doubles:
-    """(scores, 3): ln(s), -ln(1 - s), 1; a score is known to 1e-9, so it is kept that far from 0 and 1."""
+    """Return (scores, 3): ln(s), -ln(1 - s), 1; a score is known to 1e-9, so it is kept that far from 0 and 1."""
     s = np.clip(np.asarray(score, np.float64), RESOLUTION, 1 - RESOLUTION)
     return np.stack((np.log(s), -np.log1p(-s), np.ones(len(s))), axis=1)
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def is_kept(function: Compiled) -> bool:
-    """Whether some machine code of the function, as it is now, is on disk."""
+    """Return whether some machine code of the function, as it is now, is on disk."""
     return any(any(folder.glob(f"{file_stem(function)}-*.machine")) for folder in folders(function))
 
 
 def file_stem(function: Compiled) -> str:
-    """How the names of its files begin: the function, and all that its code is made of."""
+    """Return how the names of its files begin: the function, and all that its code is made of."""
     name = f"{function.function.__module__}.{function.function.__qualname__}".replace("<", "").replace(">", "")
     return f"{name}-{function.stamp[:16]}"
 

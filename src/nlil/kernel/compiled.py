@@ -153,7 +153,7 @@ class SmallWork:
         return self.left >= 0
 
     def of(self, steps: float) -> AbstractContextManager[None]:
-        """The block of one piece of work, which takes about so many steps."""
+        """Return the block of one piece of work, which takes about so many steps."""
         self.left -= steps
         return interpreted(self.is_left)
 

@@ -45,16 +45,16 @@ class Found(NamedTuple):
         return len(self.predicate)
 
     def take(self, rows: np.ndarray) -> Found:
-        """The facts of the given rows (numbers or a mask)."""
+        """Return the facts of the given rows (numbers or a mask)."""
         return Found(*(column[rows] for column in self))
 
     def best(self) -> Found:
-        """Each fact once, with the best of its confidences, sorted."""
+        """Return each fact once, with the best of its confidences, sorted."""
         return self.take(strongest(group_keys([self.predicate, self.subject, self.object]), self.confidence))
 
 
 def strongest(key: Longs, confidence: Doubles) -> Longs:
-    """The row of the highest confidence for each key, keys ascending; no key is negative."""
+    """Return the row of the highest confidence for each key, keys ascending; no key is negative."""
     order = np.lexsort((-confidence, key))
     return order[np.diff(key[order], prepend=-1) != 0]
 
@@ -117,7 +117,7 @@ class DerivedFacts:
         self.pointer.append(end)
 
     def facts(self) -> Found:
-        """All of them, sorted, each with its best confidence."""
+        """Return all of them, sorted, each with its best confidence."""
         key, neighbour, confidence = _sorted(*self.levels[1:])
         code, node = np.divmod(key, max(self.num_entities, 1))
         object_ = np.where(self.is_unary[code >> 1], NO_OBJECT, neighbour)

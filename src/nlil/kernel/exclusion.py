@@ -45,7 +45,7 @@ class Exclusion:
         return f"{self.together:,} of {self.num_facts:,} facts; {expected} expected"
 
     def is_about(self, predicates: Set[Predicate]) -> bool:
-        """Whether both of its predicates are among these."""
+        """Return whether both of its predicates are among these."""
         return self.target in predicates and self.step.predicate in predicates
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def is_recursive(rules: Iterable[Rule], target: Predicate) -> bool:
-    """Whether the target occurs in a body of its own rules, or of the rules for what these bodies use."""
+    """Return whether the target occurs in a body of its own rules, or of the rules for what these bodies use."""
     return target in reach(uses(rules), target)
 
 
@@ -36,7 +36,7 @@ def fixpoint_stats(
     truth: Facts | None = None,
     max_facts: int | None = None,
 ) -> RuleStats:
-    """What the rules derive for `target` from the other facts of weight >= .5, against its facts in `truth`.
+    """Return what the rules derive for `target` from the other facts of weight >= .5, against its facts in `truth`.
 
     support = true target facts derived, body size = target tuples derived, head size = target facts.
     `truth` defaults to the facts of kb. The facts of predicates that define the target in a circle are
@@ -85,7 +85,7 @@ def uses(rules: Iterable[Rule]) -> dict[Predicate, set[Predicate]]:
 
 
 def reach(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
-    """All that is reached from `start` in one step or more."""
+    """Return all that is reached from `start` in one step or more."""
     seen: set[Node] = set()
     waiting = [start]
     while waiting:
@@ -96,5 +96,5 @@ def reach(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
 
 
 def circle(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
-    """`start` and all that it leads to and that leads back to it."""
+    """Return `start` and all that it leads to and that leads back to it."""
     return {start} | {node for node in reach(edges, start) if start in reach(edges, node)}

@@ -93,7 +93,7 @@ class Walk:
     max_rows: int
 
     def run(self) -> Rows:
-        """Rows at the far end of the line."""
+        """Return rows at the far end of the line."""
         rows = self._arrive(self._start(), 0)
         for i in range(1, len(self.line.anchors)):
             rows = self._arrive(self._move(rows, i), i)

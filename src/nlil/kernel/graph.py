@@ -87,7 +87,7 @@ class Graph(NamedTuple):
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Graph:
-        """The graph of the facts of `kb`; loops that know no weights take that of `kb.crisp`."""
+        """Return the graph of the facts of `kb`; loops that know no weights take that of `kb.crisp`."""
         found = _graphs.get(kb)
         if found is None:
             found = _graphs[kb] = _build(kb)
@@ -100,7 +100,7 @@ class Graph(NamedTuple):
     # other places ---------------------------------------------------------------------------------
 
     def to(self, device: str | torch.device, wide: bool = False) -> TensorGraph:
-        """The same with tensors on a device; on the CPU they share the memory of the arrays.
+        """Return the same with tensors on a device; on the CPU they share the memory of the arrays.
 
         Args:
             wide: make all integers 64 bits wide, for arithmetic on ids and codes that cannot overflow.
@@ -167,13 +167,13 @@ class Graph(NamedTuple):
     # look-ups, of arrays and of tensors -----------------------------------------------------------
 
     def edges(self, node: Any, code: Any) -> tuple[Any, Any]:
-        """The range (low, high) of the edges of each node along `code`."""
+        """Return the range (low, high) of the edges of each node along `code`."""
         key = _long(node) * self.num_codes + code
         place = _library(self.span_key).searchsorted(self.span_key, key)
         return self.span_pointer[place], self.span_pointer[place + (self.span_key[place] == key)]
 
     def find(self, node: Any, code: int, target: Any) -> tuple[Any, Any]:
-        """(row, position) of the edges node --code--> target that exist; at most one per row."""
+        """Return (row, position) of the edges node --code--> target that exist; at most one per row."""
         low, end = self.edges(node, code)
         low = lower_bound(self.neighbour, low, end, target)
         library = _library(self.neighbour)
@@ -194,33 +194,33 @@ class Graph(NamedTuple):
         return row, place[row] + begin
 
     def find_spans(self, node: Any, code: Any) -> Any:
-        """The number of the span of each (node, code); -1 where no such edge exists."""
+        """Return the number of the span of each (node, code); -1 where no such edge exists."""
         key = _long(node) * self.num_codes + code
         place = _library(self.span_key).searchsorted(self.span_key, key)
         return _library(self.span_key).where(self.span_key[place] == key, place, -1)
 
     def members(self, predicate: int) -> Ids:
-        """The entities of a unary predicate, ascending."""
+        """Return the entities of a unary predicate, ascending."""
         return self.member[self.member_pointer[predicate] : self.member_pointer[predicate + 1]]
 
     def edges_along(self, code: int) -> tuple[Ids, Ids]:
-        """(node, neighbour) of all edges of a code, by node and neighbour."""
+        """Return (node, neighbour) of all edges of a code, by node and neighbour."""
         span = self.code_span[self.code_pointer[code] : self.code_pointer[code + 1]]
         low = self.span_pointer[span]
         size = self.span_pointer[span + 1] - low
         return np.repeat(self.span_node[span], size), self.neighbour[ranges(low, size)]
 
     def leaves(self) -> Mask:
-        """Whether each span has an edge to another node than its own."""
+        """Return whether each span has an edge to another node than its own."""
         others = self.neighbour != np.repeat(self.span_node, np.diff(self.span_pointer))
         return np.add.reduceat(others, self.span_pointer[:-1], dtype=np.int64) > 0 if len(others) else others
 
     def degree(self, node: Any) -> Any:
-        """The edges of each node."""
+        """Return the edges of each node."""
         return self.pointer[node + 1] - self.pointer[node]
 
     def edges_of(self: TensorGraph, node: Any) -> tuple[Any, Any]:
-        """(row, position) of all edges of each node, rows in order. Of tensors."""
+        """Return (row, position) of all edges of each node, rows in order. Of tensors."""
         from .calculus import ranges
 
         row, position = ranges(self.pointer[node], self.pointer[node + 1])
@@ -245,17 +245,20 @@ class Graph(NamedTuple):
         return row[is_member], low[is_member]
 
     def graph_numbers(self, entity: Any) -> Any:
-        """The graph of each entity; None where there is one graph."""
+        """Return the graph of each entity; None where there is one graph."""
         return _long(self.graph_of[entity]) if len(self.graph_of) else None
 
     def crosses(self) -> bool:
-        """Whether some edge leads from one graph to another: then it matters which graph a query is in."""
+        """Return whether some edge leads from one graph to another: then it matters which graph a query is in."""
         if not len(self.graph_of):
             return False
         return bool((self.graph_of[self.node] != self.graph_of[self.neighbour]).any())
 
     def with_loops(self) -> Graph:
-        """Every unary fact p(x) as an edge x --2p--> x among the others; only edges can be read of it, no spans."""
+        """Return every unary fact p(x) as an edge x --2p--> x among the others.
+
+        Only edges can be read of it, no spans.
+        """
         own = np.repeat(np.arange(self.num_entities, dtype=np.int32), np.diff(self.unary_pointer))
         node = np.concatenate((self.node, own))
         code = np.concatenate((self.code, 2 * self.unary_predicate))
@@ -413,7 +416,10 @@ def _mapped(file: BinaryIO) -> np.ndarray:
 
 @compiled
 def first_at_least(values: np.ndarray, low: int, high: int, wanted: int) -> int:
-    """The first position in low .. high - 1, where the values ascend, of one that is not below the wanted; or high."""
+    """Return the first position in low .. high - 1 of a value that is not below the `wanted`, or `high`.
+
+    There the `values` ascend.
+    """
     while low < high:
         middle = (low + high) // 2
         if values[middle] < wanted:

@@ -73,11 +73,11 @@ class Solutions(NamedTuple):
         return len(self.origin)
 
     def take(self, rows: np.ndarray) -> Solutions:
-        """The solutions of the given rows (numbers or a mask)."""
+        """Return the solutions of the given rows (numbers or a mask)."""
         return Solutions(*(column[rows] for column in self))
 
     def best(self) -> Solutions:
-        """Each solution once, with the best of its confidences."""
+        """Return each solution once, with the best of its confidences."""
         return self.take(strongest(group_keys(self[:4]), self.confidence))
 
 
@@ -155,7 +155,7 @@ class Grower:
     # where lines begin to grow ----------------------------------------------------------------------
 
     def at(self, line: Longs, place: Longs, entity: Longs, bound: tuple[Longs, Longs, Longs] | None = None) -> Rows:
-        """Rows that stand at a node of their line, with no step done yet.
+        """Return rows that stand at a node of their line, with no step done yet.
 
         Args:
             line: the line of each row.
@@ -173,7 +173,7 @@ class Grower:
         return Rows(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
 
     def everything(self, lines: Longs) -> Iterator[Solutions]:
-        """All solutions of the lines; `origin` is the line."""
+        """Yield all solutions of the lines; `origin` is the line."""
         waiting: list[Rows] = []
         for rows in self._all_rows(lines):
             waiting.append(rows)
@@ -211,7 +211,7 @@ class Grower:
                 )
 
     def num_facts(self) -> Longs:
-        """How many facts each code has."""
+        """Return how many facts each code has."""
         graph, levels = self.graph, self.derived.levels
         members = np.diff(graph.member_pointer)
         sizes = graph.code_edges.copy()

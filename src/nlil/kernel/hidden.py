@@ -50,23 +50,23 @@ class Hidden:
         return cls(None, kb.classes)
 
     def own_facts(self, kb: KnowledgeBase) -> Facts:
-        """The unary facts of `kb` that are hidden, each from the query about its entity."""
+        """Return the unary facts of `kb` that are hidden, each from the query about its entity."""
         return kb.unary[np.isin(kb.unary.predicate, sorted(self.unary))]
 
     def touches(self, line: IdLine) -> bool:
-        """Whether hiding can change the value of the line at all."""
+        """Return whether hiding can change the value of the line at all."""
         return self.binary in line.predicates or bool(self.unary & line.predicates)
 
     def edge(self, x: Any, y: Any, step: int, here: Any, there: Any) -> Any:
-        """Whether here --step--> there is the own fact of the query about (x, y): numbers, arrays or tensors."""
+        """Return whether here --step--> there is the own fact of the query about (x, y): numbers, arrays or tensors."""
         return hides_edge(-1 if self.binary is None else 2 * self.binary, x, y, step, here, there)
 
     def hides_step(self, step: int) -> bool:
-        """Whether some edge of the step may be hidden."""
+        """Return whether some edge of the step may be hidden."""
         return self.binary == step >> 1
 
     def member(self, x: Any, predicate: int, here: Any) -> Any:
-        """Whether predicate(here) is hidden from the query about x: numbers, arrays or tensors."""
+        """Return whether predicate(here) is hidden from the query about x: numbers, arrays or tensors."""
         return (here == x) & (predicate in self.unary)
 
 
@@ -86,7 +86,7 @@ class HiddenFact(NamedTuple):
 
 @shared
 def hides_edge(code: Any, start: Any, end: Any, step: Any, here: Any, there: Any) -> Any:
-    """Whether the edge here --step--> there is the hidden fact start --code--> end, walked either way.
+    """Return whether the edge here --step--> there is the hidden fact start --code--> end, walked either way.
 
     For numbers, inside compiled loops too, for arrays and for tensors.
     """
@@ -97,28 +97,28 @@ def hides_edge(code: Any, start: Any, end: Any, step: Any, here: Any, there: Any
 
 @shared
 def can_hide(code: Any, step: Any) -> Any:
-    """Whether some edge of `step` may be a fact along `code`, walked either way: numbers, arrays or tensors."""
+    """Return whether some edge of `step` may be a fact along `code`, walked either way: numbers, arrays or tensors."""
     return (step == code) | (step == (code ^ 1))
 
 
 @shared
 def is_own_fact(code: Any, step: Any) -> Any:
-    """Whether the body step(X, Y) of the head code(X, Y), X and Y different, holds of each fact only by the fact
+    """Return whether the body step(X, Y) of the head code(X, Y), X and Y different, holds of each fact only by the fact
     itself: numbers, inside compiled loops too, arrays or tensors."""
     return step == code
 
 
 @compiled
 def hides(hidden: HiddenFact, step: int, here: int, there: int) -> bool:
-    """Whether the edge here --step--> there is hidden."""
+    """Return whether the edge here --step--> there is hidden."""
     return hidden.end >= 0 and hides_edge(hidden.code, hidden.start, hidden.end, step, here, there)
 
 
 @compiled
 def hidden_neighbour(code: int, start: int, end: int, step: int, here: int) -> int:
-    """Where the hidden fact start --code--> end would lead from `here` along `step`: no such edge counts. -1: nowhere.
+    """Return where the hidden fact start --code--> end would lead from `here` along `step`; -1: nowhere.
 
-    For loops over the edges of one node: they compare each neighbour with one number.
+    No such edge counts. For loops over the edges of one node: they compare each neighbour with one number.
     """
     if end >= 0:
         if step == code and here == start:
@@ -132,36 +132,39 @@ def hidden_neighbour(code: int, start: int, end: int, step: int, here: int) -> i
 
 
 def hidden_classes(kb: KnowledgeBase, targets: Iterable[int]) -> frozenset[int]:
-    """The unary predicates that are hidden at x from a query whether x is in one of the unary `targets`."""
+    """Return the unary predicates that are hidden at x from a query whether x is in one of the unary `targets`."""
     own = frozenset(targets)
     return own | kb.classes if own & kb.classes else own
 
 
 def hidden_mask(kb: KnowledgeBase, targets: Iterable[int]) -> Mask:
-    """`hidden_classes` by predicate, and one entry more that is False: what `walk.reach` takes."""
+    """Return `hidden_classes` by predicate, and one entry more that is False: what `walk.reach` takes."""
     mask = np.zeros(kb.num_predicates + 1, bool)
     mask[list(hidden_classes(kb, targets))] = True
     return mask
 
 
 def hides_without_fact(kb: KnowledgeBase, target: int) -> bool:
-    """Whether a query about the target hides something even where what it asks is no fact: x's other classes."""
+    """Return whether a query about the target hides something even where what it asks is no fact: x's other classes."""
     return target in kb.classes
 
 
 def hides_membership(kb: KnowledgeBase, target: Ids, predicate: Ids) -> Mask:
-    """Whether predicate[i](x) is hidden from a query target[i](x)."""
+    """Return whether predicate[i](x) is hidden from a query target[i](x)."""
     is_class = np.zeros(kb.num_predicates, bool)
     is_class[list(kb.classes)] = True
     return (predicate == target) | (is_class[predicate] & is_class[target])
 
 
 def num_seen(count: Any, is_own: Any) -> Any:
-    """How many facts a query sees out of `count`, the hidden one among them where `is_own`: arrays or tensors."""
+    """Return how many facts a query sees out of `count`: arrays or tensors.
+
+    The hidden one is among them where `is_own`.
+    """
     return count - is_own
 
 
 @compiled
 def hides_member(hidden: HiddenFact, predicate: int, here: int) -> bool:
-    """Whether predicate(here) is hidden."""
+    """Return whether predicate(here) is hidden."""
     return hidden.group[predicate] and here == hidden.node

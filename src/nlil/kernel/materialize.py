@@ -54,7 +54,7 @@ def materialize(
     max_facts: int | None = None,
     exclusions: Iterable[Exclusion] = (),
 ) -> Derived:
-    """The least fixpoint of the rules over the facts: what is new, and how sure.
+    """Return the least fixpoint of the rules over the facts: what is new, and how sure.
 
     confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep
     their weight. A fact that one of the `exclusions` rules out by a fact of the base is not derived.
@@ -126,7 +126,7 @@ class News:
         refuse_more(self.num_derived, self.max_facts)
 
     def among(self, found: Iterator[Found]) -> Found:
-        """What is new among facts that were found, each once with its best confidence."""
+        """Return what is new among facts that were found, each once with its best confidence."""
         changes, waiting, size = Found.none(), [], 0
         for part in map(self._new, found):
             waiting.append(part)

@@ -179,7 +179,7 @@ def _filtered(graph: Graph, entities: Mask, filters: tuple[int, ...]) -> Mask:
 
 
 def among(wanted: Longs, keys: Longs) -> Mask:
-    """Which of the wanted are among the ascending keys."""
+    """Return which of the wanted are among the ascending keys."""
     if not len(keys):
         return np.zeros(len(wanted), bool)
     place = np.searchsorted(keys, wanted)

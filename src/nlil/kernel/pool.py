@@ -31,7 +31,7 @@ class Pool(Generic[Scratch]):
         self.threads = threads or os.cpu_count() or 1
 
     def scratch(self) -> Scratch:
-        """The scratch of the calling thread."""
+        """Return the scratch of the calling thread."""
         if not hasattr(self._local, "scratch"):
             self._local.scratch = self._make()
         return self._local.scratch

@@ -150,7 +150,10 @@ class RuleSet:
 
     @classmethod
     def join(cls, parts: Sequence[RuleSet]) -> RuleSet:
-        """All rules and exclusions of parts over the same vocabularies, in order; the first part's aggregation."""
+        """Return all rules and exclusions of parts over the same vocabularies, in order.
+
+        The aggregation is that of the first part.
+        """
         weights = None
         if any(p.weight is not None for p in parts):
             weights = np.concatenate([p.weights.astype(np.float32) for p in parts])
@@ -211,7 +214,7 @@ class RuleSet:
         return self.requested or tuple(self.predicates[i] for i in np.unique(self.head))
 
     def rule(self, row: int) -> Rule:
-        """The rule of a row."""
+        """Return the rule of a row."""
         predicate, fixed = self.predicates[self.head[row]], int(self.fixed[row])
         head = Head.of(predicate)
         if fixed:
@@ -222,7 +225,7 @@ class RuleSet:
         return Rule(head, formula, self.bodies.distinct(body))
 
     def stats(self, row: int) -> RuleStats:
-        """What was counted for the rule of a row."""
+        """Return what was counted for the rule of a row."""
         pca = int(self.pca_body[row])
         return RuleStats(
             int(self.support[row]),
@@ -258,27 +261,33 @@ class RuleSet:
     # choosing -------------------------------------------------------------------------------------
 
     def take(self, rows: Longs | Mask) -> RuleSet:
-        """The rules of the given rows (ids or a mask) and all exclusions; bodies stay as they are."""
+        """Return the rules of the given rows (ids or a mask) and all exclusions; bodies stay as they are."""
         picked: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, weight=weight, calibration=None, **picked)
 
     def compact(self) -> RuleSet:
-        """The same rules without the bodies that none of them has."""
+        """Return the same rules without the bodies that none of them has."""
         used = np.zeros(len(self.bodies), bool)
         used[self.body] = True
         bodies, number = self.bodies.take(used)
         return replace(self, bodies=bodies, body=number[self.body].astype(np.int32)) if len(used) else self
 
     def unique(self) -> RuleSet:
-        """Each rule once, where it stands first; bodies must be distinct, as those of `join` and of files are."""
+        """Return each rule once, where it stands first.
+
+        Bodies must be distinct, as those of `join` and of files are.
+        """
         head = (self.head.astype(np.int64) * 3 + self.fixed) * (len(self.entities) + 1) + self.head_entity + 1
         _, head = np.unique(head, return_inverse=True)
         _, first = np.unique(head * (int(self.body.max(initial=0)) + 1) + self.body, return_index=True)
         return self if len(first) == len(self) else self.take(np.sort(first))
 
     def for_target(self, target: str | Predicate) -> RuleSet:
-        """The rules and exclusions of `target` (a name, name/arity, or a Predicate): no other target is requested."""
+        """Return the rules and exclusions of `target`: a name, name/arity, or a Predicate.
+
+        No other target is requested in the result.
+        """
         mine = {self.predicates[i] for i in self._targets(target)}
         return replace(
             self.take(self.rows_for(target)),
@@ -299,7 +308,7 @@ class RuleSet:
         return found
 
     def rows_of(self, rule: Rule) -> Longs:
-        """The rows that hold `rule`, ascending: none where the set does not have it, as a rule one."""
+        """Return the rows that hold `rule`, ascending: none where the set does not have it, as a rule one."""
         names = KnowledgeBase(self.entities, self.predicates, Facts.empty())
         builder = BodyBuilder(names)
         try:
@@ -312,14 +321,14 @@ class RuleSet:
         return np.flatnonzero(same_head & (self.body == body) & (body >= 0))
 
     def rows_of_text(self, text: str) -> Longs:
-        """`rows_of` a rule as it is printed; text that is no rule is in no row."""
+        """Return the `rows_of` a rule as it is printed; text that is no rule is in no row."""
         try:
             return self.rows_of(parse_rule(text))
         except (RuleError, RuleSyntaxError):
             return np.zeros(0, np.int64)
 
     def order(self) -> Longs:
-        """Rows from best to worst: weight, support, then fewer steps, then row.
+        """Return rows from best to worst: weight, support, then fewer steps, then row.
 
         Where all rules count (top = 0) priors come last: weights fitted together put there what negations take away.
         """
@@ -329,7 +338,7 @@ class RuleSet:
         return np.lexsort((self.lengths, -self.support.astype(np.int64), -self.weights, is_last))
 
     def top(self, count: int) -> list[ScoredRule]:
-        """The `count` best rules, best first."""
+        """Return the `count` best rules, best first."""
         return [self[int(row)] for row in self.order()[:count]]
 
 

@@ -53,7 +53,7 @@ def rule_stats(
 
 
 def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
-    """The facts that the head can match: its predicate, its constants, both sides in one graph."""
+    """Return the facts that the head can match: its predicate, its constants, both sides in one graph."""
     facts = target_facts(kb, rule, facts)
     head = IdHead.of(kb, rule)
     keep: Mask = np.ones(len(facts), bool)

@@ -118,7 +118,7 @@ class Stratum:
     # rounds -----------------------------------------------------------------------------------------
 
     def first(self) -> Iterator[Found]:
-        """All that the rules derive from what is known."""
+        """Yield all that the rules derive from what is known."""
         line = np.where(self.is_first, self.order[:, 0], NO_LINE)
         free = np.flatnonzero(self.is_first & (line == NO_LINE))
         nothing = np.full(len(free), OPEN)

@@ -57,7 +57,7 @@ class LineQuery:
     # facts, as this query sees them ---------------------------------------------------------------
 
     def membership(self, node: int, predicate: int) -> float:
-        """The weight of predicate(node), 0 if it is no fact or hidden."""
+        """Return the weight of predicate(node), 0 if it is no fact or hidden."""
         if self.hidden is not None and self.hidden.member(self.x, predicate, node):
             return 0.0
         graph = self.graph
@@ -130,7 +130,7 @@ class LineQuery:
         return (self.block if hopeful is None else np.intersect1d(self.block, hopeful)).tolist()
 
     def allows(self, nodes: tuple[int, ...], node: int) -> bool:
-        """Whether `node` may stand after `nodes`: the query's graph, and different variables."""
+        """Return whether `node` may stand after `nodes`: the query's graph, and different variables."""
         i, graphs = len(nodes), self.kb.graph_of
         anchor = self.line.anchors[i]
         known = self.known(anchor)
@@ -153,7 +153,7 @@ class LineQuery:
         return equal is None or (node == self.known(equal) and not (self.distinct and equal < 0))
 
     def witnesses(self) -> Iterator[Witness]:
-        """Every grounding of the line with a weight above 0, in order of ids."""
+        """Yield every grounding of the line with a weight above 0, in order of ids."""
         for node in self.starts():
             if self.equation_holds(node):
                 yield from self._extend((), node, 1.0)
@@ -172,7 +172,7 @@ class LineQuery:
             yield from self._extend((*nodes, node), target, weight * edge_weight)
 
     def totals(self) -> tuple[int, float]:
-        """(number of witnesses, sum of their weights). Counted by node where the path taken does not matter."""
+        """Return (number of witnesses, sum of their weights). Counted by node where the path taken does not matter."""
         if self.distinct or not self.line.codes:
             weights = [w.weight for w in self.witnesses()]
             return len(weights), sum(weights)
@@ -197,7 +197,7 @@ class LineQuery:
             frontier[node] = (old_count + count, old_weight + weight * passed)
 
     def furthest(self) -> tuple[int, list[int]]:
-        """(steps satisfied, where): how far along the line some walk gets, and the entities it ends in."""
+        """Return (steps satisfied, where): how far along the line some walk gets, and the entities it ends in."""
         known = self.known(self.line.anchors[0])
         reached, where = 0, {known} if known is not None else set(self.block.tolist())
         stack: list[tuple[tuple[int, ...], int, int]] = [((), node, 0) for node in where]

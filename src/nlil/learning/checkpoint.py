@@ -57,7 +57,10 @@ def settings_that_matter(config: LearnerConfig) -> dict[str, Any]:
 
 
 def is_unfinished(run: Path) -> bool:
-    """A run folder without a result, whose checkpoint is ours; one killed before its first write is empty."""
+    """Return whether `run` is a run folder without a result, whose checkpoint is ours.
+
+    One that was killed before its first write is empty.
+    """
     folder = run / FOLDER
     if (run / "run.json").exists() or not folder.is_dir():
         return False
@@ -98,7 +101,7 @@ class Checkpoint:
             )
 
     def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-        """What was last saved under `key`, to the bit; None if nothing was."""
+        """Return what was last saved under `key`, to the bit; None if nothing was."""
         self.check()
         file = self._file(key)
         if not file.is_file():

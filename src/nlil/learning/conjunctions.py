@@ -160,7 +160,7 @@ class CandidateEvidence:
         ranker.pool.map(one, range(len(query)))
 
     def firings(self, rules: RuleSet) -> list[Fires]:
-        """Where each of some rules of the target fires, for candidates that no exclusion rules out."""
+        """Return where each of some rules of the target fires, for candidates that no exclusion rules out."""
         found = (
             rule_firings(rules, self.kb, 2 * self.target + direction, self.known[direction], self.memory)
             for direction in (0, 1)
@@ -194,7 +194,9 @@ class CandidateEvidence:
 
 
 def helpful_rules(current: CandidateEvidence, tried: RuleSet, random: np.random.Generator) -> tuple[Longs, Doubles]:
-    """Rows of the tried rules that help, and for each fact what rules that other facts chose add to its 1 / rank.
+    """Return rows of the tried rules that help, and what they add to the 1 / rank of each fact.
+
+    What is added to a fact comes from rules that other facts chose.
 
     Args:
         current: validation queries with the evidence of the rules at hand; the rules that help are added to it.

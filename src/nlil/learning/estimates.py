@@ -33,7 +33,7 @@ FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1"
 def calibrate(
     validation: Validation, elsewhere: Facts, config: LearnerConfig, progress: Progress = silent
 ) -> Calibration | None:
-    """What scores of the rules mean; None where validation facts are too few.
+    """Return what scores of the rules mean; None where validation facts are too few.
 
     Args:
         validation: rules and folds as they are used, weights and all.
@@ -89,7 +89,7 @@ def estimate(validation: Validation, elsewhere: Facts, config: LearnerConfig, pr
 
 
 def mean_of(values: Sequence[tuple[float, int]]) -> float:
-    """The mean of values that each stand for so many facts."""
+    """Return the mean of values that each stand for so many facts."""
     return sum(value * size for value, size in values) / sum(size for _, size in values)
 
 

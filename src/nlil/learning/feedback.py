@@ -44,7 +44,7 @@ NONE: Feedback = MappingProxyType({})
 
 
 def load_feedback(run: str | Path) -> Feedback:
-    """The verdicts of a run folder, in the order in which they were given; none where nobody has judged."""
+    """Return the verdicts of a run folder, in the order in which they were given; none where nobody has judged."""
     path = Path(run)
     if not (path / FEEDBACK).is_file():
         return NONE

@@ -49,7 +49,7 @@ def imitate(
     stop: Stop | None = None,
     **settings: Any,
 ) -> Learned:
-    """Rules that imitate `model`, with their `fidelity`; `settings` are those of LearnerConfig.
+    """Return rules that imitate `model`, with their `fidelity`; `settings` are those of LearnerConfig.
 
     `model` has predict_proba and classes_ (scikit-learn), or is a PyTorch module that gives logits (name its
     `classes`); `features` has a row for each of `entities`, or maps entities to rows, or is a pandas table with

@@ -199,7 +199,7 @@ class Fit:
         return config.options(CountOptions, tried_length=tried, device=device, stop=self.stop)
 
     def learn(self) -> Learned:
-        """All stages, one after the other."""
+        """Return all stages, one after the other."""
         started, config, kb, stop = time.monotonic(), self.config, self.kb, self.stop
         if is_joint(kb, self.ids, config):
             rules = class_rules(kb, self.body, self.ids, config, self.progress, stop)

@@ -169,7 +169,7 @@ def hint_of(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
 
 
 def note_on_nothing(rules: RuleSet, targets: Ids, history: Sequence[Mapping[str, Any]], config: LearnerConfig) -> str:
-    """A sentence on the trained targets that no rule was kept for; empty where there is none.
+    """Return a sentence on the trained targets that no rule was kept for; empty where there is none.
 
     Args:
         rules: what training brought.

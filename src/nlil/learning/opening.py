@@ -89,7 +89,7 @@ class Applied:
         )
 
     def candidates(self, split: str, seed: int, progress: Progress = silent) -> Candidates:
-        """The scored candidates of the facts of a split; `seed` chooses where there are many."""
+        """Return the scored candidates of the facts of a split; `seed` chooses where there are many."""
         from ..evaluation.candidates import scored_candidates
 
         kb, splits, config = self.dataset.kb, self.dataset.splits, self.config
@@ -208,11 +208,11 @@ class OpenedRun(Applied):
         return Predictor(self.rules, self.base, known, self.config.threads, self.config.memory, self.calibration)
 
     def metrics(self) -> dict[str, Any]:
-        """What `evaluate` has measured on the run's own data, by split."""
+        """Return what `evaluate` has measured on the run's own data, by split."""
         return read_json(self.path / METRICS) if (self.path / METRICS).is_file() else {}
 
     def main_figures(self) -> dict[str, float]:
-        """A few figures of the test split, where `evaluate` has measured the run and this is its own data."""
+        """Return a few figures of the test split, where `evaluate` has measured the run and this is its own data."""
         measured = self.metrics() if self.is_own_data else {}
         kept: dict[str, Any] = measured.get("test") or next(iter(measured.values()), {})
         overall = kept.get("overall", kept)
@@ -221,7 +221,7 @@ class OpenedRun(Applied):
 
 
 def open_run(path: str | Path, data: str | None = None, theory: bool = False) -> OpenedRun:
-    """A run and the data its rules are to be applied to.
+    """Return a run and the data its rules are to be applied to.
 
     Args:
         path: the run folder.

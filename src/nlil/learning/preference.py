@@ -22,7 +22,7 @@ def rule_f1(rules: RuleSet) -> Doubles:
 
 
 def preferred(rules: RuleSet, targets: Ids, most: int, first_explains: bool = False) -> RuleSet:
-    """The `most` rules of each target (0: all) with the best F1; of equals those that stand first in `order`.
+    """Return the `most` rules of each target (0: all) with the best F1; of equals those that stand first in `order`.
 
     By confidence a rule about two facts comes before one that explains the target.
 
@@ -48,7 +48,7 @@ def preferred(rules: RuleSet, targets: Ids, most: int, first_explains: bool = Fa
 
 
 def without_repeats(rules: RuleSet, suspects: Mask) -> RuleSet:
-    """Rules that say the same and count the same are one: the first stays.
+    """Return rules that say the same and count the same are one: the first stays.
 
     Attentions write `female(X), nephew(Y, X)` where counting writes a chain with a filter and distinct entities.
     Bodies are compared in their canonical form, and `distinct` is left aside: with the same counts it changes nothing

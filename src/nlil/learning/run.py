@@ -92,7 +92,7 @@ class Estimate:
         return "held-out training facts" if self.num_held_out else "validation facts"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
     @classmethod
@@ -143,11 +143,14 @@ class Learned:
         return self.over(self.theory.rules(self.rules, size, keep), rows)
 
     def for_target(self, target: str | Predicate) -> Learned:
-        """The same with the rules of one target; see `RuleSet.for_target`."""
+        """Return the same with the rules of one target; see `RuleSet.for_target`."""
         return self.over(self.rules.for_target(target), self.rules.rows_for(target))
 
     def best_first(self) -> RuleSet:
-        """The rules in the order to read them in: those of theories first, by what each adds, the others by weight."""
+        """Return the rules in the order to read them in: those of theories first, the others by weight.
+
+        Rules of theories stand by what each adds.
+        """
         if self.theory is None or self.rules.is_ordered:
             return self.rules
         from ..theory.listing import reading_order
@@ -155,7 +158,7 @@ class Learned:
         return replace(self.rules.take(reading_order(self.rules, self.theory)), is_ordered=True)
 
     def over(self, rules: RuleSet, kept: Longs) -> Learned:
-        """The same with other rules, which are the rows `kept` of its own: the theory has what is left of it."""
+        """Return the same with other rules, which are the rows `kept` of its own: the theory has what is left of it."""
         theory = None if self.theory is None else self.theory.over(kept, len(self.rules))
         return replace(self, rules=rules, theory=theory)
 

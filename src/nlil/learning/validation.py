@@ -70,7 +70,10 @@ class Validation:
         return sum(len(fold.facts) for fold in self.folds)
 
     def changed(self, change: Callable[[RuleSet, KnowledgeBase], RuleSet]) -> Validation:
-        """The same change to the rules and to those of every fold; `change` is told the base they were counted on."""
+        """Return the same change to the rules and to those of every fold.
+
+        `change` is told the base they were counted on.
+        """
         rules = change(self.rules, self.kb)
         folds = (
             replace(fold, rules=rules if fold.rules is self.rules else change(fold.rules, fold.kb))

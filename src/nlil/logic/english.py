@@ -151,7 +151,7 @@ class _Speaker:
         return self.said(rule.target, [self.name(a) for a in rule.head.arguments])
 
     def said(self, predicate: Predicate, names: Sequence[str], negated: bool = False) -> str:
-        """One clause: what the predicate says of these names."""
+        """Return one clause: what the predicate says of these names."""
         if len(names) == 1:
             return self._quality(predicate, names[0], negated)
         return clause(self.binary(predicate), names[0], names[1], negated)

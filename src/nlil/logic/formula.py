@@ -75,7 +75,7 @@ class Path:
         return cls(ANY, (Step(predicate), *steps))
 
     def then(self, *steps: Step) -> Path:
-        """The path with more steps at its end."""
+        """Return the path with more steps at its end."""
         return Path(self.start, self.steps + steps)
 
 
@@ -158,7 +158,7 @@ class Line:
 
     @classmethod
     def of(cls, statement: Statement) -> Line:
-        """The line that a statement draws."""
+        """Return the line that a statement draws."""
         filters: list[list[Predicate]] = [[]]
         moves: list[Step] = []
         for step in statement.steps:
@@ -210,7 +210,7 @@ class Not:
 
 
 def flat(kind: type[And] | type[Or], arguments: Iterable[Formula]) -> list[Formula]:
-    """The arguments, with those of nested formulas of the same kind in their place."""
+    """Return the arguments, with those of nested formulas of the same kind in their place."""
     return [inner for a in arguments for inner in (a.arguments if isinstance(a, kind) else (a,))]
 
 
@@ -245,7 +245,7 @@ Formula = Statement | Not | And | Or | Truth
 
 
 def statements(formula: Formula) -> Iterator[Statement]:
-    """Every statement of the formula, left to right."""
+    """Yield every statement of the formula, left to right."""
     match formula:
         case Statement():
             yield formula

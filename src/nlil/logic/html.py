@@ -9,7 +9,7 @@ Cell = str | int | float | bool | None
 
 
 def code_html(text: str) -> str:
-    """The text in the type of programs, escaped."""
+    """Return the text in the type of programs, escaped."""
     return f"<code>{escape(text)}</code>"
 
 

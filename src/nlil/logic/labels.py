@@ -38,28 +38,28 @@ class Labels:
         return cls(owner.entity_labels, owner.predicate_labels)
 
     def entity(self, name: str) -> str:
-        """The label of an entity, or its name as in a rule."""
+        """Return the label of an entity, or its name as in a rule."""
         return self.entities[name] if name in self.entities else atom_text(name)
 
     def predicate(self, name: str) -> str:
-        """The label of a predicate, or its name as in a rule."""
+        """Return the label of a predicate, or its name as in a rule."""
         return self.predicates[name] if name in self.predicates else atom_text(name)
 
     def fact(self, fact: Fact) -> str:
-        """The fact with labels in place of names."""
+        """Return the fact with labels in place of names."""
         return f"{self.predicate(fact.predicate.name)}({', '.join(map(self.entity, fact.arguments))})"
 
     def query(self, query: Query) -> str:
-        """The query with labels in place of names."""
+        """Return the query with labels in place of names."""
         arguments = ", ".join("?" if name is None else self.entity(name) for name in query.arguments)
         return f"{self.predicate(query.predicate)}({arguments})"
 
     def rule(self, rule: Rule) -> str:
-        """The rule with labels in place of names."""
+        """Return the rule with labels in place of names."""
         return readable_text(rule, self.entity, self.predicate)
 
     def short_rule(self, rule: Rule) -> str:
-        """The rule without its inequalities; whoever shows it says that the variables are distinct."""
+        """Return the rule without its inequalities; whoever shows it says that the variables are distinct."""
         return self.rule(replace(rule, distinct=False))
 
     def formula(self, formula: Formula, distinct: bool) -> str:

@@ -38,7 +38,7 @@ _SHAPE = "a statement is two paths that meet"
 
 
 def parse_rule(text: str) -> Rule:
-    """The one rule of the text; variables may have any names, the final dot may be missing.
+    """Return the one rule of the text; variables may have any names, the final dot may be missing.
 
     >>> str(parse_rule("uncle(A, B) <= brother(A, P), parent(P, B)"))
     'uncle(X, Y) :- brother(X, Z1), parent(Z1, Y).'
@@ -78,7 +78,7 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
 
 
 def clause_rule(clause: Clause) -> Rule:
-    """What a clause of the syntax tree means; a Fault says why it means nothing."""
+    """Return what a clause of the syntax tree means; a Fault says why it means nothing."""
     body = _Body()
     formula = body.disjunction(clause.body)
     if body.compares and body.missing:

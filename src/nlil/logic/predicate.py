@@ -48,7 +48,7 @@ class Step:
         return self.predicate.arity == 1
 
     def reversed(self) -> Step:
-        """The step walked backwards; a filter is its own reverse."""
+        """Return the step walked backwards; a filter is its own reverse."""
         return self if self.is_filter else Step(self.predicate, not self.inverse)
 
 

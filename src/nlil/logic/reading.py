@@ -22,7 +22,7 @@ WORDS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("words.toml
 
 
 def words(name: str) -> frozenset[str]:
-    """The words of this name in words.toml."""
+    """Return the words of this name in words.toml."""
     return frozenset(WORDS[name].split())
 
 
@@ -129,7 +129,7 @@ class Quality(NamedTuple):
 
 
 def words_of(name: str) -> str:
-    """The name as plain words.
+    """Return the name as plain words.
 
     >>> words_of("capitalOf"), words_of("_has_part"), words_of("hasURLOfPage"), words_of("http://x.org/a#birthPlace")
     ('capital of', 'has part', 'has URL of page', 'birth place')
@@ -146,7 +146,10 @@ def words_of(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def binary_reading(name: str, label: str | None = None) -> Reading:
-    """The clause of a binary predicate; a label is read instead of the name, unless the name is a path of types."""
+    """Return the clause of a binary predicate.
+
+    A label is read instead of the name, unless the name is a path of types.
+    """
     if name.startswith("/") and name.count("/") > 1:
         return _path_reading(name)
     text = words_of(label or name.removeprefix(BOX))
@@ -189,7 +192,7 @@ def _phrase(text: str, is_path: bool = False) -> Saying | None:
 
 
 def is_participle(word: str) -> bool:
-    """Whether the word is a past participle, by its ending or as an exception."""
+    """Return whether the word is a past participle, by its ending or as an exception."""
     return word in IRREGULAR_PARTICIPLES or (word.endswith("ed") and len(word) > 4 and word not in NOUNS_IN_DISGUISE)
 
 

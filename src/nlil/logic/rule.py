@@ -148,7 +148,7 @@ class RuleStats:
         return self.support / self.pca_body if self.pca_body else 0.0
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """The counts and what follows from them, for JSON."""
+        """Return the counts and what follows from them, for JSON."""
         return {
             "support": self.support,
             "body_size": self.body_size,

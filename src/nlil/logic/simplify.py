@@ -25,12 +25,12 @@ FALSE = Not(TRUE)
 
 
 def simplify(rule: Rule) -> Rule:
-    """The rule with a smaller body of the same crisp truth value."""
+    """Return the rule with a smaller body of the same crisp truth value."""
     return Rule(rule.head, simplify_formula(rule.body), rule.distinct)
 
 
 def canonical(rule: Rule) -> Rule:
-    """The simplified rule with the arguments of And and Or in the order of `formula_key`.
+    """Return the simplified rule with the arguments of And and Or in the order of `formula_key`.
 
     Rules that differ in the order of arguments, in double negation or by De Morgan are equal in this form.
     """

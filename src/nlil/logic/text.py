@@ -29,7 +29,7 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 
 def atom_text(name: str) -> str:
-    """The name as a Prolog atom, quoted where it is not plain; never rewritten.
+    """Return the name as a Prolog atom, quoted where it is not plain; never rewritten.
 
     >>> atom_text("car"), atom_text("/film/genre"), atom_text("true")
     ('car', "'/film/genre'", "'true'")

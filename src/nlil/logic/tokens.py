@@ -35,7 +35,7 @@ class Token(NamedTuple):
         return "the end" if self.kind == "end" else repr(self.text)
 
     def is_mark(self, *marks: str) -> bool:
-        """Whether it is one of these marks."""
+        """Return whether it is one of these marks."""
         return self.kind == "mark" and self.text in marks
 
 
@@ -68,7 +68,7 @@ _CHARACTERS = {
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """Every token of the text; the last one is `end`. A quote that its line does not close is a Fault."""
+    """Yield every token of the text; the last one is `end`. A quote that its line does not close is a Fault."""
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "end"
         found, offset = match[kind], match.start(kind)
@@ -93,7 +93,7 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def begins_variable(word: str) -> bool:
-    """Whether Prolog takes the bare word for a variable: `_`, or a capital letter, also a title case one."""
+    """Return whether Prolog takes the bare word for a variable: `_`, or a capital letter, also a title case one."""
     return word[0] == "_" or word[0].isupper() or word[0].istitle()
 
 

@@ -40,7 +40,7 @@ RESIDUAL = "residual."  # how the names of residual scores begin
 
 
 def member_seed(seed: int, target: int, restart: int) -> int:
-    """One number for each member, whatever else is in the stack."""
+    """Return one number for each member by `seed`, target and `restart`, whatever else is in the stack."""
     return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])
 
 

@@ -95,18 +95,25 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A block whose statements are given: only formulas over them are searched for. Fields as of `Plan`."""
+    """A block whose statements are given: only formulas over them are searched for. Fields as of `Plan`.
+
+    Attributes:
+        real: bool (G, B).
+        values: float32 (G, B, K): the truth of each statement for each query.
+    """
 
     shape: Shape
-    real: Tensor  # bool (G, B)
-    values: Tensor  # float32 (G, B, K): the truth of each statement for each query
+    real: Tensor
+    values: Tensor
 
     @property
     def targets(self) -> int:
+        """How many targets the block has."""
         return self.values.shape[0]
 
     @property
     def queries(self) -> int:
+        """How many queries each target has."""
         return self.values.shape[1]
 
     @property

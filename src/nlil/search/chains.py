@@ -287,7 +287,7 @@ class TwoStepCounter:
         self.body = np.zeros(self.graph.num_codes, np.int64)
 
     def rows(self, first: int) -> ChainRows:
-        """All chains of length 2 that begin with the step code `first`."""
+        """Return all chains of length 2 that begin with the step code `first`."""
         self.counts[:], self.body[:] = 0, 0
         self.epoch = _two_steps(
             self.graph, self.task.facts, first, self.epoch, self.table, self.mark, self.counts, self.body

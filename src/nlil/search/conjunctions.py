@@ -56,7 +56,7 @@ class Conjunctions:
         self.is_unary = unary_mask(kb.predicates)
 
     def proposals(self, rules: RuleSet, target: int, count: int) -> RuleSet:
-        """The `count` most useful conjunctions for a target; `rules` has its chains."""
+        """Return the `count` most useful conjunctions for a target; `rules` has its chains."""
         steps = rules.bodies.lines.steps[rules.line[self._chains(rules, target)[:MOST_CHAINS]]]
         table = StatementTable.of_chains(self.kb, target, self.chain_pairs, steps)
         if not table.num_chains:
@@ -147,7 +147,10 @@ class Conjunctions:
 
 
 def without_dead(table: StatementTable, columns: list[int]) -> list[int]:
-    """Leave out statements that change no count: a third one may make one of the first two idle. A chain stays."""
+    """Leave out statements that change no count: a third one may make one of the first two idle. A chain stays.
+
+    `columns` of the `table` are those of the conjunction.
+    """
 
     def counts(some: list[int]) -> tuple[int, int]:
         holds = (np.bitwise_and.reduce(rows[:, some], axis=1) for rows in (table.facts, table.others))

@@ -76,7 +76,7 @@ class _Meetings:
         self.last_seen, self.clock = np.full(kb.num_entities, -1, np.int64), 0
 
     def of(self, target: int) -> tuple[int, Longs, Longs]:
-        """Facts of the target; for each code, `together` and |p| times `expected`."""
+        """Return facts of the target; for each code, `together` and |p| times `expected`."""
         facts = self.kb.facts.of(target)
         together, chance = np.zeros((2, max(self.kb.num_codes, 1)), np.int64)
         if len(facts):

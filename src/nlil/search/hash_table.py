@@ -47,7 +47,7 @@ def next_epoch(epoch: int, num_keys: int, table: Longs, mark: Longs) -> int:
 
 @compiled
 def table_mask(table: Longs, entries: int) -> int:
-    """A mask that leaves the table at most half full with `entries` keys (the table must be that large)."""
+    """Return a mask that leaves the table at most half full with `entries` keys (the table must be that large)."""
     size = 16
     while size < 2 * entries:
         size *= 2
@@ -55,5 +55,5 @@ def table_mask(table: Longs, entries: int) -> int:
 
 
 def new_table(entries: int) -> Longs:
-    """A table for up to `entries` keys per epoch."""
+    """Return a table for up to `entries` keys per epoch."""
     return np.full(max(16, 1 << (2 * entries - 1).bit_length()), -1, np.int64)

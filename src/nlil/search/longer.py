@@ -59,7 +59,10 @@ class Proposer:
         self.buffer = np.zeros(2**16, np.int64)
 
     def proposals(self, target: int, keep: int) -> Longs:
-        """The bodies that most of the sampled facts of a target have, in base num_codes; the `keep` most frequent."""
+        """Return the bodies that most of the sampled facts of a target have, in base num_codes.
+
+        They are the `keep` most frequent ones.
+        """
         facts, options = self.task.facts, self.task.options
         random = np.random.default_rng((options.seed, self.length, target))
         mine = np.flatnonzero(facts.target == target)
@@ -208,7 +211,7 @@ def synonyms(graph: Graph) -> Ids:
 
 
 def spellings(steps: Ids, synonym: Ids) -> Ids:
-    """The rows of steps, and those that differ in one step by a synonym, each once, in order."""
+    """Return the rows of steps, and those that differ in one step by a synonym, each once, in order."""
     if steps.shape[1] > MOST_SPELLED:
         return steps
     rows = [steps]

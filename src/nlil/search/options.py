@@ -55,7 +55,7 @@ class CountOptions:
         return self.stop is not None and self.stop()
 
     def stop_after(self, share: float) -> Stop | None:
-        """A stop after this share of the time that is left."""
+        """Return a stop after this share of the time that is left."""
         return None if self.stop is None else self.stop.part(share)
 
 
@@ -83,7 +83,7 @@ class Task:
     def of(
         cls, kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
     ) -> Task:
-        """The task for the facts that `kb` has of the targets."""
+        """Return the task for the facts that `kb` has of the targets."""
         return cls(kb, graph, targets, target_facts(kb, targets), options, progress)
 
     def chain_rules(self, rows: ChainRows) -> RuleSet:

@@ -69,7 +69,7 @@ class TensorCounter:
     # chains ---------------------------------------------------------------------------------------
 
     def chains(self) -> list[ChainRows]:
-        """All chains of length 1 and of length 2."""
+        """Return all chains of length 1 and of length 2."""
         graph = self.graph
         apart = graph.neighbour != self.node
         one = (self.node[apart], graph.code[apart], graph.neighbour[apart])
@@ -138,7 +138,7 @@ class TensorCounter:
     # constants --------------------------------------------------------------------------------------
 
     def anchored(self, codes: list[int]) -> Iterator[tuple[int, Longs]]:
-        """(code, rows of its anchored and half-anchored rules) in the order of `codes`, as `anchored_rows` has them."""
+        """Yield (code, rows of its anchored and half-anchored rules, as in `anchored_rows`) for each of `codes`."""
         graph = self.graph
         self.step = torch.cat((graph.span_code ^ 1, torch.arange(self.num_codes, device=self.device)))
         self._list_bodies()

@@ -90,7 +90,7 @@ class TypedCounter:
         self.counts = np.zeros((3, 3, task.kb.num_predicates), np.int64)
 
     def rows(self, steps: Ids, counts: Longs) -> ChainRows:
-        """The best variants of one chain with its counts; their steps are one longer, filters included."""
+        """Return the best variants of one chain with its counts; their steps are one longer, filters included."""
         task, (target, support, body_size, _) = self.task, counts.tolist()
         while True:
             self.counts[:] = 0

@@ -20,7 +20,7 @@ Author = Callable[[Surveyed, Choice], Choice]
 
 
 def weigh_together(surveyed: Surveyed, cover: Choice) -> Choice:
-    """The rules of the cover in their order, the first `size` of them with weights that are fitted together."""
+    """Return the rules of the `cover` in their order, the first `size` with weights that are fitted together."""
     chosen = surveyed.places(cover.rule[: surveyed.size])
     rules = surveyed.ranker.rules_of(surveyed.target)
     some = only(surveyed.proposals, chosen, len(rules))
@@ -31,7 +31,7 @@ def weigh_together(surveyed: Surveyed, cover: Choice) -> Choice:
 
 
 def only(proposals: Proposals, rules: Longs, num_rules: int) -> Proposals:
-    """What these rules propose, numbered by their place in the list."""
+    """Return what these `rules` propose, numbered by their place in the list."""
     number = np.full(num_rules, -1)
     number[rules] = np.arange(len(rules))
     candidate, rule = proposals.firings

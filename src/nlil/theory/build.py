@@ -111,7 +111,10 @@ def make_theory(
 
 
 def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str, ...]:
-    """Who is asked beside the cover, in the order of AUTHORS."""
+    """Return who is tried beside the cover, in the order of AUTHORS.
+
+    `author` is that of the settings; `is_judged`: there are facts to judge by.
+    """
     if author == "auto":
         return TRIED if is_judged else ()
     names = {author} if isinstance(author, str) else set(author.values())

@@ -214,9 +214,9 @@ class Proposals(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Facts of one binary target that its rules are tried on: training facts, then validation facts.
+    """Facts of one binary target that its rules are tried on: `tried` are training facts, `valid` validation facts.
 
-    valid_weight: what each validation fact counts; a training fact counts 1.
+    `valid_weight` is what each validation fact counts; a training fact counts 1.
     """
 
     target: int
@@ -244,7 +244,7 @@ def survey(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Hits:
 
 
 def propose(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Proposals:
-    """Every candidate that the rules of a binary target propose; arguments as of `survey`."""
+    """Return every candidate that the rules of a binary target propose."""
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
     rule, query, candidate = _fired(ranker, sample, walk, wrong, True)
     order = np.lexsort((rule, candidate, query))

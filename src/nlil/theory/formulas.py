@@ -38,14 +38,14 @@ TRAINING = LearnerConfig(generator="free", levels=1, formulas=4, restarts=4, epo
 
 
 class Sharpened(NamedTuple):
-    """A rule of the cover and what is joined to it."""
+    """A `rule` of the cover and what is joined to it, `literals`."""
 
     rule: int
     literals: tuple[Literal, ...]
 
 
 def truth_table(proposals: Proposals, num_rules: int) -> Mask:
-    """(candidates, rules): who proposes what."""
+    """Return (candidates, rules): who proposes what."""
     table = np.zeros((len(proposals.query), num_rules), bool)
     table[proposals.firings] = True
     return table
@@ -104,7 +104,7 @@ def _can_join(rules: RuleSet, r: int, others: Longs) -> Mask:
 
 
 def joined_rule(rules: RuleSet, sharpened: Sharpened) -> Rule:
-    """The rule with what is joined to it."""
+    """Return the rule of `sharpened`, one of `rules`, with what is joined to it."""
     first = rules.rule(sharpened.rule)
     parts: list[Formula] = [first.body]
     distinct = first.distinct
@@ -116,7 +116,7 @@ def joined_rule(rules: RuleSet, sharpened: Sharpened) -> Rule:
 
 
 def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
-    """A second cover: of the rules of the first one, and of the formulas that are made of them."""
+    """Return a second cover: of the rules of the first one, `chosen`, and of the formulas that are made of them."""
     rules, proposals = surveyed.ranker.rules_of(surveyed.target), surveyed.proposals
     places = surveyed.places(chosen.rule)
     seed = int(np.random.SeedSequence((surveyed.seed, 6, surveyed.target)).generate_state(1)[0])
@@ -180,7 +180,7 @@ def _without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
 
 
 def hits_of(proposals: Proposals, truth: Mask) -> Hits:
-    """What rules do that hold for these candidates: (candidates, rules)."""
+    """Return what rules do that hold for these candidates: `truth` is (candidates, rules)."""
     candidate, rule = np.nonzero(truth[proposals.is_right])
     order = np.lexsort((candidate, rule))
     query = proposals.query[proposals.is_right][candidate[order]]

@@ -139,7 +139,7 @@ def target_theories(
 def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:
     """Return rows of the pool whose rules say the same as rows[number], those with most support first.
 
-    At most `most`.
+    There are at most `most` of them; None: all.
     """
     rows = theory.family_row[theory.family == number]
     return rows[np.lexsort((rows, -pool.support[rows].astype(np.int64)))][:most]

@@ -33,5 +33,5 @@ class Surveyed(NamedTuple):
     seed: int
 
     def places(self, rule: Longs) -> Longs:
-        """Where these rules, by their numbers among all considered, stand in `numbers`."""
+        """Return where these rules, each `rule` by its number among all considered, stand in `numbers`."""
         return np.searchsorted(self.numbers, rule)
