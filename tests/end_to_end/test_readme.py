@@ -18,7 +18,7 @@ def test_the_demo_prints_what_stands_there(nlil_command: Nlil) -> None:
 
     def lines(text: str) -> list[str]:
         text = re.sub(r"[\d.]+ s;", "T s;", text)
-        text = re.sub(r"(seconds|peak_memory_mb) +[\d.]+", r"\1", text)
+        text = re.sub(r"(seconds|peak_memory_mb) +[\d.,]+", r"\1", text)
         text = re.sub(r"^ +\S*\.html$", "PAGE", text, flags=re.MULTILINE)
         return [" ".join(line.replace("─", "").split()) for line in text.splitlines() if line.strip(" ─")]
 

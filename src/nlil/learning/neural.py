@@ -158,7 +158,7 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
 
 
 def hint_of(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
-    """The share of each step code in the best counted rules of the target, weighted by confidence."""
+    """Return the share of each step code, of `num_codes`, in the best `counted` rules of `target`, by confidence."""
     mine = np.flatnonzero((counted.head == target) & ~counted.is_program)
     best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINT_RULES]]
     steps = counted.bodies.lines.steps[counted.line[best]].astype(np.int64)

@@ -100,7 +100,7 @@ class Model:
         return found
 
     def with_values(self, weight: Doubles, bias: Doubles) -> Model:
-        """The same pairs with other weights and biases."""
+        """Return the same pairs with another `weight` each and another `bias` for each class."""
         return replace(self, weight=weight, bias=bias)
 
     def added(self, pattern: Ids, target: Ids) -> Model:

@@ -29,14 +29,23 @@ Literals = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Growth:
-    """How far bodies are grown, and by how much each literal must raise the gain."""
+    """How far bodies are grown, and by how much each literal must raise the gain.
 
-    seeds: int = 8  # bodies of each class that are grown in a round
-    literals: int = 4  # of a body, at most
-    caution: float = 20.0  # added to the second derivative
-    ratio: float = 1.3  # of the gain with and without the literal, where it is proposed; half of the rise elsewhere
-    min_support: int = 20  # objects of the class that a body must hold for
-    min_share: float = 0.01  # of all objects: what a literal must hold for, since rare ones mislead
+    Attributes:
+        seeds: bodies of each class that are grown in a round.
+        literals: most literals of a body.
+        caution: added to the second derivative.
+        ratio: of the gain with and without the literal, where it is proposed; half of the rise elsewhere.
+        min_support: objects of the class that a body must hold for.
+        min_share: share of all objects that a literal must hold for, since rare ones mislead.
+    """
+
+    seeds: int = 8
+    literals: int = 4
+    caution: float = 20.0
+    ratio: float = 1.3
+    min_support: int = 20
+    min_share: float = 0.01
 
 
 class _Residual(NamedTuple):
@@ -147,7 +156,7 @@ def _sum(
 
 
 def literals_of(bodies: Bodies, body: int) -> Literals:
-    """Of a conjunction of lines and negated lines."""
+    """Return the literals of a `body` of `bodies` that is a conjunction of lines and negated lines."""
     found: list[int] = []
     for op in bodies.program(body):
         if op >= 0:
@@ -158,7 +167,7 @@ def literals_of(bodies: Bodies, body: int) -> Literals:
 
 
 def program_of(literals: Literals) -> list[int]:
-    """The postfix program of a conjunction.
+    """Return the postfix program of the conjunction of `literals`.
 
     >>> program_of((3, ~5)) == [3, 5, NOT, AND]
     True
@@ -171,7 +180,7 @@ def program_of(literals: Literals) -> list[int]:
 
 
 def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
-    """The patterns and those of the conjunctions that are not among them."""
+    """Return the `patterns`, and behind them those of the conjunctions `bodies` that are not among them."""
     known = {
         tuple(sorted(literals_of(patterns.bodies, body))) for body in np.flatnonzero(patterns.bodies.line < 0).tolist()
     }

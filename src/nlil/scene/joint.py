@@ -97,7 +97,7 @@ class Choice:
     device: str = "cpu"
 
     def for_sample(self, share: float) -> Choice:
-        """With what is compared with counts as much smaller as a sample is."""
+        """Return the choice for a sample, `share` of all objects: what is compared with counts is as much smaller."""
         scaled = {name: getattr(self, name) * share for name in ("penalty", "caution")}
         growth = replace(self.growth, caution=self.growth.caution * share)
         return replace(self, growth=growth, **scaled)
