@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from hypothesis import given, settings
@@ -41,7 +42,8 @@ def test_hits_and_wrong_proposals_are_those_of_the_plain_driver(kb: KnowledgeBas
 @given(bases())
 def test_the_same_for_rules_that_counting_finds(kb: KnowledgeBase) -> None:
     rules = learn(kb, Aggregation("noisy-or", 0))
-    check_survey(kb, rules.take(~rules.is_prior))
+    rows = np.flatnonzero(~rules.is_prior)
+    check_survey(kb, rules.take(rows[:: max(len(rows) // 24, 1)]))  # some of every shape
 
 
 def check_survey(kb: KnowledgeBase, rules: RuleSet) -> None:
@@ -53,26 +55,29 @@ def check_survey(kb: KnowledgeBase, rules: RuleSet) -> None:
         true = {(int(s), int(o)) for s, o in zip(facts.subject, facts.object)}
         expected, wrong = set(), np.zeros_like(hits.wrong)
         is_seen = ~mine.is_prior
-        for r in np.flatnonzero(is_seen).tolist():
-            for i, (s, o) in enumerate(zip(facts.subject.tolist(), facts.object.tolist())):
-                for direction in (0, 1):
-                    for c in range(kb.num_entities):
-                        x, y = (s, c) if direction == 0 else (c, o)
-                        value = holds(kb, mine.rule(r), target, (x, y), (s, o))
-                        if value and (x, y) == (s, o):
-                            expected.add((r, direction * len(facts) + i))
-                        elif value and (x, y) not in true:
-                            wrong[direction, r] += 1
+        everyone = np.arange(kb.num_entities)
+        for i, (s, o) in enumerate(zip(facts.subject.tolist(), facts.object.tolist())):
+            without = evaluator_without(kb, target, s, o)
+            for r, direction in product(np.flatnonzero(is_seen).tolist(), (0, 1)):
+                x, y = (
+                    (np.full(kb.num_entities, s), everyone) if direction == 0 else (everyone, np.full(len(everyone), o))
+                )
+                holds = without.values(mine.rule(r), x, y, hide=False) > 0
+                for pair in zip(x[holds].tolist(), y[holds].tolist()):
+                    if pair == (s, o):
+                        expected.add((r, direction * len(facts) + i))
+                    elif pair not in true:
+                        wrong[direction, r] += 1
         seen = is_seen[hits.rule]
         assert set(zip(hits.rule[seen].tolist(), hits.query[seen].tolist())) == expected
         assert (hits.wrong[:, is_seen] == wrong[:, is_seen]).all()
 
 
-def holds(kb: KnowledgeBase, rule: Rule, target: int, pair: tuple[int, int], own: tuple[int, int]) -> bool:
-    """Whether the rule proposes the pair when the fact `own` is not there."""
-    rest = kb.facts[~((kb.facts.predicate == target) & (kb.facts.subject == own[0]) & (kb.facts.object == own[1]))]
-    values = Evaluator(replace(kb, facts=rest)).values(rule, np.array(pair[:1]), np.array(pair[1:]), hide=False)
-    return bool(values[0] > 0)
+def evaluator_without(kb: KnowledgeBase, target: int, subject: int, object_: int) -> Evaluator:
+    """The plain driver on a base that does not have the fact."""
+    facts = kb.facts
+    own = (facts.predicate == target) & (facts.subject == subject) & (facts.object == object_)
+    return Evaluator(replace(kb, facts=facts[~own]))
 
 
 @settings(deadline=None, max_examples=40)
