@@ -4,6 +4,7 @@
     python benchmarks/compare.py kin es --runs 5                 the working tree beside e0b4461
     python benchmarks/compare.py --base v1.0 --new HEAD wn18
     python benchmarks/compare.py --base ../older rules-kin       beside another checkout, as it lies there
+    python benchmarks/compare.py kin --new-set rules_per_target=0   without what the older side does not do
     NLIL_DATA=FOLDER python benchmarks/compare.py                everything whose data are there
 
 The older revision is checked out with `git worktree` into a folder that is removed at the end, and runs in the same
@@ -77,6 +78,7 @@ class Workload:
         data: The data set that it needs; None: it is built in.
         setup: Commands that each side runs once before: a run folder of its own.
         rules: The command of the older side whose output is the rule file of both sides.
+        sums: Add a row for all steps together: work that moved from one command to another is counted once.
     """
 
     help: str
@@ -84,6 +86,7 @@ class Workload:
     data: str | None = None
     setup: tuple[Words, ...] = ()
     rules: Words = ()
+    sums: bool = False
 
 
 def figures(output: str, out: Path) -> Any:
@@ -120,7 +123,8 @@ def learn_and_evaluate(data: str, *settings: str, is_built_in: bool = False) -> 
         Step(f"learn {data}", learned(data, *settings)),
         Step(f"evaluate {data}", ("evaluate", "{run}", "--json"), figures),
     )
-    return Workload(" ".join(("learn", *settings, "and evaluate on", data)), steps, None if is_built_in else data)
+    help = " ".join(("learn", *settings, "and evaluate on", data))
+    return Workload(help, steps, None if is_built_in else data, sums=True)
 
 
 def rule_file(data: str, language: str, *settings: str, is_built_in: bool = False) -> Workload:
@@ -168,15 +172,18 @@ class Usage(NamedTuple):
 
 @dataclass
 class Side:
-    """One of the two revisions: its sources, and a folder for what its commands write."""
+    """One of the two revisions: its sources, a folder for what its commands write, and settings of its `learn`."""
 
     name: str
     source: Path
     folder: Path
+    settings: Sequence[str] = ()
 
     def run(self, words: Words, places: Mapping[str, str], limit: float | None) -> Usage:
         """Run `nlil` with these words of this revision, at most `limit` seconds; a failure ends the program."""
         given = [word.format(**places) for word in words]
+        if words[0] == "learn":
+            given += [word for setting in self.settings for word in ("--set", setting)]
         environment = {**os.environ, "PYTHONPATH": str(self.source)}
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
             begin = time.perf_counter()
@@ -277,7 +284,19 @@ def compare(
         lines = text.splitlines(keepends=True)
         Path(places[0]["rules"]).write_text(text, encoding="utf-8")
         Path(places[0]["part"]).write_text("".join(lines[: len(lines) // PART]), encoding="utf-8")
-    return [measure(step, sides, places, runs, limit, bool(workload.rules)) for step in workload.steps]
+    rows = [measure(step, sides, places, runs, limit, bool(workload.rules)) for step in workload.steps]
+    return [*rows, total(name, rows)] if workload.sums else rows
+
+
+def total(name: str, rows: Sequence[Row]) -> Row:
+    """All steps of a workload as one row."""
+    wall, cpu = (
+        (sum(r[0] for r in pairs), sum(r[1] for r in pairs))
+        for pairs in ([r.wall for r in rows], [r.cpu for r in rows])
+    )
+    memory = max(r.memory_mb[0] for r in rows), max(r.memory_mb[1] for r in rows)
+    is_over = any(r.is_over[0] for r in rows), any(r.is_over[1] for r in rows)
+    return Row(f"{name}, all steps", wall, cpu, memory, None, None, is_over)
 
 
 def print_slopes(rows: Sequence[Row]) -> None:
@@ -363,6 +382,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs of each command ({RUNS})")
     parser.add_argument("--rules", type=int, default=RULES, metavar="N", help=f"rules of a large file ({RULES:,})")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="longest time of one command")
+    parser.add_argument(
+        "--new-set", action="append", default=[], metavar="K=V", help="a setting that only the new side's learn gets"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.workloads if name not in WORKLOADS]
@@ -384,7 +406,10 @@ def main() -> None:
         checkout(given.base, Path(folder)) as base,
         checkout(given.new, Path(folder)) as new,
     ):
-        sides = [Side(given.base, base, Path(folder) / "base"), Side(given.new or "new", new, Path(folder) / "new")]
+        sides = [
+            Side(given.base, base, Path(folder) / "base"),
+            Side(given.new or "new", new, Path(folder) / "new", given.new_set),
+        ]
         for name in chosen:
             rows += compare(name, WORKLOADS[name], sides, given.runs, given.rules, given.limit)
     print_table([HEAD, *(row.cells for row in rows)])
