@@ -65,7 +65,7 @@ def sentence(explanation: Explanation) -> str:
     elif not explanation.reasons:
         text = f"no rule says that {said}"
     elif explanation.reasons[0].kind in ("facts", "absence"):
-        reason = replace(explanation.reasons[0], rival=None).clause(fact, labels)
+        reason = replace(explanation.reasons[0], rival=None).because(fact, labels)
         found = explanation.probability
         if found is not None and found.value < IMPROBABLE:
             text = f"it is improbable that {said}; what speaks for it most is that {reason}"
@@ -132,7 +132,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
         told.update(first.facts)
         if alike and place:
             text, share = f"{text}; likewise with {_named_by(alike, labels)}", share + _total(alike)
-        lines.append(Item(f"+{number(share)}  {text}", first.note()))
+        lines.append(Item(f"+{number(share)}  {text}", first.note(labels)))
         if alike and not place:
             lines.append(Item(f"+{number(_total(alike))}  likewise with {_named_by(alike, labels)}"))
     shown = {id(reason) for family in families for reason in family}
@@ -144,7 +144,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
         what = plural(len(rest["absence"]), "reason") + " of absence"
         lines.append(Item(f"+{number(_total(rest['absence']))}  {what}", rest["absence"][0].clause(fact, labels)))
     frequent = [r for r in rest["frequency"] if r.share >= LEAST_FREQUENCY or not families]
-    lines += [Item(f"+{number(reason.share)}  frequency", reason.note()) for reason in frequent]
+    lines += [Item(f"+{number(reason.share)}  frequency", reason.note(labels)) for reason in frequent]
     missed = explanation.against[:against]
     return lines + [Item(f"against: {against_text(miss, fact, labels)}", _right(miss)) for miss in missed]
 

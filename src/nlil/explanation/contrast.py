@@ -73,7 +73,7 @@ class Preference:
         shown = self.reasons[:most]
         lines, told = [], set[Fact]()
         for reason in shown:
-            lines.append(Item(f"+{number(reason.share)}  {reason.clause(self.fact, labels, told)}", reason.note()))
+            lines.append(reason.item(self.fact, labels, told))
             told.update(reason.facts)
         others = self.reasons[most:]
         if others:

@@ -20,7 +20,7 @@ import numpy as np
 from ..kernel.aggregation import Aggregation
 from ..kernel.grounding import Grounding
 from ..logic.english import facts_clause, statement_clause
-from ..logic.formula import Statement
+from ..logic.formula import Constant, Statement
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import ScoredRule
@@ -111,18 +111,46 @@ class Reason:
         place = "the image" if fact.predicate.arity == 1 else "the data"
         return statement_clause(about(statement, dict(self.grounding.bindings)), labels, is_denied=True, place=place)
 
-    def note(self) -> str:
-        """Return how often its strongest rule is right, its other ways, and the rules that say the same."""
-        parts = []
+    def how_often(self, labels: Labels) -> str:
+        """Return how often its strongest rule is right; empty where nothing was counted.
+
+        A rule such as `shown_in(alien, Y) :- shown_in(brazil, Y)` never mentions alien in its facts: it is told that
+        alien is what the rule is right for.
+        """
         strongest = self.strongest
-        if strongest is not None and strongest.stats.body_size:
-            parts.append(f"right in {strongest.stats.support:,} of {strongest.stats.body_size:,} cases")
+        if strongest is None or not strongest.stats.body_size:
+            return ""
+        subject = self._silent_subject
+        whom = "" if subject is None else f"for {labels.entities.get(subject, subject)} "
+        return f"right {whom}in {strongest.stats.support:,} of {strongest.stats.body_size:,} cases"
+
+    @property
+    def _silent_subject(self) -> str | None:
+        """The entity that the head of its strongest rule names as the subject and that none of its facts mentions."""
+        arguments = self.strongest.rule.head.arguments if self.strongest is not None else ()
+        if len(arguments) < 2 or not isinstance(arguments[0], Constant):
+            return None
+        name = arguments[0].name
+        return None if any(name in fact.arguments for fact in self.facts) or not self.facts else name
+
+    def because(self, fact: Fact, labels: Labels) -> str:
+        """Return the clause for a sentence about the explained `fact`, which says by itself what leads to it."""
+        told = self.clause(fact, labels)
+        return told if self._silent_subject is None else f"{told}, which is {self.how_often(labels)}"
+
+    def note(self, labels: Labels) -> str:
+        """Return how often its strongest rule is right, its other ways, and the rules that say the same."""
+        parts = [how_often] if (how_often := self.how_often(labels)) else []
         if self.kind == "facts" and self.num_ways > 1:
             parts.append(f"and {plural(self.num_ways - 1, 'other way')}")
         if self.kind != "other" and self.num_rules > 1:
             others = self.num_rules - 1
             parts.append(f"and {plural(others, 'rule')} that {'says' if others == 1 else 'say'} the same")
         return ", ".join(parts)
+
+    def item(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> Item:
+        """Return its share and what it rests on, about the explained `fact`, without the facts `told` already."""
+        return Item(f"+{number(self.share)}  {self.clause(fact, labels, told)}", self.note(labels))
 
     def to_dict(self, fact: Fact, labels: Labels) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -131,7 +159,7 @@ class Reason:
             "kind": self.kind,
             "share": self.share,
             "text": self.clause(fact, labels),
-            "note": self.note(),
+            "note": self.note(labels),
             "num_rules": self.num_rules,
             "num_ways": self.num_ways,
             **grounding_document(self.grounding, distinct, labels),

@@ -216,7 +216,7 @@ class Listing(HasOutline):
         if unshown > 0:
             below.append(Item(f"+{number(found.other_share)}", f"{plural(unshown, 'weaker rule')} beside these"))
         if found.reasons:
-            reasons = [Item(f"+{number(r.share)}  {r.clause(found.fact, labels)}", r.note()) for r in found.reasons]
+            reasons = [reason.item(found.fact, labels) for reason in found.reasons]
             below.append(Item("the same as reasons", "rules that fire through the same facts are one", tuple(reasons)))
         if found.facts:
             facts = tuple(one.item(found.score, labels) for one in found.facts)

@@ -87,7 +87,7 @@ def residual_rules(
 
 
 def reciprocal(ranker: Ranker, facts: Facts, known: Facts) -> Doubles:
-    """Return for each of `facts` the mean 1 / rank that `ranker` gives in both directions; those `known` do not compete."""
+    """Return for each of `facts` the mean 1 / rank in both directions by `ranker`; those `known` do not compete."""
     ranks = ranker.rank(facts, known)
     return np.asarray(np.bincount(ranks.fact, 1.0 / ranks.realistic, len(facts)) / 2)
 

@@ -85,8 +85,19 @@ def test_reasons_of_one_pattern_share_a_line() -> None:
     kb = KnowledgeBase.from_facts([(name, "speaks", language) for name, language in spoken.items()])
     rules = {f"speaks(tom, Y) :- speaks({name}, Y).": 0.5 for name in ("ann", "bob")}
     text = str(explain(rule_set(kb, rules), kb, "speaks(tom, french)"))
-    assert "tom speaks french, because ann speaks french." in text
+    assert "tom speaks french, because ann speaks french, which is right for tom in 1 of 2 cases." in text
     assert "likewise with bob" in text
+
+
+def test_only_a_subject_that_no_fact_mentions_is_named_as_what_a_rule_is_right_for() -> None:
+    kb = KnowledgeBase.from_facts(LIVES)
+    for text, words in {
+        "citizen_of(ann, Y) :- citizen_of(bob, Y).": "bob is a citizen of switzerland, which is right for ann in",
+        "citizen_of(ann, Y) :- citizen_of(Z1, Y), knows(Z1, ann).": "switzerland and bob knows ann.",
+        CITY: "because ann lives in bern.",
+    }.items():
+        got = str(explain(rule_set(kb, {text: 0.5}), kb, "citizen_of(ann, switzerland)"))
+        assert words in got.splitlines()[0], got
 
 
 def test_the_probability_comes_before_the_score() -> None:
