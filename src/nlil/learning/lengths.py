@@ -38,8 +38,9 @@ def best_length(
     if that is better than without them by more than chance. Where no time is left to tell, they go. `options` are those
     of the search.
     """
-    found = {int(n) for rules in (validation.rules, *(f.rules for f in validation.folds)) for n in line_lengths(rules)}
-    lengths = [least, *sorted(n for n in found if n > least)]
+    every = [np.unique(line_lengths(rules)) for rules in (validation.rules, *(f.rules for f in validation.folds))]
+    found = np.unique(np.concatenate(every))
+    lengths = [least, *found[found > least].tolist()]
     if len(lengths) == 1:
         return least, ()
 
