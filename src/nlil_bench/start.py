@@ -113,7 +113,12 @@ def start_table(entries: Entries) -> str:
     """A row for each command."""
     shown = measured(entries)
     rows = [
-        (f"`nlil {name}`", f"{used['cpu']:.2f} s", f"{used['wall']:.2f} s", machine_text(entry["machine"]))
+        (
+            "first `nlil demo`" if name == "first demo" else f"`nlil {name}`",
+            f"{used['cpu']:.2f} s",
+            f"{used['wall']:.2f} s",
+            machine_text(entry["machine"]),
+        )
         for entry in shown.values()
         for name, used in entry["seconds"].items()
     ]

@@ -65,17 +65,17 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
         ),
         *fact_lines(dataset),
         heading(
-            f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s; {theory_size} say what they all say, "
-            "the first of a few targets"
+            f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s; {theory_size} of them do nearly the "
+            "same work, here the first ones of a few predicates"
         ),
         first_rules_table(learned),
         f"{COLUMNS_MEAN}.",
-        heading("3. How good: facts that were held out, predicted from the others"),
+        heading("3. Quality: held-out facts, predicted from the others"),
         views(metrics, dataset, "test")[0],
-        heading(f"4. Why: {fact}, a fact that was held out"),
+        heading(f"4. Why: {fact}, a held-out fact"),
         explanation,
-        heading("5. All of it on one page"),
-        f"  {page}" if page is not None else "  needs one package more: pip install 'nlil[report]'",
+        heading("5. Everything on one page"),
+        f"  {page}" if page is not None else "  needs one more package: pip install 'nlil[report]'",
         "\nNext: nlil learn kin --out runs/kin, then nlil theory runs/kin. Your own facts: nlil learn FILE --out RUN",
     )
 

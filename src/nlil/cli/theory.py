@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..theory.theory import Theory
 
 SHOWN_FAMILY = 20
-COLUMNS_MEAN = "adds: facts that no rule above explains; say the same: rules that are left out for it"
+COLUMNS_MEAN = "adds: facts that no earlier rule explains; say the same: similar rules that it stands for"
 
 
 def theory(
