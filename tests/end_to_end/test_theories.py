@@ -15,7 +15,7 @@ from nlil.learning.run import load_run
 
 def test_a_run_has_a_page_of_rules_that_explain_nearly_all_facts(nlil_command: Nlil, kin_run: Path) -> None:
     found = nlil_command("theory", kin_run, "--json").json
-    assert found["num_rules"] <= 180 < 20_000 < len(load_run(kin_run).rules)
+    assert found["num_rules"] <= 18 * 20 < 20_000 < len(load_run(kin_run).rules)
     per_target: dict[str, int] = {}
     for rule in found["rules"]:
         per_target[rule["target"]] = per_target.get(rule["target"], 0) + rule["explained"]
@@ -26,14 +26,15 @@ def test_a_run_has_a_page_of_rules_that_explain_nearly_all_facts(nlil_command: N
 
 def test_evaluate_with_the_theory_alone(nlil_command: Nlil, kin_run: Path) -> None:
     small, all_rules = (nlil_command("evaluate", kin_run, *more, "--json").json for more in (("--theory",), ()))
-    assert small["num_rules"] < 180
-    assert small["mrr"] >= 0.9 * all_rules["mrr"]
+    assert small["num_rules"] <= 18 * 20
+    assert small["mrr"] >= 0.98 * all_rules["mrr"], "a second and a third way stand in where the first lacks a fact"
 
 
 def test_one_theory_and_the_family_of_a_rule(nlil_command: Nlil, kin_run: Path) -> None:
     shown = nlil_command("theory", kin_run, "--target", "uncle").out
     assert "uncle(X, Y) :- brother(X, Z1), mother(Z1, Y)." in shown
     assert "never with uncle" in shown
+    assert "backs up: facts that one does" in " ".join(shown.split())
     family = nlil_command("theory", kin_run, "--target", "uncle", "--family", "1", "--json").json
     assert family["family"]
     assert family["rule"] not in family["family"]
@@ -74,7 +75,7 @@ def test_a_run_folder_gives_back_what_it_was_given(kin_run: Path, tmp_path: Path
     after = load_run(before.save(tmp_path / "copy"))
     assert before.theory is not None
     assert after.theory is not None
-    for name in ("rows", "place", "gain", "explained", "tried", "family_row", "family"):
+    for name in ("rows", "place", "gain", "explained", "backs_up", "tried", "family_row", "family"):
         assert np.array_equal(getattr(before.theory, name), getattr(after.theory, name)), name
     assert before.theory.scores == after.theory.scores
     assert before.theory.aggregation == after.theory.aggregation

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from ..theory.theory import Theory
 
 SHOWN_FAMILY = 20
-COLUMNS_MEAN = "adds: facts that no earlier rule explains; say the same: similar rules that it stands for"
+COLUMNS_MEAN = (
+    "adds: facts that no earlier rule explains; backs up: facts that one does; "
+    "say the same: similar rules that it stands for"
+)
 
 
 def theory(
@@ -100,10 +103,7 @@ def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) 
 
     rules = [rule for target in theories for rule in target.rules]
     explained, tried = (sum(getattr(target, name) for target in theories) for name in ("explained", "tried"))
-    text = (
-        f"{len(rules)} rules explain {explained:,} of {tried:,} facts. {COLUMNS_MEAN}; "
-        "gain: what it adds to the mean precision of the best rule."
-    )
+    text = f"{len(rules)} rules explain {explained:,} of {tried:,} facts. {COLUMNS_MEAN}."
     excluded = [exclusion_line(t.predicate, t.exclusions, labels) for t in theories if t.exclusions]
     ties = ties_sentence(theory, [target.predicate for target in theories])
     return [theory_table(rules, labels, numbered=True), *excluded, text, *([ties] if ties else [])]
@@ -118,19 +118,19 @@ def theory_table(
         rules: The rules, in the order of the table.
         labels: How names are shown.
         title: Stands above the table.
-        numbered: Count the rules from 1 on, and show what each gains.
+        numbered: Count the rules from 1 on.
     """
     from .render import DISTINCT, table
 
     rows = []
     for count, one in enumerate(rules, start=1):
         stats, mark = one.scored.stats, DISTINCT if one.scored.rule.distinct else ""
-        own = (labels.short_rule(one.scored.rule), mark, one.adds)
-        counts = (stats.confidence, stats.support, one.num_same)
-        rows.append((str(count), *own, one.gain, *counts) if numbered else (*own, *counts))
-    named = ("confidence", "support", "say the same")
-    columns = ("", "rule", DISTINCT, "adds", "gain", *named) if numbered else ("rule", DISTINCT, "adds", *named)
-    return table(columns, rows, title, ("", "adds", "gain", *named))
+        counts = (one.adds, one.backs_up, stats.confidence, stats.support, one.num_same)
+        own = (labels.short_rule(one.scored.rule), mark, *counts)
+        rows.append((str(count), *own) if numbered else own)
+    named = ("adds", "backs up", "confidence", "support", "say the same")
+    columns = ("rule", DISTINCT, *named)
+    return table(("", *columns) if numbered else columns, rows, title, ("", *named))
 
 
 def first_rules(learned: Learned, targets: Iterable[Predicate], count: int) -> list[TheoryRule]:

@@ -302,9 +302,8 @@ def _columns(
 ) -> dict[str, Any]:
     """The columns of a Theory, one target after the other."""
     none = np.zeros(0, np.int64)
-    parts: list[dict[str, np.ndarray]] = [
-        dict.fromkeys(("rows", "place", "explained", "tried", "family_row", "family"), none) | {"gain": np.zeros(0)}
-    ]
+    names = ("rows", "place", "explained", "backs_up", "tried", "family_row", "family")
+    parts: list[dict[str, np.ndarray]] = [dict.fromkeys(names, none) | {"gain": np.zeros(0)}]
     count, num_own = 0, 0
     for target, mine in zip(targets, choices):
         of_target, size = rows[ranker.rows_of(target)], len(mine.rule)
@@ -316,6 +315,7 @@ def _columns(
                 "place": np.arange(size),
                 "gain": mine.gain,
                 "explained": mine.explained,
+                "backs_up": mine.backs_up,
                 "tried": np.full(size, mine.num_facts),
                 "family_row": of_target[related],
                 "family": mine.family[related] + count,

@@ -1,9 +1,11 @@
 """A greedy cover: the rules that together explain the most facts, each fact by its best rule.
 
-The value of a set of rules is the sum over queries of the precision of the best rule in it that proposes the answer,
-and a tenth of that of the second best. Greedy choice, the rule that adds the most first, has at least 1 - 1/e of the
-best value that as many rules can have (Nemhauser 1978), and the first k rules are the choice of k. Of rules that hold
-for the same pairs only the plainest is a candidate.
+The value of a set of rules is a sum over queries: the precision of the best rule in it that proposes the answer, a
+tenth of that of the second best, a tenth of a tenth of that of the third, and so on. So rules go on after every
+training fact has one: of a fact that is not known the best rule may miss a fact that it needs, and another way stands
+in. Greedy choice, the rule that adds the most first, has at least 1 - 1/e of the best value that as many rules can
+have (Nemhauser 1978), and the first k rules are the choice of k. Of rules that hold for the same pairs only the
+plainest is a candidate.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from .firings import Hits
 
 LEAST_GAIN = 1e-9
 """Sums of the same numbers in another order differ by less."""
-SECOND = 0.1
-"""What the second best rule of a query counts, beside the best. With 0 the choice ends when every fact of the training
-facts has a rule, and has nothing to say where that rule misses a fact that is not known."""
+NEXT, PLACES = 0.1, 8
+"""What each next best rule of a query counts of the one before, and how many count. With two places the theories of kin
+ended after 140 rules, at .907 of all rules; .1 to .3 differ by less than .005 on the other sets, either way."""
 STRONGEST = 40
 """Rules that are noted as worth most alone: what another one says too may still sharpen a third."""
 SAME_FACTS = 0.9
@@ -37,8 +39,9 @@ class Choice(NamedTuple):
     """What an author makes of the rules of one target: some of them, the one that adds most first.
 
     rule       their numbers; from the number of rules on, those of `own`
-    gain       what each adds to the mean precision of the best rule, over all queries
+    gain       what each adds to the mean value of a query
     explained  training facts that it explains and none before it does
+    backs_up   training facts that it explains and one before it does too
     num_facts  facts that were tried
     family     for each rule the place of the chosen rule whose family it belongs to, -1: none; a chosen one its own
     weight     of each chosen rule; nan: as it was counted
@@ -49,6 +52,7 @@ class Choice(NamedTuple):
     rule: Longs
     gain: Doubles
     explained: Longs
+    backs_up: Longs
     num_facts: int
     family: Longs
     weight: Doubles
@@ -72,12 +76,12 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     rule, gain = _choose(
         pointer, hits.query, value, plainness, _first_of_equals(hits, plainness), hits.num_queries, most
     )
-    explained = _newly_explained(pointer, fact, hits.num_tried, rule)
+    explained, backs_up = _explained(pointer, fact, hits.num_tried, rule)
     family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
     alone = np.bincount(hits.rule, value, num_rules) * plainness
     strongest = np.lexsort((np.arange(num_rules), -alone))[:STRONGEST]
     no_weight = np.full(len(rule), np.nan)
-    return Choice(rule, gain / most_weight, explained, hits.num_tried, family, no_weight, strongest)
+    return Choice(rule, gain / most_weight, explained, backs_up, hits.num_tried, family, no_weight, strongest)
 
 
 def plainness(rules: RuleSet) -> Doubles:
@@ -116,7 +120,7 @@ def _choose(
 ) -> tuple[Longs, Doubles]:
     """(rules, gains). A gain can only fall while others are chosen: it is summed again where it could be largest."""
     num_rules = len(pointer) - 1
-    best, second, gain = np.zeros(num_queries), np.zeros(num_queries), np.where(is_candidate, np.inf, 0.0)
+    best, gain = np.zeros((num_queries, PLACES)), np.where(is_candidate, np.inf, 0.0)
     summed_at = np.full(num_rules, -1)
     chosen, gains = np.zeros(most, np.int64), np.zeros(most)
     for k in range(most):
@@ -131,27 +135,45 @@ def _choose(
                 break
             total = 0.0
             for i in range(pointer[r], pointer[r + 1]):
-                first, next_ = best[query[i]], second[query[i]]
-                total += max(value[i] - first, 0.0) + SECOND * max(min(value[i], first) - next_, 0.0)
+                total += _added(best[query[i]], value[i], False)
             gain[r], summed_at[r] = total * plainness[r], k
         chosen[k], gains[k] = r, gain[r] / plainness[r]
         gain[r] = 0.0
         for i in range(pointer[r], pointer[r + 1]):
-            second[query[i]] = max(second[query[i]], min(value[i], best[query[i]]))
-            best[query[i]] = max(best[query[i]], value[i])
+            _added(best[query[i]], value[i], True)
     return chosen, gains
 
 
 @compiled
-def _newly_explained(pointer: Longs, fact: Ids, num_tried: int, chosen: Longs) -> Longs:
-    """Training facts, in either direction, that each chosen rule is the first to explain."""
-    explained, count = np.zeros(num_tried, np.bool_), np.zeros(len(chosen), np.int64)
+def _added(best: Doubles, value: float, keeps: bool) -> float:
+    """What a rule of this value adds to a query whose rules have the values `best`; it joins them where it `keeps`."""
+    added, share = 0.0, 1.0
+    for j in range(len(best)):
+        if value > best[j]:
+            added += share * (value - best[j])
+            before = best[j]
+            if keeps:
+                best[j] = value
+            value = before  # moves on by one place
+        if value == 0.0:
+            break
+        share *= NEXT
+    return added
+
+
+@compiled
+def _explained(pointer: Longs, fact: Ids, num_tried: int, chosen: Longs) -> tuple[Longs, Longs]:
+    """Training facts, in either direction, that each chosen rule is the first to explain, and those that it explains
+    after another one."""
+    seen_by, first, again = np.full(num_tried, -1), np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.int64)
     for k in range(len(chosen)):
         for i in range(pointer[chosen[k]], pointer[chosen[k] + 1]):
-            if fact[i] < num_tried:
-                count[k] += not explained[fact[i]]
-                explained[fact[i]] = True
-    return count
+            f = fact[i]
+            if f < num_tried and seen_by[f] != k:  # a fact counts once, whatever the direction
+                first[k] += seen_by[f] < 0
+                again[k] += seen_by[f] >= 0
+                seen_by[f] = k
+    return first, again
 
 
 @compiled

@@ -33,8 +33,9 @@ class TheoryRule:
     scored   the rule with its counts, and its weight in the theory
     place    among the rules of its target, from 1 on
     adds     training facts that it explains and no rule before it does
+    backs_up training facts that it explains and a rule before it does too
     tried    training facts of its target that were looked at
-    gain     what it adds to the mean precision of the best rule of a query
+    gain     what it adds to the mean value of a query: the precision of its best rule, and a part of the next
     num_same rules of the pool that say the same and are left out for it
     """
 
@@ -43,6 +44,7 @@ class TheoryRule:
     scored: ScoredRule
     place: int
     adds: int
+    backs_up: int
     tried: int
     gain: float
     num_same: int
@@ -55,6 +57,7 @@ class TheoryRule:
             "target": str(self.scored.rule.target),
             "place": self.place,
             "explained": self.adds,
+            "backs_up": self.backs_up,
             "tried": self.tried,
             "gain": self.gain,
             "family": self.num_same,
@@ -123,6 +126,7 @@ def target_theories(
                 scored=listed[n],
                 place=int(theory.place[n]) + 1,
                 adds=int(theory.explained[n]),
+                backs_up=int(theory.backs_up[n]),
                 tried=int(theory.tried[n]),
                 gain=float(theory.gain[n]),
                 num_same=int(same[n]),
@@ -167,15 +171,20 @@ def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: La
     }
 
 
-def adds_text(adds: int, gain: float) -> str:
-    """Say what a rule adds in a few words: the number of facts, `adds`, or if that is 0 its `gain` in precision.
+def adds_text(adds: int, backs_up: int) -> str:
+    """Say what a rule adds in a few words.
 
-    >>> adds_text(1200, 0.25), adds_text(1, 0.25), adds_text(0, 0.0625)
-    ('adds 1,200 facts', 'adds 1 fact', 'adds .062 precision')
+    Args:
+        adds: Facts that no rule before it explains.
+        backs_up: Facts that a rule before it explains too.
+
+    >>> adds_text(1200, 3), adds_text(1, 0), adds_text(0, 35), adds_text(0, 0)
+    ('adds 1,200 facts', 'adds 1 fact', 'another way to 35 facts', 'explains only validation facts')
     """
-    if not adds:
-        return "adds <.001 precision" if gain < 0.001 else f"adds {gain:.3f} precision".replace(" 0.", " .")
-    return f"adds {adds:,} fact" + ("" if adds == 1 else "s")
+    if not adds and not backs_up:
+        return "explains only validation facts"
+    count = f"{adds or backs_up:,} fact" + ("" if (adds or backs_up) == 1 else "s")
+    return f"adds {count}" if adds else f"another way to {count}"
 
 
 def scores_sentence(theory: Theory) -> str:

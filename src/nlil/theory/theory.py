@@ -52,8 +52,9 @@ class Theory:
 
     rows         of the pool
     place        of each rule among those of its target, from 0 on
-    gain         what each adds to the mean precision of the best rule of a query
+    gain         what each adds to the mean value of a query: the precision of its best rule, and a part of the next
     explained    training facts that it explains and no rule before it does
+    backs_up     training facts that it explains and a rule before it does too
     tried        training facts of its target that were looked at
     family_row   rows of the pool that are not chosen and say the same as a chosen one ...
     family       ... and the number of that one in `rows`
@@ -69,6 +70,7 @@ class Theory:
     place: Longs
     gain: Doubles
     explained: Longs
+    backs_up: Longs
     tried: Longs
     family_row: Longs
     family: Longs
@@ -143,7 +145,7 @@ class Theory:
         related = stays[self.family] & (number[self.family_row] >= 0)
         return replace(
             self,
-            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "tried")},
+            **{name: getattr(self, name)[stays] for name in ("place", "gain", "explained", "backs_up", "tried")},
             weight=None if self.weight is None else self.weight[stays],
             rows=number[self.rows[stays]],
             family_row=number[self.family_row[related]],

@@ -17,7 +17,7 @@ from ..kernel.aggregation import Aggregation
 from ..kernel.ruleset import RuleSet
 from .theory import SizeScore, Theory, ValidationScores
 
-COLUMNS = ("rows", "place", "gain", "explained", "tried")
+COLUMNS = ("rows", "place", "gain", "explained", "backs_up", "tried")
 
 
 def save_theory(theory: Theory, path: Path) -> None:

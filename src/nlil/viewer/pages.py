@@ -211,8 +211,9 @@ def what_it_adds(data: PageData, rule: TheoryRule) -> Document:
         "english": rule_sentence(rule.scored.rule, data.labels),
         "place": rule.place,
         "explained": rule.adds,
+        "backs_up": rule.backs_up,
         "gain": rule.gain,
-        "adds": adds_text(rule.adds, rule.gain),
+        "adds": adds_text(rule.adds, rule.backs_up),
         "num_same": rule.num_same,
         "same": [linked_rule(data, int(row)) for row in same],
     }
@@ -273,7 +274,7 @@ def place_in_theory(data: PageData, row: int) -> Document | None:
         return None
     return {
         "place": int(theory.place[number]) + 1,
-        "adds": adds_text(int(theory.explained[number]), float(theory.gain[number])),
+        "adds": adds_text(int(theory.explained[number]), int(theory.backs_up[number])),
         "is_own": bool(len(own)),
         **linked_rule(data, int(theory.rows[number])),
     }

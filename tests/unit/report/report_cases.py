@@ -59,6 +59,7 @@ def theory_of(rules: RuleSet, chosen: Mapping[int, Sequence[int]], is_measured: 
         place=np.array(place, np.int64),
         gain=np.linspace(0.5, 0.25, len(rows)),
         explained=rows + 1,
+        backs_up=rows,
         tried=np.full(len(rows), 9),
         family_row=np.array([row for row, _ in family], np.int64),
         family=np.array([i for _, i in family], np.int64),

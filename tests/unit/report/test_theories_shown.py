@@ -53,6 +53,14 @@ def test_a_predicate_opens_with_its_theory_in_the_order_of_what_each_adds(report
     assert [attributes["id"] for attributes in page.named("section")][:3] == ["rules", "data", "figures"]
 
 
+def test_a_rule_that_adds_no_fact_says_that_it_is_another_way() -> None:
+    made = run()
+    assert made.theory is not None
+    theory = replace(made.theory, explained=made.theory.explained * [1, 0], backs_up=made.theory.backs_up * 3)
+    text = Page(render(make_report(replace(made, theory=theory), dataset(evil_family())))).text
+    assert text.index("adds 1 fact ") < text.index("another way to 3 facts")
+
+
 def test_the_family_can_be_opened_and_is_escaped(report: Report, page: Page) -> None:
     assert "2 rules say the same mother(X, max) :- true." in page.text
     assert EVIL in page.text

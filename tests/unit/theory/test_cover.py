@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlil.theory.cover import SECOND, cover
+from nlil.theory.cover import NEXT, PLACES, cover
 from nlil.theory.firings import DOUBT, Hits
 
 
@@ -20,13 +20,13 @@ def hits(sets: list[set[int]], wrong: list[int], num_facts: int) -> Hits:
 
 
 def value(sets: list[set[int]], wrong: list[int], chosen: tuple[int, ...]) -> float:
-    """The sum over queries of the precision of the best chosen rule, and SECOND times that of the next."""
+    """The sum over queries of the precision of the best chosen rule, NEXT times that of the second, and so on."""
     precision = [len(some) / (len(some) + w + DOUBT) for some, w in zip(sets, wrong)]
     queries = set().union(*sets)
     total = 0.0
     for q in queries:
-        first, second, *_ = [*sorted((precision[r] for r in chosen if q in sets[r]), reverse=True), 0.0, 0.0]
-        total += first + SECOND * second
+        best = sorted((precision[r] for r in chosen if q in sets[r]), reverse=True)[:PLACES]
+        total += sum(NEXT**j * one for j, one in enumerate(best))
     return total
 
 
@@ -65,6 +65,16 @@ def test_a_second_way_to_explain_a_fact_comes_after_all_facts_that_have_none() -
     found = cover(hits([{0, 1, 2, 3}, {0, 1, 2}, {4}], [0, 0, 0], 5), np.ones(3), 3, 3)
     assert found.rule.tolist() == [0, 2, 1]
     assert found.explained.tolist() == [4, 1, 0]
+    assert found.backs_up.tolist() == [0, 0, 3]
+
+
+def test_a_theory_goes_on_with_third_and_further_ways_to_the_same_facts() -> None:
+    ways = [set(range(10)) - {out} for out in range(PLACES)]  # no two propose the same answers
+    found = cover(hits(ways, [0] * len(ways), 10), np.ones(len(ways)), len(ways), 0)
+    assert len(found.rule) == len(ways)
+    assert found.explained.tolist() == [9, 1] + [0] * (PLACES - 2)
+    assert found.backs_up.tolist() == [0, 8] + [9] * (PLACES - 2)
+    assert (np.diff(found.gain) < 0).all()
 
 
 def test_a_sharper_rule_with_the_same_answers_is_no_equal() -> None:
@@ -77,6 +87,7 @@ def test_facts_count_once_whichever_direction_explains_them() -> None:
     found = cover(both, np.ones(2), 2, 2)
     assert found.rule.tolist() == [0, 1]
     assert found.explained.tolist() == [1, 1], "queries 0 and 3 are the two directions of fact 0"
+    assert found.backs_up.tolist() == [0, 0]
 
 
 def test_validation_facts_count_by_their_weight_and_are_not_explained_training_facts() -> None:

@@ -44,6 +44,7 @@ def theory(pool: RuleSet) -> Theory:
         place=longs(0, 1, 0),
         gain=np.array([0.5, 0.25, 0.75]),
         explained=longs(2, 1, 4),
+        backs_up=longs(0, 2, 0),
         tried=longs(4, 4, 4),
         family_row=longs(3, 5),
         family=longs(0, 1),
@@ -101,6 +102,7 @@ def test_the_rules_of_the_theory_alone_have_their_theory(pool: RuleSet, theory: 
 def test_the_document_of_programs(pool: RuleSet, theory: Theory) -> None:
     told = theory_document(target_theories(pool, theory), theory, Labels.of(pool))
     assert [rule["explained"] for rule in told["rules"]] == [2, 1, 4]
+    assert [rule["backs_up"] for rule in told["rules"]] == [0, 2, 0]
     assert (told["num_rules"], told["atoms"], told["breaks_ties_by_frequency"]) == (3, 2 + 1 + 3, True)
     assert told["pool_mrr"] == (3 * 0.75 + 0.25) / 4
     assert "5: 0.500" in scores_sentence(theory)

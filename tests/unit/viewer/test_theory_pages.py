@@ -29,12 +29,16 @@ def test_a_predicate_opens_with_its_theory(family: TestClient, family_run: Path)
     assert [rule["rule"] for rule in told["rules"]] == [str(one.scored.rule) for one in own.rules]
     assert [rule["explained"] for rule in told["rules"]] == [one.adds for one in own.rules]
     assert [rule["place"] for rule in told["rules"]] == list(range(1, len(own.rules) + 1))
+    assert [rule["backs_up"] for rule in told["rules"]] == [one.backs_up for one in own.rules]
+    again = next(rule for rule in told["rules"] if not rule["explained"])
+    assert again["adds"] == f"another way to {again['backs_up']} facts"
     assert told["explained"] == sum(rule["explained"] for rule in told["rules"]) <= told["tried"]
     page = family.get(AUNT).text
     places = [page.index(rule["address"] + '"') for rule in told["rules"]]
     assert places == sorted(places)
     assert places[-1] < page.index('<table class="rules">')
     assert f"and {told['rules'][0]['num_same']} rule" in page
+    assert again["adds"] in page
 
 
 def test_all_rules_are_closed_until_somebody_asks_for_them(family: TestClient) -> None:
