@@ -1,5 +1,5 @@
-"""What a rule is. Pure Python: no torch, no numpy, no files.
+"""Rules as values. Pure Python: no torch, no numpy, no files.
 
-predicate, formula, rule: the values.   simplify: equal rules as equal values.
-text, parse, query: rules and questions as text; parse_rule(rule_text(rule)) == rule.
+predicate, formula, rule: the values.   simplify: equivalent rules become equal values.
+text, parse, query: rules and queries as text; parse_rule(rule_text(rule)) == rule.
 """

@@ -1,9 +1,9 @@
-"""Rules and facts in English, for reading: `X is a person if X is wearing a shirt.`
+"""Rules and facts in English: `X is a person if X is wearing a shirt.`
 
-The conclusion comes first. A body variable that leads on to nothing else has no name: it is a shirt, or something.
-That variables take different entities (`distinct`) goes without saying. `reading.py` says what a predicate reads as.
+The conclusion comes first. A body variable that is mentioned only once gets no name: it is "a shirt", or "something".
+`distinct` is not mentioned. `reading.py` turns the name of a predicate into words.
 
-`labels` are always the words to say in place of names; None: the names themselves.
+`labels` replace names; None keeps the names.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from .rule import Rule
 def rule_sentence(rule: Rule, labels: Labels | None = None, place: str | None = None) -> str:
     """Return `rule` as one sentence.
 
-    `place` is where an unanchored set is looked for; None: the image for unary heads, which are about objects of
-    scenes, else the data.
+    `place` is the word for the scope of an unanchored set. By default it is "the image" for unary heads, which describe
+    objects of scenes, and "the data" otherwise.
     """
     where = place or ("the image" if rule.target.arity == 1 else "the data")
     speaker = _Speaker(labels or Labels(), where, _num_named(rule.body))
@@ -46,7 +46,7 @@ def rule_sentence(rule: Rule, labels: Labels | None = None, place: str | None = 
 
 
 def fact_clause(fact: Fact, labels: Labels | None = None) -> str:
-    """Return what `fact` says, without a full stop.
+    """Return `fact` as a clause, without a full stop.
 
     >>> fact_clause(Fact(Predicate("capital_of", 2), ("Bern", "Switzerland")))
     'Bern is the capital of Switzerland'
@@ -55,7 +55,7 @@ def fact_clause(fact: Fact, labels: Labels | None = None) -> str:
 
 
 def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Labels | None = None) -> str:
-    """Return what `facts` say together. Entities that are not in `about` are introduced by what they are."""
+    """Return `facts` as one clause. Entities not in `about` are introduced by their class: "the shirt s1"."""
     speaker = _Speaker(labels or Labels(), "", 0)
     related = {name for fact in facts if len(fact.arguments) == 2 for name in fact.arguments}
     nouns: dict[str, str] = {}
@@ -78,7 +78,7 @@ def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Lab
 
 
 def query_clause(query: Query, labels: Labels | None = None, quantifier: str = "something") -> str:
-    """Return what `query` asks for, with `quantifier` (something or nothing) in its open place.
+    """Return `query` as a clause, with `quantifier` ("something" or "nothing") in place of the answer.
 
     >>> query_clause(Query("lives_in", ("ann", None)), quantifier="nothing")
     'ann lives in nothing'
@@ -95,9 +95,9 @@ def query_clause(query: Query, labels: Labels | None = None, quantifier: str = "
 def statement_clause(
     statement: Statement, labels: Labels | None = None, is_denied: bool = False, place: str = ""
 ) -> str:
-    """Return what `statement` says, or with `is_denied` that it does not hold.
+    """Return `statement` as a clause; with `is_denied`, its negation.
 
-    `place` is where an unanchored set is looked for; "": the data.
+    `place` is the word for the scope of an unanchored set; "" means "the data".
 
     >>> from .parse import parse_rule
     >>> statement_clause(parse_rule("person(X) :- wears(X, Z1), shirt(Z1).").body, is_denied=True)
@@ -108,17 +108,17 @@ def statement_clause(
 
 
 def _num_named(body: Formula) -> int:
-    """Body variables that get a name."""
+    """Count the body variables that need a name."""
     return sum(len(s.line.anchors) - 2 for s in statements_of(body) if _names_variables(s.line))
 
 
 def _names_variables(line: Line) -> bool:
-    """A line from one head variable to another comes back to what was said: it needs names on the way."""
+    """Return whether the line joins two head variables; then the nodes between them need names."""
     return len(line.moves) > 1 and isinstance(line.anchors[0], Variable) and isinstance(line.anchors[-1], Variable)
 
 
 class _Speaker:
-    """Says one rule; named variables are Z, or Z1, Z2, ... where there are several."""
+    """Puts one rule into words; named variables are Z, or Z1, Z2, ... if there are several."""
 
     def __init__(self, labels: Labels, place: str, num_named: int) -> None:
         self._labels, self._place, self._num_named = labels, place, num_named
@@ -151,7 +151,7 @@ class _Speaker:
         return self.said(rule.target, [self.name(a) for a in rule.head.arguments])
 
     def said(self, predicate: Predicate, names: Sequence[str], negated: bool = False) -> str:
-        """Return one clause: what the predicate says of these names."""
+        """Return one clause: the predicate applied to these names."""
         if len(names) == 1:
             return self._quality(predicate, names[0], negated)
         return clause(self.binary(predicate), names[0], names[1], negated)
@@ -196,7 +196,7 @@ class _Speaker:
     # statements -----------------------------------------------------------------------------------
 
     def _statement(self, line: Line) -> list[str]:
-        """The clauses of a statement that holds."""
+        """Return the clauses of a statement that holds."""
         first, last = line.anchors[0], line.anchors[-1]
         if isinstance(first, Anything):
             return [self._found(line, "")]
@@ -212,7 +212,7 @@ class _Speaker:
         return clauses
 
     def _denied(self, line: Line) -> str:
-        """A statement that does not hold: nothing, no shirt, or what its only clause says is not so."""
+        """Return the negation of a statement: "nothing", "no shirt", or its only clause with "not"."""
         first, last = line.anchors[0], line.anchors[-1]
         if isinstance(first, Anything):
             return self._found(line, "no")
@@ -235,21 +235,21 @@ class _Speaker:
         return self._first_move(line, "no")
 
     def _found(self, line: Line, quantifier: str) -> str:
-        """An unanchored line: the image has a person that is wearing a shirt."""
+        """Return the clause of an unanchored line: the image has a person that is wearing a shirt."""
         if not line.moves:
             return f"{self._place} has {self.thing(line.filters[0], quantifier)}"
         thing = self._chain(line, 0, quantifier)
         return f"{self._place} has {thing}"
 
     def _first_move(self, line: Line, quantifier: str) -> str:
-        """From a named anchor along the line; what it leads to is described, not named."""
+        """Return the clause of a line from a named anchor; its other nodes are described, not named."""
         move, here = line.moves[0], self.name(line.anchors[0])
         there = self._chain(line, 1, quantifier)
         reading = self.binary(move.predicate)
         return clause(reading, there, here) if move.inverse else clause(reading, here, there)
 
     def _chain(self, line: Line, node: int, quantifier: str) -> str:
-        """The node as a noun phrase with all that follows it: a bicycle that a person is riding."""
+        """Return a node as a noun phrase with everything that follows: a bicycle that a person is riding."""
         anchor = line.anchors[node]
         thing = self.thing(line.filters[node], quantifier) if isinstance(anchor, Anything) else self.name(anchor)
         if node == len(line.moves):
@@ -259,7 +259,7 @@ class _Speaker:
         return f"{thing} {relative(self.binary(move.predicate), other, not move.inverse)}"
 
     def _walk(self, line: Line) -> list[str]:
-        """Clause after clause from one head variable to the other, with names for what lies between."""
+        """Return one clause per step from one head variable to the other; the nodes between them have names."""
         clauses = []
         here = self.name(line.anchors[0])
         for node, move in enumerate(line.moves, start=1):
@@ -287,7 +287,7 @@ class _Speaker:
         return f"{subject} is{no} {with_article(text) if kind == 'noun' else text}"
 
     def thing(self, filters: tuple[Predicate, ...], quantifier: str) -> str:
-        """a red shirt, something red, a person that takes more than 12 % of the image; with `no` none of it."""
+        """Return a noun phrase: a red shirt, something red, no shirt, a person that takes over 12 % of the image."""
         qualities = [self.unary(predicate) for predicate in filters]
         nouns = [q.text for q in qualities if q.kind == "noun"]
         plain = [q.text for q in qualities if q.kind == "adjective" and not q.text.startswith("at ")]
@@ -303,6 +303,6 @@ class _Speaker:
 
 
 def _joined(parts: list[str], word: str) -> str:
-    """a, b and c; a comma keeps apart what has an `and` of its own."""
+    """Join `parts`: a, b and c. A comma separates parts that contain `word` themselves."""
     comma = "," if any(f" {word} " in part for part in parts) else ""
     return f"{', '.join(parts[:-1])}{comma} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)

@@ -1,13 +1,12 @@
-"""What a rule's body is made of: Path, Statement, Not, And, Or, TRUE. Frozen, hashable, pure Python.
+"""The parts of a rule's body: Path, Statement, Not, And, Or, TRUE. Frozen, hashable, pure Python.
 
-A statement is two paths that meet. Read from one start to the other it is a single line of nodes,
+A statement is two paths that meet. Read from one start to the other, it is a single line of nodes,
 
     start --step-- node --step-- ... --step-- end
 
-where a unary predicate is a filter on a node. So `Statement` keeps one path and the anchor at its far
-end, and normalises itself: of the two ways to read the line it keeps the smaller, and filters of a
-node stand in order; a line that returns to its own anchor keeps that anchor's filters at the start.
-Two statements that draw the same line are therefore equal as values.
+where a unary predicate is a filter at a node. `Statement` stores one path and the anchor at its far end, in a normal
+form: of the two directions it stores the smaller one, the filters of a node are sorted, and a line that returns to
+its own anchor has that anchor's filters at the start. Statements with the same line are therefore equal.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Anchor = Variable | Constant | Anything
 
 
 def anchor_key(anchor: Anchor) -> tuple[int, str]:
-    """Return a sort key of `anchor`: X, Y, constants by name, ANY. Lines are read from the smaller end."""
+    """Return a sort key: X, Y, constants by name, ANY. A line is read from its smaller `anchor`."""
     match anchor:
         case Variable(name):
             return (0, name)
@@ -61,7 +60,7 @@ def anchor_key(anchor: Anchor) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """phi_T(... phi_1(start)): the entities that `steps` lead to from `start`.
+    """phi_T(... phi_1(start)): the entities reached from `start` along `steps`.
 
     A unary start P() is `Path.unary(P)`.
     """
@@ -71,16 +70,16 @@ class Path:
 
     @classmethod
     def unary(cls, predicate: Predicate, *steps: Step) -> Path:
-        """Return P(), then `steps`: the entities of a unary `predicate` are everything, filtered by it."""
+        """Return P(), then `steps`: everything, filtered by the unary `predicate`."""
         return cls(ANY, (Step(predicate), *steps))
 
     def then(self, *steps: Step) -> Path:
-        """Return the path with more steps at its end."""
+        """Return the path extended by `steps`."""
         return Path(self.start, self.steps + steps)
 
 
 def _sort_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Filters of one node commute; keep each run of them in order."""
+    """Sort each run of filters; the filters of one node commute."""
     result: list[Step] = []
     run: list[Step] = []
     for step in steps:
@@ -94,7 +93,7 @@ def _sort_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _gather_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Both ends are the same entity, so filters of the far end may stand at the start: there they go."""
+    """Move the filters of the far end to the start; both ends are the same entity."""
     last_move = max((i for i, step in enumerate(steps) if not step.is_filter), default=-1)
     return steps[last_move + 1 :] + steps[: last_move + 1]
 
@@ -139,16 +138,16 @@ class Statement:
 
     @property
     def line(self) -> Line:
-        """The statement laid out node by node."""
+        """The statement, node by node."""
         return Line.of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A statement laid out: node i carries `filters[i]`; `moves[i]` leads from node i to node i + 1.
+    """A statement, node by node: node i has the filters `filters[i]`; `moves[i]` leads from node i to node i + 1.
 
-    `anchors[i]` is ANY for a body variable. With no moves both ends of the statement are node 0:
-    then `equal` holds the second anchor (X = Y), otherwise None.
+    `anchors[i]` is ANY for a body variable. Without moves both ends of the statement are node 0; `equal` is then the
+    second anchor (X = Y) or None.
     """
 
     anchors: tuple[Anchor, ...]
@@ -158,7 +157,7 @@ class Line:
 
     @classmethod
     def of(cls, statement: Statement) -> Line:
-        """Return the line that a statement draws."""
+        """Return the line of a statement."""
         filters: list[list[Predicate]] = [[]]
         moves: list[Step] = []
         for step in statement.steps:
@@ -170,7 +169,7 @@ class Line:
         ends = (statement.start, *[ANY] * (len(moves) - 1), statement.end)
         anchors, equal = ends[: len(moves) + 1], None
         if not moves:
-            # One node, two ends: the stronger anchor names it, the other is an equation.
+            # One node with two ends: the first anchor names it, the other becomes an equation.
             anchors = (statement.start,)
             equal = None if isinstance(statement.end, Anything) else statement.end
             equal = None if equal == statement.start else equal
@@ -178,7 +177,7 @@ class Line:
 
     @property
     def atoms(self) -> Iterator[tuple[Predicate, tuple[int, ...]]]:
-        """The atoms along the line: predicate, and the node of each argument. An equation is none."""
+        """The atoms along the line: the predicate and the node of each argument, without the equation."""
         for node, filters in enumerate(self.filters):
             for predicate in filters:
                 yield predicate, (node,)
@@ -188,7 +187,7 @@ class Line:
 
     @property
     def num_variables(self) -> int:
-        """Different variables on the line: X, Y, and one per unanchored node."""
+        """The number of different variables: X, Y, and one for each unanchored node."""
         free = sum(isinstance(a, Anything) for a in self.anchors)
         named = {a for a in (*self.anchors, self.equal) if isinstance(a, Variable)}
         return free + len(named)
@@ -210,7 +209,7 @@ class Not:
 
 
 def flat(kind: type[And] | type[Or], arguments: Iterable[Formula]) -> list[Formula]:
-    """Return the arguments, with those of nested formulas of the same kind in their place."""
+    """Return the arguments, with nested formulas of the same kind replaced by their arguments."""
     return [inner for a in arguments for inner in (a.arguments if isinstance(a, kind) else (a,))]
 
 
@@ -223,7 +222,7 @@ def _at_least_two(kind: type[And] | type[Or], arguments: tuple[Formula, ...]) ->
 
 @dataclass(frozen=True, slots=True, init=False)
 class And:
-    """f1 * f2 * ... of two or more `arguments`; nested conjunctions are one conjunction."""
+    """f1 * f2 * ... of two or more `arguments`; nested conjunctions are flattened."""
 
     arguments: tuple[Formula, ...]
 
@@ -233,7 +232,7 @@ class And:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Or:
-    """1 - (1 - f1) * (1 - f2) * ... of two or more `arguments`; nested disjunctions are one disjunction."""
+    """1 - (1 - f1) * (1 - f2) * ... of two or more `arguments`; nested disjunctions are flattened."""
 
     arguments: tuple[Formula, ...]
 
@@ -245,7 +244,7 @@ Formula = Statement | Not | And | Or | Truth
 
 
 def statements(formula: Formula) -> Iterator[Statement]:
-    """Yield every statement of the formula, left to right."""
+    """Yield every statement of `formula`, left to right."""
     match formula:
         case Statement():
             yield formula

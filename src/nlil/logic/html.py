@@ -1,4 +1,4 @@
-"""Tables for a notebook: plain HTML without a style of its own; everything from data is escaped."""
+"""Tables for a notebook: plain, unstyled HTML; everything from the data is escaped."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Cell = str | int | float | bool | None
 
 
 def code_html(text: str) -> str:
-    """Return the text in the type of programs, escaped."""
+    """Return the text as escaped HTML code."""
     return f"<code>{escape(text)}</code>"
 
 
 def table_html(
     columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = "", code: Sequence[str] = ()
 ) -> str:
-    """Return a table with one line of headings (`columns`), then `rows`, and a `caption` unless it is empty.
+    """Return an HTML table with a header row (`columns`), then `rows`, and a `caption` unless it is empty.
 
-    Columns named in `code` are set in the type of programs.
+    The columns named in `code` are shown in a monospaced font.
 
     >>> table_html(["name", "n"], [("<b>", 1000)], caption="one")
     '<table><caption>one</caption><tr><th>name</th><th>n</th></tr><tr><td>&lt;b&gt;</td><td>1,000</td></tr></table>'
@@ -33,7 +33,8 @@ def table_html(
 
 
 def cell_text(value: Cell) -> str:
-    """
+    """Format a cell.
+
     >>> [cell_text(value) for value in (None, True, 12345, 0.5, "a")]
     ['', 'yes', '12,345', '0.500', 'a']
     """

@@ -1,4 +1,4 @@
-"""Labels for people in place of names of the data; a name without a label is shown as in a rule."""
+"""Readable labels in place of names of the data; a name without a label is shown as in a rule."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class HasLabels(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels by name of the data: of `entities` and of `predicates`. Names without a label are missing."""
+    """Labels of `entities` and `predicates`, by name. Names without a label have no entry."""
 
     entities: Mapping[str, str] = field(default_factory=dict)
     predicates: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, owner: HasLabels) -> Labels:
-        """Take the labels of a knowledge base or of a set of rules, the `owner`."""
+        """Return the labels of `owner`, a knowledge base or a set of rules."""
         return cls(owner.entity_labels, owner.predicate_labels)
 
     def entity(self, name: str) -> str:
@@ -59,9 +59,9 @@ class Labels:
         return readable_text(rule, self.entity, self.predicate)
 
     def short_rule(self, rule: Rule) -> str:
-        """Return the rule without its inequalities; whoever shows it says that the variables are distinct."""
+        """Return the rule without its inequalities; callers that show it mark it as distinct."""
         return self.rule(replace(rule, distinct=False))
 
     def formula(self, formula: Formula, distinct: bool) -> str:
-        """Return a `formula` as text with labels in place of names; `distinct` as in its rule."""
+        """Return `formula` as text with labels in place of names; `distinct` as in its rule."""
         return formula_text(formula, distinct, self.entity, self.predicate)

@@ -1,9 +1,10 @@
-"""Text to rules: the exact inverse of text.py, and kind to what people write by hand.
+"""From text to rules: the exact inverse of text.py, and lenient with hand-written rules.
 
-The way in: tokens.py (characters to tokens), syntax.py (tokens to a tree), this file (tree to Rule). Atoms are grouped
-into statements, each closed over its own body variables: in a conjunction the atoms that share body variables are one
-statement; an atom without any is a statement of its own; a parenthesised group of plain atoms is one statement where it
-draws one line, and mere brackets otherwise. The content of `\\+` and each branch of `;` is a conjunction of its own.
+tokens.py turns characters into tokens, syntax.py tokens into a tree, and this file the tree into a Rule. Atoms are
+grouped into statements, each closed over its own body variables. In a conjunction, the atoms that share body variables
+form one statement, and an atom without body variables is a statement of its own. A parenthesised group of plain atoms
+is one statement if it forms one line; otherwise the parentheses have no effect. The content of `\\+` and each branch of
+`;` is a conjunction of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SHAPE = "a statement is two paths that meet"
 
 
 def parse_rule(text: str) -> Rule:
-    """Return the one rule of the text; variables may have any names, the final dot may be missing.
+    """Parse `text` as one rule. Variables may have any names, and the final dot may be missing.
 
     >>> str(parse_rule("uncle(A, B) <= brother(A, P), parent(P, B)"))
     'uncle(X, Y) :- brother(X, Z1), parent(Z1, Y).'
@@ -55,10 +56,10 @@ def parse_rule(text: str) -> Rule:
 
 
 def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[Predicate, Step], int]]]:
-    """Read every rule of `text`, and every denial, with the line it begins on.
+    """Parse every rule and every denial of `text`, with the line number that each begins on.
 
-    A denial `:- p(X, Y), q(X, Y).` is (p, step along q). Each ends with a dot, `%` begins a comment. Raises
-    RuleSyntaxError.
+    A denial `:- p(X, Y), q(X, Y).` is returned as (p, step along q). Clauses end with a dot; `%` begins a comment.
+    Raises RuleSyntaxError.
     """
     begins = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
     rules, denials = [], []
@@ -78,7 +79,7 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
 
 
 def clause_rule(clause: Clause) -> Rule:
-    """Return what a clause of the syntax tree means; a Fault says why it means nothing."""
+    """Return the rule that a clause of the syntax tree denotes; raises Fault if it denotes none."""
     body = _Body()
     formula = body.disjunction(clause.body)
     if body.compares and body.missing:
@@ -92,7 +93,7 @@ def clause_rule(clause: Clause) -> Rule:
 
 
 def _denied(denial: Denial) -> tuple[Predicate, Step]:
-    """The predicate that is ruled out, and the step whose facts rule it out; variables may have any names."""
+    """Return the predicate that a denial rules out, and the step that rules it out."""
     match denial.body:
         case ((Atom(target, terms), Atom(other, others)),) if len({*terms}) == len(terms) == len(others) == 2:
             step = Step(other, others == terms[::-1])
@@ -104,14 +105,14 @@ def _denied(denial: Denial) -> tuple[Predicate, Step]:
     )
 
 
-# tree to formula: which atoms are one statement -----------------------------------------------------
+# from the tree to a formula: which atoms form a statement -------------------------------------------
 
 
 class _Body:
-    """Reads a body, and what it says about distinctness.
+    """Parses a body and records what it says about distinct variables.
 
-    `compares`: some `Z1 \\\\= X` stands in it. `missing`: pairs of variables of one statement that no inequality keeps
-    apart, with the offset of that statement.
+    `compares`: the body contains an inequality such as `Z1 \\\\= X`. `missing`: pairs of variables of one statement
+    without an inequality, and the offset of that statement.
     """
 
     def __init__(self) -> None:
@@ -123,7 +124,7 @@ class _Body:
         return formulas[0] if len(formulas) == 1 else Or(*formulas)
 
     def _conjunction(self, conjunction: Conjunction) -> Formula:
-        """The items in the order of their first atoms."""
+        """Return the items, ordered by their first atoms."""
         items = _without_brackets(conjunction)
         _check_closed(items)
         found: list[tuple[int, Formula]] = []
@@ -150,7 +151,7 @@ class _Body:
         return formulas[0] if len(formulas) == 1 else And(*formulas)
 
     def _compare(self, statements: Sequence[Sequence[Literal]], inequalities: Sequence[Inequality]) -> None:
-        """Note the pairs of variables that are not kept apart; an idle inequality is a Fault."""
+        """Record the pairs of variables without an inequality; an inequality without effect is a Fault."""
         given = {frozenset(inequality.terms) for inequality in inequalities}
         wanted: set[frozenset[Term]] = set()
         for literals in statements:
@@ -170,7 +171,7 @@ class _Body:
 
 
 def _without_brackets(items: Conjunction) -> list[Item]:
-    """Brackets kept only around `;` and around plain atoms; inequalities belong to the whole conjunction."""
+    """Remove the parentheses except around `;` and plain atoms; inequalities belong to the whole conjunction."""
     result: list[Item] = []
     for item in items:
         match item:
@@ -188,7 +189,7 @@ def _without_brackets(items: Conjunction) -> list[Item]:
 
 
 def _variables(item: Item) -> dict[Term, Term]:
-    """The body variables of an item, each with its first occurrence."""
+    """Return the body variables of an item, each with its first occurrence."""
     match item:
         case Atom() | Equation():
             return {t: t for t in reversed(_body_variables(item))}
@@ -203,7 +204,7 @@ def _variables(item: Item) -> dict[Term, Term]:
 
 
 def _check_closed(items: Sequence[Item]) -> None:
-    """No body variable crosses the border of a `\\\\+` or of a disjunction."""
+    """Check that no body variable is used both inside and outside of a `\\\\+` or a disjunction."""
     seen: dict[Term, Item] = {}
     for item in items:
         for variable, occurrence in _variables(item).items():
@@ -212,7 +213,7 @@ def _check_closed(items: Sequence[Item]) -> None:
             if earlier is not item and border is not None:
                 where = "\\+ ( ... )" if isinstance(border, Negation) else "a branch of ;"
                 raise Fault(
-                    f"{variable.shown} stands inside and outside of {where}, but a statement closes over its own "
+                    f"{variable.shown} occurs inside and outside of {where}, but a statement is closed over its own "
                     f"variables; rename one of them",
                     occurrence.offset,
                 )
@@ -223,7 +224,7 @@ def _closes(item: Item) -> bool:
 
 
 def _is_statement(group: Group, items: Sequence[Item]) -> bool:
-    """The bracketed atoms draw one line, and none of their variables goes on outside."""
+    """Return whether the atoms in parentheses form one line and share no variables with other items."""
     inside = _variables(group)
     if any(v in inside for item in items if item is not group for v in _variables(item)):
         return False
@@ -235,7 +236,7 @@ def _is_statement(group: Group, items: Sequence[Item]) -> bool:
 
 
 def _components(literals: Sequence[Literal]) -> list[list[Literal]]:
-    """Atoms that share body variables, directly or through others, together and in the order of the text."""
+    """Group the atoms that share body variables, directly or through others; each group in text order."""
     components: list[tuple[set[Term], list[Literal]]] = []
     for literal in literals:
         variables, atoms = set(_body_variables(literal)), [literal]
@@ -249,7 +250,7 @@ def _components(literals: Sequence[Literal]) -> list[list[Literal]]:
     return [sorted(atoms, key=lambda a: a.offset) for _, atoms in components]
 
 
-# atoms to one statement: they must draw a line of nodes, which is two paths that meet ---------------
+# from atoms to a statement: they must form a line of nodes, that is, two paths that meet ------------
 
 
 def _body_variables(literal: Literal) -> list[Term]:
@@ -257,7 +258,7 @@ def _body_variables(literal: Literal) -> list[Term]:
 
 
 def _statement(literals: Sequence[Literal]) -> Statement:
-    """The one statement that these atoms draw, or a Fault that says why they draw none."""
+    """Return the statement that these atoms form; a Fault says why they form none."""
     equations = [e for e in literals if isinstance(e, Equation)]
     filters = [a for a in literals if isinstance(a, Atom) and a.predicate.arity == 1]
     moves = [a for a in literals if isinstance(a, Atom) and a.predicate.arity == 2]
@@ -278,7 +279,7 @@ def _check_equation(equation: Equation) -> None:
 
 
 def _one_node(filters: Sequence[Atom], equations: Sequence[Equation]) -> Statement:
-    """car(X), big(X), X = c: everything is said of one entity."""
+    """car(X), big(X), X = c: all atoms are about one entity."""
     ends = equations[0].terms if equations else filters[0].terms
     for atom in filters:
         if atom.terms[0] not in ends:
@@ -313,7 +314,7 @@ def _walk(moves: Sequence[Atom], filters: Sequence[Atom]) -> Statement:
 
 
 def _joints(moves: Sequence[Atom]) -> dict[Term, list[Atom]]:
-    """The binary atoms at each body variable: one at an end of the line, two inside it."""
+    """Return the binary atoms at each body variable: one at the end of a line, two inside it."""
     joined: dict[Term, list[Atom]] = {}
     for atom in moves:
         variables = _body_variables(atom)
@@ -328,7 +329,7 @@ def _joints(moves: Sequence[Atom]) -> dict[Term, list[Atom]]:
 
 
 def _first_move(moves: Sequence[Atom], joined: Mapping[Term, Sequence[Atom]]) -> tuple[Atom, bool]:
-    """An atom at an end of the line, and whether it leads forward from there."""
+    """Return an atom at an end of the line, and whether it leads forward from there."""
     for atom in moves:
         for term, forward in zip(atom.terms, (True, False)):
             if term.anchor != ANY or len(joined[term]) == 1:

@@ -1,4 +1,4 @@
-"""Predicates, steps along them, and facts by name. Pure values."""
+"""Predicates, steps along them, and facts by name: plain values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import RuleError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Predicate:
-    """A predicate of the data: its `arity` is 1 or 2; its `name` is the data's own, never rewritten.
+    """A predicate of the data: its `name`, never rewritten, and its `arity`, 1 or 2.
 
     `p/1` and `p/2` may coexist.
     """
@@ -30,9 +30,9 @@ class Predicate:
 class Step:
     """phi_k: from a set of entities to a set of entities.
 
-    A binary predicate moves from subject to object, {z : P(v, z), v in V}; its inverse from object
+    A binary predicate moves from subject to object, {z : P(v, z), v in V}; its inverse moves from object
     to subject, {z : P(z, v), v in V}; a unary predicate filters, {v in V : P(v)}.
-    This is the one place that fixes the direction.
+    This is the only place that defines the direction.
     """
 
     predicate: Predicate
@@ -44,17 +44,17 @@ class Step:
 
     @property
     def is_filter(self) -> bool:
-        """Whether the predicate is unary."""
+        """True for a unary predicate."""
         return self.predicate.arity == 1
 
     def reversed(self) -> Step:
-        """Return the step walked backwards; a filter is its own reverse."""
+        """Return the step in the opposite direction; a filter is its own reverse."""
         return self if self.is_filter else Step(self.predicate, not self.inverse)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fact:
-    """P(a) or P(a, b) by name, for people: a `predicate` and as many `arguments` as its arity."""
+    """P(a) or P(a, b) by name: a `predicate` and as many `arguments` as its arity."""
 
     predicate: Predicate
     arguments: tuple[str, ...]

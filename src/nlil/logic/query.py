@@ -1,6 +1,6 @@
-"""A question as a person types it, `uncle(alice, ?)`: names as they are in the data, quotes only where needed.
+"""A query as a person types it, `uncle(alice, ?)`: names as in the data, quoted only where necessary.
 
-Unlike in a rule there are no variables here, so `Uncle(Alice, ?)` and `/film/genre(/m/01, ?)` need no quotes.
+Unlike a rule, a query has no variables, so `Uncle(Alice, ?)` and `/film/genre(/m/01, ?)` need no quotes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLOSE = re.compile(r"\)\s*\.?\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """P(a, ?) by name: the name of its `predicate`, and `arguments` in which None stands for the answer."""
+    """P(a, ?) by name: the name of its `predicate`, and its `arguments`, where None stands for the answer."""
 
     predicate: str
     arguments: tuple[str | None, ...]
@@ -36,7 +36,7 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """Read a query such as p(a, ?), p(?, b) or p(a) from `text`. Raises RuleSyntaxError.
+    """Parse a query such as p(a, ?), p(?, b) or p(a) from `text`. Raises RuleSyntaxError.
 
     >>> parse_query("/film/genre(/m/01, ?)")
     Query(predicate='/film/genre', arguments=('/m/01', None))
@@ -48,7 +48,7 @@ def parse_query(text: str) -> Query:
 
 
 def parse_fact(text: str) -> Fact:
-    """Read p(a) or p(a, b) from `text`, names written as in a query. Raises RuleSyntaxError."""
+    """Parse p(a) or p(a, b) from `text`, with names written as in a query. Raises RuleSyntaxError."""
     query = parse_query(text)
     known = tuple(a for a in query.arguments if a is not None)
     if len(known) != len(query.arguments):
@@ -78,7 +78,7 @@ def _query(text: str) -> Query:
 
 
 def _name(text: str, offset: int, expected: str) -> tuple[str | None, int]:
-    """The name at the offset, None for `?`, and the offset of what follows it."""
+    """Return the name at the offset (None for `?`), and the offset after it."""
     found = _NAME.match(text, offset)
     assert found is not None, "a bare name may be empty"
     kind = found.lastgroup or ""

@@ -1,7 +1,8 @@
 """How the name of a predicate reads in English: `capitalOf` becomes "X is the capital of Y".
 
-Names such as wearing, capitalOf, has_part, _hypernym, /film/film/genre or size_over_12pct are read by the words of
-words.toml, and every other word by its ending and its place. A binary predicate becomes one of three clauses:
+Names such as wearing, capitalOf, has_part, _hypernym, /film/film/genre or size_over_12pct are split into words.
+words.toml lists the words that need special treatment; all others are classified by their ending and their position. A
+binary predicate becomes one of three clauses:
 
     Saying    X is wearing Y, X is the capital of Y, X contains Y
     Property  the genre of the film X is Y
@@ -22,7 +23,7 @@ WORDS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("words.toml
 
 
 def words(name: str) -> frozenset[str]:
-    """Return the words of this name in words.toml."""
+    """Return the words listed under `name` in words.toml."""
     return frozenset(WORDS[name].split())
 
 
@@ -49,7 +50,7 @@ def article(noun: str) -> str:
 
 
 def is_plural(noun: str) -> bool:
-    """By its last word.
+    """Return whether the last word of `noun` is a plural.
 
     >>> [is_plural(noun) for noun in ("pants", "bus", "dress", "eye glasses", "person", "glass")]
     [True, False, False, True, False, False]
@@ -61,13 +62,14 @@ def is_plural(noun: str) -> bool:
 
 
 def with_article(noun: str) -> str:
-    """Return `noun` with its article, where it takes one: a person, an apple, pants, grass."""
+    """Return `noun` with its article, if it takes one: a person, an apple, pants, grass."""
     last = noun.lower().rpartition(" ")[2]
     return noun if is_plural(noun) or last in WITHOUT_ARTICLE else f"{article(noun)} {noun}"
 
 
 def third_person(verb: str) -> str:
-    """
+    """Return the third person singular of `verb`.
+
     >>> [third_person(verb) for verb in ("ride", "carry", "watch", "have", "play")]
     ['rides', 'carries', 'watches', 'has', 'plays']
     """
@@ -81,7 +83,7 @@ def third_person(verb: str) -> str:
 # predicates of two arguments ------------------------------------------------------------------------------
 
 BOX = "box_"
-"""Before the name of a relation of boxes where the data has one of that name itself."""
+"""Prefix of a geometry predicate whose name the data already uses."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Property:
 
     @property
     def verb(self) -> str:
-        """What stands between the noun and its value, in singular or plural."""
+        """The verb between the noun and its value, singular or plural."""
         several = is_plural(self.noun.partition(" of ")[0])
         if self.said:
             return self.said if not self.said.startswith("is ") or not several else f"are {self.said[3:]}"
@@ -119,9 +121,9 @@ Reading = Saying | Property | Holding
 
 
 class Quality(NamedTuple):
-    """What a unary predicate says: X is a person (noun), X is red (adjective), X takes half of the image (verb).
+    """A unary predicate in words: X is a person (noun), X is red (adjective), X takes half of the image (verb).
 
-    `kind` is one of the three, `text` the words after "is a", after "is", or after the subject.
+    `kind` is one of the three; `text` follows "is a", "is", or the subject.
     """
 
     kind: Literal["noun", "adjective", "verb"]
@@ -129,7 +131,7 @@ class Quality(NamedTuple):
 
 
 def words_of(name: str) -> str:
-    """Return the name as plain words.
+    """Split `name` into plain words.
 
     >>> words_of("capitalOf"), words_of("_has_part"), words_of("hasURLOfPage"), words_of("http://x.org/a#birthPlace")
     ('capital of', 'has part', 'has URL of page', 'birth place')
@@ -146,9 +148,9 @@ def words_of(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def binary_reading(name: str, label: str | None = None) -> Reading:
-    """Return the clause of a binary predicate.
+    """Return the clause of the binary predicate `name`.
 
-    A label is read instead of the name, unless the name is a path of types.
+    A `label` is read instead of the name, unless the name is a path of types.
     """
     if name.startswith("/") and name.count("/") > 1:
         return _path_reading(name)
@@ -166,7 +168,7 @@ def binary_reading(name: str, label: str | None = None) -> Reading:
 
 
 def _phrase(text: str, is_path: bool = False) -> Saying | None:
-    """A predicate that is a verb or a preposition; None: it is a noun."""
+    """Return the phrase of a predicate that is a verb or a preposition; None for a noun."""
     if text in SPECIAL:
         return Saying(SPECIAL[text])
     first, *rest = text.split(" ")
@@ -192,14 +194,14 @@ def _phrase(text: str, is_path: bool = False) -> Saying | None:
 
 
 def is_participle(word: str) -> bool:
-    """Return whether the word is a past participle, by its ending or as an exception."""
+    """Return whether the word is a past participle, regular or irregular."""
     return word in IRREGULAR_PARTICIPLES or (word.endswith("ed") and len(word) > 4 and word not in NOUNS_IN_DISGUISE)
 
 
 def _path_reading(name: str) -> Reading:
-    """/film/film/genre: the last part is what is said, the part before it the type of the subject.
+    """Read /film/film/genre: the last part is the property, the part before it the type of the subject.
 
-    /a/b/c./d/e/f goes through something in between: the f of the c of the b X.
+    /a/b/c./d/e/f goes through an intermediate node: the f of the c of the b X.
     """
     parts = [[_tidy(word) for word in part.strip("/").split("/")] for part in name.split("./")]
     owner = parts[0][-2] if len(parts[0]) > 1 else ""
@@ -216,14 +218,14 @@ def _path_reading(name: str) -> Reading:
 
 
 def _tidy(word: str) -> str:
-    """release_date_s: the ending that Freebase gives names of several values."""
+    """Remove the ending that Freebase gives to names with several values: release_date_s."""
     return words_of(word.removesuffix("_s"))
 
 
 def clause(reading: Reading, subject: str, object: str, negated: bool = False) -> str:
-    """Return one clause: the `reading` of a binary predicate with the words for its `subject` and `object`.
+    """Return one clause: the `reading` of a binary predicate applied to the words for its `subject` and `object`.
 
-    `negated` is for two arguments that are both named; "no shirt" and "nothing" negate by themselves.
+    `negated` is for two named arguments; "no shirt" and "nothing" are already negative.
     """
     match reading:
         case Saying(phrase):
@@ -245,9 +247,9 @@ def clause(reading: Reading, subject: str, object: str, negated: bool = False) -
 
 
 def relative(reading: Reading, other: str, is_subject: bool) -> str:
-    """Return the clause of `reading` as an addition to a noun: that is riding a bicycle.
+    """Return the clause of `reading` as a relative clause: "that is riding a bicycle".
 
-    The noun is its subject if `is_subject`, else its object; `other` are the words for the other one.
+    The noun is the subject if `is_subject`, else the object; `other` stands for the other argument.
     """
     match reading:
         case Saying(phrase):
@@ -265,7 +267,7 @@ def relative(reading: Reading, other: str, is_subject: bool) -> str:
 
 
 def _is_bare(noun_phrase: str) -> bool:
-    """A variable or a name, which may be told what it is."""
+    """Return whether the phrase is a plain variable or name, which may be preceded by its type."""
     return not noun_phrase.startswith(("a ", "an ", "no ", "some", "nothing")) and " that " not in noun_phrase
 
 
@@ -288,7 +290,7 @@ _OF_BOXES = {
 
 @lru_cache(maxsize=4096)
 def unary_reading(name: str, label: str | None = None) -> Quality:
-    """Return what the unary predicate `name` says of an entity; a `label` is read in place of the name."""
+    """Return the unary predicate `name` in words; a `label` is read instead of the name."""
     number = _NUMBER.fullmatch(name.removeprefix(BOX))
     if number is not None and label is None:
         return Quality("verb", _number(number))

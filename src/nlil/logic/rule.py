@@ -1,4 +1,4 @@
-"""Rule, its statistics, and the pair of both. A bare Rule carries no statistics."""
+"""Rule, RuleStats, and ScoredRule, which combines them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .formula import Constant, Formula, Variable, X, Y, length, statements
 from .predicate import Predicate
 
 SMOOTHING = 5.0
-"""Body tuples without a fact that every rule is given in its smoothed confidence: few examples are little evidence."""
+"""Added to the body size in the smoothed confidence, so that rules with few examples count less."""
 
 
 def smoothed_confidence(support: Any, body_size: Any) -> Any:
-    """support / (body_size + 5): the weight of rules that nothing else weighs. Takes numbers or arrays.
+    """support / (body_size + 5): the default weight of a rule. Takes numbers or arrays.
 
     >>> smoothed_confidence(5, 5)
     0.5
@@ -43,21 +43,20 @@ class Head:
 
     @classmethod
     def of(cls, predicate: Predicate) -> Head:
-        """Return p(X) or p(X, Y) of a `predicate`, by its arity."""
+        """Return p(X) or p(X, Y), depending on the arity of `predicate`."""
         return cls(predicate, (X,) if predicate.arity == 1 else (X, Y))
 
     @property
     def variables(self) -> frozenset[Variable]:
-        """X, Y, or both."""
+        """The variables of the head: X, Y, or both."""
         return frozenset(a for a in self.arguments if isinstance(a, Variable))
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """head :- body.  `distinct`: all variables of a statement take different entities.
+    """head :- body.  With `distinct`, all variables of a statement stand for different entities.
 
-    A rule in which no statement has two variables is the same with or without `distinct`;
-    it is stored without.
+    `distinct` makes no difference, and is stored as False, if no statement has two variables.
     """
 
     head: Head
@@ -112,12 +111,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleStats:
-    """Counts with each target fact tested with itself hidden.
+    """Counts of a rule, with each target fact hidden while it is tested.
 
-    support    target facts whose body holds
-    body_size  head tuples whose body holds (with given negatives: positives + negatives covered)
-    head_size  target facts that the head could match
-    pca_body   those of body_size whose X has some target fact; None for unary heads
+    support    target facts for which the body holds
+    body_size  head tuples for which the body holds (with given negatives: covered positives + covered negatives)
+    head_size  target facts that the head can match
+    pca_body   the part of body_size whose X has some target fact; None for unary heads
     """
 
     support: int
@@ -127,7 +126,7 @@ class RuleStats:
 
     @property
     def confidence(self) -> float:
-        """support / body size; 0 where the body never holds."""
+        """support / body size; 0 if the body never holds."""
         return self.support / self.body_size if self.body_size else 0.0
 
     @property
@@ -148,7 +147,7 @@ class RuleStats:
         return self.support / self.pca_body if self.pca_body else 0.0
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """Return the counts and what follows from them, for JSON."""
+        """Return the counts and the derived figures, for JSON."""
         return {
             "support": self.support,
             "body_size": self.body_size,
@@ -162,7 +161,7 @@ class RuleStats:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRule:
-    """A `rule`, its `stats` (what was counted for it) and the `weight` it carries in its set."""
+    """A `rule` with its `stats` and its `weight` in the set."""
 
     rule: Rule
     stats: RuleStats
@@ -175,7 +174,7 @@ class ScoredRule:
 def rules_html(scored: Iterable[ScoredRule], read: Callable[[Rule], str] = str, caption: str = "") -> str:
     """Return rules with their statistics as an HTML table.
 
-    `scored` are its rows, in this order; `read` gives the text of a rule; `caption` stands above, if not empty.
+    `scored` are the rows, in this order; `read` returns the text of a rule; `caption` is shown above unless empty.
     """
     from .html import table_html
 

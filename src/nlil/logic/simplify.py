@@ -1,15 +1,15 @@
-"""Smaller formulas of the same crisp truth value, and one order of them.
+"""Simpler formulas with the same crisp truth value, in a canonical order.
 
-For every knowledge base value(simplify(r)) == value(r).
+For every knowledge base, value(simplify(r)) == value(r).
 
-Negation is pushed down to the statements (De Morgan), then each conjunction and disjunction drops what
-the rest of it makes idle. And and Or are dual, so `_join` is written once for both:
+Negation is pushed down to the statements (De Morgan); then each conjunction and disjunction drops its redundant
+arguments. And and Or are dual, so `_join` is written once for both:
 
                  unit (dropped)   zero (absorbs everything)   dual
     And          TRUE             FALSE                       Or
     Or           FALSE            TRUE                        And
 
-Soft facts are another matter: weights multiply, so `a, a` is not `a` there.
+This does not preserve soft truth values: weights multiply, so `a, a` differs from `a`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FALSE = Not(TRUE)
 
 
 def simplify(rule: Rule) -> Rule:
-    """Return the rule with a smaller body of the same crisp truth value."""
+    """Return the rule with a simpler body that has the same crisp truth value."""
     return Rule(rule.head, simplify_formula(rule.body), rule.distinct)
 
 
 def canonical(rule: Rule) -> Rule:
-    """Return the simplified rule with the arguments of And and Or in the order of `formula_key`.
+    """Return the simplified rule with the arguments of And and Or sorted by `formula_key`.
 
-    Rules that differ in the order of arguments, in double negation or by De Morgan are equal in this form.
+    Rules that differ only in the order of arguments, in double negation or by De Morgan become equal.
     """
     return Rule(rule.head, _ordered(simplify_formula(rule.body)), rule.distinct)
 
@@ -48,7 +48,7 @@ def _ordered(formula: Formula) -> Formula:
 
 
 def formula_key(formula: Formula) -> tuple[int, Any]:
-    """Return a sort key of `formula` whatever the order of its arguments: statements, then Or, And, Not, TRUE."""
+    """Return a sort key of `formula` that ignores the order of arguments: statements, then Or, And, Not, TRUE."""
     match formula:
         case Statement(start, steps, end):
             return (0, (anchor_key(start), anchor_key(end), steps))
@@ -63,7 +63,7 @@ def formula_key(formula: Formula) -> tuple[int, Any]:
 
 
 def simplify_formula(formula: Formula) -> Formula:
-    """Return `formula` with every Not in front of a statement (or of TRUE: false) and nothing said twice.
+    """Return `formula` with negations only before statements (or before TRUE: false) and without redundant parts.
 
     The crisp truth value stays the same.
     """
@@ -71,7 +71,7 @@ def simplify_formula(formula: Formula) -> Formula:
 
 
 def _simplify(formula: Formula, positive: bool) -> Formula:
-    """The formula, or with `positive` false its negation."""
+    """Simplify the formula, or its negation if `positive` is false."""
     match formula:
         case Truth():
             return TRUE if positive else FALSE
@@ -86,10 +86,10 @@ def _simplify(formula: Formula, positive: bool) -> Formula:
 
 
 def _split(statement: Statement) -> list[Statement]:
-    """`(car(X), inside(X, Z1))` is `car(X)` and `inside(X, Z1)`: filters of an anchored end need no line.
+    """Split `(car(X), inside(X, Z1))` into `car(X)` and `inside(X, Z1)`: filters of an anchored end stand alone.
 
-    The line that stays has the same nodes, so under `distinct` it compares the same variables.
-    A filter that a node carries twice is kept once.
+    The remaining line has the same nodes, so `distinct` compares the same variables. Repeated filters of a node are
+    dropped.
     """
     line = statement.line
     last = len(line.moves)
@@ -109,7 +109,7 @@ def _split(statement: Statement) -> list[Statement]:
 
 
 def _join(kind: type[And] | type[Or], arguments: Sequence[Formula]) -> Formula:
-    """kind(arguments), arguments being simplified already."""
+    """Return the simplified kind(arguments); the arguments are already simplified."""
     unit, zero, dual = (TRUE, FALSE, Or) if kind is And else (FALSE, TRUE, And)
     while True:
         rest = [a for a in flat(kind, arguments) if a != unit]
@@ -133,7 +133,7 @@ def _complement(literal: Formula) -> Formula:
 
 
 def _given(argument: Formula, dual: type[And] | type[Or], literals: set[Formula], zero: Formula) -> Formula:
-    """a and (not a or b) is a and b: beside the literals, their complements say nothing in an inner formula."""
+    """a and (not a or b) is a and b: drop the complements of the outer literals from an inner formula."""
     if not isinstance(argument, dual):
         return argument
     remaining = [inner for inner in argument.arguments if _complement(inner) not in literals]
@@ -146,7 +146,7 @@ def _given(argument: Formula, dual: type[And] | type[Or], literals: set[Formula]
 
 
 def _absorb(dual: type[And] | type[Or], arguments: Sequence[Formula]) -> list[Formula]:
-    """a and (a or b) is a; of equal arguments, also of those in another order, the first stays."""
+    """a and (a or b) is a; of equal arguments, in whatever order, keep the first."""
     parts = [frozenset(map(formula_key, flat(dual, [argument]))) for argument in arguments]
     kept = []
     for i, argument in enumerate(arguments):

@@ -1,12 +1,12 @@
-"""Tokens to a syntax tree: the grammar, before a body is given a meaning.
+"""From tokens to a syntax tree: the grammar, before bodies are interpreted.
 
-clause       head.    head :- disjunction.    (`<=` and `<-` also stand for `:-`)
-denial       :- disjunction.    (only where a whole program is read)
+clause       head.    head :- disjunction.    (`<=` and `<-` are accepted instead of `:-`)
+denial       :- disjunction.    (only in programs)
 disjunction  conjunction ; conjunction ; ...
 conjunction  item, item, ...
 item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction )
 
-`offset` always says where a thing begins in the text, in characters from 0; `body` is a disjunction of conjunctions.
+`offset` is always the position of the first character in the text, from 0; `body` is a disjunction of conjunctions.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .rule import Head
 from .tokens import Fault, Token, tokenize, unclosed
 
 MAX_DEPTH = 100
-"""Nested parentheses and negations: deeper text is refused, since reading it is recursive."""
+"""Limit of nested parentheses and negations; the parser is recursive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A variable or a name, equal wherever it stands.
+    """A variable or a name. Terms are equal if they mean the same, wherever they occur.
 
-    `text` is the name meant, without quotes; `anchor` is X or Y for the head's variables, else ANY.
+    `text` is the name without quotes; `anchor` is X or Y for head variables, else ANY.
     """
 
     text: str
@@ -36,12 +36,12 @@ class Term:
 
     @property
     def is_variable(self) -> bool:
-        """Whether it stands for any entity, head variables included."""
+        """Whether it is a variable, of the head or of the body."""
         return not isinstance(self.anchor, Constant)
 
     @property
     def shown(self) -> str:
-        """As a message names it."""
+        """The term as messages show it."""
         return self.text.partition(" ")[0] if self.is_variable else repr(self.text)
 
 
@@ -101,7 +101,7 @@ Disjunction = tuple[Conjunction, ...]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`names` are the head's variables as they are written: A, B of p(A, B); "" where it has a constant."""
+    """A rule; `names` are the head variables as written (A, B in p(A, B)), "" for a constant."""
 
     head: Head
     body: Disjunction
@@ -111,14 +111,14 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A clause without a head: what never holds."""
+    """A clause without a head: its body never holds."""
 
     body: Disjunction
     offset: int
 
 
 def read_program(text: str, denials: bool = True) -> list[Clause | Denial]:
-    """Read every clause of `text`, and every denial if `denials`; the dot after the last one may be missing."""
+    """Parse every clause of `text`, and with `denials` every denial; the last dot may be missing."""
     reader = _Reader(text)
     found: list[Clause | Denial] = []
     while not reader.at_end:
@@ -127,15 +127,15 @@ def read_program(text: str, denials: bool = True) -> list[Clause | Denial]:
 
 
 def head_of(atom: Atom) -> tuple[Head, dict[str, Anchor]]:
-    """Return the head that `atom` stands for, and which of X and Y each of its variables is.
+    """Return the head that `atom` denotes, and which of its variables is X and which is Y.
 
-    p(A, B) is p(X, Y), whatever the user called the variables.
+    p(A, B) becomes p(X, Y), whatever its variables are called.
     """
     anchors: dict[str, Anchor] = {}
     arguments: list[Variable | Constant] = []
     for term, variable in zip(atom.terms, (X, Y)):
         if term.text in anchors and term.is_variable:
-            raise Fault(f"{term.shown} stands twice in the head; use two variables", term.offset)
+            raise Fault(f"{term.shown} occurs twice in the head; use two variables", term.offset)
         if term.is_variable:
             anchors[term.text] = variable
         arguments.append(term.anchor if isinstance(term.anchor, Constant) else variable)
@@ -145,7 +145,7 @@ def head_of(atom: Atom) -> tuple[Head, dict[str, Anchor]]:
 
 
 class _Reader:
-    """A position in the tokens: each method reads one thing of the grammar and moves past it."""
+    """A recursive-descent parser: each method parses one construct and advances past it."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(tokenize(text))
@@ -184,7 +184,7 @@ class _Reader:
         return Fault(f"expected {expected}, got {self._next.shown}", self._next.offset)
 
     def clause(self) -> Clause:
-        """head :- body.  Without a body it is true."""
+        """Parse head :- body. A missing body is true."""
         start = self._next
         if start.kind != "name":
             raise self._fault("a rule such as p(X, Y) :- q(X, Y)")
@@ -200,7 +200,7 @@ class _Reader:
         return Clause(head, body, start.offset, tuple(term.text if term.is_variable else "" for term in atom.terms))
 
     def denial(self) -> Denial | None:
-        """:- body.  None where something else follows."""
+        """Parse :- body; return None if something else follows."""
         offset, self._anchors = self._next.offset, {}
         if not self._accept(":-"):
             return None
@@ -237,7 +237,7 @@ class _Reader:
         raise self._fault("an atom such as p(X, Z1)")
 
     def _nested(self) -> Negation | Group:
-        """\\+ item, or ( disjunction )."""
+        """Parse \\+ item, or ( disjunction )."""
         opening = self._take()
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -275,7 +275,7 @@ class _Reader:
         if token.kind not in ("name", "variable"):
             raise self._fault("a variable or a name")
         self._take()
-        # A space cannot be part of a variable's name, so each `_` becomes a variable of its own.
+        # Each `_` is a new variable. A name with a space cannot clash with another variable.
         text = f"_ {token.offset}" if token.kind == "variable" and token.text == "_" else token.text
         anchor = self._anchors.get(text, ANY) if token.kind == "variable" else Constant(text)
         return Term(text, anchor, token.offset)

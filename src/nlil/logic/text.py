@@ -1,15 +1,15 @@
 """Rules as Prolog text. parse.py is the exact inverse: parse_rule(rule_text(rule)) == rule.
 
-A statement prints its atoms along its line. Where its atoms are not held together by body variables
-it stands in parentheses, so that the parser finds the same statement again.
+A statement prints its atoms along its line. If body variables do not hold the atoms together, the statement is put in
+parentheses, so that the parser finds the same statement again.
 
-A denial says that two binary predicates never hold of the same pair; its first atom is what is ruled out:
+A denial says that two binary predicates never hold for the same pair; its first atom is ruled out:
 
     :- father(X, Y), aunt(X, Y).     father(X, Y) is ruled out wherever aunt(X, Y) is a fact
     :- father(X, Y), father(Y, X).   father is asymmetric
 
-`entity_label` and `predicate_label` turn a name into what is written in its place; None: the name, quoted where Prolog
-needs it.
+`entity_label` and `predicate_label` map a name to the text that is written for it; the default is the name, quoted if
+Prolog requires it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 
 def atom_text(name: str) -> str:
-    """Return the name as a Prolog atom, quoted where it is not plain; never rewritten.
+    """Return the name as a Prolog atom, quoted if necessary.
 
     >>> atom_text("car"), atom_text("/film/genre"), atom_text("true")
     ('car', "'/film/genre'", "'true'")
@@ -51,16 +51,16 @@ def rule_text(rule: Rule) -> str:
 
 
 def readable_text(rule: Rule, entity_label: Label | None = None, predicate_label: Label | None = None) -> str:
-    """Write `rule` with labels in place of names, for people: without the brackets that only the parser needs."""
+    """Write `rule` for people: with labels, and without the parentheses that only the parser needs."""
     return _Writer(entity_label or atom_text, predicate_label or atom_text, rule.distinct, exact=False).rule(rule)
 
 
 def formula_text(
     formula: Formula, distinct: bool = False, entity_label: Label | None = None, predicate_label: Label | None = None
 ) -> str:
-    """Write `formula`, a body alone; variables are numbered from Z1.
+    """Write `formula`, a body without its head; variables are numbered from Z1.
 
-    With `distinct` inequalities are written out as in a rule.
+    With `distinct`, inequalities are written as in a rule.
     """
     return _Writer(entity_label or atom_text, predicate_label or atom_text, distinct).disjunction(formula)
 
@@ -71,7 +71,7 @@ def fact_text(fact: Fact) -> str:
 
 
 def denial_text(target: Predicate, step: Step, label: Label = atom_text) -> str:
-    """Write the denial that `target` and `step` never hold together; `label` as in `step_text`.
+    """Write the denial of `target` and `step` together; `label` as in `step_text`.
 
     >>> denial_text(Predicate("father", 2), Step(Predicate("aunt", 2), inverse=True))
     ':- father(X, Y), aunt(Y, X).'
@@ -80,15 +80,15 @@ def denial_text(target: Predicate, step: Step, label: Label = atom_text) -> str:
 
 
 def step_text(step: Step, label: Label = atom_text) -> str:
-    """Write what `step` from X to Y needs: aunt(X, Y), or aunt(Y, X) for the inverse.
+    """Write `step` from X to Y as an atom: aunt(X, Y), or aunt(Y, X) for the inverse.
 
-    `label` gives the predicate's text.
+    `label` maps the name of the predicate to its text.
     """
     return f"{label(step.predicate.name)}({'Y, X' if step.inverse else 'X, Y'})"
 
 
 class _Writer:
-    """Prints one rule: numbers its body variables in the order in which they are printed."""
+    """Writes one rule, numbering its body variables in the order of the text."""
 
     def __init__(self, entity: Label, predicate: Label, distinct: bool, exact: bool = True) -> None:
         self._entity, self._predicate, self._distinct, self._exact = entity, predicate, distinct, exact
@@ -105,7 +105,7 @@ class _Writer:
         return " ; ".join(map(self._conjunction, branches))
 
     def _conjunction(self, formula: Formula) -> str:
-        """A scope of its own: an inequality between X and Y is said once in it."""
+        """Write one conjunction, the scope in which an inequality between X and Y is written once."""
         said: set[frozenset[str]] = set()
         items = formula.arguments if isinstance(formula, And) else (formula,)
         return ", ".join(self._item(item, said) for item in items)
@@ -148,7 +148,7 @@ class _Writer:
         return names[node]
 
     def _inequalities(self, line: Line, names: dict[int, str], said: set[frozenset[str]]) -> list[str]:
-        """Z1 \\= X for every pair of variables of the statement, the later one first."""
+        """Return Z1 \\= X for every pair of variables of the statement, the later variable first."""
         if not self._distinct:
             return []
         variables = [name for node, name in names.items() if not isinstance(line.anchors[node], Constant)]
@@ -180,7 +180,7 @@ def _num_atoms(line: Line) -> int:
 
 
 def _holds_together(line: Line) -> bool:
-    """One atom alone, or every atom mentions a body variable: neighbours on a line share theirs."""
+    """Return whether the parser would group these atoms: a single atom, or every atom has a body variable."""
     if _num_atoms(line) == 1:
         return True
     ends = (0, len(line.moves))

@@ -1,7 +1,7 @@
-"""Prolog text to tokens: the one tokenizer, for rules (syntax.py) and for fact files (data/prolog.py).
+"""From Prolog text to tokens. Rules (syntax.py) and fact files (data/prolog.py) share this tokenizer.
 
-A word is a variable where it begins with `_` or with a capital letter of any alphabet (X, Éric), else a name. Numbers,
-'quoted names' and "strings" are names too. Comments are skipped. Knows no grammar.
+A word is a variable if it begins with `_` or with a capital letter of any alphabet (X, Éric); otherwise it is a name.
+Numbers, 'quoted names' and "strings" are names too. Comments are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 
 class Fault(Exception):
-    """What is wrong (`message`), and the `offset` (from 0) where. The parser's border turns it into RuleSyntaxError."""
+    """A syntax error: a `message` and the `offset` (from 0). The public parsers turn it into RuleSyntaxError."""
 
     def __init__(self, message: str, offset: int) -> None:
         self.message, self.offset = message, offset
@@ -20,9 +20,9 @@ class Fault(Exception):
 
 
 class Token(NamedTuple):
-    """A piece of text: its `kind`, the `text` of the name meant (unquoted, escapes resolved), its `offset` from 0.
+    """A token: its `kind`, its `text` (unquoted, escapes resolved), and its `offset` from 0.
 
-    `other` is a character that begins no token, `open` a quote or comment that the text ends in, `end` the end.
+    `other` is a character that begins no token, `open` an unclosed quote or comment, `end` the end of the text.
     """
 
     kind: Literal["name", "variable", "mark", "other", "open", "end"]
@@ -31,7 +31,7 @@ class Token(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As a message names it."""
+        """The token as messages show it."""
         return "the end" if self.kind == "end" else repr(self.text)
 
     def is_mark(self, *marks: str) -> bool:
@@ -39,7 +39,7 @@ class Token(NamedTuple):
         return self.kind == "mark" and self.text in marks
 
 
-# Possessive (*+): a doubled quote, or the backslash that ends \x41\, is never read a second way.
+# Possessive (*+): a doubled quote, or the backslash that ends \x41\, must not be matched in another way.
 _ESCAPED = r"\\x[0-9a-fA-F]+\\|\\[0-7]+\\|\\[\s\S]"
 _QUOTE = rf"'(?:[^'\\\n]|''|{_ESCAPED})*+"
 _STRING = rf'"(?:[^"\\\n]|""|{_ESCAPED})*+'
@@ -68,7 +68,7 @@ _CHARACTERS = {
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """Yield every token of the text; the last one is `end`. A quote that its line does not close is a Fault."""
+    """Yield every token of `text`; the last one is `end`. A quote that is not closed on its line raises Fault."""
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "end"
         found, offset = match[kind], match.start(kind)
@@ -93,21 +93,21 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def begins_variable(word: str) -> bool:
-    """Return whether Prolog takes the bare word for a variable: `_`, or a capital letter, also a title case one."""
+    """Return whether Prolog reads the bare word as a variable: it begins with `_` or an upper or title case letter."""
     return word[0] == "_" or word[0].isupper() or word[0].istitle()
 
 
 def unclosed(text: str, offset: int) -> Fault:
-    """Return the Fault for a comment, quoted name or string that begins at `offset` of `text` and is not closed."""
+    """Return the Fault for a comment, quoted name or string at `offset` of `text` that is not closed."""
     if text[offset] == "/":
         return Fault("expected '*/' to close this comment, got the end", offset)
     return Fault(f"the quoted name is not closed on its line, got {text[offset:].partition(chr(10))[0]!r}", offset)
 
 
 def unquote(quoted: str, offset: int) -> str:
-    """Return the name inside Prolog quotes: '' and the escapes \\n, \\\\, \\', \\x41\\, \\101\\, \\u0041, ... resolved.
+    """Return the name inside Prolog quotes, with '' and the escapes \\n, \\\\, \\', \\x41\\, \\101\\, \\u0041 resolved.
 
-    `quoted` includes its quotes; `offset` is where it begins in the whole text, for the Fault of a bad escape.
+    `quoted` includes its quotes; `offset` is its position in the whole text, for error messages.
 
     >>> unquote(r"'it\\'s'", 0)
     "it's"
@@ -124,7 +124,7 @@ def unquote(quoted: str, offset: int) -> str:
             if digits not in _CHARACTERS:
                 raise Fault(f"unknown escape {match.group()!r} in a quoted name; write \\\\ for a backslash", where)
             return _CHARACTERS[digits]
-        # A run of 20 hexadecimal digits is a typing error, not a number worth computing.
+        # A run of 20 hexadecimal digits is a typo, not a number worth computing.
         code = int(digits, 8 if kind == "octal" else 16) if len(digits) <= 20 else 0x110000
         if code > 0x10FFFF:
             raise Fault(f"the escape {match.group()!r} is no character", where)
