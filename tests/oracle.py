@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -194,16 +194,46 @@ def strength(world: World, formula: Formula, distinct: bool, x: str, y: str | No
             return 0.0 if negated else 1.0
 
 
-def fixpoint(world: World, rules: Sequence[tuple[Rule, float]], strata: dict[Predicate, int]) -> dict[Fact, float]:
+def uses(formula: Formula, negated: bool = False) -> Iterator[tuple[Predicate, bool]]:
+    """The predicates of a formula, and whether each is negated."""
+    match formula:
+        case Statement():
+            yield from ((step.predicate, negated) for step in formula.steps)
+        case Not(argument):
+            yield from uses(argument, not negated)
+        case And(arguments) | Or(arguments):
+            for argument in arguments:
+                yield from uses(argument, negated)
+
+
+def strata(rules: Iterable[Rule]) -> dict[Predicate, int] | None:
+    """The stratum of each target: at least that of every target it uses, above that of every one it negates.
+
+    None if negation leads back to its own head: then strata would rise without end.
+    """
+    rules = list(rules)
+    edges = [(rule.target, used, negated) for rule in rules for used, negated in uses(rule.body)]
+    level = {rule.target: 0 for rule in rules}
+    for _ in range(len(level) ** 2 + 1):
+        before = dict(level)
+        for head, used, negated in edges:
+            level[head] = max(level[head], level[used] + negated if used in level else 0)
+        if level == before:
+            return level
+    return None
+
+
+def fixpoint(world: World, rules: Sequence[tuple[Rule, float]]) -> dict[Fact, float]:
     """Naive iteration, stratum by stratum: the new facts and their confidence."""
-    given = dict(world.weight)
-    for level in sorted(set(strata.values())):
+    given, level_of = dict(world.weight), strata([rule for rule, _ in rules])
+    assert level_of is not None
+    for level in sorted(set(level_of.values())):
         changed = True
         while changed:
             changed = False
             found: dict[Fact, float] = {}
             for rule, confidence in rules:
-                if strata[rule.target] != level:
+                if level_of[rule.target] != level:
                     continue
                 for query in queries(world, rule):
                     if not is_head_tuple(world, rule, query):

@@ -43,9 +43,9 @@ def test_sql_runs_by_itself(nlil_command: Nlil, plain_run: Path, tmp_path: Path)
 
 
 def answers(rule: nlil.Rule, kb: nlil.KnowledgeBase) -> set[tuple[str, str]]:
-    name = kb.entities.name
-    blocks = Evaluator(kb).objects(rule, np.arange(kb.num_entities))
-    return {(name(rows.start + int(x)), name(int(y))) for rows, values in blocks for x, y in zip(*values.nonzero())}
+    name, everyone = kb.entities.name, np.arange(kb.num_entities)
+    x, y = (ids.ravel() for ids in np.meshgrid(everyone, everyone))
+    return {(name(int(x[i])), name(int(y[i]))) for i in np.flatnonzero(Evaluator(kb).values(rule, x, y))}
 
 
 def test_json_keeps_its_schema(nlil_command: Nlil, kin_run: Path, street_run: Path) -> None:

@@ -22,7 +22,7 @@ from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
 from ..kernel.binding import bind
-from ..kernel.bodies import X_NODE, IdHead
+from ..kernel.bodies import IdHead
 from ..kernel.evaluator import Evaluator, sparse_answers
 from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding
@@ -408,7 +408,7 @@ class Instances:
             holds: Mask = self.evaluator.values(self.rule, x) > 0
             yield x[holds], np.full(int(holds.sum()), NO_OBJECT)
             return
-        for block, rows in sparse_answers(self.evaluator, self.rule, self.evaluator.ids(x), X_NODE):
+        for block, rows in sparse_answers(self.evaluator, self.rule, self.evaluator.ids(x)):
             query, node = rows.query.cpu().numpy(), rows.node.cpu().numpy()
             order = np.lexsort((node, query))
             yield x[block][query[order]], node[order]

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from ..data.kb import KnowledgeBase
 from ..errors import ExportError, RuleError
 from ..kernel.normal import Leaf, Term
-from ..kernel.strata import strata
+from ..kernel.strata import levels
 from ..logic.formula import Constant, Variable
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .language import Alternative, Language, Options, alternatives, entity_rows, fact_rows, refuse_nul
+from .rule_columns import RuleColumns
 
 NAME = "Datalog"
 _PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*", re.ASCII)
@@ -134,8 +135,11 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
 
 def check_stratified(rules: Sequence[Rule]) -> None:
     """Refuse `rules` with negation in a circle, for which clingo has several answer sets, or none: ExportError."""
+    columns = RuleColumns()
+    for rule in rules:
+        columns.add(rule, 0)
     try:
-        strata(rules)
+        levels(columns.rules())
     except RuleError as error:
         raise ExportError(str(error), NAME) from error
 

@@ -13,7 +13,6 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-import torch
 
 from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
@@ -89,9 +88,8 @@ class HeadTable(ABC):
 
     def queries(self, x: Longs, y: Longs | None) -> Queries:
         """Return queries about the entities `x` and, for a binary head, `y`, on the device of the evaluator."""
-        device = self.evaluator.device
-        subject, object_ = (None if ids is None else torch.from_numpy(ids).to(device) for ids in (x, y))
-        return Queries(subject, object_, self.evaluator.graph.graph_numbers(subject), len(x))
+        to_device = self.evaluator.ids
+        return self.evaluator.pairs(to_device(x), None if y is None else to_device(y))
 
     def stats(self, rule: Rule) -> RuleStats:
         """Return the statistics of a rule of this head."""

@@ -16,7 +16,7 @@ line is the program of one number, so a line is the shortest formula and not ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
@@ -26,12 +26,13 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..errors import RuleError
-from ..logic.formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Statement, Variable, X, Y
+from ..logic.formula import ANY, TRUE, Anchor, And, Constant, Formula, Not, Or, Statement, X, Y
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
 
 X_NODE, Y_NODE, ANY_NODE = -1, -2, -3
 """Anchors that are no entity: the head variables, and any entity of the query's graph."""
+ANCHORS: Mapping[int, Anchor] = {X_NODE: X, Y_NODE: Y, ANY_NODE: ANY}
 NO_STEP = -1
 """Filler behind the last step of a line."""
 AND, OR, NOT = -1, -2, -3
@@ -51,15 +52,9 @@ def step_dtype(num_codes: int) -> type:
 
 def anchor_id(names: Names, anchor: Anchor) -> int:
     """Return the number of an anchor in the ids of `names`, a knowledge base or the like."""
-    match anchor:
-        case Variable("X"):
-            return X_NODE
-        case Variable():
-            return Y_NODE
-        case Constant(name):
-            return names.entity_id(name)
-        case _:
-            return ANY_NODE
+    if isinstance(anchor, Constant):
+        return names.entity_id(anchor.name)
+    return next(node for node, known in ANCHORS.items() if known == anchor)
 
 
 def group_keys(columns: Sequence[np.ndarray]) -> Longs:
@@ -304,7 +299,8 @@ class Bodies:
         def statement(line: int) -> Formula:
             steps = self.lines.steps[line]
             moves = tuple(Step(predicates[code >> 1], bool(code & 1)) for code in steps[steps != NO_STEP].tolist())
-            start, end = (_anchor(int(anchor[line]), name) for anchor in (self.lines.start, self.lines.end))
+            ends = (int(self.lines.start[line]), int(self.lines.end[line]))
+            start, end = (Constant(name(a)) if a >= 0 else ANCHORS[a] for a in ends)
             return TRUE if not moves and start == end == ANY else Statement(start, moves, end)
 
         return self.value(body, statement, lambda a, b: And(a, b), lambda a, b: Or(a, b), Not)
@@ -369,18 +365,6 @@ class Bodies:
         ops = np.concatenate([used.astype(np.int32), *tails])
         pointer = np.concatenate(([0], np.cumsum([*np.ones(len(used), np.int64), *(len(tail) for tail in tails)])))
         return Bodies(self.lines, pointer.astype(np.int64), ops), new
-
-
-def _anchor(number: int, name: Callable[[int], str]) -> Anchor:
-    match number:
-        case -1:
-            return X
-        case -2:
-            return Y
-        case -3:
-            return ANY
-        case _:
-            return Constant(name(number))
 
 
 class Names(Protocol):
@@ -560,25 +544,3 @@ def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) 
 def unary_mask(predicates: Sequence[Predicate]) -> Mask:
     """Return which of `predicates` are unary, by id; one place more, so that NO_STEP >> 1 is none."""
     return np.array([p.arity == 1 for p in predicates] + [False], bool)
-
-
-__all__ = [
-    "AND",
-    "ANY_NODE",
-    "NOT",
-    "NO_STEP",
-    "OR",
-    "X_NODE",
-    "Y_NODE",
-    "Bodies",
-    "BodyBuilder",
-    "IdHead",
-    "IdLine",
-    "Lines",
-    "anchor_id",
-    "check_arity",
-    "group_keys",
-    "reversed_steps",
-    "step_dtype",
-    "unary_mask",
-]

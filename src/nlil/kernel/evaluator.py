@@ -69,27 +69,11 @@ class Evaluator:
         check_arity(rule, y is not None)
         subject, object_ = self.ids(x), None if y is None else self.ids(y)
         fits = self._fits(rule, subject, object_).nonzero().squeeze(1)
-        queries = self._pairs(subject[fits], None if object_ is None else object_[fits])
+        queries = self.pairs(subject[fits], None if object_ is None else object_[fits])
         hidden = Hidden.of(self.kb, rule) if hide else None
         result = torch.zeros(len(subject), dtype=torch.float64, device=self.device)
         result[fits] = self.formula_value(rule, rule.body, queries, hidden)
         return result.cpu().numpy()
-
-    def members(self, rule: Rule) -> Doubles:
-        """Return the value of `rule` for every entity: all answers of p(?), nothing hidden."""
-        return self.values(rule, np.arange(self.kb.num_entities))
-
-    # all answers ------------------------------------------------------------------------------------
-
-    def objects(self, rule: Rule, x: Longs) -> Iterator[tuple[slice, Doubles]]:
-        """Yield all answers of p(x, ?) by `rule`, nothing hidden: (rows of `x`, values of all entities) by blocks."""
-        check_arity(rule, True)
-        return dense_answers(self, rule, self.ids(x), X_NODE)
-
-    def subjects(self, rule: Rule, y: Longs) -> Iterator[tuple[slice, Doubles]]:
-        """Yield all answers of p(?, y) by `rule`, nothing hidden: (rows of `y`, values of all entities) by blocks."""
-        check_arity(rule, True)
-        return dense_answers(self, rule, self.ids(y), Y_NODE)
 
     def ids(self, ids: Longs) -> Tensor:
         """Return entity `ids` as a tensor on the device. Raises DataError for one that the base does not have."""
@@ -113,7 +97,8 @@ class Evaluator:
             fits &= y == head.object
         return fits & (graph_of[x] == graph_of[y]) if len(graph_of) else fits
 
-    def _pairs(self, x: Tensor, y: Tensor | None) -> Queries:
+    def pairs(self, x: Tensor, y: Tensor | None) -> Queries:
+        """Return queries about the entities `x` and, for a binary head, `y`."""
         return Queries(x, y, self.graph.graph_numbers(x), len(x))
 
     def formula_value(self, rule: Rule, formula: Formula, queries: Queries, hidden: Hidden | None) -> Tensor:
@@ -196,53 +181,36 @@ class Evaluator:
             low = high
 
 
-# all answers --------------------------------------------------------------------------------------------
+# all answers of p(x, ?) ---------------------------------------------------------------------------------
 #
-# Sparse where a statement joins X and Y, dense where none does. `given` is the side that a query knows (X_NODE or
-# Y_NODE); the other side is open. A statement over both sides that stands in every way to make the body true is a
-# guard: only the pairs it reaches can be answers.
+# A statement over X and Y without which the body cannot hold is a guard: only the pairs that it reaches can be answers.
+# Without a guard every pair can be one, and the answers of a block are computed as a matrix.
 
 
-def dense_answers(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Iterator[tuple[slice, Doubles]]:
-    """Yield (rows of `ids`, value of `rule` for every entity on the open side): blocks of float64 (b, N)."""
-    if IdHead.of(evaluator.kb, rule).is_open and not is_guarded(evaluator, rule.body):
-        for block, dense in _dense_blocks(evaluator, rule, ids, given):
-            yield block, dense.cpu().numpy()
-        return
-    for block, found in sparse_answers(evaluator, rule, ids, given, _dense_size(evaluator, rule)):
-        shape = (block.stop - block.start, evaluator.kb.num_entities)
-        dense = torch.zeros(shape, dtype=torch.float64, device=ids.device)
-        dense[found.query, found.node] = found.value
-        yield block, dense.cpu().numpy()
+def sparse_answers(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Iterator[tuple[slice, Rows]]:
+    """Yield (slice of `ids`, answers) in blocks: all y for which the body of `rule` holds with x in `ids`.
 
-
-def sparse_answers(
-    evaluator: Evaluator, rule: Rule, ids: Tensor, given: int, size: int | None = None
-) -> Iterator[tuple[slice, Rows]]:
-    """Yield (rows of `ids`, answers of `rule` as rows): `query` counts from the start of the block, `value` is above 0.
-
-    `size` is the number of ids in a block; None: as many as the memory holds.
+    Answers are rows with a `value` above 0; their `query` counts from the start of the block. Nothing is hidden.
     """
-    size = evaluator.max_rows if size is None else size
-
-    def block_of_constant(low: int, high: int) -> Rows:
-        return _constant(evaluator, rule, ids[low:high], given)
-
-    def block_of_guarded(low: int, high: int) -> Rows:
-        return _guarded(evaluator, rule, ids[low:high], given)
-
     if not IdHead.of(evaluator.kb, rule).is_open:
-        blocks = evaluator.blocks(rule, len(ids), size, block_of_constant)
+        answers = _constant_answers
     elif is_guarded(evaluator, rule.body):
-        blocks = evaluator.blocks(rule, len(ids), size, block_of_guarded)
+        answers = _guarded_answers
     else:
-        blocks = ((block, _sparse(dense)) for block, dense in _dense_blocks(evaluator, rule, ids, given))
-    for block, rows in blocks:
+        for block, dense in _dense_blocks(evaluator, rule, ids):
+            query, node = dense.nonzero(as_tuple=True)
+            yield block, Rows(query, node, dense[query, node])
+        return
+
+    def run(low: int, high: int) -> Rows:
+        return answers(evaluator, rule, ids[low:high])
+
+    for block, rows in evaluator.blocks(rule, len(ids), evaluator.max_rows, run):
         yield block, rows.keep(rows.value > 0)
 
 
 def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
-    """Return whether a pair can only be an answer to `formula` if some statement leads from X to Y."""
+    """Return whether `formula` can only hold for pairs that some statement joins."""
     match formula:
         case Statement():
             line = IdLine.of(evaluator.kb, formula)
@@ -255,74 +223,59 @@ def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
             return False
 
 
-def given_queries(evaluator: Evaluator, ids: Tensor, given: int) -> Queries:
-    """Return queries about `ids` on the given side, with the other one open."""
+def given_queries(evaluator: Evaluator, ids: Tensor, given: int = X_NODE) -> Queries:
+    """Return a query for each of `ids`: values of X, or of Y if `given` is Y_NODE. The other side is open."""
     graph = evaluator.graph.graph_numbers(ids)
     return Queries(ids, None, graph, len(ids)) if given == X_NODE else Queries(None, ids, graph, len(ids))
 
 
-def _pairs(evaluator: Evaluator, ids: Tensor, other: Tensor, given: int) -> Queries:
-    x, y = (ids, other) if given == X_NODE else (other, ids)
-    return Queries(x, y, evaluator.graph.graph_numbers(x), len(x))
-
-
-def _constant(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Rows:
-    """p(X, c) and p(c, Y): the one answer c of each id, or every answer of the id c."""
+def _constant_answers(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Rows:
+    """p(X, c): the answer c for each id. p(c, Y): every answer for the id c."""
     head = IdHead.of(evaluator.kb, rule)
-    constant = max(head.subject, -1 if head.object is None else head.object)
-    fixed_side_given = (head.subject >= 0) == (given == X_NODE)
-    if fixed_side_given:
-        row = (ids == constant).nonzero().squeeze(1)
+    if head.subject >= 0:
+        row = (ids == head.subject).nonzero().squeeze(1)
         everything = torch.arange(evaluator.kb.num_entities, device=ids.device)
         query, node = torch.repeat_interleave(row, len(everything)), everything.repeat(len(row))
     else:
-        query, node = torch.arange(len(ids), device=ids.device), torch.full_like(ids, constant)
-    x, y = (ids[query], node) if given == X_NODE else (node, ids[query])
-    value = evaluator.values(rule, x.cpu().numpy(), y.cpu().numpy())
+        assert head.object is not None, "a unary head has no answers"
+        query, node = torch.arange(len(ids), device=ids.device), torch.full_like(ids, head.object)
+    value = evaluator.values(rule, ids[query].cpu().numpy(), node.cpu().numpy())
     return Rows(query, node, torch.from_numpy(value).to(ids.device))
 
 
-def _guarded(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Rows:
+def _guarded_answers(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Rows:
     """The pairs that the guards reach, with the value of the whole body."""
-    rows = _candidates(evaluator, rule, rule.body, given_queries(evaluator, ids, given), given)
+    rows = _candidates(evaluator, rule, rule.body, given_queries(evaluator, ids))
     if isinstance(rule.body, Statement):
         return Rows(rows.query, rows.node, rows.value.clamp(max=1.0))
-    pairs = _pairs(evaluator, ids[rows.query], rows.node, given)
+    pairs = evaluator.pairs(ids[rows.query], rows.node)
     return Rows(rows.query, rows.node, evaluator.formula_value(rule, rule.body, pairs, None))
 
 
-def _candidates(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries, given: int) -> Rows:
+def _candidates(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries) -> Rows:
     match formula:
         case And(arguments):
             guard = next(a for a in arguments if is_guarded(evaluator, a))
-            return _candidates(evaluator, rule, guard, queries, given)
+            return _candidates(evaluator, rule, guard, queries)
         case Or(arguments):
-            parts = [_candidates(evaluator, rule, a, queries, given) for a in arguments]
+            parts = [_candidates(evaluator, rule, a, queries) for a in arguments]
             n = evaluator.kb.num_entities
             key = torch.unique(torch.cat([p.query * n + p.node for p in parts]))
             return Rows(key // n, key % n, torch.ones_like(key, dtype=torch.float64))
         case _:
-            return walk_open(evaluator, rule, formula, queries, given)
+            return walk_from_x(evaluator, rule, formula, queries)
 
 
-def walk_open(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries, given: int) -> Rows:
-    """Return the rows of entities on the open side for which `formula`, a statement of `rule`, holds for `queries`."""
+def walk_from_x(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries) -> Rows:
+    """Return rows of the entities Y for which `formula`, a statement of `rule`, holds for `queries`."""
     assert isinstance(formula, Statement), "is_guarded admits only statements at the leaves"
-    line = oriented(evaluator.graph, IdLine.of(evaluator.kb, formula), first=given)
+    line = oriented(evaluator.graph, IdLine.of(evaluator.kb, formula), first=X_NODE)
     return Walk(evaluator.graph, line, queries, None, rule.distinct, evaluator.max_rows).run()
 
 
-# without a guard: every pair may be an answer ----------------------------------------------------------
-
-
-def _dense_size(evaluator: Evaluator, rule: Rule) -> int:
-    """Rows of a dense block: every statement may hold one (b, N) beside the result and its numpy copy."""
-    matrices = 3 + sum(1 for _ in statements(rule.body))
-    return max(1, evaluator.memory // (8 * matrices * max(evaluator.kb.num_entities, 1)))
-
-
-def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> Iterator[tuple[slice, Tensor]]:
-    sides = {s: _one_sided(evaluator, rule, s, ids, given) for s in set(statements(rule.body))}
+def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Yield (slice of `ids`, values of all entities as answers)."""
+    sides = {s: _one_sided(evaluator, rule, s, ids) for s in set(statements(rule.body))}
     graph_of, n = evaluator.graph.graph_of, evaluator.kb.num_entities
 
     def dense(formula: Formula, block: slice) -> Tensor:
@@ -331,8 +284,8 @@ def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> 
                 side = sides[formula]
                 if side is not None:
                     return side[block] if side.shape[1] == 1 and len(side) == len(ids) else side
-                part = given_queries(evaluator, ids[block], given)
-                rows = walk_open(evaluator, rule, formula, part, given)
+                part = given_queries(evaluator, ids[block])
+                rows = walk_from_x(evaluator, rule, formula, part)
                 empty = torch.zeros((part.size, n), dtype=torch.float64, device=ids.device)
                 return empty.index_put((rows.query, rows.node), rows.value.clamp(max=1.0))
             case Not(argument):
@@ -348,26 +301,20 @@ def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor, given: int) -> 
 
     def run(low: int, high: int) -> Tensor:
         value = dense(rule.body, slice(low, high)).expand(high - low, n)
-        if not len(graph_of):
-            return value.contiguous()
-        return value * (graph_of[ids[low:high], None] == graph_of[None, :])
+        return value * (graph_of[ids[low:high], None] == graph_of[None, :]) if len(graph_of) else value
 
-    return evaluator.blocks(rule, len(ids), _dense_size(evaluator, rule), run)
+    # Every statement may need a matrix, beside the result and its copy.
+    matrices = 3 + sum(1 for _ in statements(rule.body))
+    return evaluator.blocks(rule, len(ids), evaluator.memory // (8 * matrices * max(n, 1)), run)
 
 
-def _one_sided(evaluator: Evaluator, rule: Rule, statement: Statement, ids: Tensor, given: int) -> Tensor | None:
-    """A statement over one side: (len(ids), 1) on the given side, (1, N) on the open side; None over both."""
+def _one_sided(evaluator: Evaluator, rule: Rule, statement: Statement, ids: Tensor) -> Tensor | None:
+    """The values of a statement over one side: (len(ids), 1) over X, (1, N) over Y; None over both."""
     line = IdLine.of(evaluator.kb, statement)
     if line.uses_x and line.uses_y:
         return None
-    on_given = line.uses_x if given == X_NODE else line.uses_y
-    if on_given or not (line.uses_x or line.uses_y):
-        return evaluator.statement_value(rule.distinct, line, given_queries(evaluator, ids, given), None, rule)[:, None]
+    if not line.uses_y:
+        return evaluator.statement_value(rule.distinct, line, given_queries(evaluator, ids), None, rule)[:, None]
     everything = torch.arange(evaluator.kb.num_entities, device=ids.device)
-    open_side = given_queries(evaluator, everything, Y_NODE if given == X_NODE else X_NODE)
-    return evaluator.statement_value(rule.distinct, line, open_side, None, rule)[None, :]
-
-
-def _sparse(dense: Tensor) -> Rows:
-    query, node = dense.nonzero(as_tuple=True)
-    return Rows(query, node, dense[query, node])
+    queries = given_queries(evaluator, everything, Y_NODE)
+    return evaluator.statement_value(rule.distinct, line, queries, None, rule)[None, :]

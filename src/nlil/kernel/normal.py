@@ -141,16 +141,6 @@ def alternatives(tree: Tree) -> list[tuple[Leaf, ...]]:
             return result
 
 
-def leaves(tree: Tree) -> Iterator[Leaf]:
-    """Yield every statement of `tree`, left to right."""
-    match tree:
-        case Leaf():
-            yield tree
-        case All(parts) | Some(parts):
-            for part in parts:
-                yield from leaves(part)
-
-
 def node_names(body: Formula) -> Iterator[tuple[str, ...]]:
     """Yield for each statement of `body`, left to right, the names of its nodes.
 

@@ -18,7 +18,7 @@ from ..logic.rule import Rule
 from .array_cache import ArrayCache, Outgrown
 from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 from .compiled import compiled
-from .evaluator import Evaluator, given_queries, is_guarded, walk_open
+from .evaluator import Evaluator, given_queries, is_guarded, walk_from_x
 from .frontier import Queries, Rows
 from .graph import Graph
 from .hidden import Hidden
@@ -126,8 +126,8 @@ class Pairs:
 
     def _walk(self, rule: Rule, statement: Statement) -> Iterator[tuple[slice, Rows]]:
         def run(low: int, high: int) -> Rows:
-            queries = given_queries(self.evaluator, self.everything[low:high], X_NODE)
-            return walk_open(self.evaluator, rule, statement, queries, X_NODE)
+            queries = given_queries(self.evaluator, self.everything[low:high])
+            return walk_from_x(self.evaluator, rule, statement, queries)
 
         return self.evaluator.blocks(rule, self.n, self.evaluator.max_rows, run)
 

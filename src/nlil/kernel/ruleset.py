@@ -18,10 +18,10 @@ from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
 from ..errors import RuleError, RuleSyntaxError, UnknownName
 from ..logic.formula import Constant, X, Y
+from ..logic.labels import Labels
 from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule, rules_html, smoothed_confidence
-from ..logic.text import atom_text, readable_text
 from .aggregation import DEFAULT, Aggregation
 from .bodies import ANY_NODE, X_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
 from .calibration import Calibration
@@ -248,15 +248,7 @@ class RuleSet:
         """The best rules as a table, with labels."""
         count = min(SHOWN, len(self))
         caption = f"{count:,} of {len(self):,} rules" if count < len(self) else f"{count:,} rules"
-        return rules_html(self.top(count), self._readable, caption)
-
-    def _readable(self, rule: Rule) -> str:
-        entities, predicates = self.entity_labels, self.predicate_labels
-        return readable_text(
-            rule,
-            lambda name: entities.get(name) or atom_text(name),
-            lambda name: predicates.get(name) or atom_text(name),
-        )
+        return rules_html(self.top(count), Labels.of(self).rule, caption)
 
     # choosing -------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError
 from ..logic.rule import Rule, RuleStats
-from .bodies import X_NODE, IdHead
+from .bodies import IdHead
 from .evaluator import Evaluator, sparse_answers
 
 
@@ -96,7 +96,7 @@ def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Iterator[
     n = evaluator.kb.num_entities
     head = IdHead.of(evaluator.kb, rule)
     ids = np.asarray([head.subject]) if head.subject >= 0 else np.arange(n)
-    for block, rows in sparse_answers(evaluator, rule, evaluator.ids(ids), X_NODE):
+    for block, rows in sparse_answers(evaluator, rule, evaluator.ids(ids)):
         subject = ids[block][rows.query.cpu().numpy()]
         keys = subject * (n + 1) + rows.node.cpu().numpy() + 1
         yield subject[~np.isin(keys, known, kind="sort")]

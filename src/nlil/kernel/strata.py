@@ -9,9 +9,7 @@ import numpy as np
 
 from ..errors import RuleError
 from ..logic.predicate import Predicate
-from ..logic.rule import Rule
 from .bodies import NO_STEP
-from .normal import leaves, normal_form
 
 if TYPE_CHECKING:
     from ..data.arrays import Longs
@@ -52,16 +50,6 @@ def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> 
                         edges[edge] = edges.get(edge, False) or bool(negated)
 
 
-def strata(rules: Iterable[Rule]) -> dict[Predicate, int]:
-    """Return the stratum of each target of `rules`.
-
-    It is at least that of every target it uses, and above that of every target it negates.
-    """
-    rules = list(rules)
-    targets = sorted({rule.target for rule in rules})
-    return _levels(targets, _dependencies(rules, targets))
-
-
 def _levels(targets: list[Predicate], edges: Edges) -> dict[Predicate, int]:
     _refuse_negative_cycles(edges)
     level = dict.fromkeys(targets, 0)
@@ -73,16 +61,6 @@ def _levels(targets: list[Predicate], edges: Edges) -> dict[Predicate, int]:
             if level[head] < least:
                 level[head], changed = least, True
     return level
-
-
-def _dependencies(rules: Iterable[Rule], targets: Iterable[Predicate]) -> Edges:
-    """(head, target used in its body) -> whether some use is negated."""
-    known, edges = set(targets), Edges()
-    for rule in rules:
-        for leaf in leaves(normal_form(rule.body)):
-            for used in {step.predicate for step in leaf.statement.steps} & known:
-                edges[rule.target, used] = edges.get((rule.target, used), False) or leaf.negated
-    return edges
 
 
 def _refuse_negative_cycles(edges: Edges) -> None:

@@ -63,8 +63,8 @@ def test_counts_are_those_of_each_rule_alone(size: int, most_pairs: int, monkeyp
 
 def test_a_statement_is_answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     batch, walks = BatchStatistics(Evaluator(base(70))), []
-    walk = pairs.walk_open
-    monkeypatch.setattr(pairs, "walk_open", lambda *given: walks.append(given[2]) or walk(*given))
+    walk = pairs.walk_from_x
+    monkeypatch.setattr(pairs, "walk_from_x", lambda *given: walks.append(given[2]) or walk(*given))
     for text in ("q(X, Z1), q(Z1, Y)", "\\+ (q(X, Z1), q(Z1, Y))", "q(X, Z1), q(Z1, Y), big(X)"):
         batch.stats(parse_rule(f"p(X, Y) :- {text}."))
     assert len(walks) == 1
