@@ -1,1 +1,1 @@
-"""What a rule means: facts as a graph, bodies, hidden facts, who holds, and what that is worth."""
+"""Evaluation of rules: the facts as a graph, bodies, hidden facts, drivers, and aggregation into scores."""

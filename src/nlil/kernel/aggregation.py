@@ -1,12 +1,12 @@
-"""Aggregation: from the rules that fire to a score, from scores to a rank, from a score to the shares of its rules.
+"""Aggregation: from the rules that fire to a score, from scores to ranks, and from a score to the shares of its rules.
 
 Evidence is the weight of a rule as an integer, so that sums are exact in any order and on any device:
 
     evidence(w) = round(-log(1 - w) * 2^40)        score = 1 - exp(-evidence / 2^40)
 
-Noisy-or of weights is the sum of their evidence. Scores are rounded to 1e-9 before they are compared: `tie_bounds`
-gives the evidence that rounds to the same score, `compare` tells who is above and who is tied. This is the only place
-that knows noisy-or, kinds and their weights, and ties. Explanations ask it to keep the rules apart (`share_out`).
+The noisy-or of weights is the sum of their evidence. Scores are rounded to 1e-9 before they are compared: `tie_bounds`
+returns the range of evidence that rounds to the same score, and `compare` says who is above and who is tied. Only this
+file knows noisy-or, the kinds of rules and their weights, and ties. Explanations call `share_out`.
 
 `low` and `high` are always the `tie_bounds` of an answer: evidence from `low` to below `high` is tied with it.
 """
@@ -25,14 +25,14 @@ from .walk import WalkSpace, walk_space
 
 SCALE = 2.0**40
 SURE = 1.0 - 1e-12
-"""No weight is taken for more than this; certainty would drown every other rule."""
+"""Upper limit of a weight; certainty would drown out every other rule."""
 RESOLUTION = 1e-9
 SHIFT = 12
 UNIT = 1 << SHIFT
-"""Factors of evidence are integers too, in 4096ths: (evidence * factor) >> 12 is the same number everywhere."""
+"""Factors of evidence are integers too, in units of 1/4096: (evidence * factor) >> 12 is the same everywhere."""
 
 MOST_FREQUENCY = 1e-5
-"""Evidence of the most frequent entity of a place, where frequency breaks ties."""
+"""Weight of the most frequent entity of an argument position, where frequency breaks ties."""
 
 KINDS = (
     "one-step chain",
@@ -44,8 +44,8 @@ KINDS = (
     "other",
     "prior",
 )
-"""Kinds of rules for a query p(a, ?): chains; p(X, c) and p(c, Y), whose constant is the answer or the query's own,
-with a body that names an entity or any; every other body; p(X, c) :- true."""
+"""Kinds of rules for a query p(a, ?): chains; p(X, c) and p(c, Y), whose constant is the answer or the query's entity,
+each with a body that names an entity or does not; every other body; p(X, c) :- true."""
 
 
 AGGREGATIONS = ("noisy-or", "max")
@@ -58,14 +58,14 @@ class Aggregation:
     max       the strongest rule
     noisy-or  1 - prod(1 - weight) over the `top` strongest rules and the priors; top = 0 takes all
 
-    With a `weighing`, noisy-or is taken of the `top` strongest rules of each kind (KINDS): (factor, discount) says
-    what the strongest of a kind counts, and what each next one counts of the one before.
+    With a `weighing`, noisy-or takes the `top` strongest rules of each kind (KINDS): the strongest of a kind counts
+    (factor) of its evidence, and each next one (discount) of the one before.
 
-    Where weights of exclusive classes were fitted together, `unit` is the evidence of one natural unit of log-odds:
-    the probabilities of an object's classes are the softmax of evidence / unit. 0: no such meaning.
+    If the weights of exclusive classes were fitted jointly, `unit` is the evidence of one natural unit of log-odds:
+    the probabilities of an object's classes are the softmax of evidence / unit. Otherwise it is 0.
 
-    `by_frequency`: candidates of binary targets that rules leave tied are ordered by how often the facts have them in
-    that place of the predicate (`frequency_evidence`).
+    With `by_frequency`, tied candidates of binary targets are ordered by how often the facts have them in that
+    position of the predicate (`frequency_evidence`).
     """
 
     kind: str = "noisy-or"
@@ -102,17 +102,17 @@ class Aggregation:
 
     @property
     def strongest_only(self) -> bool:
-        """Whether the strongest rule decides, a prior or not."""
+        """Whether only the strongest rule counts, be it a prior or not."""
         return self.kind == "max"
 
     @property
     def places(self) -> int:
-        """How many of the strongest rules count beside the priors; 0: all."""
+        """The number of strongest rules that count in addition to the priors; 0 means all."""
         return 1 if self.strongest_only else self.top
 
     @property
     def adds(self) -> bool:
-        """Whether a rule that joins others adds to the score, wherever some places are left."""
+        """Whether an additional rule can raise the score."""
         return not self.strongest_only and self.top > 0
 
 
@@ -123,7 +123,7 @@ DEFAULT = Aggregation()
 
 
 def evidence(weight: Doubles) -> Longs:
-    """Return the evidence of rules of these weights: `weight` in [0, 1], int64."""
+    """Return the evidence (int64) of rules with these weights; `weight` is in [0, 1]."""
     return np.rint(-np.log1p(-np.clip(weight, 0.0, SURE)) * SCALE).astype(np.int64)
 
 
@@ -134,12 +134,15 @@ def degree_evidence(weight: float) -> int:
 
 
 def score(evidence: Longs) -> Doubles:
-    """The score that evidence makes, rounded to 1e-9."""
+    """Return the score of this `evidence`, rounded to 1e-9."""
     return np.asarray(np.round(-np.expm1(-np.asarray(evidence, np.float64) / SCALE), 9), np.float64)
 
 
 def weighed(evidence: Any, weight: Any) -> Any:
-    """weight / UNIT of the evidence. A sum of all rules may be too large to multiply, but then nothing is weighed."""
+    """Return weight / UNIT of the evidence.
+
+    A sum over all rules may be too large to multiply, but is never weighted.
+    """
     return evidence if weight == UNIT else (evidence * weight) >> SHIFT
 
 
@@ -148,9 +151,9 @@ weigh = compiled(weighed)
 
 
 def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
-    """Return (row, weight, prior_weight): weight[row[k], i] / UNIT is what the i-th strongest rule of kind k counts.
+    """Return (row, weight, prior_weight): the i-th strongest rule of kind k counts weight[row[k], i] / UNIT.
 
-    Without a weighing in `aggregation` all kinds but priors share one row.
+    Without a weighing in `aggregation`, all kinds except priors share one row.
     """
     if not aggregation.weighing:
         return np.zeros(len(KINDS), np.int64), place_weights(aggregation)[None], UNIT
@@ -160,22 +163,22 @@ def kind_weights(aggregation: Aggregation) -> tuple[Longs, np.ndarray, int]:
 
 
 def place_weights(aggregation: Aggregation) -> Longs:
-    """Return weight, where weight[i] / UNIT is what the i-th strongest rule counts in `aggregation` without kinds."""
+    """Return the weights without kinds: the i-th strongest rule counts weight[i] / UNIT in `aggregation`."""
     return np.full(max(aggregation.top, 1), UNIT, np.int64)
 
 
 def frequency_evidence(count: Longs) -> Longs:
-    """What breaks ties between candidates: less than any rule says, more for a candidate of more facts.
+    """Return evidence that breaks ties: less than that of any rule, and more for entities with more facts.
 
     Args:
-        count: how many facts have each entity in the place that a query asks for.
+        count: the number of facts with each entity in the position that the query asks for.
     """
     share = np.log1p(count) / np.log1p(max(int(count.max(initial=0)), 1))
     return np.rint(MOST_FREQUENCY * SCALE * share).astype(np.int64)
 
 
 def no_rule(aggregation: Aggregation) -> int:
-    """Return the most evidence that `aggregation` gives a candidate that no rule fires for."""
+    """Return the most evidence of a candidate for which no rule fires under `aggregation`."""
     return round(MOST_FREQUENCY * SCALE) if aggregation.by_frequency else 0
 
 
@@ -183,19 +186,19 @@ def no_rule(aggregation: Aggregation) -> int:
 
 
 def tie_bounds(evidence_of_answer: Longs) -> tuple[Longs, Longs]:
-    """Return [low, high): the evidence that rounds to the same score as `evidence_of_answer`, for each of them."""
+    """Return [low, high): the range of evidence that rounds to the same score as each `evidence_of_answer`."""
     rounded = np.asarray(score(evidence_of_answer))
     low = np.ceil(-np.log1p(-np.clip(rounded - RESOLUTION / 2, 0.0, 1 - 1e-16)) * SCALE)
     above = rounded + RESOLUTION / 2
-    # Beyond the last representable score everything is one tie.
+    # Above the last representable score everything is tied.
     high = np.where(above >= 1.0, 2.0**62, np.ceil(-np.log1p(-np.minimum(above, 1 - 1e-16)) * SCALE))
     return low.astype(np.int64), high.astype(np.int64)
 
 
 def compare(total: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Return (is above, is tied): a candidate with the evidence `total` beside an answer with these bounds.
+    """Return (is above, is tied) for a candidate with evidence `total` and an answer with these bounds.
 
-    For numbers, inside compiled loops too (`compared`), for arrays and for tensors. The answer is tied with itself.
+    Takes numbers (in compiled loops as `compared`), arrays or tensors. The answer is tied with itself.
     """
     return total >= high, (total >= low) & (total < high)
 
@@ -205,9 +208,9 @@ compared = compiled(compare)
 
 @compiled
 def count_tied(total: np.ndarray, low: float, high: float) -> tuple[int, int]:
-    """Count (candidates above an answer with these bounds, candidates tied with it).
+    """Return the number of candidates above an answer with these bounds, and the number tied with it.
 
-    `total` has the evidence of all.
+    `total` is the evidence of all candidates.
     """
     above, tied = 0, 0
     for b in range(len(total)):
@@ -219,9 +222,9 @@ def count_tied(total: np.ndarray, low: float, high: float) -> tuple[int, int]:
 
 @compiled
 def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: int) -> tuple[int, int]:
-    """Count (candidates above `answer`, candidates tied with it and itself).
+    """Return the number of candidates above `answer`, and the number tied with it, itself included.
 
-    `total` has the evidence of every entity; the `known_answers` other than the answer do not count.
+    `total` is the evidence of every entity; other `known_answers` do not count.
     """
     above, tied = count_tied(total, low, high)
     for i in range(len(known_answers)):
@@ -234,9 +237,9 @@ def count_ranks(total: Longs, answer: int, known_answers: Ids, low: int, high: i
 
 
 def realistic_rank(above: Any, tied: Any) -> Any:
-    """Return the mean of the best and the worst rank of an answer.
+    """Return the mean of the best and the worst possible rank of an answer.
 
-    `above` candidates are better, `tied` are equal, the answer included.
+    `above` candidates score higher; `tied` score the same, the answer included.
     """
     return above + (tied + 1) / 2
 
@@ -246,7 +249,7 @@ rank = compiled(realistic_rank)
 
 
 def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
-    """Return the realistic rank of column answer[i] in row i, scores rounded before they are compared.
+    """Return the realistic rank of column answer[i] in row i, by rounded scores.
 
     `evidence` has a row for each object and a column for each class.
     """
@@ -256,7 +259,7 @@ def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
 
 
 def score_ranks(scores: Doubles, answer: Longs) -> Doubles:
-    """Return `class_ranks` of real `scores` of any range, rounded as those of rules are.
+    """Return `class_ranks` of real `scores` of any range, with the same rounding.
 
     `answer` is the column of each row.
     """
@@ -268,10 +271,10 @@ def score_ranks(scores: Doubles, answer: Longs) -> Doubles:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """`above` candidates score more than the answer, `tied` score the same (the answer included).
+    """The number of candidates `above` each answer, and `tied` with it (the answer included).
 
-    Row i is the query of fact `fact[i]`, p(s, ?) where direction is 0 and p(?, o) where it is 1. Where `walked` is 0
-    the rank is the same without any chain of more than two steps.
+    Row i is the query of fact `fact[i]`: p(s, ?) for direction 0, p(?, o) for direction 1. If `walked` is 0, the rank
+    does not depend on chains of more than two steps.
     """
 
     fact: Longs
@@ -292,19 +295,19 @@ class Ranks:
 
     @property
     def realistic(self) -> Doubles:
-        """The mean of both: the expected rank over all orders of the tied candidates."""
+        """The mean of both, which is the expected rank over all orders of the tied candidates."""
         return np.asarray(realistic_rank(self.above, self.tied), np.float64)
 
 
-# rules kept apart ----------------------------------------------------------------------------------------------
+# the shares of rules -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """A score and what each rule brings to it.
+    """A score and the contribution of each rule.
 
-    `score` is of 0 to 1, `evidence` the same as an integer. `order`: positions among the rules that fire, strongest
-    first and among equals by row; `share` goes with it, and so does `power`, the evidence that counts of each.
+    `score` is in [0, 1], `evidence` is the same as an integer. `order` lists the positions of the counted rules among
+    those that fire, strongest first, ties by row. `share` and `power`, the evidence that counts, are in this order.
     """
 
     score: float
@@ -322,18 +325,18 @@ def share_out(
     kind: Longs | None = None,
     is_excluded: bool = False,
 ) -> Shares:
-    """Share the score of one fact out among the rules that fire for it, as `aggregation` scores it.
+    """Divide the score of one fact among the rules that fire for it, under `aggregation`.
 
-        noisy-or   share_i = score * evidence_i / sum of evidence, over the rules that count; with a weighing the
-                   evidence is what its kind and its place among its kind leave of it
-        max        all to the strongest rule
+        noisy-or   share_i = score * evidence_i / sum of evidence, over the rules that count; with a weighing,
+                   evidence_i is reduced by the kind of the rule and its position within the kind
+        max        everything to the strongest rule
 
     Args:
-        rows: numbers of the rules, to order equals by.
-        evidence: of each rule.
-        is_prior: which rules have the body `true`; these count beside the strongest.
-        kind: of each rule (KINDS); None for unary heads, which have no kinds.
-        is_excluded: an exclusion rules the fact out: it scores 0, and so does every rule.
+        rows: the row numbers of the rules, which order ties.
+        evidence: the evidence of each rule.
+        is_prior: which rules are priors; these count in addition to the strongest ones.
+        kind: the kind of each rule (KINDS); None for unary heads, which have no kinds.
+        is_excluded: whether an exclusion rules the fact out; its score and all shares are then 0.
     """
     power = (
         evidence if kind is None or not aggregation.weighing else _weighed_by_kind(aggregation, rows, evidence, kind)
@@ -354,13 +357,13 @@ def share_out(
 
 
 def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kind: Longs) -> Longs:
-    """What counts of each rule's evidence: a factor of its kind, less for each stronger rule of that kind."""
+    """Return the evidence that counts: a factor for the kind, and a discount for each stronger rule of that kind."""
     _, weight, prior_weight = kind_weights(aggregation)
     power = np.zeros_like(evidence)
     for k in np.unique(kind):
         mine = np.flatnonzero(kind == k)
         if k == len(weight):
-            # Scoring adds the priors of a side up before it weighs them; they are one on each side at most.
+            # Scoring sums the priors before it weights them; there is at most one per side.
             power[mine] = weighed(evidence[mine], prior_weight)
             continue
         best = mine[np.lexsort((rows[mine], -evidence[mine]))][: aggregation.top]
@@ -372,11 +375,11 @@ def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kin
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch of one thread, all zeros between queries.
+    """Scratch space of one thread, all zeros between queries.
 
-    strongest[b, k, :] holds the best evidence of candidate b from rules of kind k, largest first; floor[k, b] is the
-    last of them: what a rule must exceed to count. `is_touched` marks the candidates that some rule fired for,
-    `touched` lists them, `total` is where their evidence is summed; `walk` is the scratch of `reach`.
+    strongest[b, k, :] is the best evidence of candidate b from rules of kind k, largest first; floor[k, b] is the last
+    of these, which a rule must exceed to count. `is_touched` marks the candidates for which some rule fired, `touched`
+    lists them, and `total` is where their evidence is summed; `walk` is the scratch space of `reach`.
     """
 
     strongest: np.ndarray
@@ -388,9 +391,9 @@ class ScoreSpace(NamedTuple):
 
 
 def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) -> ScoreSpace:
-    """Make the scratch for a base of `num_entities` and lines of up to `most_steps`.
+    """Make the scratch space for a base of `num_entities` and lines of up to `most_steps`.
 
-    `top` is the number of rules that count of each kind, `kinds` the number of kinds.
+    `top` is the number of rules that count per kind, `kinds` the number of kinds.
     """
     return ScoreSpace(
         np.zeros((num_entities, kinds, max(top, 1)), np.int64),
@@ -404,7 +407,7 @@ def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) ->
 
 @compiled
 def sink(slots: Longs, evidence: int, top: int) -> None:
-    """Put `evidence` into `slots`, which keep the `top` largest values, sorted (top = 0: their sum).
+    """Insert `evidence` into `slots`, which hold the `top` largest values in order (top = 0: their sum).
 
     Zeros are free slots.
     """
@@ -422,9 +425,9 @@ def sink(slots: Longs, evidence: int, top: int) -> None:
 
 @compiled
 def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top: int, kind: int) -> int:
-    """Give `candidate` one more firing rule; returns the number of candidates touched so far, `num_touched` before.
+    """Add a firing rule of `candidate`; return the number of candidates touched so far, before it `num_touched`.
 
-    `evidence` is above its floor in `space` for this `kind`; the `top` strongest rules are kept.
+    `evidence` exceeds the floor of this `kind` in `space`; the `top` strongest rules are kept.
     """
     if not space.is_touched[candidate]:
         space.is_touched[candidate] = True
@@ -433,7 +436,7 @@ def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top:
     if top == 0:
         space.strongest[candidate, kind, 0] += evidence
         return num_touched
-    # `sink`, without the slice: half of the time of a query goes by here.
+    # The same as `sink`, but without the slice: half of the time of a query is spent here.
     place = top - 1
     while place > 0 and space.strongest[candidate, kind, place - 1] < evidence:
         space.strongest[candidate, kind, place] = space.strongest[candidate, kind, place - 1]
@@ -445,7 +448,7 @@ def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top:
 
 @compiled
 def clear(space: ScoreSpace, touched: int) -> None:
-    """Make the scratch `space` all zeros again; `touched` is how many candidates it has touched."""
+    """Reset the scratch `space` to zeros; `touched` is the number of candidates it has touched."""
     for i in range(touched):
         b = space.touched[i]
         space.is_touched[b] = False

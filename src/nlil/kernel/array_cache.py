@@ -1,4 +1,4 @@
-"""ArrayCache: arrays that were computed once and may be needed again, within a number of bytes."""
+"""ArrayCache: computed arrays, cached up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Array = TypeVar("Array", bound=np.ndarray)
 
 
 class Outgrown(Exception):
-    """The answers of a statement, or the pairs that a rule ranges over, are too many to be kept."""
+    """The answers of a statement, or the pairs that a rule ranges over, are too many to cache."""
 
 
 class ArrayCache:
-    """Beyond `budget` bytes the least recently used arrays are forgotten."""
+    """An LRU cache of arrays, limited to `budget` bytes."""
 
     def __init__(self, budget: int) -> None:
         self._arrays: LRUCache[Hashable, np.ndarray | None] = LRUCache(
@@ -26,7 +26,7 @@ class ArrayCache:
         )
 
     def get(self, name: Hashable, make: Callable[[], Array]) -> Array:
-        """Return what `make` gives for this name. An Outgrown is remembered too: it took long to find out."""
+        """Return the array `name`, from the cache or from `make`. Outgrown is cached too: it is slow to find."""
         if name not in self._arrays:
             try:
                 made: Array | None = make()

@@ -1,4 +1,4 @@
-"""Rules over another vocabulary: translate ids by name, leave out what the other side cannot say."""
+"""Rules over another vocabulary: translate ids by name, and leave out rules with unknown names."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from .bodies import ANY_NODE, NO_STEP, Bodies, Lines, step_dtype
 from .ruleset import RuleSet
 
 UNKNOWN_ENTITY = ANY_NODE - 1
-"""What an entity becomes that the other vocabulary does not have; no anchor has this number."""
+"""Stands for an entity that the other vocabulary does not have; no anchor has this number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """`rules` in the ids of a knowledge base, and what could not be said there.
+    """`rules` in the ids of a knowledge base, and what was left out.
 
-    `unknown_constants` and `unknown_predicates` are rows of the rules as they were given; a rule with an unknown
-    predicate is not also among those with an unknown constant. `unknown_exclusion` is the number of exclusions left
-    out.
+    `unknown_constants` and `unknown_predicates` are row numbers of the original rules; a rule with an unknown predicate
+    is not listed again for an unknown constant. `unknown_exclusion` is the number of exclusions left out.
     """
 
     rules: RuleSet
@@ -31,23 +30,23 @@ class Bound:
 
     @property
     def kept(self) -> Longs:
-        """Rows of the other rules: `rules` has those and no more."""
+        """The row numbers of the original rules that `rules` contains."""
         lost = np.concatenate((self.unknown_constants, self.unknown_predicates))
         return np.delete(np.arange(len(self.rules) + len(lost)), lost)
 
     @property
     def unknown_constant(self) -> int:
-        """How many rules have a constant that is unknown."""
+        """The number of rules with an unknown constant."""
         return len(self.unknown_constants)
 
     @property
     def unknown_predicate(self) -> int:
-        """How many rules have a predicate that is unknown."""
+        """The number of rules with an unknown predicate."""
         return len(self.unknown_predicates)
 
 
 def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
-    """Return the same rules in the ids of `kb`; rules with a name unknown there are left out and counted."""
+    """Return the rules in the ids of `kb`; rules with a name that `kb` does not have are left out and counted."""
     if rules.predicates == kb.predicates and (rules.entities is kb.entities or rules.entities == kb.entities):
         return Bound(rules, np.zeros(0, np.int64), np.zeros(0, np.int64))
     known = frozenset(kb.predicates)
@@ -79,6 +78,6 @@ def bind(rules: RuleSet, kb: KnowledgeBase) -> Bound:
         head_entity=head_entity.astype(np.int32),
         exclusions=exclusions,
     )
-    # Bodies that no rule has any more may hold ids that mean nothing here.
+    # Bodies that are no longer used may contain invalid ids.
     kept = replace(bound.take(~(lost | foreign)).compact(), calibration=rules.calibration)
     return Bound(kept, np.flatnonzero(foreign), np.flatnonzero(lost), len(rules.exclusions) - len(exclusions))

@@ -1,15 +1,15 @@
 """Bodies: the distinct bodies of many rules, by column.
 
-A *line* is what a statement draws, with ids in place of names:
+A *line* is a statement with ids in place of names:
 
     start --step-- node --step-- ... --step-- end
 
-`start` and `end` are anchors: X_NODE, Y_NODE, ANY_NODE or an entity id. A step is a code: 2p along the binary
-predicate p, 2p + 1 against it, 2p for the unary predicate p, which filters the node it stands at. The empty line from
+`start` and `end` are anchors: X_NODE, Y_NODE, ANY_NODE or an entity id. A step is a code: 2p follows the binary
+predicate p, 2p + 1 follows it backwards, and 2p of a unary predicate p filters the current node. The empty line from
 ANY_NODE to ANY_NODE always holds: it is the body `true` of a prior.
 
-A body is a small program over lines in postfix order: line numbers, and the operators AND, OR and NOT. A body of one
-line is the program of one number, so a line is the shortest formula and not another kind of thing.
+A body is a program over lines in postfix order: line numbers and the operators AND, OR and NOT. A body of one line is a
+program of one number, so a line is simply the shortest formula.
 
 `is_unary` is always a `unary_mask`: which predicate ids are unary.
 """
@@ -31,18 +31,18 @@ from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
 
 X_NODE, Y_NODE, ANY_NODE = -1, -2, -3
-"""Anchors that are no entity: the head variables, and any entity of the query's graph."""
+"""Anchors other than entities: the head variables, and any entity of the query's graph."""
 ANCHORS: Mapping[int, Anchor] = {X_NODE: X, Y_NODE: Y, ANY_NODE: ANY}
 NO_STEP = -1
-"""Filler behind the last step of a line."""
+"""Padding after the last step of a line."""
 AND, OR, NOT = -1, -2, -3
-"""Operators of a program; numbers from 0 on are lines."""
+"""Operators of a program; numbers >= 0 are lines."""
 
 Value = TypeVar("Value")
 Alternatives = list[tuple[tuple[int, ...], tuple[int, ...]]]
-"""Conjunctions, each as the numbers of its lines that must hold and of those that must not."""
+"""Conjunctions: the lines that must hold, and the lines that must not."""
 Both = tuple[Alternatives, Alternatives]
-"""Those of a formula, and of its negation."""
+"""The alternatives of a formula, and of its negation."""
 
 
 def step_dtype(num_codes: int) -> type:
@@ -51,14 +51,14 @@ def step_dtype(num_codes: int) -> type:
 
 
 def anchor_id(names: Names, anchor: Anchor) -> int:
-    """Return the number of an anchor in the ids of `names`, a knowledge base or the like."""
+    """Return the id of an anchor; `names` maps names to ids, as a knowledge base does."""
     if isinstance(anchor, Constant):
         return names.entity_id(anchor.name)
     return next(node for node, known in ANCHORS.items() if known == anchor)
 
 
 def group_keys(columns: Sequence[np.ndarray]) -> Longs:
-    """Return one number for each row, equal where the rows are equal, in the order of the columns; none is negative."""
+    """Return one non-negative number per row of `columns`: equal for equal rows, and sorted like the rows."""
     key, span = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))
@@ -72,9 +72,9 @@ def group_keys(columns: Sequence[np.ndarray]) -> Longs:
 
 
 class Lines(NamedTuple):
-    """Lines by column: line i goes from start[i] along steps[i] (NO_STEP fills up) to end[i].
+    """Lines by column: line i runs from start[i] along steps[i], padded with NO_STEP, to end[i].
 
-    `distinct`: all variables of the line take different entities.
+    With `distinct`, all variables of the line stand for different entities.
     """
 
     start: Ids
@@ -90,7 +90,7 @@ class Lines(NamedTuple):
         end: np.ndarray | int = ANY_NODE,
         distinct: np.ndarray | bool = True,
     ) -> Lines:
-        """Lines from their steps (lines, width); single numbers are repeated. A line without steps is `true`."""
+        """Make lines from their steps (lines, width); scalars are repeated. A line without steps is `true`."""
         size, empty = len(steps), ~(steps != NO_STEP).any(axis=1)
         anchors = [np.broadcast_to(np.asarray(a, np.int32), size) for a in (start, end)]
         first, last = (np.where(empty & (a < 0), np.int32(ANY_NODE), a) for a in anchors)
@@ -98,12 +98,12 @@ class Lines(NamedTuple):
 
     @property
     def num_lines(self) -> int:
-        """A NamedTuple's own len is its number of columns."""
+        """The number of lines; len() of a NamedTuple is its number of columns."""
         return len(self.start)
 
     @property
     def width(self) -> int:
-        """Steps of the longest line that the columns have room for."""
+        """The most steps that a line can have."""
         return int(self.steps.shape[1])
 
     @property
@@ -115,7 +115,7 @@ class Lines(NamedTuple):
         return size
 
     def moves(self, is_unary: Mask) -> Mask:
-        """Return the lines with a step that leads to another node."""
+        """Return which lines have a step to another node."""
         found = np.zeros(self.num_lines, bool)
         for step in self.steps.T:
             found |= (step != NO_STEP) & ~is_unary[step >> 1]
@@ -126,24 +126,24 @@ class Lines(NamedTuple):
         return Lines(*(column[rows] for column in self))
 
     def uses(self, anchor: int) -> Mask:
-        """Return the lines that start or end at the anchor."""
+        """Return which lines start or end at `anchor`."""
         return (self.start == anchor) | (self.end == anchor)
 
     def names(self, predicates: Iterable[int]) -> Mask:
-        """Return the lines with a step along one of these predicates."""
+        """Return which lines have a step along one of these predicates."""
         wanted, found = list(predicates), np.zeros(self.num_lines, bool)
         for step in self.steps.T:
             found |= (step != NO_STEP) & np.isin(step >> 1, wanted)
         return found
 
     def line(self, row: int, is_unary: Mask) -> IdLine:
-        """Return line number `row` laid out for walking."""
+        """Return line `row`, node by node."""
         codes = [int(code) for code in self.steps[row] if code != NO_STEP]
         return IdLine.of_codes(int(self.start[row]), codes, int(self.end[row]), is_unary)
 
     @classmethod
     def join(cls, parts: Sequence[Lines]) -> Lines:
-        """Return all lines of the parts, in order."""
+        """Concatenate the lines of all parts."""
         width = max(p.width for p in parts)
         dtype = np.result_type(*(p.steps.dtype for p in parts))
         steps = [
@@ -158,7 +158,7 @@ class Lines(NamedTuple):
         )
 
     def find(self, other: Lines, row: int) -> int:
-        """Return the number here of line `row` of `other` columns, -1 where it is not here."""
+        """Return the number of the line that equals line `row` of `other`, or -1."""
         steps = other.steps[row][other.steps[row] != NO_STEP]
         if len(steps) > self.width:
             return -1
@@ -169,7 +169,7 @@ class Lines(NamedTuple):
         return int(same[fits][0]) if fits.any() else -1
 
     def unique(self) -> tuple[Lines, Longs]:
-        """Return each line once, and the number of every line among those."""
+        """Return the distinct lines, and for every line its number among them."""
         key = group_keys([self.start, self.end, self.distinct, *self.steps.T])
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return self.take(first), inverse.reshape(-1)
@@ -194,39 +194,39 @@ class Bodies:
 
     @cached_property
     def line(self) -> Ids:
-        """For each body the line that it is, or -1 where it is a longer program."""
+        """For each body its line, or -1 if the body is a longer program."""
         alone = np.diff(self.pointer) == 1
         return np.where(alone, self.ops[self.pointer[:-1]], -1).astype(np.int32) if len(self) else self.ops[:0]
 
     @cached_property
     def is_true(self) -> Mask:
-        """The bodies that always hold: priors have them."""
+        """Which bodies always hold; these are the bodies of priors."""
         empty = np.append(self.lines.lengths == 0, False) & np.append(self.lines.start == ANY_NODE, False)
         return empty[self.line]
 
     def lengths(self, is_unary: Mask) -> Longs:
-        """Return the number of atoms of each body; an equation, such as X = Y, counts as one."""
+        """Return the number of atoms of each body; an equation such as X = Y counts as one."""
         lines = self.lines
         is_equation = ~lines.moves(is_unary) & (lines.start != ANY_NODE) & (lines.end != ANY_NODE)
         return self._sum(lines.lengths.astype(np.int64) + (is_equation & (lines.start != lines.end)))
 
     def _sum(self, of_line: np.ndarray) -> Longs:
-        """For each body the sum over its lines."""
+        """Sum a value per line over the lines of each body."""
         value = np.append(of_line, np.zeros(3, of_line.dtype)).astype(np.int64)  # operators stand at the end: 0
         total = np.concatenate(([0], np.cumsum(value[self.ops])))
         return total[self.pointer[1:]] - total[self.pointer[:-1]]
 
     def any_line(self, of_line: Mask) -> Mask:
-        """Return the bodies with a line that is marked in `of_line`."""
+        """Return which bodies have a line that is marked in `of_line`."""
         return self._sum(of_line) > 0
 
     def uses_operator(self, operator: int) -> Mask:
-        """Return the bodies with the `operator` AND, OR or NOT in their program."""
+        """Return which bodies contain the `operator` AND, OR or NOT."""
         total = np.concatenate(([0], np.cumsum(self.ops == operator)))
         return total[self.pointer[1:]] > total[self.pointer[:-1]]
 
     def lines_of(self, body: int) -> list[int]:
-        """Return the lines of a body, in the order of the text."""
+        """Return the lines of a body, in text order."""
         return [op for op in self.program(body) if op >= 0]
 
     def program(self, body: int) -> list[int]:
@@ -241,9 +241,9 @@ class Bodies:
         disjunction: Callable[[Value, Value], Value],
         negation: Callable[[Value], Value],
     ) -> Value:
-        """Return the value of `body`: `leaf` gives that of a line by its number.
+        """Evaluate the program of `body`: `leaf` returns the value of a line by its number.
 
-        `conjunction` and `disjunction` combine two values, `negation` takes one.
+        `conjunction` and `disjunction` combine two values; `negation` takes one.
         """
         stack: list[Value] = []
         for op in self.program(body):
@@ -257,7 +257,10 @@ class Bodies:
         return stack[0]
 
     def alternatives(self, body: int) -> Alternatives:
-        """Disjunctive form: the body holds if all positive lines of one alternative do, and no negative one."""
+        """Return the disjunctive normal form of `body`.
+
+        An alternative holds if its positive lines do and no negative one.
+        """
 
         def product(left: Alternatives, right: Alternatives) -> Alternatives:
             return [(p + q, m + n) for p, m in left for q, n in right]
@@ -274,27 +277,30 @@ class Bodies:
         return self.value(body, leaf, conjunction, disjunction, lambda both: (both[1], both[0]))[0]
 
     def degree(self, body: int, leaf: Callable[[int], np.ndarray], is_crisp: bool) -> np.ndarray:
-        """Return the `value` of `body` over arrays that broadcast.
+        """Evaluate `body` over arrays that broadcast.
 
-        `leaf` gives those of a line: truth values if `is_crisp`, else degrees of truth.
+        `leaf` returns the array of a line: truth values if `is_crisp`, otherwise degrees of truth.
         """
         if is_crisp:
             return self.value(body, leaf, np.logical_and, np.logical_or, np.logical_not)
         return self.value(body, leaf, np.multiply, lambda a, b: 1 - (1 - a) * (1 - b), lambda a: 1 - a)
 
     def values(self, of_line: np.ndarray, is_crisp: bool) -> np.ndarray:
-        """Return the values (queries, bodies) from `of_line`, those of (queries, lines); `is_crisp` as in `degree`."""
+        """Return the values (queries, bodies) from those of the lines, `of_line` (queries, lines).
+
+        `is_crisp` as above.
+        """
         values = of_line[:, np.maximum(self.line, 0)] if len(self) else of_line[:, :0]
         for body in np.flatnonzero(self.line < 0).tolist():
             values[:, body] = self.degree(body, of_line.T.__getitem__, is_crisp)
         return values
 
     def distinct(self, body: int) -> bool:
-        """Return whether the variables of each statement of `body` take different entities."""
+        """Return whether the variables of each statement of `body` stand for different entities."""
         return any(self.lines.distinct[line] for line in self.lines_of(body))
 
     def formula(self, body: int, predicates: Sequence[Predicate], name: Callable[[int], str]) -> Formula:
-        """Return `body` as a tree over `predicates`; `name` gives the name of an entity by its id."""
+        """Return `body` as a tree over `predicates`; `name` maps an entity id to its name."""
 
         def statement(line: int) -> Formula:
             steps = self.lines.steps[line]
@@ -306,7 +312,7 @@ class Bodies:
         return self.value(body, statement, lambda a, b: And(a, b), lambda a, b: Or(a, b), Not)
 
     def find(self, other: Bodies) -> int:
-        """Return the number here of the one body of `other`, -1 where it is not here."""
+        """Return the number of the body that equals the only body of `other`, or -1."""
         number = [self.lines.find(other.lines, line) for line in range(other.lines.num_lines)]
         if -1 in number:
             return -1
@@ -318,7 +324,7 @@ class Bodies:
         return next((int(b) for b in same_size if (self.ops[self.pointer[b] : self.pointer[b + 1]] == ops).all()), -1)
 
     def with_programs(self, programs: Sequence[Sequence[int]]) -> Bodies:
-        """These bodies and then those of `programs`, which are over the same lines."""
+        """Append bodies, given by their `programs` over the same lines."""
         pointer = self.pointer[-1] + np.cumsum([len(program) for program in programs], dtype=np.int64)
         ops = [op for program in programs for op in program]
         return Bodies(
@@ -327,7 +333,7 @@ class Bodies:
 
     @classmethod
     def join(cls, parts: Sequence[Bodies]) -> tuple[Bodies, list[Longs]]:
-        """Return the distinct bodies of all parts, and for each part the new number of each of its bodies."""
+        """Return the distinct bodies of all parts, and for each part the new numbers of its bodies."""
         lines, number = Lines.join([p.lines for p in parts]).unique()
         first_line = np.cumsum([0, *(p.lines.num_lines for p in parts)])
         ops, pointers, shift = [], [np.zeros(1, np.int64)], 0
@@ -340,7 +346,7 @@ class Bodies:
         return bodies, np.split(new, np.cumsum([len(p) for p in parts])[:-1])
 
     def take(self, used: Mask) -> tuple[Bodies, Longs]:
-        """Return the bodies marked in `used`, and the new number of every body (of those left out it means nothing)."""
+        """Return the bodies marked in `used`, and the new number of each body, undefined for the others."""
         size = np.where(used, np.diff(self.pointer), 0)
         ops = self.ops[np.repeat(used, np.diff(self.pointer))]
         has_line = np.zeros(self.lines.num_lines, bool)
@@ -351,7 +357,7 @@ class Bodies:
         return kept, np.cumsum(used) - 1
 
     def _unique(self) -> tuple[Bodies, Longs]:
-        """Each body once, those of one line first, in the order of their lines; and the new number of every body."""
+        """Return the distinct bodies, single lines first, in line order; and the new number of each body."""
         used = np.unique(self.line[self.line >= 0])
         place = np.zeros(self.lines.num_lines + 1, np.int64)
         place[used] = np.arange(len(used))
@@ -368,21 +374,21 @@ class Bodies:
 
 
 class Names(Protocol):
-    """Numbers of names: what a `BodyBuilder` needs of a knowledge base."""
+    """A map from names to ids: the part of a knowledge base that `BodyBuilder` needs."""
 
     def code(self, step: Step) -> int:
         """Return the code of a step."""
 
     def entity_id(self, name: str) -> int:
-        """Return the number of the entity `name`."""
+        """Return the id of the entity `name`."""
 
     @property
     def num_codes(self) -> int:
-        """Codes are below this number."""
+        """All codes are below this number."""
 
 
 class BodyBuilder:
-    """Turns bodies of rules into columns, each once; `names` gives the ids of predicates and entities."""
+    """Collects the distinct bodies of rules as columns; `names` maps predicates and entities to ids."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -390,7 +396,7 @@ class BodyBuilder:
         self.programs: dict[tuple[int, ...], int] = {}
 
     def add(self, rule: Rule) -> int:
-        """Return the number of the rule's body. Names unknown to the base raise UnknownName."""
+        """Add the body of `rule` and return its number. Raises UnknownName for a name that the base does not have."""
         return self.program(tuple(self._program(rule.body, rule.distinct)))
 
     def program(self, ops: tuple[int, ...]) -> int:
@@ -419,7 +425,7 @@ class BodyBuilder:
                 return [self.line(ANY_NODE, ANY_NODE, False, ())]
 
     def bodies(self) -> Bodies:
-        """Return what was added so far."""
+        """Return the bodies added so far."""
         width = max((len(steps) for *_, steps in self.lines), default=1) or 1
         table: np.ndarray = np.full((len(self.lines), width), NO_STEP, step_dtype(self.names.num_codes))
         for row, (*_, steps) in enumerate(self.lines):
@@ -431,15 +437,15 @@ class BodyBuilder:
         return Bodies(lines, pointer.astype(np.int64), ops)
 
 
-# one line, laid out ------------------------------------------------------------------------------------------
+# one line, node by node --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class IdLine:
-    """A line node by node: node i carries the unary predicates filters[i]; codes[i] leads from node i to node i + 1.
+    """A line, node by node: node i has the unary `filters[i]`; `codes[i]` leads from node i to node i + 1.
 
-    With no moves both ends are node 0: then `equal` is the second anchor (X = Y), otherwise None. `anchors` has an
-    anchor for each node, ANY_NODE for all between the ends.
+    `anchors` has an anchor for each node, ANY_NODE between the ends. Without moves both ends are node 0; `equal` is
+    then the second anchor (X = Y) or None.
     """
 
     anchors: tuple[int, ...]
@@ -460,7 +466,7 @@ class IdLine:
 
     @classmethod
     def of_codes(cls, start: int, codes: Sequence[int], end: int, is_unary: Mask) -> IdLine:
-        """Return the line from `start` along `codes`, which are moves and filters in order, to `end`."""
+        """Return the line from `start` along `codes`, moves and filters in order, to `end`."""
         filters: list[list[int]] = [[]]
         moves: list[int] = []
         for code in codes:
@@ -475,23 +481,23 @@ class IdLine:
         return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
 
     def reversed(self) -> IdLine:
-        """Return the same line read from its far end: codes 2p and 2p + 1 change places."""
+        """Return the line read from its far end: codes 2p and 2p + 1 are swapped."""
         codes = tuple(code ^ 1 for code in reversed(self.codes))
         return IdLine(self.anchors[::-1], self.filters[::-1], codes, self.equal)
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
-        """The anchors that can be named: both ends, or the node and its equation."""
+        """The anchors that may be variables or constants: both ends, or the node and its equation."""
         return (self.anchors[0], self.anchors[-1]) if self.equal is None else (self.anchors[0], self.equal)
 
     @property
     def uses_x(self) -> bool:
-        """Whether X stands on the line."""
+        """Whether X is an end of the line."""
         return X_NODE in self.ends
 
     @property
     def uses_y(self) -> bool:
-        """Whether Y stands on the line."""
+        """Whether Y is an end of the line."""
         return Y_NODE in self.ends
 
     @cached_property
@@ -515,21 +521,21 @@ class IdHead:
 
     @property
     def is_open(self) -> bool:
-        """Both sides vary: p(X, Y)."""
+        """True for p(X, Y), a head without constants."""
         return self.subject == X_NODE and self.object == Y_NODE
 
 
 def check_arity(rule: Rule, has_object: bool) -> None:
-    """Refuse a query of the wrong form for `rule`: unary heads take x alone, binary heads x and y (`has_object`)."""
+    """Raise RuleError unless the query fits `rule`: unary heads take x alone, binary heads x and y (`has_object`)."""
     if has_object != (rule.target.arity == 2):
         wanted, got = ("x alone", "x and y") if has_object else ("x and y", "x alone")
         raise RuleError(f"{rule.target}: a query of this head is {wanted}, got {got}")
 
 
 def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) -> np.ndarray:
-    """Return each row of `steps` walked backwards: order reversed, moves inverted, filters as they are.
+    """Return each row of `steps` in the opposite direction: order reversed, moves inverted, filters unchanged.
 
-    `length` is the number of steps of each row; NO_STEP fills the rest.
+    `length` is the number of steps of each row; the rest is NO_STEP.
     """
     result = np.full_like(steps, NO_STEP)
     rows = np.arange(len(steps))
@@ -542,5 +548,5 @@ def reversed_steps(steps: np.ndarray, length: np.ndarray, is_unary: np.ndarray) 
 
 
 def unary_mask(predicates: Sequence[Predicate]) -> Mask:
-    """Return which of `predicates` are unary, by id; one place more, so that NO_STEP >> 1 is none."""
+    """Return which of `predicates` are unary, by id, plus one False entry for NO_STEP >> 1."""
     return np.array([p.arity == 1 for p in predicates] + [False], bool)

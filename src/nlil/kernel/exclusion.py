@@ -1,4 +1,4 @@
-"""Exclusion: what never holds together with a target, and so rules candidates out."""
+"""Exclusion: a relation that never holds together with a target and so rules out candidates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..logic.text import denial_text
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """target(x, y) does not hold where `step` leads from x to y.
+    """target(x, y) does not hold if `step` leads from x to y.
 
-    expected   facts of the target for which it would, if the target's subjects and objects were paired by chance
-    num_facts  facts of the target
-    together   those of them for which it does: 0 unless a person wrote the exclusion
+    expected   the number of target facts with both, if the target's subjects and objects were paired at random
+    num_facts  the number of target facts
+    together   the number of target facts with both; 0 unless a person wrote the exclusion
     """
 
     target: Predicate
@@ -32,7 +32,7 @@ class Exclusion:
             raise RuleError(f"an exclusion takes two different binary relations, got {self.target} and {self.step}")
 
     def __str__(self) -> str:
-        """A Prolog denial; `parse_program` reads it back."""
+        """Return a Prolog denial; `parse_program` reads it back."""
         return denial_text(self.target, self.step)
 
     @property

@@ -1,13 +1,13 @@
-"""Hidden: which facts a query may not see. The only place that knows how hiding works.
+"""Hidden: which facts a query may not see. Only this file knows how hiding works.
 
-A query about p(x, y) does not see that fact, in whichever direction a body walks along it; a query about p(x) does not
-see p(x), nor any other class of x where p is one of an exclusive group of classes.
+A query about p(x, y) does not see that fact, in either direction. A query about p(x) does not see p(x); if p is a
+class, it does not see any class of x.
 
-Drivers take one value, `Hidden` for tensors and witnesses or `HiddenFact` for compiled loops, and ask the functions
-below. A hidden binary fact is written as an edge: start --code--> end, where `code` is the step code of the query's
-target as the query knows it (2p from x, 2p + 1 from y) and an `end` of -1 hides nothing.
+Drivers take a `Hidden` (tensors and witnesses) or a `HiddenFact` (compiled loops) and call the functions below. A
+hidden binary fact is an edge start --code--> end, where `code` is the step code of the target as seen from the query
+(2p from x, 2p + 1 from y); an `end` of -1 hides nothing.
 
-`kb` is always the base of the query; `targets` are predicate ids; `x` and `y` are the entities that a query is about.
+`kb` is always the base of the query; `targets` are predicate ids; `x` and `y` are the entities of the query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .compiled import compiled, shared
 
 @dataclass(frozen=True)
 class Hidden:
-    """The query's own fact, invisible while the query is evaluated: p(x, y), or p(x) and x's other classes.
+    """The query's own fact, hidden while the query is evaluated: p(x, y), or p(x) and the other classes of x.
 
     `binary` is the id of a binary target, else None; `unary` are the ids of the unary predicates hidden at x.
     """
@@ -38,7 +38,7 @@ class Hidden:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, rule: Rule) -> Hidden:
-        """Return what a query of the head of `rule` may not see."""
+        """Return what queries of the head of `rule` may not see."""
         target = kb.predicate_id(rule.target)
         if rule.target.arity == 2:
             return cls(target, frozenset())
@@ -46,33 +46,33 @@ class Hidden:
 
     @classmethod
     def of_class(cls, kb: KnowledgeBase) -> Hidden:
-        """Return what a query for the class of an object of `kb` may not see: all its classes."""
+        """Return what queries for the class of an object of `kb` may not see: all its classes."""
         return cls(None, kb.classes)
 
     def own_facts(self, kb: KnowledgeBase) -> Facts:
-        """Return the unary facts of `kb` that are hidden, each from the query about its entity."""
+        """Return the unary facts of `kb` that are hidden from the queries about their entities."""
         return kb.unary[np.isin(kb.unary.predicate, sorted(self.unary))]
 
     def touches(self, line: IdLine) -> bool:
-        """Return whether hiding can change the value of the line at all."""
+        """Return whether hiding can change the value of `line`."""
         return self.binary in line.predicates or bool(self.unary & line.predicates)
 
     def edge(self, x: Any, y: Any, step: int, here: Any, there: Any) -> Any:
-        """Return whether here --step--> there is the own fact of the query about (x, y): numbers, arrays or tensors."""
+        """Return whether here --step--> there is the query's own fact, for numbers, arrays or tensors."""
         return hides_edge(-1 if self.binary is None else 2 * self.binary, x, y, step, here, there)
 
     def hides_step(self, step: int) -> bool:
-        """Return whether some edge of the step may be hidden."""
+        """Return whether an edge along `step` may be hidden."""
         return self.binary == step >> 1
 
     def member(self, x: Any, predicate: int, here: Any) -> Any:
-        """Return whether predicate(here) is hidden from the query about x: numbers, arrays or tensors."""
+        """Return whether predicate(here) is hidden from the query about x, for numbers, arrays or tensors."""
         return (here == x) & (predicate in self.unary)
 
 
 class HiddenFact(NamedTuple):
-    """What one query may not see, as compiled loops take it: the edge start --code--> end (end = -1: none), and at
-    `node` the unary predicates marked in `group`."""
+    """What one query may not see, for compiled loops: the edge start --code--> end (end = -1: none), and the unary
+    predicates marked in `group` at `node`."""
 
     code: int
     start: int
@@ -86,9 +86,9 @@ class HiddenFact(NamedTuple):
 
 @shared
 def hides_edge(code: Any, start: Any, end: Any, step: Any, here: Any, there: Any) -> Any:
-    """Return whether the edge here --step--> there is the hidden fact start --code--> end, walked either way.
+    """Return whether the edge here --step--> there is the hidden fact start --code--> end, in either direction.
 
-    For numbers, inside compiled loops too, for arrays and for tensors.
+    Takes numbers (also in compiled loops), arrays or tensors.
     """
     forward = (step == code) & (here == start) & (there == end)
     backward = (step == (code ^ 1)) & (here == end) & (there == start)
@@ -97,14 +97,16 @@ def hides_edge(code: Any, start: Any, end: Any, step: Any, here: Any, there: Any
 
 @shared
 def can_hide(code: Any, step: Any) -> Any:
-    """Return whether some edge of `step` may be a fact along `code`, walked either way: numbers, arrays or tensors."""
+    """Return whether an edge along `step` may be a fact of `code`, in either direction: numbers, arrays or tensors."""
     return (step == code) | (step == (code ^ 1))
 
 
 @shared
 def is_own_fact(code: Any, step: Any) -> Any:
-    """Return whether the body step(X, Y) of the head code(X, Y), X and Y different, holds of each fact only by the fact
-    itself: numbers, inside compiled loops too, arrays or tensors."""
+    """Return whether the body step(X, Y) of the head code(X, Y) holds only through the fact itself, if X and Y differ.
+
+    Takes numbers (also in compiled loops), arrays or tensors.
+    """
     return step == code
 
 
@@ -116,9 +118,9 @@ def hides(hidden: HiddenFact, step: int, here: int, there: int) -> bool:
 
 @compiled
 def hidden_neighbour(code: int, start: int, end: int, step: int, here: int) -> int:
-    """Return where the hidden fact start --code--> end would lead from `here` along `step`; -1: nowhere.
+    """Return the entity that the hidden fact start --code--> end leads to from `here` along `step`, or -1.
 
-    No such edge counts. For loops over the edges of one node: they compare each neighbour with one number.
+    Loops over the edges of one node compare each neighbour with this number.
     """
     if end >= 0:
         if step == code and here == start:
@@ -132,20 +134,20 @@ def hidden_neighbour(code: int, start: int, end: int, step: int, here: int) -> i
 
 
 def hidden_classes(kb: KnowledgeBase, targets: Iterable[int]) -> frozenset[int]:
-    """Return the unary predicates that are hidden at x from a query whether x is in one of the unary `targets`."""
+    """Return the unary predicates that are hidden at x from queries about the unary `targets`."""
     own = frozenset(targets)
     return own | kb.classes if own & kb.classes else own
 
 
 def hidden_mask(kb: KnowledgeBase, targets: Iterable[int]) -> Mask:
-    """Return `hidden_classes` by predicate, and one entry more that is False: what `walk.reach` takes."""
+    """Return `hidden_classes` as a mask by predicate, plus one False entry, as `walk.reach` expects it."""
     mask = np.zeros(kb.num_predicates + 1, bool)
     mask[list(hidden_classes(kb, targets))] = True
     return mask
 
 
 def hides_without_fact(kb: KnowledgeBase, target: int) -> bool:
-    """Return whether a query about the target hides something even where what it asks is no fact: x's other classes."""
+    """Return whether a query about `target` hides something even if it is about no fact: the other classes of x."""
     return target in kb.classes
 
 
@@ -157,10 +159,7 @@ def hides_membership(kb: KnowledgeBase, target: Ids, predicate: Ids) -> Mask:
 
 
 def num_seen(count: Any, is_own: Any) -> Any:
-    """Return how many facts a query sees out of `count`: arrays or tensors.
-
-    The hidden one is among them where `is_own`.
-    """
+    """Return the number of facts out of `count` that a query sees: one fewer if `is_own`. Arrays or tensors."""
     return count - is_own
 
 

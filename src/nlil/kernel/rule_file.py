@@ -1,4 +1,4 @@
-"""A RuleSet as two Parquet files: rules by column, and their bodies. Written atomically."""
+"""A RuleSet as two Parquet files: the rules by column, and their bodies. Written atomically."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .exclusion import Exclusion
 from .ruleset import COLUMNS, RuleSet
 
 BODIES = "bodies.parquet"
-"""Beside the rules: one row for each line. The bodies are the lines marked `is_body`, then the programs."""
+"""Beside the rules: one row per line. The bodies are the lines marked `is_body`, followed by the programs."""
 
 
 def save_rules(rules: RuleSet, path: Path) -> None:
     """Write the rules by column to `path`, and their bodies beside it."""
-    rules = RuleSet.join([rules.compact()])  # bodies in their order: lines, then programs
+    rules = RuleSet.join([rules.compact()])  # puts bodies in their order: lines, then programs
     columns = {name: number_array(getattr(rules, name)) for name in COLUMNS}
     if rules.weight is not None:
         columns["weight"] = number_array(rules.weight)
@@ -88,7 +88,7 @@ def _load_bodies(table: pa.Table, about: dict[str, Any]) -> Bodies:
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     try:
-        with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
+        with pq.ParquetFile(path) as file:  # read_table would import pandas if it is installed
             table = file.read()
         return table, json.loads((table.schema.metadata or {})[b"nlil"])
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
@@ -96,7 +96,7 @@ def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def _exclusion_rows(rules: RuleSet) -> list[list[float]]:
-    """[target id, step code, expected, facts, together] of each."""
+    """Return [target id, step code, expected, facts, together] for each exclusion."""
     place = {p: i for i, p in enumerate(rules.predicates)}
     return [
         [place[e.target], 2 * place[e.step.predicate] + e.step.inverse, e.expected, e.num_facts, e.together]

@@ -1,6 +1,6 @@
-"""RuleSet: many rules by column. A rule is a head, the number of a body, and what was counted for it.
+"""RuleSet: many rules by column. A rule is a head, a body number, and its statistics.
 
-`ScoredRule` values are made on demand. Ids are those of `predicates` and `entities`; bodies are in `bodies`, each once.
+`ScoredRule` values are made on demand. Ids refer to `predicates` and `entities`; `bodies` holds each body once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ UNKNOWN = -1
 """pca_body of a unary head."""
 
 SHOWN = 20
-"""Rules that a notebook shows."""
+"""Rules shown in a notebook."""
 
 NO_ENTITY = -1
 """head_entity of a head without a constant."""
 FIRST, SECOND = 1, 2
-"""`fixed`: which argument of the head is a constant; 0 where none is."""
+"""`fixed`: which argument of the head is a constant; 0 for none."""
 
 STATISTICS = ("support", "body_size", "head_size", "pca_body")
 COLUMNS = ("head", "head_entity", "fixed", "body", *STATISTICS)
@@ -50,12 +50,11 @@ class RuleSet:
     support, body_size, head_size, pca_body  counts as in `RuleStats`; pca_body is UNKNOWN for unary heads
     weight       the weight of each rule; None: the smoothed confidence
     aggregation  how the rules that fire become a score
-    requested    the targets that rules were requested for; () where nobody said
-    exclusions   what never holds together with a target
-    calibration  what the scores of these rules mean as probabilities, where that is known; a part of the rules scores
-                 lower, so `take` leaves it behind
-    is_ordered   rows stand in the order to read them in, as those of a theory do; else the best by weight come first
-    entity_labels, predicate_labels  names for people, by name
+    requested    the targets that rules were requested for; () if unknown
+    exclusions   relations that never hold together with a target
+    calibration  the map from scores to probabilities, if known; `take` drops it, as fewer rules score lower
+    is_ordered   the rows are in reading order, as in a theory; otherwise the best by weight come first
+    entity_labels, predicate_labels  readable labels, by name
     """
 
     predicates: tuple[Predicate, ...]
@@ -82,7 +81,7 @@ class RuleSet:
 
     @classmethod
     def empty(cls, kb: KnowledgeBase, aggregation: Aggregation | None = None) -> RuleSet:
-        """Return no rules, in the ids of `kb`; without an `aggregation` they have the default one."""
+        """Return a set without rules, in the ids of `kb`; `aggregation` defaults to Aggregation()."""
         return replace(cls.of_lines(kb, np.zeros((0, 1)), head=0), aggregation=aggregation or Aggregation())
 
     @classmethod
@@ -102,10 +101,10 @@ class RuleSet:
         head_size: np.ndarray | int = 0,
         pca_body: np.ndarray | int = UNKNOWN,
     ) -> RuleSet:
-        """Make rules whose bodies are lines from their columns, in the ids of `kb`; single numbers are repeated.
+        """Make rules whose bodies are lines, from columns in the ids of `kb`; scalars are repeated.
 
-        `steps`, `start`, `end` and `distinct` are those of `Lines.of`, the others (`head`, `head_entity`, `fixed`,
-        `support`, `body_size`, `head_size`, `pca_body`) columns of the set. Equal bodies stay apart until `join`.
+        `steps`, `start`, `end` and `distinct` are those of `Lines.of`; the others (`head`, `head_entity`, `fixed`,
+        `support`, `body_size`, `head_size`, `pca_body`) are columns of the set. Equal bodies are merged by `join` only.
         """
         size, counts = len(steps), count_dtype(kb.num_entities)
         lines = Lines.of(steps.astype(step_dtype(kb.num_codes)), start, end, distinct)
@@ -131,7 +130,7 @@ class RuleSet:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
-        """Make a set of the rules of `scored`, in their order and in the ids of `kb`; `aggregation` as in `empty`."""
+        """Make a set of the rules of `scored`, in this order and in the ids of `kb`; `aggregation` as in `empty`."""
         builder, counts = BodyBuilder(kb), count_dtype(kb.num_entities)
         body = [builder.add(s.rule) for s in scored]
         heads = np.array([_head_columns(kb, s.rule) for s in scored], np.int64).reshape(-1, 3)
@@ -150,7 +149,7 @@ class RuleSet:
 
     @classmethod
     def join(cls, parts: Sequence[RuleSet]) -> RuleSet:
-        """Return all rules and exclusions of parts over the same vocabularies, in order.
+        """Concatenate the rules and exclusions of parts over the same vocabularies.
 
         The aggregation is that of the first part.
         """
@@ -170,7 +169,7 @@ class RuleSet:
 
     @property
     def line(self) -> Ids:
-        """The line that each rule has for its body, -1 where the body is a longer program."""
+        """The line of each rule's body, or -1 if the body is a longer program."""
         return self.bodies.line[self.body] if len(self.bodies) else self.body
 
     @cached_property
@@ -181,24 +180,24 @@ class RuleSet:
 
     @property
     def is_prior(self) -> Mask:
-        """The rules whose body is `true`."""
+        """Which rules have the body `true`."""
         return self.bodies.is_true[self.body] if len(self.bodies) else np.zeros(len(self), bool)
 
     @property
     def is_program(self) -> Mask:
-        """The rules whose body is more than one line: a conjunction, a disjunction or a negation."""
+        """Which rules have a body of more than one line: a conjunction, disjunction or negation."""
         return self.line < 0
 
     @cached_property
     def has_constant(self) -> Mask:
-        """The rules that name an entity."""
+        """Which rules contain a constant."""
         lines = self.bodies.lines
         named = self.bodies.any_line((lines.start >= 0) | (lines.end >= 0))
         return (self.head_entity >= 0) | (named[self.body] if len(named) else False)
 
     @property
     def weights(self) -> Doubles:
-        """The weight of each rule: the given one, else the smoothed confidence."""
+        """The weight of each rule: the stored one, else the smoothed confidence."""
         if self.weight is not None:
             return self.weight.astype(np.float64)
         return np.asarray(smoothed_confidence(self.support, self.body_size), np.float64)
@@ -210,7 +209,7 @@ class RuleSet:
 
     @property
     def targets(self) -> tuple[Predicate, ...]:
-        """The requested targets, else the predicates that some rule has in its head."""
+        """The requested targets, else the predicates of the heads."""
         return self.requested or tuple(self.predicates[i] for i in np.unique(self.head))
 
     def rule(self, row: int) -> Rule:
@@ -225,7 +224,7 @@ class RuleSet:
         return Rule(head, formula, self.bodies.distinct(body))
 
     def stats(self, row: int) -> RuleStats:
-        """Return what was counted for the rule of a row."""
+        """Return the statistics of a row."""
         pca = int(self.pca_body[row])
         return RuleStats(
             int(self.support[row]),
@@ -245,7 +244,7 @@ class RuleSet:
         return (self[row] for row in range(len(self)))
 
     def _repr_html_(self) -> str:
-        """The best rules as a table, with labels."""
+        """Show the best rules as a table, with labels."""
         count = min(SHOWN, len(self))
         caption = f"{count:,} of {len(self):,} rules" if count < len(self) else f"{count:,} rules"
         return rules_html(self.top(count), Labels.of(self).rule, caption)
@@ -253,22 +252,22 @@ class RuleSet:
     # choosing -------------------------------------------------------------------------------------
 
     def take(self, rows: Longs | Mask) -> RuleSet:
-        """Return the rules of the given rows (ids or a mask) and all exclusions; bodies stay as they are."""
+        """Return the rules of the given rows (numbers or a mask) and all exclusions; the bodies stay as they are."""
         picked: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, weight=weight, calibration=None, **picked)
 
     def compact(self) -> RuleSet:
-        """Return the same rules without the bodies that none of them has."""
+        """Return the same rules without unused bodies."""
         used = np.zeros(len(self.bodies), bool)
         used[self.body] = True
         bodies, number = self.bodies.take(used)
         return replace(self, bodies=bodies, body=number[self.body].astype(np.int32)) if len(used) else self
 
     def unique(self) -> RuleSet:
-        """Return each rule once, where it stands first.
+        """Return the distinct rules, in the order of their first occurrence.
 
-        Bodies must be distinct, as those of `join` and of files are.
+        The bodies must be distinct, as after `join` or `load_rules`.
         """
         head = (self.head.astype(np.int64) * 3 + self.fixed) * (len(self.entities) + 1) + self.head_entity + 1
         _, head = np.unique(head, return_inverse=True)
@@ -278,7 +277,7 @@ class RuleSet:
     def for_target(self, target: str | Predicate) -> RuleSet:
         """Return the rules and exclusions of `target`: a name, name/arity, or a Predicate.
 
-        No other target is requested in the result.
+        The result requests no other target.
         """
         mine = {self.predicates[i] for i in self._targets(target)}
         return replace(
@@ -289,18 +288,18 @@ class RuleSet:
         )
 
     def rows_for(self, target: str | Predicate) -> Longs:
-        """Return the rows of the rules that `for_target` takes for this `target`."""
+        """Return the rows that `for_target` takes for this `target`."""
         return np.flatnonzero(np.isin(self.head, self._targets(target)))
 
     def _targets(self, name: str | Predicate) -> list[int]:
-        """Predicates of this name, by id; a name may have two arities."""
+        """Return the ids of the predicates of this name; a name may have two arities."""
         found = [i for i, p in enumerate(self.predicates) if name in (p, p.name, str(p))]
         if not found:
             raise UnknownName("predicate", str(name), [p.name for p in self.predicates])
         return found
 
     def rows_of(self, rule: Rule) -> Longs:
-        """Return the rows that hold `rule`, ascending: none where the set does not have it, as a rule one."""
+        """Return the rows of `rule`, ascending: usually one, or none."""
         names = KnowledgeBase(self.entities, self.predicates, Facts.empty())
         builder = BodyBuilder(names)
         try:
@@ -313,16 +312,16 @@ class RuleSet:
         return np.flatnonzero(same_head & (self.body == body) & (body >= 0))
 
     def rows_of_text(self, text: str) -> Longs:
-        """Return the `rows_of` a rule as it is printed; text that is no rule is in no row."""
+        """Return the `rows_of` the rule printed as `text`; none if the text is not a rule."""
         try:
             return self.rows_of(parse_rule(text))
         except (RuleError, RuleSyntaxError):
             return np.zeros(0, np.int64)
 
     def order(self) -> Longs:
-        """Return rows from best to worst: weight, support, then fewer steps, then row.
+        """Return rows from best to worst: by weight, support, fewer steps, then row.
 
-        Where all rules count (top = 0) priors come last: weights fitted together put there what negations take away.
+        If all rules count (top = 0), priors come last: jointly fitted weights put the negative evidence there.
         """
         if self.is_ordered:
             return np.arange(len(self))
@@ -335,15 +334,15 @@ class RuleSet:
 
 
 def count_dtype(num_entities: int) -> type:
-    """Return an integer type that no count of a rule outgrows on a base of `num_entities`.
+    """Return an integer type wide enough for every count on a base of `num_entities`.
 
-    A body holds for no more pairs than there are.
+    A body holds for at most all pairs.
     """
     return np.int32 if num_entities**2 < 2**31 else np.int64
 
 
 def _head_columns(kb: KnowledgeBase, rule: Rule) -> tuple[int, int, int]:
-    """(predicate id, entity id of the constant or NO_ENTITY, its place in the head or 0)."""
+    """Return (predicate id, entity id of the constant or NO_ENTITY, position of the constant or 0)."""
     for place, argument in enumerate(rule.head.arguments, start=1):
         if isinstance(argument, Constant):
             return kb.predicate_id(rule.target), kb.entities.id(argument.name), place
@@ -355,5 +354,5 @@ def _pca(stats: RuleStats) -> int:
 
 
 def _joined(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """All of them in order. One alone is shared, not copied: tens of millions of rules take their time and memory."""
+    """Concatenate the columns. A single one is shared instead of copied, for sets of tens of millions of rules."""
     return columns[0] if len(columns) == 1 else np.concatenate(columns)
