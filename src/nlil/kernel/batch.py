@@ -1,10 +1,10 @@
-"""Statistics of many rules over the same statements: a statement is answered once, a rule is and, or, not of answers.
+"""Statistics of many rules over the same statements: each statement is evaluated once, then and, or, not combine them.
 
-Answers are truth values: of the facts, each with itself hidden, and of all other head tuples as they are. For a
-head p(X, Y) the others are the pairs of entities: bits where those are few, else the sorted keys x * n + y that some
-statement of the rule reaches. What fits neither is left to `rule_stats`, which counts the same integers.
+The results are truth values: of the target facts, each hidden from itself, and of all other head tuples. For a head
+p(X, Y) the others are pairs of entities: bits if they are few, otherwise the sorted keys x * n + y that some statement
+of the rule reaches. `rule_stats` counts what fits neither; it returns the same integers.
 
-`rule` is always a rule of the head at hand; its body need not be looked at where a `statement` is given as well.
+`rule` is always a rule of the current head; where a `statement` is given too, only the head and `distinct` matter.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .statistics import fact_keys, matching, rule_stats, target_facts
 from .threads import one_torch_thread
 
 MOST_TUPLES = 100_000
-"""Of a head p(X, Y): with more pairs of entities there is no table."""
+"""Limit of the pairs of entities of a truth table for p(X, Y)."""
 
 
 class BatchStatistics:
-    """`stats(rule)` equals `rule_stats(evaluator, rule, negatives)`; cheap for rules that share statements."""
+    """Same as `rule_stats(evaluator, rule, negatives)`, but cheap for rules that share statements."""
 
     def __init__(self, evaluator: Evaluator, negatives: Facts | None = None) -> None:
         self.evaluator = evaluator.crisp
@@ -42,18 +42,18 @@ class BatchStatistics:
         self._table: tuple[Head, HeadTable] | None = None
 
     def stats(self, rule: Rule, most_answers: float = math.inf) -> RuleStats:
-        """Return the statistics of `rule`: the integers of `rule_stats`.
+        """Return the statistics of `rule`, the same integers as `rule_stats`.
 
-        Raises LimitError where `rule_stats` does; `most_answers` counts only where answers are not kept.
+        Raises LimitError if `rule_stats` does; `most_answers` applies only if the answers cannot be cached.
         """
-        with one_torch_thread():  # many small steps: threads that wait for each other cost more than they bring
+        with one_torch_thread():  # many small steps: more threads would mostly wait for each other
             try:
                 return self.table(rule).stats(rule)
             except (Outgrown, LimitError):
                 return rule_stats(self.evaluator, rule, self.negatives, most_answers)
 
     def table(self, rule: Rule) -> HeadTable:
-        """Return the table of the head of `rule`. Rules come target by target, so only the last head is remembered."""
+        """Return the table of the head of `rule`; rules come target by target, so only the last one is cached."""
         if self._table is None or self._table[0] != rule.head:
             is_open = IdHead.of(self.evaluator.kb, rule).is_open
             table = (
@@ -68,7 +68,8 @@ class BatchStatistics:
 class HeadTable(ABC):
     """What the rules of one head share: its facts, the given negatives, and the truth of statements for them.
 
-    `evaluator` answers statements; the head is that of `rule`; `negatives` are given false facts, None: there are none.
+    `evaluator` evaluates statements; the head is that of `rule`; `negatives` are given false facts (None: there are
+    none).
     """
 
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
@@ -104,7 +105,7 @@ class HeadTable(ABC):
         return RuleStats(support, support + others, self.num_facts, pca_body)
 
     def holds(self, rule: Rule, statement: Statement) -> Mask:
-        """Return the truth of a statement for each listed tuple, its own fact hidden."""
+        """Return the truth of a statement for each listed tuple, with its own fact hidden."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.hidden.touches(line):
             return self.unhidden(rule, statement)
@@ -114,11 +115,11 @@ class HeadTable(ABC):
 
     @abstractmethod
     def unhidden(self, rule: Rule, statement: Statement) -> Mask:
-        """Return the truth for each listed tuple of a statement that no hidden fact can change."""
+        """Return the truth of a statement that no hidden fact can change, for each listed tuple."""
 
     @abstractmethod
     def others(self, rule: Rule) -> tuple[int, int]:
-        """Head tuples that are no facts and whose body holds; those of them whose x has some fact."""
+        """Count the head tuples other than facts whose body holds, and those of them whose x has some fact."""
 
 
 class OpenHead(HeadTable):
@@ -130,7 +131,7 @@ class OpenHead(HeadTable):
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None, pairs: Pairs) -> None:
         super().__init__(evaluator, rule, negatives)
         self.pairs = pairs
-        self.fact_keys = np.sort(self.x * pairs.n + self.y)  # without given negatives the listed are the facts
+        self.fact_keys = np.sort(self.x * pairs.n + self.y)  # without given negatives, the listed tuples are the facts
         if pairs.as_bits and not self.against_negatives:
             graph_of = evaluator.kb.graph_of
             unknown = np.ones((pairs.n, pairs.n), bool) if graph_of is None else graph_of[:, None] == graph_of[None, :]
@@ -179,7 +180,7 @@ class EntityHead(HeadTable):
         self.answers = ArrayCache(evaluator.memory // 8)
 
     def answers_of(self, rule: Rule, statement: Statement) -> Mask:
-        """Return the truth of a statement for every entity on the open side, nothing hidden."""
+        """Return the truth of a statement for every entity on the open side; nothing is hidden."""
         line = IdLine.of(self.evaluator.kb, statement)
 
         def make() -> Mask:
@@ -192,7 +193,7 @@ class EntityHead(HeadTable):
         return self.answers_of(rule, statement)[self.place]
 
     def hidden_answers_of(self, rule: Rule, statement: Statement) -> Mask:
-        """Return what `answers_of` does, as it counts: an object queried for its class hides all its classes."""
+        """Return `answers_of` with hidden facts: a query for the class of an object hides all its classes."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not self.is_class or not self.hidden.touches(line):
             return self.answers_of(rule, statement)
@@ -206,10 +207,10 @@ class EntityHead(HeadTable):
 
 
 class TruthTable:
-    """The truth of statements for the head tuples of `rule`, by the answers that `counts` keeps.
+    """The truth of statements for the head tuples of `rule`, from the answers that `counts` caches.
 
-    `label` says which tuples are facts of the target; `of` where a statement holds, each fact hidden for itself. With
-    given negatives the tuples are the facts and those; otherwise all that the head can name.
+    `label` says which tuples are facts of the target, `of` where a statement holds, with each fact hidden from itself.
+    With given negatives, the tuples are the facts and the negatives; otherwise all tuples of the head.
     """
 
     def __init__(self, counts: BatchStatistics, rule: Rule) -> None:
@@ -234,7 +235,7 @@ class TruthTable:
 
     @property
     def exists(self) -> bool:
-        """Whether the tuples are few enough."""
+        """Whether the tuples are few enough for a table."""
         if self.listed or isinstance(self.table, EntityHead):
             return True
         return (
@@ -245,7 +246,7 @@ class TruthTable:
         )
 
     def of(self, statement: Statement) -> Mask | None:
-        """None where the answers of the statement outgrow the memory budget."""
+        """Return where `statement` holds; None if its answers exceed the memory budget."""
         try:
             return self._of(statement)
         except (Outgrown, LimitError):

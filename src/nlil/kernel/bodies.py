@@ -288,7 +288,7 @@ class Bodies:
     def values(self, of_line: np.ndarray, is_crisp: bool) -> np.ndarray:
         """Return the values (queries, bodies) from those of the lines, `of_line` (queries, lines).
 
-        `is_crisp` as above.
+        `is_crisp` as in `degree`.
         """
         values = of_line[:, np.maximum(self.line, 0)] if len(self) else of_line[:, :0]
         for body in np.flatnonzero(self.line < 0).tolist():

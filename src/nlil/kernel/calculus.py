@@ -1,7 +1,7 @@
 """phi, psi, not, and, or: the mathematics of a rule on sparse rows. Shared by exact and soft evaluation.
 
-A frontier is rows (query, node, value). phi hands each row's value along its edges, psi adds what arrives
-and clamps, the connectives combine values in [0, 1]. All functions are differentiable and free of state.
+A frontier is rows (query, node, value). phi passes the value of each row along its edges, psi sums what arrives
+and clamps it, and the connectives combine values in [0, 1]. All functions are differentiable and stateless.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 def ranges(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     """Return (row, position): for each row i the positions low_i .. high_i - 1, rows in order.
 
-    `low` and `high` are int64 of one length.
+    `low` and `high` are int64 of the same length.
     """
     counts = high - low
     row = torch.repeat_interleave(torch.arange(len(low), device=low.device), counts)
@@ -23,9 +23,9 @@ def ranges(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def unique_pairs(first: Tensor, second: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return the different pairs of `first` and `second` in order; one key where 63 bits hold it.
+    """Return the distinct pairs of `first` and `second`, sorted; uses one key if it fits into 63 bits.
 
-    None is negative, and all of `second` are below `size`.
+    No value is negative, and all of `second` are below `size`.
     """
     if not len(first) or (int(first.max()) + 1) * size < 2**63:
         key = torch.unique(first * size + second)
@@ -41,18 +41,18 @@ def unique_pairs(first: Tensor, second: Tensor, size: int) -> tuple[Tensor, Tens
 def phi(value: Tensor, row: Tensor, weight: Tensor | None) -> Tensor:
     """phi_k(v) = M_k^T v before it is summed: edge e of row r carries value_r * weight_e.   [paper §4]
 
-    `value` is of each row, `row` and `weight` of each edge; None: every weight is 1.
+    `value` is per row, `row` and `weight` per edge; None means that every weight is 1.
     """
     moved = value[row]
     return moved if weight is None else moved * weight
 
 
 def segment_sum(value: Tensor, counts: Tensor) -> Tensor:
-    """Sum each run of `counts_i` of the values, added as a balanced tree.
+    """Sum each run of `counts_i` values, as a balanced tree.
 
-    `value` has the runs one after the other, `counts` their lengths. The order of the additions depends only on the
-    run, not on its neighbours, the device or the number of threads: equal runs give equal bits wherever they are
-    computed. Empty runs give 0.
+    `value` holds the runs one after the other, `counts` their lengths. The order of the additions depends only on the
+    run, not on its neighbours, the device or the number of threads, so equal runs give bit-identical sums. Empty runs
+    give 0.
     """
     result = torch.zeros(len(counts), dtype=value.dtype, device=value.device)
     filled = (counts > 0).nonzero().squeeze(1)
@@ -72,8 +72,8 @@ def segment_sum(value: Tensor, counts: Tensor) -> Tensor:
 def psi(value: Tensor, query: Tensor, num_queries: int) -> Tensor:
     """psi = min(1, sum of what arrives): true when the two sets of entities meet.   [paper §4]
 
-    `value` is what arrives, `query` the number
-    of its query below `num_queries`, ascending. The clamp makes psi exactly 0 or 1 on crisp facts.
+    `value` is what arrives, `query` its query number below `num_queries`, ascending. The clamp makes psi exactly 0 or 1
+    on crisp facts.
 
     >>> psi(torch.tensor([1., 1., .5]), torch.tensor([0, 0, 2]), 3)
     tensor([1.0000, 0.0000, 0.5000])

@@ -1,7 +1,7 @@
 """Derived facts, beside those of the graph: sorted edges in levels, each more than twice as long as the next one.
 
-Putting a few facts in costs in proportion to their number, however many there are already. Compiled loops take the
-levels as one argument.
+Adding a few facts takes time proportional to their number, however many there are. Compiled loops take the levels as
+one argument.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .graph import first_at_least
 class Found(NamedTuple):
     """Facts by column, each with a `confidence`.
 
-    `predicate`, `subject` and `object` are ids, NO_OBJECT for a unary fact.
+    `predicate`, `subject` and `object` are ids; the object of a unary fact is NO_OBJECT.
     """
 
     predicate: np.ndarray
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
     @classmethod
     def none(cls) -> Found:
-        """No facts."""
+        """Return an empty list of facts."""
         nothing = np.zeros(0, np.int64)
         return cls(nothing, nothing, nothing, np.zeros(0))
 
@@ -49,18 +49,18 @@ class Found(NamedTuple):
         return Found(*(column[rows] for column in self))
 
     def best(self) -> Found:
-        """Return each fact once, with the best of its confidences, sorted."""
+        """Return the distinct facts, sorted, each with its best confidence."""
         return self.take(strongest(group_keys([self.predicate, self.subject, self.object]), self.confidence))
 
 
 def strongest(key: Longs, confidence: Doubles) -> Longs:
-    """Return the row of the highest confidence for each key, keys ascending; no key is negative."""
+    """Return the row of the highest `confidence` for each `key`, keys ascending; no key is negative."""
     order = np.lexsort((-confidence, key))
     return order[np.diff(key[order], prepend=-1) != 0]
 
 
 def directed(facts: Found) -> tuple[Longs, Longs, Longs, Doubles]:
-    """Return (code, node, neighbour, confidence) of `facts`: a binary one in both directions, a unary one as a loop."""
+    """Return (code, node, neighbour, confidence) of `facts`: binary ones in both directions, unary ones as loops."""
     predicate, subject, object_ = (np.asarray(column, np.int64) for column in facts[:3])
     two = object_ != NO_OBJECT
     return (
@@ -74,7 +74,7 @@ def directed(facts: Found) -> tuple[Longs, Longs, Longs, Doubles]:
 class Levels(NamedTuple):
     """`directed` edges: level i is pointer[i] .. pointer[i + 1], sorted by (code * entities + node, neighbour).
 
-    `key` is that first number of each edge, `neighbour` the second; `confidence` goes with them.
+    `key` is code * entities + node of each edge; `neighbour` and `confidence` belong to the same edge.
     """
 
     pointer: Longs
@@ -84,10 +84,10 @@ class Levels(NamedTuple):
 
 
 class DerivedFacts:
-    """Facts that were derived, each with the best confidence so far.
+    """Derived facts, each with its best confidence so far.
 
     Args:
-        num_entities: of the base.
+        num_entities: the number of entities of the base.
         is_unary: which predicates are unary.
     """
 
@@ -98,11 +98,11 @@ class DerivedFacts:
 
     @property
     def levels(self) -> Levels:
-        """The facts as compiled loops take them; valid until the next `put`."""
+        """The facts as a NamedTuple for compiled loops; valid until the next `put`."""
         return Levels(np.array(self.pointer), *(column[: self.pointer[-1]] for column in self.columns))
 
     def put(self, facts: Found) -> None:
-        """Let facts be known from now on. One that was weaker stays beside itself: the stronger one wins anyhow."""
+        """Add facts. A weaker copy of a fact may stay beside it; lookups take the stronger one."""
         code, node, neighbour, confidence = directed(facts)
         new = _sorted(code * self.num_entities + node, neighbour, confidence)
         while len(self.pointer) > 1 and self.pointer[-1] - self.pointer[-2] <= 2 * len(new[0]):
@@ -117,7 +117,7 @@ class DerivedFacts:
         self.pointer.append(end)
 
     def facts(self) -> Found:
-        """Return all of them, sorted, each with its best confidence."""
+        """Return all facts, sorted, each with its best confidence."""
         key, neighbour, confidence = _sorted(*self.levels[1:])
         code, node = np.divmod(key, max(self.num_entities, 1))
         object_ = np.where(self.is_unary[code >> 1], NO_OBJECT, neighbour)
@@ -125,7 +125,7 @@ class DerivedFacts:
 
 
 def _sorted(key: Longs, neighbour: Longs, confidence: Doubles) -> tuple[Longs, Longs, Doubles]:
-    """By key and neighbour, each edge once with its best confidence."""
+    """Sort by key and neighbour, and keep each edge once with its best confidence."""
     order = np.lexsort((neighbour, key))
     key, neighbour, confidence = key[order], neighbour[order], confidence[order]
     is_first = (np.diff(key, prepend=-1) != 0) | (np.diff(neighbour, prepend=-1) != 0)
@@ -147,10 +147,7 @@ def level_span(levels: Levels, level: int, key: int) -> tuple[int, int]:
 
 @compiled
 def derived_confidence(levels: Levels, key: int, neighbour: int) -> float:
-    """Return the best confidence with which the edge (`key`, `neighbour`) of `levels` was derived.
-
-    0 where it was not.
-    """
+    """Return the best confidence with which the edge (`key`, `neighbour`) of `levels` was derived, or 0."""
     best = 0.0
     for level in range(len(levels.pointer) - 1):
         low, high = level_span(levels, level, key)

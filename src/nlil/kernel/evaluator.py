@@ -1,10 +1,10 @@
-"""Evaluator: the exact value of any rule, for given pairs, for all answers, for all members.
+"""Evaluator: the exact value of any rule, for given pairs or for all answers.
 
 value(statement) = min(1, sum over groundings of the product of fact weights); and, or, not as in `calculus`.
-Work is cut into blocks of queries from a byte budget. A query's value is computed from its own rows in an
-order of their own, so the size of the blocks changes no bit of it.
+Queries are evaluated in blocks that fit into a memory budget. The value of a query depends on its own rows only, in
+an order of their own, so the block size does not change a single bit of it.
 
-`given` is X_NODE or Y_NODE: which side of the head is known; `evaluator` says on which base and device.
+`evaluator` determines the base and the device.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .graph import Graph
 from .hidden import Hidden
 
 BYTES_PER_ROW = 128
-"""query, node, value, and what sorting and looking up a row needs beside them, with room for a trail."""
+"""Bytes for query, node and value of a row, for sorting and looking it up, and for a trail."""
 
 Result = TypeVar("Result")
 
 
 class Evaluator:
-    """Evaluates rules on the facts of `kb` on one `device`.
+    """Evaluates rules on the facts of `kb`, on one `device`.
 
-    Rules name predicates and constants that the base must know. `memory` bounds, in bytes, the rows of a walk; one
-    query that needs more is a LimitError.
+    The base must know all predicates and constants of a rule. `memory` bounds the rows of a walk, in bytes; a single
+    query that needs more raises LimitError.
     """
 
     def __init__(self, kb: KnowledgeBase, device: str | torch.device = "cpu", memory: int = 2**30) -> None:
@@ -50,12 +50,12 @@ class Evaluator:
 
     @cached_property
     def crisp(self) -> Evaluator:
-        """The same evaluator over the facts that count."""
+        """The same evaluator over the facts of weight >= .5."""
         return self if self.graph.is_crisp else Evaluator(self.kb.crisp, self.device, self.memory)
 
     @cached_property
     def crosses(self) -> bool:
-        """Whether some edge leads from one graph to another: then it matters where a line came from."""
+        """Whether some edge leads from one graph to another; then the path of a walk matters."""
         return Graph.of(self.kb).crosses()
 
     # for given queries ---------------------------------------------------------------------------
@@ -63,8 +63,8 @@ class Evaluator:
     def values(self, rule: Rule, x: Longs, y: Longs | None = None, hide: bool = False) -> Doubles:
         """Return the value of the body of `rule` for each query (x, y), or x for a unary head; float64 in [0, 1].
 
-        `x` and `y` are entity ids. The value is 0 where the head does not match: a pair across two graphs is no head
-        tuple. `hide` makes each query's own fact invisible in its body.
+        `x` and `y` are entity ids. The value is 0 if the head does not match; a pair across two graphs is no head
+        tuple. `hide` hides each query's own fact from its body.
         """
         check_arity(rule, y is not None)
         subject, object_ = self.ids(x), None if y is None else self.ids(y)
@@ -76,17 +76,17 @@ class Evaluator:
         return result.cpu().numpy()
 
     def ids(self, ids: Longs) -> Tensor:
-        """Return entity `ids` as a tensor on the device. Raises DataError for one that the base does not have."""
+        """Return entity `ids` as a tensor on the device. Raises DataError for an id that the base does not have."""
         array = np.asarray(ids, np.int64)
         if len(array) and not 0 <= array.min() <= array.max() < self.kb.num_entities:
             got = f"{array.min()} .. {array.max()}"
             raise DataError(f"entity ids must lie in 0 .. {self.kb.num_entities - 1}, got {got}")
         return torch.from_numpy(array).to(self.device)
 
-    # how it is computed -----------------------------------------------------------------------------
+    # details --------------------------------------------------------------------------------------
 
     def _fits(self, rule: Rule, x: Tensor, y: Tensor | None) -> Tensor:
-        """Whether each query is a tuple of the head: its constants, and one graph for both sides."""
+        """Return which queries match the head: its constants, and one graph for both sides."""
         head, graph_of = IdHead.of(self.kb, rule), self.graph.graph_of
         fits = torch.ones_like(x, dtype=torch.bool)
         if y is None:
@@ -104,7 +104,7 @@ class Evaluator:
     def formula_value(self, rule: Rule, formula: Formula, queries: Queries, hidden: Hidden | None) -> Tensor:
         """Return the value of `formula`, a part of the body of `rule`, for each of `queries`.
 
-        `hidden` is None or what they hide.
+        `hidden` is what the queries may not see (None: nothing).
         """
         match formula:
             case Statement():
@@ -129,10 +129,10 @@ class Evaluator:
     def statement_value(
         self, distinct: bool, line: IdLine, queries: Queries, hidden: Hidden | None, about: object = "of one line"
     ) -> Tensor:
-        """Return the value of `line` for each of `queries`; those that cannot differ on this line are walked once.
+        """Return the value of `line` for each of `queries`; queries that cannot differ on this line are walked once.
 
-        `distinct` says whether variables take different entities; `hidden` is what the queries may not see, None:
-        nothing. `about` names the rule in messages.
+        With `distinct`, variables stand for different entities; `hidden` is what the queries may not see (None:
+        nothing). `about` names the rule in messages.
         """
         hidden = hidden if hidden is not None and hidden.touches(line) else None
         key = torch.zeros(queries.size, dtype=torch.int64, device=self.device)
@@ -159,9 +159,9 @@ class Evaluator:
     def blocks(
         self, about: object, total: int, size: int, run: Callable[[int, int], Result]
     ) -> Iterator[tuple[slice, Result]]:
-        """Yield run(low, high) over 0 .. `total` in blocks of `size`, smaller where a block outgrows the budget.
+        """Yield run(low, high) over 0 .. `total` in blocks of `size`; a block that exceeds the budget is made smaller.
 
-        Where one query alone outgrows it, LimitError says so of `about`.
+        Raises LimitError, naming `about`, if a single query exceeds it.
         """
         low, size = 0, max(size, 1)
         while low < total:
@@ -230,7 +230,7 @@ def given_queries(evaluator: Evaluator, ids: Tensor, given: int = X_NODE) -> Que
 
 
 def _constant_answers(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Rows:
-    """p(X, c): the answer c for each id. p(c, Y): every answer for the id c."""
+    """Return the answer c of each id for p(X, c), or every answer of the id c for p(c, Y)."""
     head = IdHead.of(evaluator.kb, rule)
     if head.subject >= 0:
         row = (ids == head.subject).nonzero().squeeze(1)
@@ -244,7 +244,7 @@ def _constant_answers(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Rows:
 
 
 def _guarded_answers(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Rows:
-    """The pairs that the guards reach, with the value of the whole body."""
+    """Return the pairs that the guards reach, with the value of the whole body."""
     rows = _candidates(evaluator, rule, rule.body, given_queries(evaluator, ids))
     if isinstance(rule.body, Statement):
         return Rows(rows.query, rows.node, rows.value.clamp(max=1.0))
@@ -303,13 +303,13 @@ def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Iterator[tup
         value = dense(rule.body, slice(low, high)).expand(high - low, n)
         return value * (graph_of[ids[low:high], None] == graph_of[None, :]) if len(graph_of) else value
 
-    # Every statement may need a matrix, beside the result and its copy.
+    # Every statement may need a matrix, in addition to the result and its copy.
     matrices = 3 + sum(1 for _ in statements(rule.body))
     return evaluator.blocks(rule, len(ids), evaluator.memory // (8 * matrices * max(n, 1)), run)
 
 
 def _one_sided(evaluator: Evaluator, rule: Rule, statement: Statement, ids: Tensor) -> Tensor | None:
-    """The values of a statement over one side: (len(ids), 1) over X, (1, N) over Y; None over both."""
+    """Return the values of a statement over one side: (len(ids), 1) over X, (1, N) over Y; None over both."""
     line = IdLine.of(evaluator.kb, statement)
     if line.uses_x and line.uses_y:
         return None

@@ -1,7 +1,7 @@
-"""Recursive rule sets judged by their least fixpoint: what they derive when none of the target's facts is given.
+"""Recursive rule sets, judged by their least fixpoint: what they derive without any given fact of the target.
 
-`even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X) ; succ(X, Z3), succ(Z3, Z4), even(Z4)` is perfect one step
-at a time, since every even number has an even neighbour, and derives nothing: it has no base case.
+`even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X) ; succ(X, Z3), succ(Z3, Z4), even(Z4)` is perfect one step at a time,
+since every even number has an even neighbour, but derives nothing: it has no base case.
 
 `edges` lead from a node to the nodes that it uses.
 """
@@ -25,7 +25,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def is_recursive(rules: Iterable[Rule], target: Predicate) -> bool:
-    """Return whether the target occurs in a body of its own rules, or of the rules for what these bodies use."""
+    """Return whether `target` is used, directly or indirectly, by the bodies of its own `rules`."""
     return target in reach(uses(rules), target)
 
 
@@ -36,12 +36,12 @@ def fixpoint_stats(
     truth: Facts | None = None,
     max_facts: int | None = None,
 ) -> RuleStats:
-    """Return what the rules derive for `target` from the other facts of weight >= .5, against its facts in `truth`.
+    """Compare the facts of `target` that `rules` derive from other facts of weight >= .5 with those in `truth`.
 
-    support = true target facts derived, body size = target tuples derived, head size = target facts.
-    `truth` defaults to the facts of kb. The facts of predicates that define the target in a circle are
-    taken away with its own: `even` from given `odd` facts would be a leak. Negation through such a circle
-    has no least fixpoint and is a RuleError; more than `max_facts` derived facts are a LimitError.
+    support = true target facts derived, body size = target tuples derived, head size = target facts. `truth` defaults
+    to the facts of `kb`. Facts of predicates that are mutually defined with the target are removed too: `even` from
+    given `odd` facts would be a leak. Raises RuleError if negation leads back to its own head, and LimitError for more
+    than `max_facts` derived facts.
     """
     derived = least_fixpoint(kb, rules, circle(uses(rules), target), max_facts)
     return compared(kb, derived, kb.facts if truth is None else truth, target)
@@ -54,21 +54,21 @@ def least_fixpoint(
     max_facts: int | None = None,
     exclusions: Iterable[Exclusion] = (),
 ) -> Facts:
-    """Return all that `rules` derive from `kb` when the facts of the `removed` predicates are not given.
+    """Return the facts that `rules` derive from `kb` without the facts of the `removed` predicates.
 
-    Only rules that they need are used. Facts that are not given exclude nothing either. `exclusions` rule facts out;
-    more than `max_facts` derived facts are a LimitError, None: no limit.
+    Only the rules that these predicates need are used. Removed facts exclude nothing either. `exclusions` rule out
+    facts; more than `max_facts` derived facts raise LimitError (None: no limit).
     """
     bodies = uses(rules)
     needed = set(removed).union(*(reach(bodies, predicate) for predicate in removed))
     given = kb.crisp.without([kb.predicate_id(predicate) for predicate in removed])
-    # Every rule counts fully: a fact is derived or not, and no round is spent on making one more certain.
+    # Every rule counts fully: a fact is derived or not, and no round is spent on raising confidences.
     taken = [(rule, 1.0) for rule in rules if rule.target in needed]
     return materialize(given, taken, max_facts=max_facts, exclusions=exclusions).facts
 
 
 def compared(kb: KnowledgeBase, derived: Facts, truth: Facts, target: Predicate) -> RuleStats:
-    """Count the `derived` facts of `target` against its `truth`, over the entities of `kb`."""
+    """Compare the `derived` facts of `target` with its facts in `truth`, over the entities of `kb`."""
     number = kb.predicate_id(target)
     mine, true = (facts[kb.domain[facts.subject]].unique() for facts in (derived.of(number), truth.crisp().of(number)))
     size = kb.num_entities + 1
@@ -77,7 +77,7 @@ def compared(kb: KnowledgeBase, derived: Facts, truth: Facts, target: Predicate)
 
 
 def uses(rules: Iterable[Rule]) -> dict[Predicate, set[Predicate]]:
-    """head -> the predicates of the bodies of its rules."""
+    """Return the predicates in the bodies of each head of `rules`."""
     found: dict[Predicate, set[Predicate]] = {}
     for rule in rules:
         found.setdefault(rule.target, set()).update(rule.predicates)
@@ -85,7 +85,7 @@ def uses(rules: Iterable[Rule]) -> dict[Predicate, set[Predicate]]:
 
 
 def reach(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
-    """Return all that is reached from `start` in one step or more."""
+    """Return the nodes that can be reached from `start` in one or more steps."""
     seen: set[Node] = set()
     waiting = [start]
     while waiting:
@@ -96,5 +96,5 @@ def reach(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
 
 
 def circle(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
-    """Return `start` and all that it leads to and that leads back to it."""
+    """Return `start` and all nodes on a cycle with it."""
     return {start} | {node for node in reach(edges, start) if start in reach(edges, node)}

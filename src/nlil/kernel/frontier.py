@@ -1,7 +1,7 @@
-"""walk: one line for a block of queries, as sparse rows.
+"""Walk: one line for a block of queries, as sparse rows.
 
-Rows are (query, node, value). Rows of the same query and node are merged after every step, unless `distinct`
-still needs to know how they came there: then `trail` holds the earlier body variables.
+Rows are (query, node, value). Rows of the same query and node are merged after every step, unless `distinct` still
+needs to know how they got there; `trail` then holds the earlier body variables.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .hidden import Hidden
 
 
 class TooManyRows(Exception):
-    """A step would outgrow the budget; the evaluator catches it and takes fewer queries at a time.
+    """A step would exceed the memory budget; the evaluator catches this and takes fewer queries at a time.
 
-    `rows` is how many it would have made.
+    `rows` is the number of rows that the step would make.
     """
 
     def __init__(self, rows: int) -> None:
@@ -30,9 +30,9 @@ class TooManyRows(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """A block of `size` queries: entity ids `x` and `y`, and the number of the `graph` of each, None with one graph.
+    """A block of `size` queries: entity ids `x` and `y`, and the `graph` number of each (None for a single graph).
 
-    A side that is None is open: `walk` reports the entities found there.
+    A side that is None is open: `Walk` returns the entities found there.
     """
 
     x: Tensor | None
@@ -46,7 +46,7 @@ class Queries:
         return Queries(x, y, graph, size)
 
     def known(self, anchor: int, device: torch.device) -> Tensor | None:
-        """Return the entity at `anchor` for each query, on `device`; None where it is free or open."""
+        """Return the entity at `anchor` for each query, on `device`; None if it is unknown."""
         if anchor == X_NODE:
             return self.x
         if anchor == Y_NODE:
@@ -58,9 +58,9 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A frontier, ascending by `query`: `value` at the entity `node`, in float64.
+    """A frontier, sorted by `query`: the `value` (float64) at the entity `node`.
 
-    `trail` has the entities before it.
+    `trail` holds the entities before it.
     """
 
     query: Tensor
@@ -69,7 +69,7 @@ class Rows:
     trail: tuple[Tensor, ...] = ()
 
     def take(self, rows: Tensor) -> Rows:
-        """Return the rows with these numbers, `rows`."""
+        """Return the given `rows`."""
         return Rows(self.query[rows], self.node[rows], self.value[rows], tuple(t[rows] for t in self.trail))
 
     def keep(self, mask: Tensor) -> Rows:
@@ -79,9 +79,9 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One `line` on one `graph` for one block of `queries`: everything a step needs to know.
+    """One `line` on one `graph` for one block of `queries`.
 
-    `hidden` is what each query may not see, None: nothing; `distinct` says whether variables take different entities;
+    `hidden` is what each query may not see (None: nothing); with `distinct`, variables stand for different entities;
     more than `max_rows` rows raise TooManyRows.
     """
 
@@ -107,7 +107,7 @@ class Walk:
             raise TooManyRows(total)
 
     def _start(self) -> Rows:
-        """The known start, or every entity of each query's graph."""
+        """Return the known start, or every entity of each query's graph."""
         known, device = self._known(0), self.graph.pointer.device
         query = torch.arange(self.queries.size, device=device)
         if known is not None:
@@ -121,7 +121,7 @@ class Walk:
         return Rows(query, node, torch.ones(len(query), dtype=torch.float64, device=device))
 
     def _move(self, rows: Rows, i: int) -> Rows:
-        """Rows of node i - 1 to rows of node i along its step; the query's own fact is not an edge."""
+        """Move from node i - 1 to node i; the query's own fact is no edge."""
         graph, code, target = self.graph, self.line.codes[i - 1], self._known(i)
         if target is None:
             low, high = graph.edges(rows.node, code)
@@ -143,7 +143,7 @@ class Walk:
         return moved.keep(~self.hidden.edge(x[query], y[query], code, source, node))
 
     def _arrive(self, rows: Rows, i: int) -> Rows:
-        """What node i demands: the query's graph, different variables, its filters; then merge."""
+        """Apply the conditions of node i: the query's graph, distinct variables, filters; then merge."""
         graph, known = self.queries.graph, self._known(i)
         if graph is not None and known is None:
             rows = rows.keep(self.graph.graph_of[rows.node] == graph[rows.query])
@@ -153,7 +153,7 @@ class Walk:
             rows = self._filter(rows, predicate)
         later = range(i + 1, len(self.line.anchors))
         if not any(self._known(k) is None for k in later):
-            # Only unknown variables are compared with the trail: known ones were compared on arrival.
+            # Only unknown variables are compared with the trail; known ones were compared on arrival.
             rows = Rows(rows.query, rows.node, rows.value)
         return self._merge(rows) if not rows.trail and self._may_repeat(i) else rows
 
@@ -181,14 +181,14 @@ class Walk:
         return kept.keep(~self.hidden.member(self.queries.x[kept.query], predicate, kept.node))
 
     def _may_repeat(self, i: int) -> bool:
-        """Whether several rows may share (query, node) where it matters; at a closed far end psi adds them up."""
+        """Return whether rows may share (query, node) where it matters; at a closed far end psi sums them."""
         if i == 0 or (i == 1 and self._known(0) is not None):
             return False
         is_open = self.line.anchors[i] in (X_NODE, Y_NODE) and self._known(i) is None
         return is_open or i < len(self.line.anchors) - 1
 
     def _merge(self, rows: Rows) -> Rows:
-        """One row per (query, node). Crisp rows only say that the node is reached."""
+        """Merge rows with the same (query, node). Crisp rows only say that the node is reached."""
         key = rows.query * self.graph.num_entities + rows.node
         if self.graph.is_crisp:
             unique = torch.unique(key)
@@ -201,7 +201,7 @@ class Walk:
         return Rows(unique // n, unique % n, value)
 
     def _equate(self, rows: Rows, equal: int) -> Rows:
-        """X = Y, X = c: the node is the other end; an open end is wherever the node is."""
+        """X = Y, X = c: keep the rows whose node is the other end; an open end is wherever the node is."""
         if self.distinct and equal < 0:
             return rows.take(torch.zeros(0, dtype=torch.int64, device=rows.node.device))
         other = self.queries.known(equal, rows.node.device)
@@ -209,14 +209,14 @@ class Walk:
 
 
 def weights(weight: Tensor, position: Tensor) -> Tensor | None:
-    """Return the values of `weight` at each `position`; None where every fact is crisp and `weight` is empty."""
+    """Return `weight` at each `position`; None if all facts are crisp and `weight` is empty."""
     return weight[position].double() if len(weight) else None
 
 
 def estimate(graph: TensorGraph, line: IdLine) -> float:
-    """Estimate the rows that a walk along `line` makes for one query, by the mean fan-out of `graph`.
+    """Estimate the number of rows of a walk along `line` for one query, by the mean fan-out of `graph`.
 
-    The last step to a known end is a look-up.
+    The last step to a known end is a lookup.
     """
     rows = total = 1.0
     to_known = line.anchors[-1] != ANY_NODE
@@ -232,7 +232,7 @@ def estimate(graph: TensorGraph, line: IdLine) -> float:
 
 
 def oriented(graph: TensorGraph, line: IdLine, first: int | None = None) -> IdLine:
-    """Return `line` read from the end `first`, or if that is None from its cheaper known end in `graph`."""
+    """Return `line` read from the end `first`, or by default from the cheaper known end in `graph`."""
     if not line.codes:
         if first is not None and line.equal == first:
             return IdLine((first,), line.filters, (), line.anchors[0])

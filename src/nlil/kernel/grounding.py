@@ -1,6 +1,6 @@
-"""Groundings: the facts that make a body true for one query, and where a body fails that is not true.
+"""Groundings: the facts that make a body true for one query, and the part of a body that fails.
 
-`x` and `y` are the entity ids of a query, `y` is None for a unary head; `hide` makes its own fact in `kb` invisible.
+`x` and `y` are the entity ids of a query (`y` is None for a unary head); `hide` hides its own fact in `kb`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MAX_SHOWN = 10
 class Grounding:
     """One way in which a body is true.
 
-    bindings  (variable, entity): X, Y, Z1, ... named as in the text of the rule
-    facts     the facts used, in the order of the text, each once
-    absent    the negated statements that hold because they have no witness
+    bindings  (variable, entity) pairs for X, Y, Z1, ..., named as in the text of the rule
+    facts     the facts used, in text order, each once
+    absent    the negated statements, which hold because they have no witness
     weight    the product of the facts' weights, and 1 - value of each negated statement
     """
 
@@ -40,10 +40,10 @@ class Grounding:
 
 @dataclass(frozen=True)
 class Miss:
-    """Where the body of `rule` fails: the first part that does not hold, a `statement`.
+    """Where the body of `rule` fails: the first `statement` that does not hold.
 
-    `reached` is how many of its steps hold; `at` names the entities where these end. A negated part fails because its
-    statement holds: then `reached` is all its steps.
+    `reached` is the number of its steps that hold; `at` are the entities where these end. A negated statement fails
+    because it holds; `reached` is then all its steps.
     """
 
     rule: Rule
@@ -55,7 +55,7 @@ class Miss:
 def groundings(
     kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, limit: int = 10, hide: bool = False
 ) -> list[Grounding]:
-    """Return up to `limit` ways in which the body of `rule` is true for the query; none if its value is 0."""
+    """Return up to `limit` groundings of the body of `rule` for the query; none if its value is 0."""
     query = _RuleQuery.of(kb, rule, x, y, hide)
     if not query.fits:
         return []
@@ -64,7 +64,7 @@ def groundings(
 
 
 def count_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> int:
-    """Count the groundings of `rule` for the query; without `distinct` they are counted, not listed."""
+    """Count the groundings of `rule` for the query; without `distinct` this does not list them."""
     query = _RuleQuery.of(kb, rule, x, y, hide)
     return query.count(query.leaves) if query.fits else 0
 
@@ -72,7 +72,7 @@ def count_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None
 def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> Miss | None:
     """Return the first part of the body of `rule` that does not hold; None if the body holds.
 
-    No head tuple: the whole body, with no step reached.
+    For a query that does not match the head, this is the whole body, with no step reached.
     """
     query = _RuleQuery.of(kb, rule, x, y, hide)
     return query.miss(query.leaves) if query.fits else Miss(rule, rule.body, 0, ())
@@ -83,7 +83,7 @@ def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, h
 
 @dataclass(frozen=True, eq=False)
 class _RuleQuery:
-    """The rule, the query, and the body with its negations at the leaves."""
+    """A rule, a query, and the body with its negations at the leaves."""
 
     kb: KnowledgeBase
     rule: Rule
@@ -130,7 +130,8 @@ class _RuleQuery:
                 for part in parts:
                     yield from self.solutions(part)
             case All(parts):
-                # A part that cannot hold would be found out once per solution of the parts before it.
+                # Check all parts first: a part that cannot hold would otherwise be tried once per solution of the parts
+                # before.
                 if all(next(self.solutions(part), None) is not None for part in parts):
                     yield from self._product(parts)
 
@@ -184,6 +185,6 @@ def _joined(one: Grounding, two: Grounding) -> Grounding:
 
 
 def _tidy(start: Grounding, part: Grounding) -> Grounding:
-    """Head variables first, body variables by number, each fact once."""
+    """Put head variables first, body variables by number, and each fact once."""
     body = tuple(sorted(part.bindings, key=lambda binding: int(binding[0][1:])))
     return Grounding(start.bindings + body, tuple(dict.fromkeys(part.facts)), part.absent, part.weight)

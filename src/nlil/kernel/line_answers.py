@@ -1,8 +1,8 @@
 """LineAnswers: to which degree lines hold for a batch of queries. The compiled driver, for crisp and soft facts.
 
-A query knows one variable of the head and may leave the other open: X of p(a, ?) and of u(a), Y of p(?, a). A line may
-stand on both, on the known one (one value for each query), on the open one (one for each candidate), or on neither. An
-answer is an array (queries, candidates), or what broadcasts to it.
+A query knows one head variable and may leave the other open: X in p(a, ?) and u(a), Y in p(?, a). A line may use both,
+only the known one (one value per query), only the open one (one value per candidate), or neither. The result is an
+array (queries, candidates), or one that broadcasts to it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from .spread import spread
 from .walk import WalkSpace
 
 ANYWHERE = -1
-"""In place of the end of a line, or of the number of a graph."""
+"""Stands for any end of a line, or any graph."""
 UNARY = -1
-"""In place of the code of a binary target."""
+"""Stands for the code of a binary target."""
 
 
 class LineAnswers:
-    """Some queries of one target in one direction, and the lines of some bodies.
+    """The lines of some bodies, for queries of one target in one direction.
 
     Args:
-        graph: the facts; truth values are made of it where it is crisp, degrees of truth where it is soft.
+        graph: the facts; the results are truth values if it is crisp, degrees of truth if it is soft.
         is_unary: which predicates are unary.
-        bodies: those that will be evaluated.
+        bodies: the bodies to evaluate.
         code: the step code of the target in the direction of the queries, or UNARY.
-        known: the entity that each query knows.
-        hidden: the other end of its own fact, which it does not see; -1 where it has none.
-        group: unary predicates that a query does not see at its entity.
-        space: scratch of the calling thread.
-        memory: bytes that answers may take until the least recently used are forgotten.
+        known: the known entity of each query.
+        hidden: the other end of its hidden fact, or -1.
+        group: unary predicates that are hidden at the entity of a query.
+        space: the scratch space of the calling thread.
+        memory: bytes of the cache of answers.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class LineAnswers:
         self._cache = ArrayCache(memory)
 
     def body(self, number: int) -> np.ndarray:
-        """Return the value of body `number`: its program over the answers of its lines."""
+        """Return the value of body `number`: its program over the values of its lines."""
         return self.bodies.degree(number, self.line, self.graph.is_crisp)
 
     def line(self, number: int) -> np.ndarray:
@@ -80,11 +80,11 @@ class LineAnswers:
         return value > 0 if self.graph.is_crisp else value
 
     def _line(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
-        """(queries, candidates), (queries, 1), (1, candidates) or (1, 1)."""
+        """Return an array (queries, candidates), (queries, 1), (1, candidates) or (1, 1)."""
         if start == end == ANY_NODE and not self.length[line]:
             return np.ones((1, 1))
         if distinct and not self.moves[line] and {start, end} == {X_NODE, Y_NODE}:
-            return np.zeros((1, 1))  # different variables never take the same entity
+            return np.zeros((1, 1))  # distinct variables are never equal
         if self.known_node in (start, end):
             return self._on_known(line, start, end, distinct)
         answer = self._on_open if self.open_node in (start, end) else self._on_neither
@@ -99,7 +99,10 @@ class LineAnswers:
         return whole
 
     def _on_known(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
-        """A line from the known variable: one value for each query, or, to the open one, for each candidate too."""
+        """Evaluate a line at the known variable.
+
+        A value per query, or per query and candidate if it ends at the open one.
+        """
         forward = start == self.known_node
         other = end if forward else start
         ends = self.known if other == self.known_node else np.full(len(self.known), max(other, ANYWHERE))
@@ -107,7 +110,7 @@ class LineAnswers:
         return self._walk(line, forward, distinct, False, self.known, ends, self.number, own, other == self.open_node)
 
     def _on_open(self, line: int, start: int, end: int, distinct: bool, query: int) -> Doubles:
-        """A line on the candidate: one value for each, with the own fact of a query hidden (-1: of none)."""
+        """Evaluate a line at the candidate: a value for each, with the fact of `query` hidden (-1: of none)."""
         own, graph_of = self._own(query), self.graph.graph_of
         forward = start == self.open_node
         other = end if forward else start
@@ -120,7 +123,7 @@ class LineAnswers:
         return self._walk(line, forward, distinct, False, everyone, ends, number, own, False).T
 
     def _on_neither(self, line: int, start: int, end: int, distinct: bool, query: int) -> Doubles:
-        """A line between constants or any entities of the query's graph: one value for each graph."""
+        """Evaluate a line between constants or any entities of the query's graph: one value per graph."""
         value = np.zeros((len(self.known), 1))
         for number in np.unique(self.number if query < 0 else self.number[query]):
             forward = start >= 0
@@ -136,7 +139,7 @@ class LineAnswers:
         return value if len(self.graph.graph_of) else value[:1]
 
     def _own(self, query: int) -> tuple[Ids, Ids]:
-        """The two ends of the fact that a query hides; -1 where there is none."""
+        """Return the two ends of the fact that a query hides, or -1."""
         return (self._nothing[:1],) * 2 if query < 0 else (self.known[[query]], self.hidden[[query]])
 
     def _walk(
@@ -151,7 +154,7 @@ class LineAnswers:
         own: tuple[Ids, Ids],
         to_all: bool,
     ) -> Doubles:
-        """From each start the degree at its end (starts, 1), or at every entity (starts, entities)."""
+        """Return from each start the degree at its end (starts, 1), or at every entity (starts, entities)."""
         total = np.zeros((len(start), 1))
         dense = np.zeros((len(start) if to_all else 0, self.graph.num_entities))
         steps = self.steps[line] if forward else self.back[line]
@@ -183,7 +186,7 @@ def _degrees(
     total: Doubles,
     dense: Doubles,
 ) -> None:
-    """For each start the degrees of the line at its ends into `dense`, where that has rows, and their sum."""
+    """Write the degrees of the line at its ends into `dense`, if it has rows, and their sums into `total`."""
     for i in range(len(start)):
         found = spread(
             graph, space, steps, num_steps, is_unary, start[i], distinct,

@@ -1,10 +1,10 @@
-"""materialize: everything that rules derive, to the least fixpoint; recursive rules allowed.
+"""materialize: everything that rules derive, up to the least fixpoint; rules may be recursive.
 
-Stratum by stratum, so that what a rule negates is complete before. Semi-naive: after the first round of a stratum a
-body is only looked at from the facts that are new or stronger than before (`stratum.py`).
+Evaluation is stratified, so negated predicates are complete before they are used, and semi-naive: after the first round
+of a stratum, bodies are evaluated only from facts that are new or stronger than before (`stratum.py`).
 
-What an exclusion rules out is not derived. Only facts of the base exclude, as in predictions: if derived facts did,
-what is found would hang on the order in which it is found.
+An excluded fact is not derived. As in predictions, only facts of the base exclude; if derived facts did too, the result
+would depend on the order of derivation.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .stratum import Stratum, refuse_more
 
 NO_STATS = RuleStats(0, 0, 0)
 LOOKUP_STEPS = 20
-"""Steps that it takes to look up one fact, about."""
+"""Approximate number of steps to look up one fact."""
 
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """New facts, sorted, each with the confidence of its best derivation, and the rounds it took.
+    """New facts, sorted, each with the `confidence` of its best derivation, and the number of `rounds`.
 
-    `num_excluded` facts would have been derived but for the exclusions.
+    `num_excluded` is the number of facts that exclusions prevented.
     """
 
     facts: Facts
@@ -54,19 +54,19 @@ def materialize(
     max_facts: int | None = None,
     exclusions: Iterable[Exclusion] = (),
 ) -> Derived:
-    """Return the least fixpoint of the rules over the facts: what is new, and how sure.
+    """Return the new facts of the least fixpoint of the rules, with their confidence.
 
-    confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep
-    their weight. A fact that one of the `exclusions` rules out by a fact of the base is not derived.
-    A LimitError ends what would derive, or hold at once, more than `max_facts`.
+    confidence = max over derivations of (rule confidence * weakest body fact); facts of the base keep their weight. A
+    fact that a fact of the base excludes is not derived. More than `max_facts` derived facts, or intermediate results,
+    raise LimitError.
 
     Args:
-        kb: The facts.
-        rules: Rules in the ids of `kb`, which derive with their confidence, or rules with confidences.
-        max_rounds: Rounds after which it ends.
+        kb: The given facts.
+        rules: A RuleSet in the ids of `kb`, which derives with its confidences, or rules with confidences.
+        max_rounds: Stop after this many rounds.
         progress: Called with (rounds, new facts so far) after every round.
-        max_facts: The limit.
-        exclusions: What never holds with what.
+        max_facts: Limit of the derived facts (None: no limit).
+        exclusions: Relations that never hold together with a target.
     """
     if isinstance(rules, RuleSet):
         columns, confidence = rules, rules.confidence
@@ -102,10 +102,10 @@ def _columns(kb: KnowledgeBase, rules: Sequence[tuple[Rule, float]]) -> tuple[Ru
 
 
 class News:
-    """Tells what is new: neither in `kb`, nor ruled out by one of `exclusions`, nor derived before as surely.
+    """Finds new facts: neither in `kb`, nor excluded by `exclusions`, nor derived before with this confidence.
 
-    `grower` has the facts derived so far; more than `max_facts` of them are a LimitError, None: no limit. `excluded`
-    are the facts that would have been derived but for the exclusions.
+    `grower` holds the facts derived so far; more than `max_facts` raise LimitError (None: no limit). `excluded` are the
+    facts that exclusions prevented.
     """
 
     def __init__(
@@ -119,19 +119,20 @@ class News:
         self.excluded = Found.none()
 
     def put(self, changes: Found) -> None:
-        """Let the facts of `changes` be known from now on."""
+        """Add the facts of `changes` to the derived ones."""
         before, _ = self._look_up(changes)
         self.num_derived += int((before == 0).sum())
         self.grower.derived.put(changes)
         refuse_more(self.num_derived, self.max_facts)
 
     def among(self, found: Iterator[Found]) -> Found:
-        """Return what is new among facts that were found, each once with its best confidence."""
+        """Return the new facts among those `found`, each with its best confidence."""
         changes, waiting, size = Found.none(), [], 0
         for part in map(self._new, found):
             waiting.append(part)
             size += part.size
-            # Merged when they have become as many: the work stays in proportion to their number.
+            # Merge when the parts have grown as large as the result: the work stays proportional to the number of
+            # facts.
             if size > changes.size or (self.max_facts is not None and size + changes.size > self.max_facts):
                 changes, waiting, size = Found.join([changes, *waiting]).best(), [], 0
                 refuse_more(changes.size, self.max_facts)
@@ -144,7 +145,7 @@ class News:
         return found.take((found.confidence > before) & ~is_excluded)
 
     def _look_up(self, found: Found) -> tuple[Doubles, Mask]:
-        """With which confidence each fact is known, infinite in the base; and whether the exclusions rule it out."""
+        """Return the known confidence of each fact (infinite in the base), and whether an exclusion rules it out."""
         before, is_excluded = np.zeros(found.size), np.zeros(found.size, bool)
         columns = [np.ascontiguousarray(column, np.int64) for column in found[:3]]
         with self.small.of(LOOKUP_STEPS * found.size):
@@ -174,7 +175,7 @@ def _look_up(
     before: Doubles,
     is_excluded: Mask,
 ) -> None:
-    """Into `before` the confidence of each fact so far; marks those beyond the base that the exclusions rule out."""
+    """Write the known confidence of each fact into `before`, and mark the excluded facts that are not in the base."""
     for i in range(len(predicate)):
         p, s, o = predicate[i], subject[i], object_[i]
         if o == NO_OBJECT:

@@ -1,6 +1,6 @@
-"""The normal form of a body: negations pushed to the statements, each with its atoms spelled out.
+"""The normal form of a body: negations pushed down to the statements, whose atoms are spelled out.
 
-`normal_form` is a tree of All and Some over Leaf; `alternatives` multiplies it out into plain conjunctions.
+`normal_form` is a tree of All and Some over Leaf; `alternatives` expands it into conjunctions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..logic.predicate import Predicate
 
 @dataclass(frozen=True, slots=True)
 class BodyVariable:
-    """A variable of a body: its `name` is Z1, Z2, ... as in the text of the rule."""
+    """A body variable: its `name` is Z1, Z2, ... as in the text of the rule."""
 
     name: str
 
@@ -26,7 +26,7 @@ Term = Variable | Constant | BodyVariable
 
 
 class Atom(NamedTuple):
-    """`predicate` of as many `arguments`: variables of head and body, and constants."""
+    """A `predicate` and its `arguments`: variables of head and body, and constants."""
 
     predicate: Predicate
     arguments: tuple[Term, ...]
@@ -36,9 +36,9 @@ class Atom(NamedTuple):
 class Leaf:
     """A statement as it occurs in a body.
 
-    names     of its nodes, in the order of the line
+    names     the names of its nodes, along the line
     negated   whether it must not hold
-    distinct  whether its variables take different entities
+    distinct  whether its variables stand for different entities
     """
 
     statement: Statement
@@ -54,49 +54,49 @@ class Leaf:
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
-        """In the order of the text."""
+        """The atoms, in text order."""
         found = self.statement.line.atoms
         return tuple(Atom(predicate, tuple(self.nodes[i] for i in nodes)) for predicate, nodes in found)
 
     @property
     def equal(self) -> tuple[Term, Term] | None:
-        """The two terms that an equation takes for the same; None for other statements."""
+        """The two terms of an equation; None for other statements."""
         other = self.statement.line.equal
         assert not isinstance(other, Anything), "an equation has two named ends"
         return None if other is None else (self.nodes[0], other)
 
     @property
     def different(self) -> tuple[tuple[Term, Term], ...]:
-        """Pairs of variables that must not meet."""
+        """Pairs of variables that must differ."""
         variables = dict.fromkeys(t for t in (*self.nodes, *(self.equal or ())) if not isinstance(t, Constant))
         return tuple(combinations(variables, 2)) if self.distinct else ()
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """Each term once, in the order of the text."""
+        """The distinct terms, in text order."""
         return tuple(dict.fromkeys([*(t for atom in self.atoms for t in atom.arguments), *(self.equal or ())]))
 
     @property
     def head_variables(self) -> tuple[Variable, ...]:
-        """The variables of the head among its terms."""
+        """The head variables among its terms."""
         return tuple(t for t in self.terms if isinstance(t, Variable))
 
     @property
     def untied(self) -> BodyVariable | None:
-        """A body variable of a statement without head variables: only a graph can tie it to the query."""
+        """A body variable of a statement without head variables; only the graph connects it to the query. Else None."""
         return None if self.head_variables else next((t for t in self.terms if isinstance(t, BodyVariable)), None)
 
 
 @dataclass(frozen=True)
 class All:
-    """Every one of its `parts` holds; `All(())` is true."""
+    """All `parts` hold; `All(())` is true."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True)
 class Some:
-    """Some of its `parts` holds; `Some(())` is false."""
+    """At least one of the `parts` holds; `Some(())` is false."""
 
     parts: tuple[Tree, ...]
 
@@ -105,11 +105,11 @@ Tree = Leaf | All | Some
 
 
 def normal_form(body: Formula, distinct: bool = False) -> Tree:
-    """Negations at the leaves by De Morgan; statements keep their order and get the names of the text.
+    """Push negations to the leaves by De Morgan; statements keep their order and get the names of the text.
 
     Args:
         body: The body of a rule.
-        distinct: Whether the variables of a statement take different entities, as the rule says.
+        distinct: Whether the variables of a statement stand for different entities.
     """
     return _push(body, node_names(body), distinct, False)
 
@@ -128,7 +128,7 @@ def _push(formula: Formula, names: Iterator[tuple[str, ...]], distinct: bool, ne
 
 
 def alternatives(tree: Tree) -> list[tuple[Leaf, ...]]:
-    """Return the disjunctive form of `tree`: the body holds if all leaves of one alternative do."""
+    """Return the disjunctive normal form of `tree`: the body holds if all leaves of one alternative do."""
     match tree:
         case Leaf():
             return [(tree,)]
@@ -142,15 +142,15 @@ def alternatives(tree: Tree) -> list[tuple[Leaf, ...]]:
 
 
 def node_names(body: Formula) -> Iterator[tuple[str, ...]]:
-    """Yield for each statement of `body`, left to right, the names of its nodes.
+    """Yield the names of the nodes of each statement of `body`, left to right.
 
-    These are Z1, Z2, ... in the order of the text.
+    Body variables are named Z1, Z2, ... in text order.
     """
     count = 0
     for statement in statements(body):
         line = statement.line
         names: dict[int, str] = {}
-        # Atoms name the nodes as they mention them: p(Z1, Z2) read backwards names its far end first.
+        # Nodes are named in the order in which atoms mention them: p(Z1, Z2) read backwards names its far end first.
         for node in chain(*(nodes for _, nodes in line.atoms), [0] if line.equal is not None else []):
             anchor = line.anchors[node]
             if node not in names:

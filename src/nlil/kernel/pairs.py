@@ -1,6 +1,6 @@
 """Pairs: for which pairs of entities each statement holds, as bits or as sorted keys, cached within a budget.
 
-`evaluator` says on which base and device a walk goes; of `rule` only `distinct` matters to the truth of a `statement`.
+`evaluator` determines the base and the device; of `rule`, only `distinct` matters for the truth of a `statement`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .graph import Graph
 from .hidden import Hidden
 
 MOST_PAIRS = 2**26
-"""Pairs of entities that are kept as bits; beyond, and and or of the few that hold cost less."""
+"""Limit of the pairs that are stored as bits; beyond it, and and or of the few that hold are cheaper."""
 STATEMENTS = 64
-"""Statements whose answers the memory budget should hold at least: one with larger answers is not kept."""
+"""The memory budget should hold the answers of at least this many statements; larger answers are not cached."""
 
 
 def combined(formula: Formula, leaf: Callable[[Statement], np.ndarray], true: Any) -> np.ndarray:
     """Return the truth of `formula` over arrays of truth values or of words, which broadcast.
 
-    `leaf` gives the array of a statement; `true` is one true element.
+    `leaf` returns the array of a statement; `true` is one true element.
     """
     match formula:
         case Statement():
@@ -50,7 +50,7 @@ def combined(formula: Formula, leaf: Callable[[Statement], np.ndarray], true: An
 
 
 class Pairs:
-    """For which pairs (x, y) each statement holds, nothing hidden. The same for every head p(X, Y)."""
+    """For which pairs (x, y) each statement holds, with nothing hidden. The same for every head p(X, Y)."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -60,7 +60,7 @@ class Pairs:
         self.everything = torch.arange(self.n, device=evaluator.device)
 
     def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
-        """Return whether the statement holds for each of the pairs (x, y), two columns of entity ids: `x`, `y`."""
+        """Return whether the statement holds for each pair; `x` and `y` are columns of entity ids."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not (line.uses_x and line.uses_y):
             return self._side(rule, statement, line)[y if line.uses_y else x]
@@ -69,7 +69,7 @@ class Pairs:
         return among(x * self.n + y, self.keys(rule, statement))
 
     def words(self, rule: Rule, statement: Statement) -> Words:
-        """Return the truth for all pairs as bits: (n, words), or what broadcasts to it."""
+        """Return the truth for all pairs as bits: (n, words), or an array that broadcasts to it."""
         line = IdLine.of(self.evaluator.kb, statement)
         if not (line.uses_x and line.uses_y):
             side = self._side(rule, statement, line)
@@ -86,7 +86,7 @@ class Pairs:
         return self.cache.get((statement, rule.distinct), make)
 
     def keys(self, rule: Rule, statement: Statement) -> Longs:
-        """x * n + y of the pairs for which a statement over both holds, ascending."""
+        """Return x * n + y of the pairs for which a statement over both sides holds, ascending."""
 
         def make() -> Longs:
             parts, room = [np.zeros(0, np.int64)], self.evaluator.memory // (8 * STATEMENTS)
@@ -100,7 +100,7 @@ class Pairs:
         return self.cache.get((statement, rule.distinct), make)
 
     def reached(self, rule: Rule, formula: Formula) -> Longs:
-        """Keys of pairs among which all answers of a guarded formula lie."""
+        """Return keys of pairs that include all answers of the guarded `formula`."""
         match formula:
             case Statement():
                 return self.keys(rule, formula)
@@ -113,7 +113,7 @@ class Pairs:
                 raise AssertionError("is_guarded admits only statements at the leaves")
 
     def _side(self, rule: Rule, statement: Statement, line: IdLine) -> Mask:
-        """A statement over one side, for each entity there; over none, for each x."""
+        """Return the truth of a statement over one side for each entity there; over neither, for each x."""
 
         def make() -> Mask:
             members = None if rule.distinct else line_members(self.evaluator, line)
@@ -133,17 +133,16 @@ class Pairs:
 
 
 def truth_of(evaluator: Evaluator, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Mask:
-    """Return for which of `queries` `line` holds, with `hidden` invisible; None hides nothing."""
+    """Return for which of `queries` the `line` holds; `hidden` is what they may not see (None: nothing)."""
     return (evaluator.statement_value(rule.distinct, line, queries, hidden, rule) > 0).cpu().numpy()
 
 
 def line_members(evaluator: Evaluator, line: IdLine) -> Mask | None:
-    """Return for which values of its one variable `line` holds, weights overlooked.
+    """Return for which values of its one variable `line` holds, ignoring weights.
 
-    None where it has not one variable at one end, or where it matters which entities the walk came through. A walk
-    keeps apart where it came from, which a truth value does not need: one set for the far end, moved back to the
-    variable, costs one pass over the edges of each step. Body variables may take the same entity: under `distinct` a
-    set does not say enough.
+    Returns None if the line does not have exactly one variable end, or if the path of a walk matters. A walk keeps the
+    starts apart, which a truth value does not need: moving one set from the far end back to the variable takes one pass
+    over the edges of each step. Body variables may coincide, so this is not exact under `distinct`.
     """
     kb = evaluator.kb.crisp
     graph = Graph.of(kb)
@@ -179,14 +178,14 @@ def _filtered(graph: Graph, entities: Mask, filters: tuple[int, ...]) -> Mask:
 
 
 def among(wanted: Longs, keys: Longs) -> Mask:
-    """Return which of the wanted are among the ascending keys."""
+    """Return which of `wanted` are among the ascending `keys`."""
     if not len(keys):
         return np.zeros(len(wanted), bool)
     place = np.searchsorted(keys, wanted)
     return keys[np.minimum(place, len(keys) - 1)] == wanted
 
 
-# bits: one row for each subject, 64 objects in a word; and, or, not take a word at a time -----------------
+# bits: one row per subject, 64 objects per word; and, or, not work on whole words ---------------------------
 
 Words = NDArray[np.uint64]
 ALL = np.uint64(2**64 - 1)
@@ -194,7 +193,7 @@ NONE = np.uint64(0)
 
 
 def pack(mask: Mask) -> Words:
-    """Return the (..., n) truth values of `mask` as (..., ceil(n / 64)) words; the bits beyond n are 0."""
+    """Return the (..., n) truth values of `mask` as (..., ceil(n / 64)) words; the unused bits are 0."""
     n = mask.shape[-1]
     num_words = -(-n // 64)
     packed = np.zeros((*mask.shape[:-1], 8 * num_words), np.uint8)
@@ -203,7 +202,7 @@ def pack(mask: Mask) -> Words:
 
 
 def whole_rows(mask: Mask) -> Words:
-    """Return the n truth values of `mask` as (n, 1) words: a row is all ones or all zeros, whatever the object is."""
+    """Return the n truth values of `mask` as (n, 1) words of all ones or all zeros, one per subject."""
     return np.where(mask, ALL, NONE)[:, None]
 
 
@@ -219,7 +218,7 @@ def row_counts(words: np.ndarray) -> np.ndarray:
     for i in range(words.shape[0]):
         total = np.int64(0)
         for j in range(words.shape[1]):
-            # The sum of the bits by halves: pairs, then fours, then bytes, which the product adds up.
+            # Population count: sum bits in pairs, then fours, then bytes, which the product adds up.
             word = words[i, j]
             word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
             word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))

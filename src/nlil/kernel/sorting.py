@@ -1,4 +1,4 @@
-"""Sorting inside compiled loops. As fast as numba's own, which takes a second to compile for each type of array."""
+"""Sorting in compiled loops. As fast as numba's own sort, which takes a second to compile for each array type."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from .compiled import compiled
 
 SHORT = 16
-"""Numbers up to which insertion is faster than splitting."""
+"""Ranges up to this length are sorted by insertion."""
 
 
 @compiled
 def sort_range(values: np.ndarray, begin: int, end: int) -> None:
-    """Sort values[begin:end] in place: quicksort, the middle of three as the pivot, short ranges by insertion."""
-    waiting = np.empty(128, np.int64)  # ends of ranges; the longer half waits, so there are at most log2(n) of them
+    """Sort values[begin:end] in place: quicksort with median of three, insertion sort for short ranges."""
+    waiting = np.empty(128, np.int64)  # ends of pending ranges; the longer half waits, so there are at most log2(n)
     top = 0
     low, high = begin, end - 1
     while True:
@@ -51,7 +51,7 @@ def sort_range(values: np.ndarray, begin: int, end: int) -> None:
 
 @compiled
 def sort_unique(values: np.ndarray, begin: int, end: int) -> int:
-    """Sort values[begin:end] in place, each number once; returns where they end now."""
+    """Sort values[begin:end] in place and remove duplicates; return the new end."""
     sort_range(values, begin, end)
     last = begin
     for i in range(begin, end):

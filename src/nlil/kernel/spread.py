@@ -2,8 +2,8 @@
 
     value(end) = min(1, sum over the paths to the end of the product of the weights of their facts)
 
-`walk.reach` asks only whether there is a path, and may prune; here every path counts. Distinct variables are exact: a
-path never revisits an entity. Without them the paths that meet at an entity are added up there, step by step.
+`walk.reach` only asks whether there is a path, and may prune; here every path counts. With distinct variables a path
+never revisits an entity. Without them, the paths that meet at an entity are summed there, step by step.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ def spread(
     is_constant: bool,
     number: int,
 ) -> int:
-    """Write the ends of a line from `start` into space.ends, each once, and their degrees into space.value.
+    """Write the distinct ends of a line from `start` into space.ends and their degrees into space.value.
 
-    Returns how many. The arguments are those of `walk.reach` (`steps`, `num_steps`, `is_unary`, `distinct`, `hidden`).
-    Where the line ends at a given entity (`end` >= 0), that is its only end; it is no variable of its own, so it may be
-    met on the way too. So may a start that `is_constant`. Entities that are not given lie in the graph `number` (-1:
-    anywhere).
+    Returns the number of ends. `steps`, `num_steps`, `is_unary`, `distinct` and `hidden` are those of `walk.reach`. If
+    the line ends at a given entity (`end` >= 0), that is its only end; it is not a variable, so the path may pass
+    through it too, as through a start that `is_constant`. Other entities must be in the graph `number` (-1: any).
     """
     first_move, last_move = num_steps, -1
     for i in range(num_steps):
@@ -62,7 +61,7 @@ def spread(
 
 @compiled
 def membership(graph: Graph, node: int, predicate: int) -> float:
-    """Return the weight of the fact predicate(node) of `graph`; 0 where there is none."""
+    """Return the weight of the fact predicate(node) of `graph`; 0 if there is none."""
     end = graph.member_pointer[predicate + 1]
     place = first_at_least(graph.member, graph.member_pointer[predicate], end, node)
     if place == end or graph.member[place] != node:
@@ -72,7 +71,7 @@ def membership(graph: Graph, node: int, predicate: int) -> float:
 
 @compiled
 def edge_weight(graph: Graph, edge: int) -> float:
-    """Return the weight of the fact behind number `edge` of the edges of `graph`."""
+    """Return the weight of edge number `edge` of `graph`."""
     return np.float64(graph.weight[edge]) if len(graph.weight) else 1.0
 
 
@@ -101,7 +100,7 @@ def _distinct_paths(
     first_variable: int,
     number: int,
 ) -> int:
-    """Depth-first search over all paths whose entities are different, from the node `first_variable` on."""
+    """Search all paths depth-first whose entities, from node `first_variable` on, are different."""
     space.clock[0] += 1
     epoch, found, depth = space.clock[0], 0, 0
     space.node[0], space.product[0] = start, 1.0
@@ -157,7 +156,7 @@ def _layers(
     last_move: int,
     number: int,
 ) -> int:
-    """Step by step: what has arrived at an entity goes on as one."""
+    """Proceed step by step; what arrives at an entity is merged."""
     size = 1
     for depth in range(num_steps):
         space.clock[0] += 1

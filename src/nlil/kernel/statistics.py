@@ -1,6 +1,6 @@
-"""Whole-base statistics of one rule: integers, each target fact tested with itself hidden.
+"""Whole-base statistics of one rule: integers, with each target fact hidden while it is tested.
 
-`kb` is the base that ids refer to; only the head of `rule` matters where `facts` are chosen by it.
+`kb` is the base that ids refer to; where `facts` are selected, only the head of `rule` matters.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from .evaluator import Evaluator, sparse_answers
 def rule_stats(
     evaluator: Evaluator, rule: Rule, negatives: Facts | None = None, most_answers: float = math.inf
 ) -> RuleStats:
-    """support / body size / head size / PCA body of `rule`, over the facts of `evaluator` that count (weight >= .5).
+    """Return support, body size, head size and PCA body of `rule`, over the facts of `evaluator` of weight >= .5.
 
-    body size = head tuples whose body holds: facts with themselves hidden, all others as they are; an object queried
-    for its class hides all its classes. A unary target ranges over `kb.domain`. With given `negatives` of its target
-    the other tuples are unknown: body size = positives + negatives covered. Raises LimitError where one query outgrows
-    the memory budget, or where the body holds for more than `most_answers` tuples that are no facts: such a rule is not
-    worth counting to the end.
+    The body size is the number of head tuples whose body holds: facts are hidden from themselves, and an object queried
+    for its class hides all its classes. A unary target ranges over `kb.domain`. With given `negatives` of the target,
+    other tuples are unknown and the body size is the number of covered positives and negatives. Raises LimitError if a
+    query exceeds the memory budget, or if the body holds for more than `most_answers` tuples that are not facts.
     """
     evaluator = evaluator.crisp
     facts = matching(evaluator.kb, rule, evaluator.kb.facts)
@@ -43,7 +42,7 @@ def rule_stats(
     else:
         parts = _other_subjects(evaluator, rule, facts)
     others = others_with_fact = 0
-    for subjects in parts:  # a body may hold for more tuples than memory has room for
+    for subjects in parts:  # a body may hold for more tuples than fit into memory
         others += len(subjects)
         others_with_fact += int(with_fact[subjects].sum())
         if others > most_answers:
@@ -53,7 +52,7 @@ def rule_stats(
 
 
 def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
-    """Return the facts that the head can match: its predicate, its constants, both sides in one graph."""
+    """Return the facts that the head can match: its predicate, its constants, both arguments in one graph."""
     facts = target_facts(kb, rule, facts)
     head = IdHead.of(kb, rule)
     keep: Mask = np.ones(len(facts), bool)
@@ -65,7 +64,7 @@ def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
 
 
 def target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
-    """Return the facts of the target whose arguments lie in one graph."""
+    """Return the facts of the target whose arguments are in one graph."""
     facts = facts.of(kb.predicate_id(rule.target))
     if rule.target.arity == 1 or kb.graph_of is None:
         return facts
@@ -73,7 +72,7 @@ def target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
 
 
 def fact_keys(kb: KnowledgeBase, facts: Facts) -> Longs:
-    """Return one integer for each of `facts`, all of one target; the object of a unary fact is -1."""
+    """Return one integer for each of `facts` of one target; the object of a unary fact is -1."""
     return facts.subject.astype(np.int64) * (kb.num_entities + 1) + facts.object + 1
 
 
@@ -83,9 +82,9 @@ def _holds(evaluator: Evaluator, rule: Rule, facts: Facts) -> Mask:
 
 
 def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Iterator[Longs]:
-    """The subject of every head tuple that is no target fact and whose body holds, block by block."""
+    """Yield the subjects of all head tuples, other than facts, whose body holds, in blocks."""
     if rule.target.arity == 1:
-        # Of a class query all classes of the object are hidden, whether it has this one or not.
+        # A class query hides all classes of the object, whether it has this one or not.
         is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes
         everything = np.arange(evaluator.kb.num_entities)
         holds = (evaluator.values(rule, everything, hide=is_class) > 0) & evaluator.kb.domain

@@ -1,4 +1,4 @@
-"""Strata: an order of the target predicates in which every negated one is complete before it is used."""
+"""Strata: an order of the targets in which every negated target is complete before it is used."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def levels(rules: RuleSet) -> Longs:
 
 
 def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> None:
-    """Add what each head uses in a body that is more than one line."""
+    """Add the targets that each head uses in a body of more than one line."""
     targets, steps = set(rules.head.tolist()), rules.bodies.lines.steps
     for head, body in zip(heads.tolist(), bodies.tolist()):
         for alternative in rules.bodies.alternatives(body):
@@ -77,7 +77,7 @@ def _refuse_negative_cycles(edges: Edges) -> None:
 
 
 def _path(start: Predicate, goal: Predicate, uses: Mapping[Predicate, Iterable[Predicate]]) -> list[Predicate]:
-    """A shortest way from start to goal along the dependencies; empty where there is none."""
+    """Return a shortest path from `start` to `goal` along the dependencies; empty if there is none."""
     came_from = {start: start}
     queue = [start]
     for predicate in queue:

@@ -1,7 +1,7 @@
-"""The witnesses of one statement for one query: which entities stand on its line. Lazy, by ids.
+"""The witnesses of one statement for one query: the entities on its line. Lazy, by ids.
 
-A walk from the start goes only through nodes from which the far end can still be reached, so that the
-first witnesses cost little however many there are.
+A walk from the start goes only through nodes from which the far end can still be reached, so the first witnesses are
+cheap however many there are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .hidden import Hidden
 
 @dataclass(frozen=True)
 class Witness:
-    """Entity ids along the line (`nodes`), and the product of the weights of the facts between them (`weight`)."""
+    """The entity ids along the line (`nodes`), and the product of the weights of the facts between them (`weight`)."""
 
     nodes: tuple[int, ...]
     weight: float
@@ -29,9 +29,9 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class LineQuery:
-    """One `line` of one query (x, y) on `kb`: the ids `x` and `y`, None for a unary head.
+    """One `line` of one query on `kb`, with the entity ids `x` and `y` (None for a unary head).
 
-    `distinct` says whether variables take different entities; `hidden` is what the query may not see, None: nothing.
+    With `distinct`, variables stand for different entities; `hidden` is what the query may not see (None: nothing).
     """
 
     kb: KnowledgeBase
@@ -47,17 +47,17 @@ class LineQuery:
         return Graph.of(self.kb)
 
     def known(self, anchor: int) -> int | None:
-        """Return the entity at an `anchor` of the line; None where any may stand."""
+        """Return the entity at an `anchor` of the line; None if it may be any."""
         if anchor == X_NODE:
             return self.x
         if anchor == Y_NODE:
             return self.y
         return None if anchor == ANY_NODE else anchor
 
-    # facts, as this query sees them ---------------------------------------------------------------
+    # the facts that this query sees ---------------------------------------------------------------
 
     def membership(self, node: int, predicate: int) -> float:
-        """Return the weight of predicate(node), 0 if it is no fact or hidden."""
+        """Return the weight of predicate(node); 0 if it is not a fact or is hidden."""
         if self.hidden is not None and self.hidden.member(self.x, predicate, node):
             return 0.0
         graph = self.graph
@@ -69,16 +69,16 @@ class LineQuery:
         return float(graph.member_weight[first + position]) if len(graph.member_weight) else 1.0
 
     def filter_weight(self, node: int, i: int) -> float:
-        """Return the product of the weights of the filters of node `i` at the entity `node`."""
+        """Return the product of the weights of the filters of node `i` for the entity `node`."""
         weight = 1.0
         for predicate in self.line.filters[i]:
             weight *= self.membership(node, predicate)
         return weight
 
     def moves(self, node: int, i: int) -> Iterator[tuple[int, float]]:
-        """Yield (next entity, weight) from `node` along step `i`, in order of id.
+        """Yield (next entity, weight) from `node` along step `i`, by id.
 
-        Only where the end can still be reached.
+        Skips entities from which the end cannot be reached.
         """
         code, graph = self.line.codes[i], self.graph
         low, high = graph.edges(node, code)
@@ -103,7 +103,7 @@ class LineQuery:
 
     @cached_property
     def hopeful(self) -> list[Ids | None]:
-        """Per node the entities from which the rest of the line can be walked; None: no restriction known."""
+        """For each node the entities from which the rest of the line can be walked; None: not restricted."""
         result: list[Ids | None] = [None] * len(self.line.anchors)
         after: Ids | None = None
         for i in reversed(range(len(self.line.anchors))):
@@ -118,19 +118,19 @@ class LineQuery:
         return result
 
     def _sources(self, targets: Ids, code: int) -> Ids:
-        """The entities with a step `code` into `targets`."""
+        """Return the entities with a step `code` into `targets`."""
         low, high = self.graph.edges(targets, code ^ 1)
         return np.unique(self.graph.neighbour[ranges(low, high - low)])
 
     def starts(self) -> list[int]:
-        """Return the entities that the line may begin at, ascending."""
+        """Return the entities at which the line may begin, ascending."""
         known, hopeful = self.known(self.line.anchors[0]), self.hopeful[0]
         if known is not None:
             return [known]
         return (self.block if hopeful is None else np.intersect1d(self.block, hopeful)).tolist()
 
     def allows(self, nodes: tuple[int, ...], node: int) -> bool:
-        """Return whether `node` may stand after `nodes`: the query's graph, and different variables."""
+        """Return whether `node` may follow `nodes`: it is in the query's graph, and variables are distinct."""
         i, graphs = len(nodes), self.kb.graph_of
         anchor = self.line.anchors[i]
         known = self.known(anchor)
@@ -148,12 +148,12 @@ class LineQuery:
     # answers --------------------------------------------------------------------------------------
 
     def equation_holds(self, node: int) -> bool:
-        """Return whether `node` is what the line says it equals; true if it says nothing."""
+        """Return whether `node` satisfies the equation of the line; true without one."""
         equal = self.line.equal
         return equal is None or (node == self.known(equal) and not (self.distinct and equal < 0))
 
     def witnesses(self) -> Iterator[Witness]:
-        """Yield every grounding of the line with a weight above 0, in order of ids."""
+        """Yield every grounding of the line with a weight above 0, by ids."""
         for node in self.starts():
             if self.equation_holds(node):
                 yield from self._extend((), node, 1.0)
@@ -172,7 +172,7 @@ class LineQuery:
             yield from self._extend((*nodes, node), target, weight * edge_weight)
 
     def totals(self) -> tuple[int, float]:
-        """Return (number of witnesses, sum of their weights). Counted by node where the path taken does not matter."""
+        """Return (number of witnesses, sum of their weights); counted by node if paths do not matter."""
         if self.distinct or not self.line.codes:
             weights = [w.weight for w in self.witnesses()]
             return len(weights), sum(weights)
@@ -197,7 +197,7 @@ class LineQuery:
             frontier[node] = (old_count + count, old_weight + weight * passed)
 
     def furthest(self) -> tuple[int, list[int]]:
-        """Return (steps satisfied, where): how far along the line some walk gets, and the entities it ends in."""
+        """Return how many steps of the line can be satisfied, and the entities where these walks end."""
         known = self.known(self.line.anchors[0])
         reached, where = 0, {known} if known is not None else set(self.block.tolist())
         stack: list[tuple[tuple[int, ...], int, int]] = [((), node, 0) for node in where]
@@ -221,7 +221,7 @@ class LineQuery:
         return reached, sorted(where)
 
     def _any_moves(self, node: int, i: int) -> list[int]:
-        """All entities along step i, hopeful or not."""
+        """Return all entities along step i, whether the end can be reached from them or not."""
         if i == len(self.line.codes):
             return []
         code, graph = self.line.codes[i], self.graph
