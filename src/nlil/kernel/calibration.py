@@ -1,12 +1,11 @@
-"""What a score means: a monotone map from scores to probabilities with three parameters, and how sure it is.
+"""Calibration: a monotone map from scores to probabilities with three parameters, and its uncertainty.
 
     probability = sigmoid(a ln(s) - b ln(1 - s) + c),    a, b > 0
 
-a = b = 1, c = 0 leaves every score as it is; Platt's scaling is the case a = b. The map rises, so ranks stay. What it
-says keeps 1e-9 away from 0 and 1, as no finite sample shows more.
-How sure a map is of a probability follows from how sure the fit is of its parameters: low and high are sigmoid(z +-
-1.96 standard errors of z), where candidates that are one fact count as one observation. `evaluation.calibration` fits
-the map.
+a = b = 1, c = 0 is the identity; a = b is Platt scaling. The map is increasing, so it keeps the ranks. Probabilities
+stay 1e-9 away from 0 and 1, since no finite sample shows more. The interval of a probability follows from the
+covariance of the parameters: sigmoid(z +- 1.96 standard errors of z), where candidates that are the same fact count as
+one observation. `evaluation.calibration` fits the map.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from ..data.arrays import Doubles, Longs
 from .aggregation import RESOLUTION
 
 LEAST_SLOPE = 1e-3
-"""Below this a map would be flat and lose the order of scores."""
+"""Minimum slope; a flatter map would lose the order of scores."""
 NORMAL_95 = 1.96
-"""So many standard errors on either side hold 95 % of a normal distribution."""
+"""Standard errors on either side that cover 95 % of a normal distribution."""
 
 
 class Probability(NamedTuple):
-    """What a score means for a fact not seen before: the probability `value`.
+    """The probability `value` of a fact not seen before, with its 95 % interval.
 
-    It lies between `low` and `high` in 95 % of cases; these are None where that is not known.
+    `low` and `high` are None if the interval is not known.
     """
 
     value: float
@@ -38,7 +37,7 @@ class Probability(NamedTuple):
 
 
 def probability_document(found: Probability | None) -> dict[str, float | None]:
-    """Return `found` as plain values for JSON, all None if it is None."""
+    """Return `found` as plain values for JSON; all are None if it is None."""
     value, low, high = (None, None, None) if found is None else found
     return {"probability": value, "probability_low": low, "probability_high": high}
 
@@ -47,7 +46,7 @@ def probability_document(found: Probability | None) -> dict[str, float | None]:
 class CalibrationMap:
     """`by_score`, `by_rest` and `offset` are a, b and c of the formula above.
 
-    `covariance` has the six different entries of their covariance matrix, by row from the diagonal on; empty: unknown.
+    `covariance` holds the upper triangle of their covariance matrix, by row; empty if unknown.
     """
 
     by_score: float = 1.0
@@ -78,29 +77,23 @@ class CalibrationMap:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The maps by arity of the predicate, fitted on `num_candidates` candidates; an arity without one has no key."""
+    """The maps by arity of the predicate, fitted on `num_candidates` candidates; an arity without a map has no key."""
 
     maps: Mapping[int, CalibrationMap]
     num_candidates: int = 0
 
     def probability(self, score: float, arity: int) -> float | None:
-        """Return what a `score` of a predicate of this `arity` means.
-
-        None where there was too little to fit a map on.
-        """
+        """Return the probability of a `score` of a predicate of this `arity`; None without a map."""
         found = self.estimate(score, arity)
         return None if found is None else found.value
 
     def estimate(self, score: float, arity: int) -> Probability | None:
-        """Return what a `score` of a predicate of this `arity` means, with the interval of 95 % around it.
-
-        None where there was too little to fit a map on.
-        """
+        """Return the probability of a `score` of a predicate of this `arity`, with its interval; None without a map."""
         found = self.maps.get(arity)
         return None if found is None else found.estimate(score)
 
     def probabilities(self, score: Doubles, arity: Longs) -> Doubles:
-        """Of every score, by the arity of its predicate; the score itself where its arity has no map."""
+        """Return the probability of each `score`, by the `arity` of its predicate; the score itself without a map."""
         result = score.copy()
         for of_arity, found in self.maps.items():
             mine = arity == of_arity
@@ -122,7 +115,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
-        """Read what `to_dict` gave from `values`."""
+        """Read the `values` of `to_dict`."""
         if values["kind"] != "beta":
             raise ValueError(f"expected a calibration of kind beta, got {values['kind']!r}")
         maps = {
@@ -140,13 +133,13 @@ class Calibration:
 
 
 def features(score: Doubles) -> Doubles:
-    """Return (scores, 3): ln(s), -ln(1 - s), 1; a score is known to 1e-9, so it is kept that far from 0 and 1."""
+    """Return (scores, 3): ln(s), -ln(1 - s), 1; each `score` is kept 1e-9 away from 0 and 1, its resolution."""
     s = np.clip(np.asarray(score, np.float64), RESOLUTION, 1 - RESOLUTION)
     return np.stack((np.log(s), -np.log1p(-s), np.ones(len(s))), axis=1)
 
 
 def _kept_inside(probability: Doubles) -> Doubles:
-    """No finite sample shows more than this."""
+    """Keep probabilities away from 0 and 1; no finite sample shows more."""
     return np.clip(probability, RESOLUTION, 1 - RESOLUTION)
 
 

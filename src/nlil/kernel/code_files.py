@@ -1,4 +1,4 @@
-"""Where machine code is kept on disk, and whether there is any: known without numba."""
+"""Where machine code is cached on disk, and whether there is any. Does not import numba."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
 
 
 def is_kept(function: Compiled) -> bool:
-    """Return whether some machine code of the function, as it is now, is on disk."""
+    """Return whether machine code of `function`, as it is now, is on disk."""
     return any(any(folder.glob(f"{file_stem(function)}-*.machine")) for folder in folders(function))
 
 
 def file_stem(function: Compiled) -> str:
-    """Return how the names of its files begin: the function, and all that its code is made of."""
+    """Return the prefix of the file names of `function`: its name and a hash of all its code."""
     name = f"{function.function.__module__}.{function.function.__qualname__}".replace("<", "").replace(">", "")
     return f"{name}-{function.stamp[:16]}"
 
 
 def folders(function: Compiled) -> Iterator[Path]:
-    """Yield where the machine code of `function` is kept, best first: beside the source, for the user, for now."""
+    """Yield the cache folders of `function`, best first: beside the source, per user, temporary."""
     source = Path(function.function.__code__.co_filename)
     if not source.is_file():
-        return  # typed at a prompt
+        return  # defined at a prompt
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen) / digest(str(source.parent))[:16]
     yield source.parent / "__pycache__"
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # no home directory
         yield _user_cache() / "nlil" / digest(str(source.parent))[:16]
     yield _temporary() / digest(str(source.parent))[:16]
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` and those above it; one for temporary files is for this user alone."""
+    """Create `folder` and its parents; a temporary one is private to this user."""
     if folder.parent == _temporary():
         folder.parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def is_safe(folder: Path) -> bool:
-    """Return whether nobody else may have put code into `folder` for us to run: anybody may write temporary files."""
+    """Return whether code in `folder` can be trusted: anybody may write to the temporary directory."""
     if folder.parent != _temporary() or not hasattr(os, "getuid"):
         return True
     found = folder.parent.lstat()
@@ -68,5 +68,5 @@ def _user_cache() -> Path:
 
 
 def digest(*parts: object) -> str:
-    """Return the SHA-256 of `parts` as they print, in hexadecimal."""
+    """Return the SHA-256 of the repr of `parts`, in hexadecimal."""
     return sha256(repr(parts).encode()).hexdigest()

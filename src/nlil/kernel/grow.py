@@ -1,9 +1,9 @@
-"""grow: solutions of lines from partial ones, over the facts of a graph and derived ones. Compiled loops.
+"""grow: complete partial solutions of lines, over the facts of a graph and derived facts. Compiled loops.
 
-A row stands at a node of its line, or at an edge, and grows to the right and then to the left, depth first, until the
-line is whole. A solution binds X, Y and the graph, as far as the line says, with the confidence of its best grounding:
-the weakest fact of it, maximal over groundings. `spread` adds and multiplies; here only the best path counts, and facts
-may be derived ones.
+A row starts at a node of its line, or at an edge, and grows to the right and then to the left, depth first, until the
+line is complete. A solution binds X, Y and the graph, if the line determines them, with the confidence of its best
+grounding: the weakest fact, maximised over groundings. Unlike `spread`, which sums over paths, only the best path
+counts, and facts may be derived ones.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .graph import Graph, first_at_least, span_edges
 from .walk import NO_LIMIT, Walked
 
 MOST_ROWS = 2**21
-"""Rows that are made at once, as far as one row does not become more: bounds the memory."""
+"""Limit of the rows made at once, unless a single row yields more; bounds the memory."""
 SOLUTIONS = 2**16
-"""Solutions that are listed at once, if those of one row are not more."""
+"""Solutions listed at once, unless a single row has more."""
 OPEN = -1
-"""In place of an entity or of the number of a graph: not bound yet."""
+"""Stands for an entity or a graph that is not bound yet."""
 NOWHERE = -2
-"""In place of the number of a graph: the entity may not stand there."""
+"""Stands for a graph if the entity is not allowed at a node."""
 
 
 class Rows(NamedTuple):
-    """Where lines begin to grow: steps begin .. end of a line are done, from the node `left` to the node `right`.
+    """Partial solutions: steps begin .. end of `line` are done, from the node `left` to the node `right`.
 
-    `x`, `y` and `graph` are what is bound, else OPEN. `confidence` is that of what is done so far.
+    `x`, `y` and `graph` are the bindings, or OPEN. `confidence` is that of the done part.
     """
 
     line: Longs
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """What X, Y and the graph (`x`, `y`, `graph`) are bound to, else OPEN; `origin` says of what they are solutions.
+    """Bindings of X, Y and the graph (`x`, `y`, `graph`), or OPEN; `origin` is the row or line that was solved.
 
     `confidence` is that of the best grounding.
     """
@@ -62,7 +62,7 @@ class Solutions(NamedTuple):
 
     @classmethod
     def join(cls, parts: list[Solutions]) -> Solutions:
-        """Join `parts` in order; none give no solutions."""
+        """Concatenate `parts`; no parts give no solutions."""
         nothing = np.zeros(0, np.int64)
         none = cls(nothing, nothing, nothing, nothing, np.zeros(0))
         return cls(*map(np.concatenate, zip(none, *parts)))
@@ -77,24 +77,24 @@ class Solutions(NamedTuple):
         return Solutions(*(column[rows] for column in self))
 
     def best(self) -> Solutions:
-        """Return each solution once, with the best of its confidences."""
+        """Return the distinct solutions, each with its best confidence."""
         return self.take(strongest(group_keys(self[:4]), self.confidence))
 
 
 class GrowSpace(NamedTuple):
-    """Scratch of `grow`, by depth: how many steps have been done.
+    """Scratch space of `grow`, by depth, the number of steps done.
 
     Attributes:
         node: the entity there.
-        path: the entity there if distinct variables must avoid it, else -1; one place further.
-        source: 0 while edges of the graph are tried, else 1 + the level of derived ones.
+        path: the entity there if distinct variables must avoid it, else -1; shifted by one.
+        source: 0 while edges of the graph are tried, else 1 + the level of derived edges.
         position: the next edge to try.
-        stop: the end of these edges.
+        stop: the end of the edges to try.
         graph: the number of the graph there, or OPEN.
         strength: the confidence so far.
-        epoch: by depth and entity, when it was last reached.
-        reached: by depth and entity, the best confidence of this epoch.
-        clock: clock[0] is an epoch that never repeats.
+        epoch: by depth and entity, the epoch in which it was last reached.
+        reached: by depth and entity, the best confidence in this epoch.
+        clock: clock[0] is the current epoch; epochs never repeat.
     """
 
     node: Longs
@@ -110,7 +110,7 @@ class GrowSpace(NamedTuple):
 
 
 def grow_space(num_entities: int, most_steps: int) -> GrowSpace:
-    """Make the scratch for lines of up to `most_steps` steps on a base of `num_entities`."""
+    """Make the scratch space for lines of up to `most_steps` steps on a base of `num_entities`."""
     depth = most_steps + 2
     node, path, source, position, stop, graph = np.zeros((6, depth), np.int64)
     epoch, reached = np.zeros((depth, num_entities), np.int64), np.zeros((depth, num_entities))
@@ -120,7 +120,7 @@ def grow_space(num_entities: int, most_steps: int) -> GrowSpace:
 
 
 class Grower:
-    """Solves `lines` over the facts of `kb` and derived ones."""
+    """Solves `lines` over the facts of `kb` and derived facts."""
 
     def __init__(self, kb: KnowledgeBase, lines: Lines) -> None:
         self.graph, self.lines, self.is_unary = Graph.of(kb), lines, unary_mask(kb.predicates)
@@ -131,14 +131,14 @@ class Grower:
         self.found = np.zeros((4, SOLUTIONS), np.int64), np.zeros(SOLUTIONS)
 
     def solve(self, rows: Rows, least: float = 0.0) -> Iterator[Solutions]:
-        """Yield solutions of the line of each of `rows`; `origin` is the row.
+        """Yield the solutions of each of `rows`; `origin` is the row.
 
-        With `least`, one for each row that has any of at least this confidence.
+        With `least`, yield one solution for each row that has one of at least this confidence.
         """
         done, levels = np.zeros(2, np.int64), self.derived.levels
         while done[0] < len(rows.line):
             numbers, strength = self.found
-            # Plain Python at first, as far as it may go; what is left of the rows runs as machine code.
+            # Start in plain Python, up to a limit; the remaining rows run as machine code.
             limit = int(self.small.left) if self.small.is_left else NO_LIMIT
             with self.small.of(0):
                 size = grow(
@@ -152,28 +152,28 @@ class Grower:
             elif done[0] < len(rows.line) and done[1] <= limit:  # one row has more
                 self.found = np.zeros((4, 2 * len(strength)), np.int64), np.zeros(2 * len(strength))
 
-    # where lines begin to grow ----------------------------------------------------------------------
+    # partial solutions ------------------------------------------------------------------------------
 
     def at(self, line: Longs, place: Longs, entity: Longs, bound: tuple[Longs, Longs, Longs] | None = None) -> Rows:
-        """Return rows that stand at a node of their line, with no step done yet.
+        """Return rows at a node of their line, with no step done yet.
 
         Args:
             line: the line of each row.
             place: the number of the node.
-            entity: what stands there.
-            bound: X, Y and the graph, as far as they are bound.
+            entity: the entity at the node.
+            bound: X, Y and the graph, or OPEN.
         """
         nothing = np.full(len(line), OPEN)
         x, y, graph = (nothing, nothing, nothing) if bound is None else bound
         return Rows(line, place, place, entity, entity, x, y, graph, np.ones(len(line)))
 
     def along(self, line: Longs, place: Longs, node: Longs, neighbour: Longs, confidence: Doubles) -> Rows:
-        """Return rows of `line` whose step `place` is an edge from `node` to `neighbour` of this `confidence`."""
+        """Return rows of `line` whose step `place` is an edge from `node` to `neighbour` with this `confidence`."""
         nothing = np.full(len(line), OPEN)
         return Rows(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
 
     def everything(self, lines: Longs) -> Iterator[Solutions]:
-        """Yield all solutions of the lines; `origin` is the line."""
+        """Yield all solutions of `lines`; `origin` is the line."""
         waiting: list[Rows] = []
         for rows in self._all_rows(lines):
             waiting.append(rows)
@@ -188,7 +188,7 @@ class Grower:
             yield found._replace(origin=rows.line[found.origin])
 
     def _all_rows(self, lines: Longs) -> Iterator[Rows]:
-        """Rows at the constant of a line, else at all facts of the step that has fewest."""
+        """Yield rows at the constant of each line, or else at all facts of its rarest step."""
         start, end = (anchor[lines].astype(np.int64) for anchor in (self.lines.start, self.lines.end))
         constant, length = np.where(start >= 0, start, end), self.walked.lengths[lines]
         fixed = constant >= 0
@@ -211,7 +211,7 @@ class Grower:
                 )
 
     def num_facts(self) -> Longs:
-        """Return how many facts each code has."""
+        """Return the number of facts of each code."""
         graph, levels = self.graph, self.derived.levels
         members = np.diff(graph.member_pointer)
         sizes = graph.code_edges.copy()
@@ -219,7 +219,7 @@ class Grower:
         return sizes + np.bincount(levels.key // max(graph.num_entities, 1), minlength=len(sizes))
 
     def _facts(self, code: int) -> tuple[Longs, Longs, Doubles]:
-        """(node, neighbour, confidence) of all facts of a code, given and derived."""
+        """Return (node, neighbour, confidence) of all facts of a code, given and derived."""
         graph, levels = self.graph, self.derived.levels
         weight: np.ndarray
         if self.is_unary[code >> 1]:
@@ -242,7 +242,7 @@ class Grower:
 
 
 def parts(size: Longs) -> Iterator[Longs]:
-    """Yield rows whose `size` is not 0, in parts that sum to at most MOST_ROWS, or of one row."""
+    """Yield the rows with `size` > 0, in groups whose sizes sum to at most MOST_ROWS, or of a single row."""
     rows = np.flatnonzero(size)
     total = np.cumsum(size[rows])
     begin = 0
@@ -270,23 +270,23 @@ def grow(
     found: np.ndarray,
     strength: Doubles,
 ) -> int:
-    """List the solutions of `rows` from done[0] on, as far as they fit and no more than `limit` edges are looked at.
+    """List the solutions of `rows` from done[0] on, as long as they fit and at most `limit` edges are visited.
 
-    Returns how many there are. done[0] moves to where it must go on, done[1] becomes the number of edges. With `least`,
-    one solution of a row is enough.
+    Returns the number of solutions. done[0] becomes the next row, done[1] the number of edges visited. With `least`,
+    one solution per row is enough.
 
     Args:
         graph: the given facts.
-        levels: the derived ones.
-        lines: all lines that rows may name.
+        levels: the derived facts.
+        lines: the lines that `rows` refer to.
         is_unary: the `unary_mask` of the predicates.
-        space: scratch, for the longest of the lines.
-        rows: where lines begin to grow.
-        least: solutions of less confidence are none; 0: list every solution.
-        limit: edges; the row at work is done to its end.
-        done: two numbers, as above.
-        found: takes row, x, y, graph of each solution: (4, room for solutions).
-        strength: takes their confidences.
+        space: scratch space for the longest line.
+        rows: partial solutions.
+        least: the minimum confidence; 0 lists every solution.
+        limit: the number of edges; the current row is always finished.
+        done: two numbers, see above.
+        found: receives row, x, y, graph of each solution: (4, room for solutions).
+        strength: receives their confidences.
     """
     size, done[1] = 0, 0
     while done[0] < len(rows.line) and done[1] <= limit:
@@ -312,8 +312,10 @@ def _grow_row(
     found: np.ndarray,
     strength: Doubles,
 ) -> int:
-    """The solutions of the row done[0] behind the first `size`; returns how many there are then, -1 where they do not
-    fit. Adds to done[1] the number of edges."""
+    """Append the solutions of the row done[0] to the first `size`; return the new size, or -1 if they do not fit.
+
+    Adds the number of visited edges to done[1].
+    """
     row = done[0]
     if not _begin(graph, lines, is_unary, space, rows, row, least):
         return size
@@ -357,7 +359,7 @@ def _grow_row(
             is_repeated = is_new and _is_on_path(space, depth, there)
         elif is_constant and len(graph.graph_of):
             is_repeated = False  # walks that meet at a constant may be in different graphs
-        else:  # walks that meet go on as one
+        else:  # walks that meet are merged
             is_repeated = not _is_better(space, depth, there, value, epoch if forward else left_epoch)
         if is_repeated:
             continue
@@ -378,7 +380,7 @@ def _grow_row(
 
 @compiled
 def _begin(graph: Graph, lines: Walked, is_unary: Mask, space: GrowSpace, rows: Rows, row: int, least: float) -> bool:
-    """Put a row into the scratch, at depth 0; False where what is bound and done already rules out a solution."""
+    """Put a row into the scratch space at depth 0; return False if its bindings already rule out a solution."""
     line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
     x, y = rows.x[row], rows.y[row]
     joins_variables = (
@@ -408,7 +410,7 @@ def _begin(graph: Graph, lines: Walked, is_unary: Mask, space: GrowSpace, rows: 
 
 @compiled
 def _open(graph: Graph, space: GrowSpace, depth: int, here: int, code: int, unary: bool) -> None:
-    """Set up the given facts to try at a depth; derived ones come after them, level by level."""
+    """Prepare the given facts to try at a depth; derived facts follow, level by level."""
     if unary:
         stop = graph.member_pointer[(code >> 1) + 1]
         low = first_at_least(graph.member, graph.member_pointer[code >> 1], stop, here)
@@ -420,7 +422,7 @@ def _open(graph: Graph, space: GrowSpace, depth: int, here: int, code: int, unar
 
 @compiled
 def _open_level(graph: Graph, levels: Levels, space: GrowSpace, depth: int, here: int, code: int) -> bool:
-    """Set up the derived facts of the next level to try at a depth; False where there are no more levels."""
+    """Prepare the derived facts of the next level to try at a depth; return False after the last level."""
     level = space.source[depth]
     if level == len(levels.pointer) - 1:
         return False
@@ -431,7 +433,7 @@ def _open_level(graph: Graph, levels: Levels, space: GrowSpace, depth: int, here
 
 @compiled
 def _follow(graph: Graph, levels: Levels, space: GrowSpace, depth: int, here: int, unary: bool) -> tuple[int, float]:
-    """Take the next fact at a depth: where it leads, and the confidence of the path with it."""
+    """Take the next fact at a depth; return where it leads, and the confidence of the path with it."""
     edge, there, value = space.position[depth], here, space.strength[depth]
     space.position[depth] += 1
     if space.source[depth] > 0:
@@ -448,13 +450,13 @@ def _follow(graph: Graph, levels: Levels, space: GrowSpace, depth: int, here: in
 
 @compiled
 def _is_closed(lines: Walked, line: int) -> bool:
-    """Whether the line leads from X to X, or from Y to Y."""
+    """Return whether the line leads from X to X, or from Y to Y."""
     return lines.start[line] == lines.end[line] and ANY_NODE < lines.start[line] < 0
 
 
 @compiled
 def _other_end(lines: Walked, line: int, begin: int, left: int, right: int, place: int, forward: bool) -> int:
-    """The entity at the other end of a closed line, where a node is at one end and the other is known; else -1."""
+    """Return the entity at the other end of a closed line, if a node is at one end and the other is known; else -1."""
     if not _is_closed(lines, line):
         return -1
     if forward:
@@ -464,7 +466,7 @@ def _other_end(lines: Walked, line: int, begin: int, left: int, right: int, plac
 
 @compiled
 def _is_on_path(space: GrowSpace, depth: int, there: int) -> bool:
-    """Whether a variable has this entity already."""
+    """Return whether a variable already has this entity."""
     for i in range(depth + 2):
         if space.path[i] == there:
             return True
@@ -473,7 +475,7 @@ def _is_on_path(space: GrowSpace, depth: int, there: int) -> bool:
 
 @compiled
 def _is_better(space: GrowSpace, depth: int, there: int, value: float, epoch: int) -> bool:
-    """Whether no walk of this epoch has come there as surely; remembers this one."""
+    """Return whether no earlier walk of this epoch arrived with this confidence; record this one."""
     if space.epoch[depth + 1, there] == epoch and space.reached[depth + 1, there] >= value:
         return False
     space.epoch[depth + 1, there], space.reached[depth + 1, there] = epoch, value
@@ -482,14 +484,14 @@ def _is_better(space: GrowSpace, depth: int, there: int, value: float, epoch: in
 
 @compiled
 def _is_constant(lines: Walked, line: int, place: int) -> bool:
-    """Whether the line has a constant at a node."""
+    """Return whether a node of the line is a constant."""
     at_start = place <= lines.first_move[line] and lines.start[line] >= 0
     return at_start or (place > lines.last_move[line] and lines.end[line] >= 0)
 
 
 @compiled
 def _arrive(graph: Graph, lines: Walked, line: int, place: int, entity: int, x: int, y: int, number: int) -> int:
-    """The graph of the line if the entity stands at a node of it, or NOWHERE if it may not stand there."""
+    """Return the graph of the line if the entity is at a node, or NOWHERE if it is not allowed there."""
     first = lines.start[line] if place <= lines.first_move[line] else ANY_NODE
     last = lines.end[line] if place > lines.last_move[line] else ANY_NODE
     if (first >= 0 and first != entity) or (last >= 0 and last != entity):
@@ -498,7 +500,7 @@ def _arrive(graph: Graph, lines: Walked, line: int, place: int, entity: int, x: 
     if (is_x and x >= 0 and x != entity) or (is_y and y >= 0 and y != entity):
         return NOWHERE
     if len(graph.graph_of) == 0 or ((first >= 0 or last >= 0) and not is_x and not is_y):
-        return number  # a constant is just an entity; variables lie in the query's graph
+        return number  # a constant may be in any graph; variables are in the query's graph
     own = graph.graph_of[entity]
     return NOWHERE if number >= 0 and number != own else own
 
@@ -518,7 +520,7 @@ def _add(
     found: np.ndarray,
     strength: Doubles,
 ) -> int:
-    """Write one solution behind the first `size`; returns how many there are then, -1 where it does not fit."""
+    """Append one solution to the first `size`; return the new size, or -1 if it does not fit."""
     if size == found.shape[1]:
         return -1
     for anchor, entity in ((lines.start[line], start), (lines.end[line], end)):

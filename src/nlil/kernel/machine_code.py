@@ -1,10 +1,10 @@
-"""Machine code of `compiled` functions, by numba: how it is made, and the cache of it on disk.
+"""Machine code of `compiled` functions, made by numba, and its cache on disk.
 
-numba as it comes optimizes and emits every function for itself, then takes its code into each caller and does so
-again: a function eight calls below the one that Python calls is optimized eight times, with a way in from Python each
-time that nobody uses. Here a function that compiled code calls is a *part*: it is typed and translated once, and
-only the *entry* that Python calls is optimized, with all of its parts in it. The first `nlil demo` spends a third of
-the time.
+By default, numba optimizes and emits every function by itself, then links its code into each caller and optimizes it
+again: a function eight calls below the entry point is optimized eight times, each time with an unused Python wrapper.
+Here a function called by compiled code is a *part*, which is typed and translated once. Only the *entry* that Python
+calls is optimized, together with all of its parts. The first `nlil demo` takes a third of the time (2026-11-16, commit
+ae6ad95).
 
 `signature` are always the numba types of a function's arguments, `target` numba's description of this machine.
 """
@@ -42,12 +42,12 @@ except ImportError:  # Windows: processes that start at once compile the same co
 
 OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None}
 ALLOCATING = frozenset(("append", "arange", "argsort", "copy", "empty", "full", "ones", "sort", "unique", "zeros"))
-"""A part that names none of these makes no arrays, and is compiled without counting references to them."""
+"""A part that names none of these allocates no arrays and is compiled without reference counting."""
 
 
 class QuickFlags(Flags):
-    """numba's options of one function. They are part of the key of most look-ups while a function is typed, so that
-    comparing them one by one takes a tenth of the time to compile."""
+    """numba's options of one function. They are part of most lookup keys while a function is typed, and comparing
+    them one by one would take a tenth of the compile time."""
 
     __slots__ = ()
     defaults: ClassVar = {name: option.default for name, option in Flags.options.items()}
@@ -61,7 +61,7 @@ class QuickFlags(Flags):
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code that is linked into its callers and nowhere emitted."""
+    """Code that is linked into its callers and never emitted by itself."""
 
     def add_llvm_module(self, module: Any) -> None:
         self._final_module.link_in(module)  # optimized in the entry
@@ -82,55 +82,55 @@ class _PartCompiler(Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         done = super().compile_extra(function)
-        # Callers find the code by its entry point. A part has none: any builtin that equals no other will do.
+        # Callers look up the code by its entry point. A part has none, so use a unique builtin.
         done = done._replace(entry_point=[].append)
         self.state.targetctx.insert_user_function(done.entry_point, done.fndesc, [done.library])
         return done
 
 
 class Part(CPUDispatcher):
-    """One function, in a variant for each combination of types that its callers have."""
+    """One function, with a variant for each combination of argument types."""
 
     @property
     def type(self) -> Any:
-        """The type of the function, in the eyes of numba."""
+        """The type of the function for numba."""
         return Dispatcher(self)
 
     def get_call_template(self, arguments: Any, keywords: Any) -> Any:
-        """Take the types of `arguments` and `keywords` as numba does, widened so that one variant serves them all."""
+        """Widen the types of `arguments` and `keywords`, so that one variant serves all integers."""
         return super().get_call_template(tuple(map(_widened, arguments)), keywords)
 
     def compile(self, signature: Any) -> Any:
-        """Compile for the types of `signature`, without the counting of array references unless it makes arrays."""
+        """Compile for `signature`, without reference counting unless the function allocates arrays."""
         try:
             return super().compile(signature)
         except NumbaError:
             if self.targetoptions["_nrt"]:
                 raise
-        self.targetoptions["_nrt"] = True  # it makes arrays after all, in a way that its names do not tell
+        self.targetoptions["_nrt"] = True  # it allocates arrays in a way that its names do not show
         self._compiler._failed_cache.clear()
         return super().compile(signature)
 
     def add_overload(self, done: Any) -> None:
-        """Remember what was `done` for its types, and nothing about the counting of references."""
+        """Store the compiled variant `done` under its types, without anything about reference counts."""
         self.overloads[tuple(done.signature.args)] = done
 
 
 def make_part(function: Compiled) -> Part:
-    """Return `function` as compiled functions call it: inlined into their machine code."""
+    """Return `function` as compiled functions call it: inlined into their code."""
     options = {**OPTIONS, "_nrt": _allocates(function)}
     return Part(function.function, targetoptions=options, pipeline_class=_PartCompiler)
 
 
 def _allocates(function: Compiled) -> bool:
-    """Whether it may make arrays, or be given ones that were made for it."""
+    """Return whether the function, or one that it calls, may allocate arrays."""
     names = function.function.__code__.co_names
     called = (function.function.__globals__.get(name) for name in names)
     return not ALLOCATING.isdisjoint(names) or any(_allocates(other) for other in called if isinstance(other, Compiled))
 
 
 def _widened(kind: Any) -> Any:
-    """The one type that stands for all whole numbers: a variant for each width would be compiled for nothing."""
+    """Map all integer types to int64; a variant for each width would be wasted."""
     kind = unliteral(kind)
     return int64 if isinstance(kind, Integer) and kind != uint64 else kind
 
@@ -154,14 +154,14 @@ class Entry(CPUDispatcher):
     """A function that Python calls."""
 
     def compile(self, signature: Any) -> Any:
-        """Compile for the types of `signature`, while other processes that need the same code wait."""
+        """Compile for `signature`; other processes that need the same code wait meanwhile."""
         with self._cache.alone(signature, self.targetctx), _no_garbage_collection():
             return super().compile(signature)
 
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """numba makes many objects that stay: to look among them for garbage takes a tenth of the time to compile."""
+    """Disable garbage collection: numba makes many long-lived objects, and scanning them takes a tenth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -172,7 +172,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def make_entry(function: Compiled) -> Entry:
-    """Return `function` as Python calls it, with its machine code kept on disk."""
+    """Return `function` as Python calls it; its machine code is cached on disk."""
     entry = Entry(function.function, targetoptions=dict(OPTIONS), pipeline_class=_EntryCompiler)
     entry._cache = DiskCache(function)
     return entry
@@ -182,10 +182,10 @@ def make_entry(function: Compiled) -> Entry:
 
 
 class DiskCache:
-    """Machine code of one function, a file for each combination of types.
+    """The machine code of one function, one file for each combination of types.
 
-    The name of a file holds all that its content depends on, and the file begins with a checksum of the rest: one of
-    another version of nlil is not looked at, and one that was half written or damaged is no code.
+    The name of a file covers everything that its content depends on, and the file begins with a checksum of the rest.
+    Code of other versions of nlil is never read, and truncated or damaged files are ignored.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -193,12 +193,12 @@ class DiskCache:
 
     @property
     def cache_path(self) -> str:
-        """Return the folder that code is looked for first."""
+        """The folder that is searched first."""
         return str(next(folders(self.function), ""))
 
     @contextmanager
     def alone(self, signature: Any, target: Any) -> Iterator[None]:
-        """Let one of several processes that need the same code compile it; the others wait here, and read it then."""
+        """Let one of several processes compile the code; the others wait here, then read it."""
         name, handle = self._name(signature, target.codegen()), None
         for folder in folders(self.function) if fcntl is not None else ():
             with suppress(OSError):
@@ -214,7 +214,7 @@ class DiskCache:
                 os.close(handle)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the code for the types of the arguments, or None: it is to be compiled."""
+        """Return the cached code for `signature`, or None if it has to be compiled."""
         target.refresh()
         for folder in folders(self.function):
             with suppress(OSError):
@@ -226,10 +226,7 @@ class DiskCache:
         return None
 
     def save_overload(self, signature: Any, done: Any) -> None:
-        """Write the code that was `done` into the first folder that takes it.
-
-        Code of other versions of the function goes.
-        """
+        """Write the compiled variant `done` to the first writable folder, and remove code of other versions."""
         if done.library.has_dynamic_globals or done.lifted:
             return
         content = dumps(done._reduce())
@@ -253,11 +250,11 @@ class DiskCache:
                 path.unlink(missing_ok=True)
 
     def flush(self) -> None:
-        """numba asks for this before it compiles all variants again."""
+        """Do nothing; numba calls this before it recompiles all variants."""
 
 
 def _lock(path: Path) -> int:
-    """Wait until no other process holds the lock; a handle that holds it until it is closed, or the process ends."""
+    """Wait for the lock; return a handle that holds it until it is closed or the process ends."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -268,7 +265,7 @@ def _lock(path: Path) -> int:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write all of the file or nothing."""
+    """Write the file atomically."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with open(handle, "wb") as file:
@@ -280,7 +277,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _description(kind: Any) -> str:
-    """The name of a type; of a named tuple its fields too, which are places to the code, without names."""
+    """Return the name of a type; for a named tuple also its fields, which the type name lacks."""
     if isinstance(kind, BaseNamedTuple):
         return f"{kind.instance_class.__qualname__}({', '.join(map(_description, kind.types))}; {kind.fields})"
     return str(kind)
@@ -288,6 +285,6 @@ def _description(kind: Any) -> str:
 
 @cache
 def _version() -> str:
-    """What makes the code, and how."""
+    """Return the versions and options that the code depends on."""
     ours = digest(Path(__file__).read_bytes())
     return repr((numba.__version__, llvmlite.__version__, numba.config.OPT, numba.config.BOUNDSCHECK, ours))

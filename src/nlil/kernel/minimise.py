@@ -1,4 +1,4 @@
-"""L-BFGS: the weights of rules that are fitted together, of object classes and of theories."""
+"""L-BFGS, for weights that are fitted jointly: those of object classes and of theories."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from ..data.arrays import Doubles
 
 HISTORY = 8
-"""Steps of L-BFGS by which the curvature is estimated."""
+"""Past steps from which the curvature is estimated."""
 ARMIJO = 1e-4
-"""A step must bring this share of the fall that the slope promises."""
+"""A step must achieve this share of the decrease that the slope predicts."""
 MAX_HALVINGS = 20
-"""Of a step that does not."""
+"""Limit of halvings of a step that does not."""
 MAX_SLOPE = 1e-6
-"""A fit ends where no slope is larger."""
+"""Stop when no component of the gradient is larger."""
 
 Loss = Callable[[Doubles], tuple[float, Doubles]]
 """Value and gradient at a point."""
 
 
 def minimise(function: Loss, start: Doubles, steps: int) -> Doubles:
-    """L-BFGS for a smooth convex function: the best point found in at most `steps` steps from `start`.
+    """Minimise a smooth convex `function` by L-BFGS, in at most `steps` steps from `start`.
 
-    scipy's takes 2.4 s of CPU where this one takes 1.9 s (3,001 weights, the 26,430 objects of VRD, 25 steps, two
-    cores), since its small matrices wake all threads of BLAS; with one thread it takes as long as this one. The
-    published figures are those of these steps: no BLAS is in them, so no library and no number of threads changes them.
+    scipy's version takes 2.4 s of CPU where this one takes 1.9 s (3,001 weights, the 26,430 objects of VRD, 25 steps,
+    two cores, 2026-11-16), since its small matrices wake all BLAS threads; with one thread both take as long. This code
+    does not call BLAS, so neither the library nor the number of threads changes the published figures.
     """
     point = start.copy()
     value, gradient = function(point)
@@ -53,7 +53,7 @@ def minimise(function: Loss, start: Doubles, steps: int) -> Doubles:
 
 
 def _times_inverse(gradient: Doubles, history: list[tuple[Doubles, Doubles, float]]) -> Doubles:
-    """The gradient times the estimated inverse of the second derivatives (the two loops of Nocedal)."""
+    """Multiply the gradient by the estimated inverse Hessian (the two-loop recursion of Nocedal)."""
     result = gradient.copy()
     shares = []
     for moved, turned, bend in reversed(history):

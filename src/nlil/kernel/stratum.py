@@ -1,8 +1,8 @@
-"""What the rules of one stratum derive, round by round.
+"""The facts that the rules of one stratum derive, round by round.
 
-A body is a disjunction of conjunctions, and a line is the conjunction of one. Conjunctions are solved line after line
-(`grow.py`), all of them together, and each body once for all rules that have it. After the first round they are solved
-outward from the facts that are new or stronger, so a round costs in proportion to what it changes.
+A body is a disjunction of conjunctions; a single line is a conjunction of one. Conjunctions are solved line by line
+(`grow.py`), all together, and each body once for all rules that share it. After the first round they are solved
+outward from the facts that are new or stronger, so a round takes time proportional to what it changes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .grow import OPEN, Grower, Solutions, parts
 from .ruleset import FIRST, SECOND, RuleSet
 
 HOLDS = 0.5
-"""A negated statement fails if it has a grounding in facts of at least this weight: the facts that count."""
+"""A negated statement fails if it has a grounding in facts of at least this weight."""
 
 NO_LINE = -1
-"""Filler behind the last line of a plan."""
+"""Padding after the last line of a plan."""
 
 
 def refuse_more(size: int, max_facts: int | None) -> None:
@@ -33,17 +33,17 @@ def refuse_more(size: int, max_facts: int | None) -> None:
 
 
 class Stratum:
-    """The `rules` of one stratum, each deriving with its `confidence`. A plan orders the lines of a conjunction.
+    """The `rules` of one stratum with their `confidence`. A plan is an order of the lines of a conjunction.
 
-    A conjunction has a plan from each of its lines: a new fact enters at the first line of a plan. In the first round
-    only the plan from the cheapest line is taken. The `origin` of solutions is their plan. `grower` solves lines; a
-    round that derives more than `max_facts` is a LimitError, None: no limit.
+    A conjunction has a plan for each of its lines: a new fact enters at the first line of a plan. The first round uses
+    only the plan with the cheapest first line. The `origin` of solutions is their plan. `grower` solves lines; a round
+    that derives more than `max_facts` raises LimitError (None: no limit).
     """
 
     def __init__(self, grower: Grower, rules: RuleSet, confidence: Doubles, max_facts: int | None) -> None:
         self.grower, self.rules, self.confidence, self.max_facts = grower, rules, confidence, max_facts
         self.lines, self.lengths, self.graph = grower.lines, grower.walked.lengths, grower.graph
-        self.uses_x, self.uses_y = (np.append(self.lines.uses(n), False) for n in (X_NODE, Y_NODE))  # and NO_LINE
+        self.uses_x, self.uses_y = (np.append(self.lines.uses(n), False) for n in (X_NODE, Y_NODE))  # False for NO_LINE
         self.everyone = self.graph.graph_entity if len(self.graph.graph_of) else np.arange(self.graph.num_entities)
         self.by_body = np.argsort(rules.body, kind="stable")
         self.body_pointer = np.searchsorted(rules.body[self.by_body], np.arange(len(rules.bodies) + 1))
@@ -54,7 +54,7 @@ class Stratum:
     # plans ------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """Make `order` and `negative` (plans, lines), the body of each plan, and which plans the first round takes."""
+        """Set `order` and `negative` (plans, lines), the body of each plan, and the plans of the first round."""
         bodies, lines = self.rules.bodies, self.lines
         always = np.append((self.lengths == 0) & (lines.start == ANY_NODE), False)
         used = np.flatnonzero(np.diff(self.body_pointer))
@@ -78,7 +78,7 @@ class Stratum:
         self.negative = _stacked([nothing, *(np.array([denied], np.int64) for denied in negatives)])
 
     def _orders(self, lines: list[int]) -> list[list[int]]:
-        """An order of the lines from each of them, the cheapest start first; then those first whose ends are known."""
+        """Return an order starting at each line, the cheapest start first; lines with known ends come first."""
         if not lines:
             return [[]]
         sizes = self.grower.num_facts()
@@ -99,14 +99,14 @@ class Stratum:
         return -sum(known) if any(known) else int(sizes[steps].min(initial=self.graph.num_entities))
 
     def _index_places(self) -> None:
-        """Sort the places where a new fact can enter, and the plans that begin with each line."""
+        """Index the steps at which a new fact can enter, and the plans that begin with each line."""
         first = self.order[:, 0]
         self.by_line = np.argsort(first, kind="stable")
         self.line_pointer = np.searchsorted(first[self.by_line], np.arange(self.lines.num_lines + 1))
         lines = np.flatnonzero(np.diff(self.line_pointer))
         row, place = np.nonzero(self.lines.steps[lines] != NO_STEP)
         line = lines[row]
-        # Rules with constants are many: a fact must not be tried on those of other constants.
+        # There are many rules with constants; a fact must not be tried on rules with other constants.
         constant = np.where(place >= self.grower.walked.last_move[line], self.lines.end[line], OPEN)
         key = self._place_key(self.lines.steps[line, place].astype(np.int64), np.maximum(constant, OPEN))
         order = np.argsort(key, kind="stable")
@@ -118,7 +118,7 @@ class Stratum:
     # rounds -----------------------------------------------------------------------------------------
 
     def first(self) -> Iterator[Found]:
-        """Yield all that the rules derive from what is known."""
+        """Yield all that the rules derive from the known facts."""
         line = np.where(self.is_first, self.order[:, 0], NO_LINE)
         free = np.flatnonzero(self.is_first & (line == NO_LINE))
         nothing = np.full(len(free), OPEN)
@@ -128,7 +128,7 @@ class Stratum:
             yield from self._of_plans(found, self.is_first)
 
     def from_facts(self, changes: Found) -> Iterator[Found]:
-        """Yield what the rules derive with one of the facts of `changes`, which must be among the derived ones."""
+        """Yield what the rules derive using a fact of `changes`, which must already be among the derived facts."""
         self.answers = {}  # facts have been added since
         code, node, neighbour, confidence = directed(changes)
         nothing = np.full_like(neighbour, OPEN)
@@ -143,7 +143,7 @@ class Stratum:
                 yield from self._of_plans(found._replace(origin=line[found.origin]))
 
     def _of_plans(self, found: Solutions, which: Mask | None = None) -> Iterator[Found]:
-        """What follows from solutions of lines, by the plans that begin with them."""
+        """Yield what follows from solutions of lines, by the plans that begin with these lines."""
         size = np.diff(self.line_pointer)[found.origin]
         for rows in parts(size):
             plan = self.by_line[ranges(self.line_pointer[found.origin[rows]], size[rows])]
@@ -153,7 +153,7 @@ class Stratum:
     # joins ------------------------------------------------------------------------------------------
 
     def _joined(self, found: Solutions, stage: int) -> Iterator[Found]:
-        """What follows from solutions of the first `stage` lines of their plans."""
+        """Yield what follows from solutions of the first `stage` lines of their plans."""
         whole = found
         if stage < self.order.shape[1]:
             line = self.order[found.origin, stage]
@@ -168,7 +168,7 @@ class Stratum:
             yield from self._unless_denied(whole) if self.negative.shape[1] else self._heads(whole)
 
     def _with_line(self, found: Solutions, line: Longs) -> Iterator[Solutions]:
-        """The solutions joined with those of one line more for each."""
+        """Join each solution with the solutions of one more line."""
         bound, others = self._split(found, line)
         some = found.take(bound)
         for more in self._from_bound(some, line[bound]):
@@ -184,26 +184,26 @@ class Stratum:
                 yield Solutions(mine.origin, x, y, graph, np.minimum(mine.confidence, other.confidence))
 
     def _split(self, found: Solutions, line: Longs) -> tuple[Longs, Longs]:
-        """The rows whose line has an end that is bound, and those whose line has none."""
+        """Return the rows whose line has a bound end, and those whose line has none."""
         is_bound = (self.uses_x[line] & (found.x != OPEN)) | (self.uses_y[line] & (found.y != OPEN))
         return np.flatnonzero(is_bound), np.flatnonzero(~is_bound & (line != NO_LINE))
 
     def _from_bound(self, found: Solutions, line: Longs, least: float = 0.0) -> Iterator[Solutions]:
-        """Solutions of a line for each row, which has an end of it bound; `origin` is that row."""
+        """Yield solutions of a line with a bound end for each row; `origin` is the row."""
         from_x = self.uses_x[line] & (found.x != OPEN)
         at_start = self.lines.start[line] == np.where(from_x, X_NODE, Y_NODE)
         place, entity = np.where(at_start, 0, self.lengths[line]), np.where(from_x, found.x, found.y)
         yield from self.grower.solve(self.grower.at(line, place, entity, found[1:4]), least)
 
     def _answers(self, line: int) -> Solutions:
-        """All solutions of a line, by graph."""
+        """Return all solutions of a line, sorted by graph."""
         if line not in self.answers:
             every = Solutions.join([*self.grower.everything(np.array([line]))]).best()
             self.answers[line] = every.take(np.argsort(every.graph, kind="stable"))
         return self.answers[line]
 
     def _same_graph(self, found: Solutions, answers: Solutions) -> list[tuple[Longs, Longs]]:
-        """(begin, size) of the answers in the graph of each row, and of those that are in no graph."""
+        """Return (begin, size) of the answers in the graph of each row, and of the answers without a graph."""
         low, high = (np.searchsorted(answers.graph, found.graph, side=side) for side in ("left", "right"))
         anywhere = found.graph == OPEN
         low, high = np.where(anywhere, 0, low), np.where(anywhere, answers.size, high)
@@ -213,7 +213,7 @@ class Stratum:
     # negations --------------------------------------------------------------------------------------
 
     def _unless_denied(self, found: Solutions) -> Iterator[Found]:
-        """What follows where no negative line holds; first what these lines need is bound."""
+        """Yield what follows if no negative line holds; first bind the variables that these lines need."""
         for row, x in self._filled(found.x, found.graph, self._denies_with(found, self.uses_x)):
             with_x = self._in_graph(found.take(row)._replace(x=x), x)
             for row, y in self._filled(with_x.y, with_x.graph, self._denies_with(with_x, self.uses_y)):
@@ -224,17 +224,17 @@ class Stratum:
                         yield from self._heads(part)
 
     def _denies_with(self, found: Solutions, uses: Mask) -> Mask:
-        """Whether a negative line of the plan is one of those marked in `uses`."""
+        """Return whether a negative line of the plan is marked in `uses`."""
         return uses[self.negative[found.origin]].any(axis=1)
 
     def _in_graph(self, found: Solutions, entity: Longs) -> Solutions:
-        """The solutions in the graph of an entity, where it is bound."""
+        """Return the solutions with the graph of an entity, if it is bound."""
         if not len(self.graph.graph_of):
             return found
         return found._replace(graph=np.where(entity == OPEN, found.graph, self.graph.graph_of[entity]))
 
     def _with_graphs(self, found: Solutions) -> Iterator[Solutions]:
-        """Every graph, where it is open and a negative line may hold in some and not in others."""
+        """Expand an open graph into all graphs if a negative line may hold in some and not in others."""
         free = (found.graph == OPEN) & (self.negative[found.origin] != NO_LINE).any(axis=1)
         if not len(self.graph.graph_of) or not free.any():
             yield found
@@ -245,7 +245,7 @@ class Stratum:
             yield found.take(row)._replace(graph=np.where(free[row], number, found.graph[row]))
 
     def _holds(self, found: Solutions, line: Longs) -> Mask:
-        """Whether the line of each row, if it has one, holds in facts that count."""
+        """Return whether the line of each row, if it has one, holds in facts of weight >= HOLDS."""
         holds = np.zeros(found.size, bool)
         bound, others = self._split(found, line)
         for some in self._from_bound(found.take(bound), line[bound], HOLDS):
@@ -259,7 +259,7 @@ class Stratum:
     # heads ------------------------------------------------------------------------------------------
 
     def _heads(self, found: Solutions) -> Iterator[Found]:
-        """What the rules conclude. A variable of the head that nothing binds ranges over the entities of the graph."""
+        """Yield the conclusions of the rules. An unbound head variable ranges over the entities of the graph."""
         body = self.owner[found.origin]
         size = np.diff(self.body_pointer)[body]
         for rows in parts(size):
@@ -277,7 +277,7 @@ class Stratum:
                     yield Found(target[last], filled[second], other, confidence[last])
 
     def _inside(self, row: Longs, entity: Longs, graph: Longs) -> tuple[Longs, Longs, Longs]:
-        """(row, entity, its graph) of the entities that lie in the graph given for them."""
+        """Return (row, entity, its graph) of the entities that are in the given graph."""
         if not len(self.graph.graph_of):
             return row, entity, graph
         own = np.where(entity == NO_OBJECT, graph, self.graph.graph_of[entity])
@@ -285,7 +285,7 @@ class Stratum:
         return row[inside], entity[inside], own[inside]
 
     def _filled(self, value: Longs, graph: Longs, wanted: Mask) -> Iterator[tuple[Longs, Longs]]:
-        """(row, value): the values as they are, and all entities of the graph for those that are open and wanted."""
+        """Yield (row, value), where open and wanted values are replaced by all entities of the graph."""
         is_open = wanted & (value == OPEN)
         if not is_open.any():
             yield np.arange(len(value)), value
@@ -302,7 +302,7 @@ class Stratum:
 
 
 def _stacked(blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """Blocks of rows below each other, as wide as the widest."""
+    """Stack blocks of rows, padded to the widest."""
     width = max(block.shape[1] for block in blocks)
     wide = [np.pad(block, ((0, 0), (0, width - block.shape[1])), constant_values=NO_LINE) for block in blocks]
     return np.concatenate(wide)
