@@ -79,7 +79,9 @@ def write_skewed(folder: str | Path, num_facts: int, seed: int = 0) -> Written:
     test, valid, train = np.split(order, [held_out, 2 * held_out])
     name = random.permutation(world.size)
     for split, rows in (("train", train), ("valid", valid), ("test", test)):
-        write_facts(folder / f"{split}.tsv", name[key[rows] // world.size], predicate[rows], name[key[rows] % world.size])
+        write_facts(
+            folder / f"{split}.tsv", name[key[rows] // world.size], predicate[rows], name[key[rows] % world.size]
+        )
     rules = tuple(_with_constants(text, name) for text in rules)
     (folder / "planted.rules").write_text("\n".join(rules) + "\n", encoding="utf-8")
     return Written(len(train), len(valid), len(test), rules)
@@ -173,7 +175,7 @@ def _body(world: _World, pattern: str, count: int) -> tuple[list[Longs], Longs, 
     at = "X"
     for atom in atoms:
         left, right = atom.split("(")[1].rstrip(")").split(", ")
-        source, goal = starts[nodes[left]], starts[nodes[right] if right in nodes else 1]
+        source, goal = starts[nodes[left]], starts[nodes[right]]
         edges = _functional(world, source, goal)
         bodies.append(world.keys(*edges))
         subject, object = bodies[-1] // world.size, bodies[-1] % world.size

@@ -79,7 +79,9 @@ def memory_of(process: int) -> tuple[int, int]:
             text = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
         except OSError:
             continue
-        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Rss")}
+        sizes = {
+            line.split(":")[0]: int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Rss")
+        }
         private += sizes.get("RssAnon", 0) + sizes.get("RssShmem", 0)
         mapped += sizes.get("RssFile", 0)
     return private, mapped
@@ -102,5 +104,7 @@ if __name__ == "__main__":
     told = watch(sys.argv[1:])
     sys.stdout.write(told.output)
     sys.stderr.write(told.errors)
-    about = f"{told.seconds:.1f} s, {told.cpu_seconds:.1f} CPU s, {told.peak_mb:,.0f} MB, mapped {told.mapped_mb:,.0f} MB"
+    about = (
+        f"{told.seconds:.1f} s, {told.cpu_seconds:.1f} CPU s, {told.peak_mb:,.0f} MB, mapped {told.mapped_mb:,.0f} MB"
+    )
     sys.stderr.write(f"exit {told.code}: {about}\n")

@@ -12,8 +12,9 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.plan import Parts
 from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.scoring import load_priors, total_of
 from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
-from nlil.kernel.aggregation import KINDS, UNIT, Aggregation, score
+from nlil.kernel.aggregation import KINDS, UNIT, Aggregation, add, clear, score, score_space
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import TRUE, Statement, X, Y
@@ -139,7 +140,7 @@ def totals_at_a(answer: str, margin: int) -> dict[str, int]:
     layout, _ = ranker.target_plan(kb.predicate_id(P), 0)
     space = ranker.pool.scratch()
     known, wanted = kb.entities.id("a"), np.array([kb.entities.id(answer)], np.int32)
-    score_until_settled(
+    touched, _ = score_until_settled(
         ranker.graph,
         layout,
         ranker.is_unary,
@@ -154,7 +155,9 @@ def totals_at_a(answer: str, margin: int) -> dict[str, int]:
         margin * layout.weight[0],
         space,
     )
-    return {name: int(space.total[kb.entities.id(name)]) for name in "bd"}
+    found = {name: int(total_of(space, 0, False, kb.entities.id(name))) for name in "bd"}
+    clear(space, touched)
+    return found
 
 
 def test_a_chain_that_cannot_change_the_rank_is_not_walked() -> None:
@@ -167,12 +170,28 @@ def test_what_is_still_to_come() -> None:
     weight = np.array([UNIT, UNIT // 2, 0])
     assert most_to_come(np.array([900, 400, 200, 100]), 1, weight) == 400 + 100
     assert most_to_come(np.array([900, 400]), 1, weight) == 400
-    totals = np.array([500, 100, 0]) << 30
-    answer, none = np.array([0], np.int32), np.zeros(0, np.int32)
-    assert is_settled(totals, answer, none, 300 << 30)
-    assert not is_settled(totals, answer, none, 410 << 30)
-    assert is_settled(totals, answer, np.array([1], np.int32), 410 << 30)  # a known answer is no rival
-    assert is_settled(totals, np.array([1], np.int32), np.array([2], np.int32), 300 << 30)  # one above stays above
-    close = np.array([500, 520, 0]) << 30
-    assert is_settled(close, answer, none, 10 << 30)
-    assert not is_settled(close, answer, none, 50 << 30)  # the answer may still come to stand first
+    totals = [500, 100, 0]
+    assert settled(totals, 0, [], 300)
+    assert not settled(totals, 0, [], 410)
+    assert settled(totals, 0, [1], 410)  # a known answer is no rival
+    assert settled(totals, 1, [2], 300)  # one above stays above
+    assert settled([500, 520, 0], 0, [], 10)
+    assert not settled([500, 520, 0], 0, [], 50)  # the answer may still come to stand first
+
+
+def settled(totals: list[int], answer: int, known: list[int], left: int) -> bool:
+    """`is_settled` where the first candidate has a rule and the others have what their priors say."""
+    kb, rules = chain_base()
+    layout, _ = Ranker(rules, kb, threads=1).target_plan(kb.predicate_id(P), 0)
+    value = np.array(totals, np.int64) << 30
+    layout = layout._replace(
+        prior_candidate=np.arange(3, dtype=np.int32),
+        weighed_prior=value,
+        prior_rank=np.argsort(-value).astype(np.int32),
+    )
+    space = score_space(3, 5, 1)
+    load_priors(layout, space)
+    touched = add(space, 0, 0, 7, 5, 0)
+    space.total[1] = value[0]
+    answers, others = np.array([answer], np.int32), np.array(known, np.int32)
+    return bool(is_settled(layout, space, 0, False, touched, answers, others, left << 30))

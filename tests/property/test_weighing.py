@@ -11,12 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
+from nlil.evaluation.plan import Plan
 from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.scoring import load_priors
 from nlil.explanation.firing import Firing
-from nlil.kernel.aggregation import KINDS, Aggregation, evidence, score
+from nlil.kernel.aggregation import KINDS, Aggregation, add, evidence, score, score_space
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning.weighing import NUMBERS, Sample, Trials, _best, ascend, weights
+from nlil.learning.weighing import NUMBERS, Sample, Trials, _best, _without_evidence, ascend, weights
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
@@ -195,7 +197,8 @@ def test_a_query_leaves_no_trace(kb, aggregation, hidden_end, data):
     space = ranker.pool.scratch()
     assert not space.strongest.any()
     assert not space.floor.any()
-    assert not space.is_touched.any()
+    assert not space.slot.any()
+    assert not space.prior.any()
     for (direction, known), total in zip(asked, got):
         assert Ranker(of, kb, threads=1).evidence(target, direction, known, hidden_end).tolist() == total
 
@@ -263,12 +266,32 @@ def test_a_part_climbs_as_it_would_alone(sample, weighing, data):
     assert np.array_equal(ascend(Trials.of(sample, threads=2), np.array(weighing), among=among), alone)
 
 
-@given(st.integers(0, 300), st.integers(0, 6), st.integers(1, 200), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=100)
-def test_the_best_are_the_first_of_the_largest(size, most, values, seed):
-    total = np.random.default_rng(seed).integers(-1, values, size)
+@given(st.integers(1, 60), st.integers(0, 6), st.integers(1, 20), st.integers(0, 2), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=150)
+def test_the_best_are_the_first_of_the_largest(size, most, values, base, seed):
+    """Of touched candidates, of those with a prior and of all others, without known answers and this one answer."""
+    random = np.random.default_rng(seed)
+    prior = random.integers(0, values, size) * random.integers(0, 2, size)
+    total, space = base + prior, score_space(size, 1, 1)
+    touched = 0
+    for b in np.flatnonzero(random.integers(0, 3, size) == 0):
+        touched = add(space, touched, b, 1, 1, 0)
+        total[b] = space.total[touched] = random.integers(0, 2 * values)
+    named = np.flatnonzero(prior).astype(np.int32)
+    rank = np.argsort(-prior[named], kind="stable").astype(np.int32)
+    plan = no_plan()._replace(prior_candidate=named, weighed_prior=prior[named], prior_rank=rank)
+    load_priors(plan, space)
+    known, answer = np.flatnonzero(random.integers(0, 4, size) == 0), int(random.integers(0, size))
+    others = np.setdiff1d(np.arange(size), [*known, answer])
+    space.walk.seen[[*known, answer]] = 1
     chosen = np.zeros(most, np.int64)
-    found, zeros = _best(total, chosen)
-    order = np.argsort(-total, kind="stable")
+    found = _best(plan, space, touched, base, 1, chosen)
+    order = others[np.argsort(-total[others], kind="stable")]
     assert chosen[:found].tolist() == order[total[order] > 0][:most].tolist()
-    assert zeros == np.count_nonzero(total == 0)
+    arguments = known.astype(np.int32), answer, answer in known
+    assert _without_evidence(plan, space, touched, base, 1, *arguments) == np.count_nonzero(total[others] == 0)
+
+
+def no_plan() -> Plan:
+    kb = KnowledgeBase.from_facts([("a", "p", "b")])
+    return Ranker(RuleSet.empty(kb), kb, 1).target_plan(0, 0)[0]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.arrays import Longs
+from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..kernel.aggregation import SHIFT, UNIT, ScoreSpace, compare, tie_bounds
 from ..kernel.calculus import ranges, unique_pairs
@@ -206,14 +206,14 @@ class _Rules:
         self.candidate = put(np.concatenate(candidate)).to(torch.int32)
         self.candidate_evidence = put(np.concatenate(power))
         start = np.cumsum([0] + [len(p.back_body) for p in plans])
-        self.back_pointer = put(np.stack([s + p.back_pointer for s, p in zip(start, plans)]))
+        self.back_pointer = put(np.stack([s + _by_entity(p, n) for s, p in zip(start, plans)]))
         back = np.concatenate([p.back_body for p in plans]).astype(np.int64)
         behind = back - ranker.num_items
         self.back_body = put(np.where(behind < 0, back, ranker.num_items + (behind >> 1)))
         self.back_evidence = put(np.concatenate([p.back_evidence for p in plans]))
         self.back_kind = self.kind[torch.where(self.back_body < ranker.num_items, 4, 5)]
-        self.prior = put(np.stack([p.prior for p in plans])) if len(plans) * n < 2**28 else None
-        self.back_prior = [p.back_prior for p in plans]
+        self.prior = put(np.stack([_priors(p, n) for p in plans])) if len(plans) * n < 2**28 else None
+        self.back_prior = [_filled(p.back_prior_entity, p.back_prior, n) for p in plans]
         self.excluded = torch.as_tensor(np.stack([p.excluded for p in plans]), device=ranker.device)
         self._chains(plans)
 
@@ -276,7 +276,9 @@ class _Rules:
             slots, r.num_entities, TOP=self.top, KINDS=len(self.weight), BLOCK=BLOCK, num_warps=1,
         )  # fmt: skip
         prior = (
-            self.prior[owner] if self.prior is not None else r.put(np.stack([self.groups[g].plan.prior for g in group]))
+            self.prior[owner]
+            if self.prior is not None
+            else r.put(np.stack([_priors(self.groups[g].plan, r.num_entities) for g in group]))
         )
         base = r.put(np.array([self.back_prior[g][a] for g, a in zip(group, query)]))[:, None]
         if strongest_only:
@@ -330,6 +332,22 @@ class _Rules:
 
         none = np.zeros(0, np.int64)
         return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map(run, tasks)))
+
+
+def _by_entity(plan: Plan, num_entities: int) -> Longs:
+    """The pointer into the back rules by entity, those without any included."""
+    return plan.back_pointer[np.searchsorted(plan.back_entity, np.arange(num_entities + 1))]
+
+
+def _priors(plan: Plan, num_entities: int) -> Longs:
+    return _filled(plan.prior_candidate, plan.prior, num_entities)
+
+
+def _filled(entity: Ids, value: Longs, num_entities: int) -> Longs:
+    """The value of each entity, 0 where it has none."""
+    every = np.zeros(num_entities, np.int64)
+    every[entity] = value
+    return every
 
 
 @compiled

@@ -22,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
-from ..kernel.aggregation import KINDS, evidence, kind_weights, weighed
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..kernel.aggregation import KINDS, evidence, kind_weights, weigh, weighed
 from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, Lines, reversed_steps
-from ..kernel.graph import Graph, span_numbers
+from ..kernel.compiled import compiled
+from ..kernel.graph import Graph, first_at_least, span_numbers
 from ..kernel.ruleset import FIRST, SECOND, RuleSet
 
 MOST_WALKED = 16
@@ -41,16 +42,19 @@ class Plan(NamedTuple):
             they are, whether variables take different entities, and its evidence.
         item, item_candidate, item_evidence: forward rules k(X, d); the item is the span of d along k ^ 1.
         half_code, half_distinct, half_candidate, half_evidence: forward rules k(X, Z).
-        prior: the prior evidence of each candidate.
-        back_pointer: by the known entity, into back_body and back_evidence, strongest first.
-        back_body, back_evidence: back rules; a body is one of `StepSets`.
-        back_prior: by the known entity, the prior evidence of every candidate.
+        prior_candidate: the candidates that have a prior, ascending.
+        prior, weighed_prior: of each of these its evidence, and that by `prior_weight`.
+        prior_rank: positions among these, from the largest `weighed_prior` to the least, of equals the first first.
+        back_entity: the entities that a head of back rules names, ascending.
+        back_pointer: by these, into back_body and back_evidence, strongest first.
+        back_body, back_evidence: back rules. A body k(Y, d) is the span of d along k ^ 1; behind all spans come the
+            bodies k(Y, Z) of each code k, as 2 * k, or 2 * k + 1 where Z is another entity than Y.
+        back_prior_entity: the entities that a back prior names, ascending.
+        back_prior: of each of these, the prior evidence of every candidate.
         excluded: which codes rule out the entity that they lead to from the known one.
-        body_pointer, body_member: `StepSets`.
         kind: the row of `weight` for each of KINDS.
         weight: weight[row, i] / UNIT is what the i-th strongest rule there counts.
         prior_weight: / UNIT, what a prior counts.
-        weighed_prior: `prior` by that weight.
         chain_weight, item_weight, half_weight, back_weight: weights of the rules where facts are soft; else empty.
     """
 
@@ -66,18 +70,20 @@ class Plan(NamedTuple):
     half_distinct: np.ndarray
     half_candidate: Ids
     half_evidence: Longs
+    prior_candidate: Ids
     prior: Longs
+    weighed_prior: Longs
+    prior_rank: Ids
+    back_entity: Ids
     back_pointer: Longs
     back_body: Longs
     back_evidence: Longs
+    back_prior_entity: Ids
     back_prior: Longs
     excluded: Mask
-    body_pointer: Longs
-    body_member: Ids
     kind: Longs
     weight: np.ndarray
     prior_weight: int
-    weighed_prior: Longs
     chain_weight: Doubles
     item_weight: Doubles
     half_weight: Doubles
@@ -143,27 +149,53 @@ class Parts(NamedTuple):
         return cls(*(np.flatnonzero(shape == wanted) for wanted in (CHAIN, ITEM, STEP, PRIOR, OTHER)))
 
 
-class StepSets(NamedTuple):
-    """The entities that each body on one entity holds of: body i of member[pointer[i] : pointer[i + 1]].
-
-    These are k(Y, d), numbered as the span of d along k ^ 1, and behind them k(Y, Z) for each code k, as number 2 * k,
-    or 2 * k + 1 where Z is another entity than Y.
-    """
-
-    pointer: Longs
-    member: Ids
+@compiled
+def back_rules(plan: Plan, known: int) -> tuple[int, int]:
+    """Return the range of the back rules of `plan` whose head names the entity `known`."""
+    place = position(plan.back_entity, known)
+    return (plan.back_pointer[place], plan.back_pointer[place + 1]) if place >= 0 else (0, 0)
 
 
-def step_sets(graph: Graph) -> StepSets:
-    """Collect the sets of all bodies of one step on the facts of `graph`."""
-    by_code, leaves = graph.code_span, graph.leaves()[graph.code_span]
-    number = 2 * graph.span_code[by_code].astype(np.int64)
-    number = np.concatenate((number, number[leaves] + 1))
-    order = np.argsort(number, kind="stable")
-    node = graph.span_node[by_code]
-    behind = offsets(number[order], 2 * graph.num_codes)[1:] + graph.span_pointer[-1]
-    member = np.concatenate((graph.neighbour, np.concatenate((node, node[leaves]))[order]))
-    return StepSets(np.concatenate((graph.span_pointer, behind)), member)
+@compiled
+def prior_of(plan: Plan, known: int, candidate: int) -> int:
+    """Return what the priors of `plan` say of a `candidate` for a query at `known`, unweighed."""
+    place, back = position(plan.prior_candidate, candidate), position(plan.back_prior_entity, known)
+    return (plan.prior[place] if place >= 0 else 0) + (plan.back_prior[back] if back >= 0 else 0)
+
+
+@compiled
+def back_prior_of(plan: Plan, known: int) -> int:
+    """Return what the priors of `plan` say of every candidate for a query at `known`, weighed."""
+    place = position(plan.back_prior_entity, known)
+    return weigh(plan.back_prior[place], plan.prior_weight) if place >= 0 else 0
+
+
+@compiled
+def position(ids: Ids, wanted: int) -> int:
+    """Return where `wanted` stands among `ids`, which ascend; -1 where it does not."""
+    place = first_at_least(ids, 0, len(ids), wanted)
+    return place if place < len(ids) and ids[place] == wanted else -1
+
+
+@compiled
+def body_range(graph: Graph, body: int) -> tuple[int, int]:
+    """Return the range of positions for `body_member`: there is at most one entity at each that a `body` holds of."""
+    if body < len(graph.span_node):
+        return graph.span_pointer[body], graph.span_pointer[body + 1]
+    code = (body - len(graph.span_node)) >> 1
+    return graph.code_pointer[code], graph.code_pointer[code + 1]
+
+
+@compiled
+def body_member(graph: Graph, body: int, place: int) -> int:
+    """Return the entity at `place` that a `body` on the facts of `graph` holds of; -1 where it holds of none there."""
+    if body < len(graph.span_node):
+        return graph.neighbour[place]
+    span = graph.code_span[place]
+    node, first, last = graph.span_node[span], graph.span_pointer[span], graph.span_pointer[span + 1]
+    if (body - len(graph.span_node)) & 1 and last - first == 1 and graph.neighbour[first] == node:
+        return -1
+    return node
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +233,10 @@ class TargetRules:
         return self.lines.distinct[self.line[rows]]
 
 
-def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direction: int) -> Plan:
+def plan(mine: TargetRules, graph: Graph, is_unary: Mask, direction: int, frequency: Longs | None = None) -> Plan:
     """Lay out the rules of a target, `mine`, for queries p(a, ?) (direction 0) or p(?, a) (direction 1).
 
-    `sets` are the `step_sets` of the graph.
+    Where there is a `frequency`, it has evidence of each entity that breaks ties, beside that of the priors.
     """
     rules, power = mine.rules, mine.power
     parts = _that_count(mine, direction)
@@ -224,18 +256,19 @@ def plan(mine: TargetRules, graph: Graph, sets: StepSets, is_unary: Mask, direct
     by_power = np.argsort(-power[back], kind="stable")
     by_entity = by_power[stable_order(rules.head_entity[back][by_power])]
     back, body = back[by_entity], body[by_entity]
-    prior, weights = _priors(mine, proposing, graph.num_entities), kind_weights(rules.aggregation)
+    back_entity, first = np.unique(rules.head_entity[back], return_index=True)
+    kind, weight, prior_weight = kind_weights(rules.aggregation)
+    priors = _weighed_priors(*_priors(mine, proposing), prior_weight, frequency)
     return Plan(
         2 * int(rules.head[0]) + direction if len(rules) else direction,
         steps, length.astype(np.int32), mine.distinct(chain), power[chain],
         mine.item[ahead].astype(span_numbers(graph.num_spans)), rules.head_entity[ahead], power[ahead],
         mine.first_step(half), mine.distinct(half), rules.head_entity[half], power[half],
-        prior,
-        offsets(rules.head_entity[back], graph.num_entities), body, power[back],
-        _priors(mine, known, graph.num_entities),
+        *priors,
+        back_entity, np.append(first, len(back)), body, power[back],
+        *_priors(mine, known),
         np.zeros(graph.num_codes, bool),
-        sets.pointer, sets.member,
-        *weights, weighed(prior, weights[2]),
+        kind, weight, prior_weight,
         *(np.zeros(0) if graph.is_crisp else rules.weights[rows] for rows in (chain, ahead, half, back)),
     )  # fmt: skip
 
@@ -249,12 +282,25 @@ def _back_rules(mine: TargetRules, parts: Parts, num_items: int, known: int) -> 
     return np.concatenate((anchored, half)), np.concatenate((mine.item[anchored], half_body))
 
 
-def _priors(mine: TargetRules, side: int, num_entities: int) -> Longs:
-    """The summed evidence of the priors of each entity in that place of the head."""
+def _priors(mine: TargetRules, side: int) -> tuple[Ids, Longs]:
+    """The entities that priors name in that place of the head, and the summed evidence of each."""
     rows = mine.parts.prior[mine.rules.fixed[mine.parts.prior] == side]
-    total = np.zeros(num_entities, np.int64)
-    np.add.at(total, mine.rules.head_entity[rows], mine.power[rows])
-    return total
+    entity, of_row = np.unique(mine.rules.head_entity[rows], return_inverse=True)
+    total = np.zeros(len(entity), np.int64)
+    np.add.at(total, of_row, mine.power[rows])
+    return entity, total
+
+
+def _weighed_priors(entity: Ids, prior: Longs, weight: int, frequency: Longs | None) -> tuple[Ids, Longs, Longs, Ids]:
+    """Candidates, their prior evidence, what it counts, and their order by that (see Plan)."""
+    value = weighed(prior, weight)
+    if frequency is not None:
+        everyone = np.union1d(entity, np.flatnonzero(frequency)).astype(np.int32)
+        place = np.searchsorted(everyone, entity)
+        both = np.zeros((2, len(everyone)), np.int64)
+        both[0, place], both[1, place] = prior, value
+        entity, prior, value = everyone, both[0], both[1] + frequency[everyone]
+    return entity, prior, value, np.argsort(-value, kind="stable").astype(np.int32)
 
 
 def stable_order(keys: NDArray[np.integer]) -> Longs:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask, offsets
+from ..data.arrays import Ids, Longs, Mask, offsets, ranges
 from ..data.facts import Facts
+from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress
+from .places import Asked
 from .plan import Plan
 
 Group = tuple[int, int, Longs]
@@ -37,24 +39,45 @@ class Answers:
         return self.answer[self.pointer[entity] : self.pointer[entity + 1]]
 
 
+def known_answers(graph: Graph, more: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
+    """Return (pointer, answer): which answers of each of some queries are known, ascending.
+
+    Those are the facts of `graph` and `more` ones of the predicate id `target`; query[i] is the entity that a query in
+    this `direction` knows.
+    """
+    low, high = graph.edges(query, 2 * target + direction)
+    row, answer = np.repeat(np.arange(len(query)), high - low), graph.neighbour[ranges(low, high - low)]
+    mine = more.of(target)
+    ends = (mine.subject, mine.object)
+    order = np.argsort(ends[direction], kind="stable")
+    given, others = ends[direction][order], ends[1 - direction][order]
+    first = np.searchsorted(given, query)
+    count = np.searchsorted(given, query, side="right") - first
+    row = np.concatenate((row, np.repeat(np.arange(len(query)), count)))
+    answer = np.concatenate((answer, others[ranges(first, count)]))
+    pairs = np.unique(row * graph.num_entities + answer)
+    return offsets(pairs // graph.num_entities, len(query)), (pairs % graph.num_entities).astype(np.int32)
+
+
 @dataclass(frozen=True, eq=False)
 class QueryBatch:
     """The queries of one target in one `direction`, each once: query[i] is the entity that it knows.
 
-    The facts pointer[i] .. pointer[i + 1] of `rows` are those of query i, and `answer` holds their other ends.
-    hidden[i] is the other end of its own fact, or -1. `plan` has the rules of the target, `rest` those without a loop
-    there, `answers` what does not compete.
+    The facts pointer[i] .. pointer[i + 1] of `rows` are those of query i, and `answer` holds their other ends; `known`
+    and `known_pointer` are its `known_answers`, which do not compete. hidden[i] is the other end of its own fact, or
+    -1. `plan` has the rules of the target, `rest` those without a loop there.
     """
 
     plan: Plan
     rest: RuleSet
-    answers: Answers
     direction: int
     query: Ids
     hidden: Ids
     pointer: Longs
     rows: Longs
     answer: Ids
+    known_pointer: Longs
+    known: Ids
 
     @classmethod
     def of(
@@ -67,11 +90,11 @@ class QueryBatch:
         facts: Facts,
         known: Facts,
         own: Mask,
-        num_entities: int,
+        graph: Graph,
     ) -> QueryBatch:
         """Collect the queries of those `facts` that are in `rows`; `own` marks facts that their query must not see.
 
-        `plan` and `rest` as above; there are `num_entities`.
+        `plan` and `rest` as above; the facts of `graph` and `known` ones do not compete.
         """
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
@@ -81,8 +104,9 @@ class QueryBatch:
         first = np.ones(len(rows), bool)
         first[1:] = (query[1:] != query[:-1]) | (hidden[1:] != hidden[:-1])
         pointer = np.append(np.flatnonzero(first), len(rows))
-        answers = Answers.of(known, target, direction, num_entities)
-        return cls(plan, rest, answers, direction, query[first], hidden[first], pointer, rows, answer)
+        query, hidden = query[first], hidden[first]
+        answers = known_answers(graph, known, target, direction, query)
+        return cls(plan, rest, direction, query, hidden, pointer, rows, answer, *answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +125,26 @@ class Task:
     def rows(self) -> Longs:
         """The rows of the facts that the queries come from."""
         return self.batch.rows[self.batch.pointer[self.low] : self.batch.pointer[self.high]]
+
+    @property
+    def asked(self) -> Asked:
+        """The queries as compiled loops take them."""
+        batch, some = self.batch, slice(self.low, self.high)
+        pointer, known = (p[self.low : self.high + 1] for p in (batch.pointer, batch.known_pointer))
+        return Asked(
+            batch.query[some],
+            batch.hidden[some],
+            batch.answer[pointer[0] : pointer[-1]],
+            pointer - pointer[0],
+            batch.known[known[0] : known[-1]],
+            known - known[0],
+            *flat(self.extra),
+        )
+
+
+def flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
+    """Join the rows of all queries, `extra`; and where those of each query begin."""
+    return np.concatenate(extra), np.cumsum([0] + [len(rows) for rows in extra])
 
 
 def queries_done(progress: Progress, name: str, reached: Longs, all_queries: int) -> Progress:

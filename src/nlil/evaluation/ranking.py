@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import (
-    KINDS,
-    Ranks,
-    ScoreSpace,
-    clear,
-    count_ranks,
-    frequency_evidence,
-    score_space,
-    tie_bounds,
-)
+from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, frequency_evidence, score_space
 from ..kernel.bodies import unary_mask
 from ..kernel.compiled import SmallWork, compiled
 from ..kernel.device import resolve_device
@@ -29,12 +20,14 @@ from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
-from ..kernel.walk import expected_steps
+from ..kernel.walk import NO_LIMIT, expected_steps
 from ..progress import Progress, silent
-from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, excluded_codes, kinds, plan, step_sets
+from .places import places
+from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, back_prior_of, excluded_codes, kinds, plan
 from .programs import program_evidence
-from .queries import Answers, Group, QueryBatch, Task, queries_done
-from .settling import SHORT, score_until_settled
+from .queries import Answers, Group, QueryBatch, Task, flat, queries_done
+from .scoring import collect, drop_priors, load_priors, sum_touched, write_totals
+from .settling import SHORT
 
 Result = TypeVar("Result")
 
@@ -61,7 +54,6 @@ class Ranker:
         self.graph: Graph = Graph.of(kb)
         self._crisp: Graph = Graph.of(kb.crisp)  # the facts that count, for exclusions
         self._crosses = self.graph.crosses()
-        self._sets = step_sets(self.graph)
         self.is_unary = unary_mask(kb.predicates)
         self._shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
         self._exclusions = by_code(rules.exclusions, kb)
@@ -108,14 +100,14 @@ class Ranker:
         return TargetRules.of(mine, self._shapes, parts)
 
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        layout = plan(mine, self.graph, self._sets, self.is_unary, direction)
-        excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
-        layout = layout._replace(code=2 * target + direction, excluded=excluded)
+        frequency = None
         if self.rules.aggregation.by_frequency:
             facts = self.kb.facts.of(target)
             ends = facts.subject if direction else facts.object
-            more = frequency_evidence(np.bincount(ends, minlength=self.kb.num_entities))
-            layout = layout._replace(weighed_prior=layout.weighed_prior + more)
+            frequency = frequency_evidence(np.bincount(ends, minlength=self.kb.num_entities))
+        layout = plan(mine, self.graph, self.is_unary, direction, frequency)
+        excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
+        layout = layout._replace(code=2 * target + direction, excluded=excluded)
         return layout, mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
@@ -123,9 +115,8 @@ class Ranker:
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
         layout, rest = self.target_plan(target, direction)
         extra = list(program_evidence(rest, self.kb, layout.code, query, end, self.memory))
-        bodies = layout.back_body[slice(*layout.back_pointer[known : known + 2])]
         steps = expected_steps(self.graph, layout.chain_steps) + self.graph.num_entities
-        steps += int((layout.body_pointer[bodies + 1] - layout.body_pointer[bodies]).sum())
+        steps += self._num_members(layout, known)
         with self._small.of(steps):
             return self._totals(self.pool.scratch(), layout, query, end, extra)[0]
 
@@ -151,32 +142,32 @@ class Ranker:
         tasks = ((i, [next(extra) for _ in query[i : i + step]]) for i in range(0, len(query), step))
         return [found for block in self.pool.map(run, list(tasks)) for found in block]
 
+    def _num_members(self, layout: Plan, known: int) -> int:
+        """How many entities the bodies of the back rules of an entity hold of, in all."""
+        graph, place = self.graph, int(np.searchsorted(layout.back_entity, known))
+        if place == len(layout.back_entity) or layout.back_entity[place] != known:
+            return 0
+        body = layout.back_body[slice(*layout.back_pointer[place : place + 2])].astype(np.int64)
+        span, code = body[body < graph.num_spans], (body[body >= graph.num_spans] - graph.num_spans) >> 1
+        return sum(int((p[i + 1] - p[i]).sum()) for p, i in ((graph.span_pointer, span), (graph.code_pointer, code)))
+
     def _block_size(self) -> int:
         return max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
 
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
         """(queries, entities): the evidence of every candidate."""
+        totals = np.empty((len(query), self.kb.num_entities), np.int64)
+        common = layout, self.is_unary, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals
         if self.graph.is_crisp:
-            none = np.zeros(0, np.int32)
-            answers = none, np.zeros(len(query) + 1, np.int64), none, np.zeros(self.kb.num_entities + 1, np.int64)
-            return self._scored(space, layout, query, hidden, extra, False, *answers)[0]
+            score_block(self.graph, *common)
+            return totals
         from .soft_scoring import score_soft
 
-        totals = np.empty((len(query), self.kb.num_entities), np.int64)
-        common = layout, self.is_unary, query, hidden, self.top, self.strongest_only, *_flat(extra), space, totals
         score_soft(self.graph, self._crisp, *common)
         return totals
 
-    def _scored(
-        self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray], *answers: Any
-    ) -> tuple[np.ndarray, Longs]:
-        """What `score_block` says of crisp facts: totals, and which queries needed long chains."""
-        totals = np.empty((len(query), self.kb.num_entities), np.int64)
-        common = self.graph, layout, self.is_unary, query, hidden, self.top, self.strongest_only, *_flat(extra)
-        return totals, score_block(*common, *answers, space, totals)
-
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
-        """Rank both directions of every binary fact of `facts`; answers in `known` are filtered.
+        """Rank both directions of every binary fact of `facts`; facts of the base and `known` ones do not compete.
 
         With `hide`, facts that the base holds are hidden from their own queries.
         """
@@ -255,7 +246,7 @@ class Ranker:
             chosen = [group for _, group in some]
             plans = self._plans(chosen)
             found = self.pool.map(
-                lambda _, pair: QueryBatch.of(*pair[0], *pair[1], facts, known, own, self.kb.num_entities),
+                lambda _, pair: QueryBatch.of(*pair[0], *pair[1], facts, known, own, self.graph),
                 list(zip(chosen, plans)),
             )
             yield [batch for batch in found if not len(batch.rest)]
@@ -264,85 +255,33 @@ class Ranker:
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
         """Yield the queries of a batch, some at a time."""
         extra = program_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
-        step = self._block_size()
-        for low in range(0, len(batch.query), step):
-            high = min(low + step, len(batch.query))
+        for low in range(0, len(batch.query), BLOCK):
+            high = min(low + BLOCK, len(batch.query))
             yield Task(batch, low, high, [next(extra) for _ in range(low, high)])
 
     def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
-        batch, some = task.batch, slice(task.low, task.high)
-        pointer, known = batch.pointer[task.low : task.high + 1], batch.answers
-        query, hidden = batch.query[some], batch.hidden[some]
-        if self.graph.is_crisp:
-            answers = batch.answer, pointer, known.answer, known.pointer
-            totals, walked = self._scored(space, batch.plan, query, hidden, task.extra, True, *answers)
-        else:
-            totals, walked = self._totals(space, batch.plan, query, hidden, task.extra), np.ones(len(query), np.int64)
-        row = np.repeat(np.arange(len(query)), np.diff(pointer))
-        answer = batch.answer[pointer[0] : pointer[-1]]
-        low, high = tie_bounds(totals[row, answer])
-        counted = count_block(totals, row, answer, query, known.pointer, known.answer, low, high)
-        return np.concatenate((counted, walked[None, row]))
-
-
-def _flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
-    """The rows of all queries, and where those of each query begin."""
-    return np.concatenate(extra), np.cumsum([0] + [len(rows) for rows in extra])
+        plan, top, strongest_only = task.batch.plan, self.top, self.strongest_only
+        return places(self.graph, self._crisp, plan, self.is_unary, task.asked, top, strongest_only, space)
 
 
 @compiled
 def score_block(
     graph: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
-    extra: np.ndarray, extra_pointer: Longs, settles: bool, answer: Ids, pointer: Longs, known_answer: Ids,
-    known_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
-) -> Longs:  # fmt: skip
+    extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
+) -> None:  # fmt: skip
     """Write totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
 
-    Where it `settles`, they rank the answers of every query as the whole totals would, and may lack what weak long
-    chains add. A candidate that an exclusion rules out has no evidence, priors included. Returns which queries needed
-    long chains. The answers of query i are answer[pointer[i] : pointer[i + 1]], the known ones of entity a
-    known_answer[known_pointer[a] : known_pointer[a + 1]].
+    A candidate that an exclusion rules out has no evidence, priors included. What rules without a loop say of the
+    candidates of query i is extra[extra_pointer[i] : extra_pointer[i + 1]].
     """
-    walked = np.zeros(len(query), np.int64)
+    load_priors(plan, space)
     for i in range(len(query)):
-        a = query[i]
-        touched, walked[i] = score_until_settled(
-            graph,
-            plan,
-            is_unary,
-            a,
-            hidden[i],
-            1 if strongest_only else top,
-            strongest_only,
-            extra[extra_pointer[i] : extra_pointer[i + 1]],
-            settles,
-            answer[pointer[i] : pointer[i + 1]],
-            known_answer[known_pointer[a] : known_pointer[a + 1]],
-            plan.weight[plan.kind[1]],
-            space,
-        )
-        for b in range(len(space.total)):  # assigning a row takes seconds to compile
-            totals[i, b] = space.total[b]
+        a, more = query[i], extra[extra_pointer[i] : extra_pointer[i + 1]]
+        touched = collect(graph, plan, is_unary, a, hidden[i], 1 if strongest_only else top, NO_LIMIT, more, space)
+        touched = sum_touched(graph, plan, a, hidden[i], strongest_only, space, touched)
+        write_totals(space, back_prior_of(plan, a), strongest_only, touched, totals[i])
         clear(space, touched)
-    return walked
-
-
-@compiled
-def count_block(
-    totals: np.ndarray, row: Longs, answer: Ids, query: Ids, known_pointer: Longs, known_answer: Ids, low: Longs,
-    high: Longs,
-) -> np.ndarray:  # fmt: skip
-    """Count (above, tied) of each answer in totals[row], with the `tie_bounds` `low` and `high`.
-
-    query[row] is the entity that the query knows; known answers as in `score_block`: `known_answer`, `known_pointer`.
-    """
-    result = np.empty((2, len(answer)), np.int64)
-    for i in range(len(answer)):
-        a = query[row[i]]
-        result[0, i], result[1, i] = count_ranks(
-            totals[row[i]], answer[i], known_answer[known_pointer[a] : known_pointer[a + 1]], low[i], high[i]
-        )
-    return result
+    drop_priors(plan, space)
 
 
 __all__ = ["Answers", "Group", "Ranker"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Longs, Mask
-from ..kernel.aggregation import ScoreSpace, add, weigh
+from ..kernel.aggregation import ScoreSpace, add, counts, touch, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, first_at_least, span_edges
 from ..kernel.hidden import HiddenFact, hidden_neighbour
 from ..kernel.walk import NO_LIMIT, reach
-from .plan import Plan
+from .plan import Plan, back_prior_of, back_rules, body_member, body_range
 
 
 @compiled
@@ -48,7 +48,7 @@ def _two_moves(
         begin, end = span_edges(graph, middle, second)
         for f in range(begin, end):
             b = graph.neighbour[f]
-            if evidence > space.floor[kind, b] and space.walk.seen[b] != epoch and b != known and b != middle:
+            if counts(space, b, evidence, kind) and space.walk.seen[b] != epoch and b != known and b != middle:
                 space.walk.seen[b] = epoch
                 num_touched = add(space, num_touched, b, evidence, top, kind)
     return num_touched
@@ -82,7 +82,7 @@ def chain(
     evidence, kind = plan.chain_evidence[i], plan.kind[0 if plan.chain_length[i] == 1 else 1]
     for k in range(found):
         end = space.walk.ends[k]
-        if evidence > space.floor[kind, end]:
+        if counts(space, end, evidence, kind):
             num_touched = add(space, num_touched, end, evidence, top, kind)
     return num_touched
 
@@ -109,13 +109,13 @@ def _forward(
             i = first_at_least(plan.item, 0, len(plan.item), item)
             while i < len(plan.item) and plan.item[i] == item:
                 b, evidence = plan.item_candidate[i], plan.item_evidence[i]
-                if evidence > space.floor[item_kind, b]:
+                if counts(space, b, evidence, item_kind):
                     num_touched = add(space, num_touched, b, evidence, top, item_kind)
                 i += 1
         i = first_at_least(plan.half_code, 0, len(plan.half_code), code)
         while i < len(plan.half_code) and plan.half_code[i] == code:
             b, evidence = plan.half_candidate[i], plan.half_evidence[i]
-            if evidence > space.floor[half_kind, b] and (leaves_itself if plan.half_distinct[i] else leaves_at_all):
+            if counts(space, b, evidence, half_kind) and (leaves_itself if plan.half_distinct[i] else leaves_at_all):
                 num_touched = add(space, num_touched, b, evidence, top, half_kind)
             i += 1
     return num_touched
@@ -141,11 +141,12 @@ def _back(
     for i in range(begin, end):
         body, evidence = plan.back_body[i], plan.back_evidence[i]
         kind = plan.kind[4 if body < num_items else 5]
-        for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
-            x = plan.body_member[m]
-            if evidence > space.floor[kind, x] and (
-                hidden_end < 0 or body_holds(graph, plan.code, known, hidden_end, x, body)
-            ):
+        low, high = body_range(graph, body)
+        for m in range(low, high):
+            x = body_member(graph, body, m)
+            if x < 0 or not counts(space, x, evidence, kind):
+                continue
+            if hidden_end < 0 or body_holds(graph, plan.code, known, hidden_end, x, body):
                 num_touched = add(space, num_touched, x, evidence, top, kind)
     return num_touched
 
@@ -157,7 +158,7 @@ def _chains_and_back(
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
     no_group = np.zeros(len(is_unary), np.bool_)
     num_touched = 0
-    back, last = plan.back_pointer[known], plan.back_pointer[known + 1]
+    back, last = back_rules(plan, known)
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] > most_steps:
             continue
@@ -190,51 +191,93 @@ def add_extra(plan: Plan, extra: np.ndarray, top: int, space: ScoreSpace, touche
     """Add the rows of `extra`; returns how many candidates are touched then."""
     kind = plan.kind[6]
     for i in range(len(extra)):
-        if extra[i, 1] > space.floor[kind, extra[i, 0]]:
+        if counts(space, extra[i, 0], extra[i, 1], kind):
             touched = add(space, touched, extra[i, 0], extra[i, 1], top, kind)
     return touched
 
 
+# totals -----------------------------------------------------------------------------------------------
+
+
 @compiled
-def sum_up(
-    graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
-) -> None:
-    """Write space.total of every candidate."""
-    base = weigh(plan.back_prior[known], plan.prior_weight)
-    if strongest_only:
-        for b in range(graph.num_entities):
-            space.total[b] = max(base, plan.weighed_prior[b])
-    else:
-        for b in range(graph.num_entities):
-            space.total[b] = base + plan.weighed_prior[b]
-    sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
+def load_priors(plan: Plan, space: ScoreSpace) -> None:
+    """Let `space` have the priors of `plan`, until `drop_priors`."""
+    for i in range(len(plan.prior_candidate)):
+        space.prior[plan.prior_candidate[i]] = plan.weighed_prior[i]
+
+
+@compiled
+def drop_priors(plan: Plan, space: ScoreSpace) -> None:
+    """Undo `load_priors` of this `plan` in `space`."""
+    for i in range(len(plan.prior_candidate)):
+        space.prior[plan.prior_candidate[i]] = 0
+
+
+@compiled
+def untouched_total(space: ScoreSpace, base: int, strongest_only: bool, candidate: int) -> int:
+    """Return the total of a `candidate` that no rule but a prior fires for; `base` is the `back_prior_of` the query."""
+    return max(base, space.prior[candidate]) if strongest_only else base + space.prior[candidate]
+
+
+@compiled
+def total_of(space: ScoreSpace, base: int, strongest_only: bool, candidate: int) -> int:
+    """Return the total of any `candidate` after `sum_touched`; `base` as in `untouched_total`."""
+    slot = space.slot[candidate]
+    return space.total[slot] if slot > 0 else untouched_total(space, base, strongest_only, candidate)
 
 
 @compiled
 def sum_touched(
     graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
-) -> None:
-    """Write space.total of the candidates that have rules, where those of the others are there already."""
-    base = weigh(plan.back_prior[known], plan.prior_weight)
-    for i in range(touched):
-        b = space.touched[i]
+) -> int:
+    """Write space.total of the `touched` candidates, which have rules; returns how many are touched then.
+
+    Those that an exclusion rules out are touched too: their total is 0.
+    """
+    base = back_prior_of(plan, known)
+    for s in range(1, touched + 1):
+        total = untouched_total(space, base, strongest_only, space.touched[s])
         if strongest_only:
-            space.total[b] = max(base, plan.weighed_prior[b], space.strongest[b, 0, 0])
+            space.total[s] = max(total, space.strongest[s, 0, 0])
             continue
-        total = base + plan.weighed_prior[b]
         for k in range(space.strongest.shape[1]):
             for j in range(space.strongest.shape[2]):
-                if space.strongest[b, k, j] == 0:
+                if space.strongest[s, k, j] == 0:
                     break
-                total += weigh(space.strongest[b, k, j], plan.weight[k, j])
-        space.total[b] = total
-    _exclude(graph, plan, known, hidden_end, space.total)
-
-
-@compiled
-def _exclude(graph: Graph, plan: Plan, known: int, hidden_end: int, total: Longs) -> None:
-    """No fact but the hidden one is overlooked: it must not rule itself out."""
+                total += weigh(space.strongest[s, k, j], plan.weight[k, j])
+        space.total[s] = total
+    # No fact but the hidden one is overlooked: it must not rule itself out.
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         code, b = graph.code[e], graph.neighbour[e]
         if plan.excluded[code] and b != hidden_neighbour(plan.code, known, hidden_end, code, known):
-            total[b] = 0
+            touched = touch(space, touched, b)
+            space.total[space.slot[b]] = 0
+    return touched
+
+
+@compiled
+def write_totals(space: ScoreSpace, base: int, strongest_only: bool, touched: int, totals: Longs) -> None:
+    """Write the total of every candidate into `totals`; `base` as in `untouched_total`."""
+    for b in range(len(totals)):
+        totals[b] = untouched_total(space, base, strongest_only, b)
+    for s in range(1, touched + 1):
+        totals[space.touched[s]] = space.total[s]
+
+
+@compiled
+def untouched_from(plan: Plan, num_entities: int, base: int, strongest_only: bool, least: int) -> int:
+    """Count the candidates whose `untouched_total` would be `least` or more, if no rule but a prior of `plan` fired.
+
+    They are all `num_entities`; `base` as in `untouched_total`.
+    """
+    if base >= least:
+        return num_entities
+    wanted = least if strongest_only else least - base
+    low, high = 0, len(plan.prior_rank)
+    while low < high:
+        middle = (low + high) // 2
+        if plan.weighed_prior[plan.prior_rank[middle]] >= wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low

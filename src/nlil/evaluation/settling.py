@@ -14,8 +14,8 @@ from ..kernel.aggregation import RESOLUTION, SCALE, ScoreSpace, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.walk import NO_LIMIT
-from .plan import Plan
-from .scoring import chain, collect, sum_touched, sum_up
+from .plan import Plan, back_prior_of
+from .scoring import chain, collect, sum_touched, total_of, untouched_from, untouched_total
 
 SHORT = 2
 """Steps of the chains that are always walked."""
@@ -28,30 +28,31 @@ def score_until_settled(
     graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, strongest_only: bool,
     extra: np.ndarray, settles: bool, answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
 ) -> tuple[int, int]:  # fmt: skip
-    """Do what `collect` and `sum_up` do; where it `settles`, only as far as the ranks of `answers` depend on it.
+    """Do what `collect` and `sum_touched` do; where it `settles`, only as far as the ranks of `answers` depend on it.
 
     Totals may then lack what weak long chains add. Long chains count at most `weight`, by their place; `known_answers`
-    do not compete. Returns how many candidates have any rule (see `clear`), and whether a long chain was walked.
+    do not compete; the priors of the plan are loaded. Returns how many candidates are touched (see `clear`), and
+    whether a long chain was walked.
     """
     settles = settles and top > 0  # where every rule counts there is no bound
     touched = collect(graph, plan, is_unary, known, hidden_end, top, SHORT if settles else NO_LIMIT, extra, space)
-    sum_up(graph, plan, known, hidden_end, strongest_only, space, touched)
+    touched = sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
     if not settles:
         return touched, True
     no_group = np.zeros(len(is_unary), np.bool_)
-    looked, walked = np.int64(2**62), False
+    base, looked, walked = back_prior_of(plan, known), np.int64(2**62), False
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] <= SHORT:
             continue
         left = most_to_come(plan.chain_evidence, i, weight)
         if 2 * left <= looked:  # to look takes time too: not at every chain
-            sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
-            if is_settled(space.total, answers, known_answers, left):
+            touched = sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
+            if is_settled(plan, space, base, strongest_only, touched, answers, known_answers, left):
                 return touched, walked
             looked = left
         touched = chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, touched)
         walked = True
-    sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
+    touched = sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
     return touched, walked
 
 
@@ -69,26 +70,39 @@ def most_to_come(evidence: Longs, first: int, weight: Longs) -> np.int64:
 
 
 @compiled
-def is_settled(total: Longs, answers: Ids, known_answers: Ids, left: int) -> bool:
+def is_settled(
+    plan: Plan, space: ScoreSpace, base: int, strongest_only: bool, touched: int, answers: Ids, known_answers: Ids,
+    left: int,
+) -> bool:  # fmt: skip
     """Return whether every other candidate stays on its side of each answer when each total may still rise by `left`.
 
-    `total` has the evidence so far, `answers` those to be ranked; `known_answers` do not compete.
+    `space` has the evidence so far, of `touched` candidates; `base` is the `back_prior_of` the query. `answers` are
+    those to be ranked; `known_answers` do not compete.
     """
+    num_entities = len(space.slot)
     for answer in answers:
-        below, above = _score_bounds(total[answer], left)
-        undecided = 0
-        for b in range(len(total)):
-            undecided += (total[b] >= below) & (total[b] < above)
+        own = total_of(space, base, strongest_only, answer)
+        below, above = score_bounds(own, left)
+        undecided = untouched_from(plan, num_entities, base, strongest_only, below)
+        undecided -= untouched_from(plan, num_entities, base, strongest_only, above)
+        for s in range(1, touched + 1):
+            before = untouched_total(space, base, strongest_only, space.touched[s])
+            undecided += (space.total[s] >= below) & (space.total[s] < above)
+            undecided -= (before >= below) & (before < above)
         for b in known_answers:
-            undecided -= (b != answer) & (total[b] >= below) & (total[b] < above)
-        if undecided != (below <= total[answer] < above):
+            total = total_of(space, base, strongest_only, b)
+            undecided -= (b != answer) & (total >= below) & (total < above)
+        if undecided != (below <= own < above):
             return False
     return True
 
 
 @compiled
-def _score_bounds(total: int, left: int) -> tuple[np.int64, np.int64]:
-    """A candidate below the first stays below an answer of `total`, one from the second on stays above it."""
+def score_bounds(total: int, left: int) -> tuple[np.int64, np.int64]:
+    """Return two bounds for an answer of `total` when all may rise by `left`.
+
+    A candidate below the first stays below the answer, one from the second on stays above it.
+    """
     lowest = -np.expm1(-total / SCALE) - APART
     highest = -np.expm1(-(total + left) / SCALE) + APART
     below = np.floor(-np.log1p(-lowest) * SCALE) - 1 - left if lowest > 0 else 0.0
@@ -96,4 +110,4 @@ def _score_bounds(total: int, left: int) -> tuple[np.int64, np.int64]:
     return np.int64(max(below, 0.0)), np.int64(above)
 
 
-__all__ = ["is_settled", "most_to_come", "score_until_settled"]
+__all__ = ["is_settled", "most_to_come", "score_bounds", "score_until_settled"]

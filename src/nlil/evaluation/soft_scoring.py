@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
-from ..kernel.aggregation import ScoreSpace, add, clear, degree_evidence
+from ..kernel.aggregation import ScoreSpace, add, clear, counts, degree_evidence
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, first_at_least, span_edges
 from ..kernel.hidden import HiddenFact, hides_edge
 from ..kernel.spread import edge_weight, spread
-from .plan import Plan
-from .scoring import add_extra, sum_up
+from .plan import Plan, back_prior_of, back_rules, body_member, body_range
+from .scoring import add_extra, drop_priors, load_priors, sum_touched, write_totals
 
 
 @compiled
@@ -23,9 +23,9 @@ def _offer(
     space: ScoreSpace, num_touched: int, candidate: int, bound: int, weight: float, degree: float, top: int, kind: int
 ) -> int:
     """Give the candidate a rule of this weight that holds to this degree, if it counts."""
-    if bound > space.floor[kind, candidate]:
+    if counts(space, candidate, bound, kind):
         evidence = degree_evidence(weight * degree)
-        if evidence > space.floor[kind, candidate]:
+        if counts(space, candidate, evidence, kind):
             return add(space, num_touched, candidate, evidence, top, kind)
     return num_touched
 
@@ -69,7 +69,8 @@ def _chains(
 @compiled
 def _back(graph: Graph, plan: Plan, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int) -> int:
     num_items = len(graph.span_node)
-    for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
+    begin, end = back_rules(plan, known)
+    for i in range(begin, end):
         body, bound, weight = plan.back_body[i], plan.back_evidence[i], plan.back_weight[i]
         if body < num_items:
             # The span lists the x with code(x, d) as the edges d --code ^ 1--> x.
@@ -80,9 +81,10 @@ def _back(graph: Graph, plan: Plan, known: int, hidden_end: int, top: int, space
                     num_touched = _offer(space, num_touched, x, bound, weight, edge_weight(graph, e), top, kind)
             continue
         code, distinct, kind = (body - num_items) >> 1, (body - num_items) & 1 == 1, plan.kind[5]
-        for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
-            x = plan.body_member[m]
-            if bound > space.floor[kind, x]:
+        low, high = body_range(graph, body)
+        for m in range(low, high):
+            x = body_member(graph, body, m)
+            if x >= 0 and counts(space, x, bound, kind):
                 degree = _degree_of_step(graph, plan, known, hidden_end, x, code, distinct)
                 if degree > 0.0:
                     num_touched = _offer(space, num_touched, x, bound, weight, degree, top, kind)
@@ -143,10 +145,11 @@ def score_soft(
 
     `crisp` has the facts that count, for exclusions.
     """
+    load_priors(plan, space)
     for i in range(len(query)):
         more = extra[extra_pointer[i] : extra_pointer[i + 1]]
         touched = collect_soft(graph, plan, is_unary, query[i], hidden[i], 1 if strongest_only else top, more, space)
-        sum_up(crisp, plan, query[i], hidden[i], strongest_only, space, touched)
-        for b in range(len(space.total)):
-            totals[i, b] = space.total[b]
+        touched = sum_touched(crisp, plan, query[i], hidden[i], strongest_only, space, touched)
+        write_totals(space, back_prior_of(plan, query[i]), strongest_only, touched, totals[i])
         clear(space, touched)
+    drop_priors(plan, space)

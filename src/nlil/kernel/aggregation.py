@@ -375,18 +375,27 @@ def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kin
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch space of one thread, all zeros between queries.
+    """Scratch space of one thread, all zeros between queries: for a base of any size, only what a query touches is used.
 
-    strongest[b, k, :] is the best evidence of candidate b from rules of kind k, largest first; floor[k, b] is the last
-    of these, which a rule must exceed to count. `is_touched` marks the candidates for which some rule fired, `touched`
-    lists them, and `total` is where their evidence is summed; `walk` is the scratch space of `reach`.
+    A candidate that some rule fires for is touched: it gets the next slot, from 1 on. Rows of slot 0, that of all other
+    candidates, stay zero.
+
+    Attributes:
+        slot: by entity, its slot.
+        touched: by slot, the candidate.
+        strongest: (slots, kinds, top), the best evidence from rules of each kind, largest first.
+        floor: (slots, kinds), the last of these: what a rule must exceed to count.
+        total: by slot, where the evidence is summed.
+        prior: by entity, what the priors of the plan at hand say.
+        walk: the scratch space of `reach`.
     """
 
+    slot: Ids
+    touched: Ids
     strongest: np.ndarray
     floor: np.ndarray
-    is_touched: np.ndarray
-    touched: Longs
     total: Longs
+    prior: Longs
     walk: WalkSpace
 
 
@@ -395,11 +404,13 @@ def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1) ->
 
     `top` is the number of rules that count per kind, `kinds` the number of kinds.
     """
+    slots = num_entities + 1  # of memory that nobody has written to, the system gives no page away
     return ScoreSpace(
-        np.zeros((num_entities, kinds, max(top, 1)), np.int64),
-        np.zeros((kinds, num_entities), np.int64),
-        np.zeros(num_entities, np.bool_),
-        np.zeros(num_entities, np.int64),
+        np.zeros(num_entities, np.int32),
+        np.zeros(slots, np.int32),
+        np.zeros((slots, kinds, max(top, 1)), np.int64),
+        np.zeros((slots, kinds), np.int64),
+        np.zeros(slots, np.int64),
         np.zeros(num_entities, np.int64),
         walk_space(num_entities, max(most_steps, 1)),
     )
@@ -424,36 +435,49 @@ def sink(slots: Longs, evidence: int, top: int) -> None:
 
 
 @compiled
+def counts(space: ScoreSpace, candidate: int, evidence: int, kind: int) -> bool:
+    """Return whether a rule of a `kind` with this `evidence` would count for `candidate`, by its floor in `space`."""
+    return evidence > space.floor[space.slot[candidate], kind]
+
+
+@compiled
+def touch(space: ScoreSpace, num_touched: int, candidate: int) -> int:
+    """Give `candidate` a slot of `space` if it has none; returns how many are touched then, `num_touched` before."""
+    if space.slot[candidate] == 0:
+        num_touched += 1
+        space.slot[candidate] = num_touched
+        space.touched[num_touched] = candidate
+    return num_touched
+
+
+@compiled
 def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top: int, kind: int) -> int:
     """Add a firing rule of `candidate`; return the number of candidates touched so far, before it `num_touched`.
 
-    `evidence` exceeds the floor of this `kind` in `space`; the `top` strongest rules are kept.
+    `evidence` is above its floor in `space` for this `kind` (`counts`); the `top` strongest rules are kept.
     """
-    if not space.is_touched[candidate]:
-        space.is_touched[candidate] = True
-        space.touched[num_touched] = candidate
-        num_touched += 1
+    num_touched = touch(space, num_touched, candidate)
+    slot = space.slot[candidate]
     if top == 0:
-        space.strongest[candidate, kind, 0] += evidence
+        space.strongest[slot, kind, 0] += evidence
         return num_touched
     # The same as `sink`, but without the slice: half of the time of a query is spent here.
     place = top - 1
-    while place > 0 and space.strongest[candidate, kind, place - 1] < evidence:
-        space.strongest[candidate, kind, place] = space.strongest[candidate, kind, place - 1]
+    while place > 0 and space.strongest[slot, kind, place - 1] < evidence:
+        space.strongest[slot, kind, place] = space.strongest[slot, kind, place - 1]
         place -= 1
-    space.strongest[candidate, kind, place] = evidence
-    space.floor[kind, candidate] = space.strongest[candidate, kind, top - 1]
+    space.strongest[slot, kind, place] = evidence
+    space.floor[slot, kind] = space.strongest[slot, kind, top - 1]
     return num_touched
 
 
 @compiled
 def clear(space: ScoreSpace, touched: int) -> None:
-    """Reset the scratch `space` to zeros; `touched` is the number of candidates it has touched."""
-    for i in range(touched):
-        b = space.touched[i]
-        space.is_touched[b] = False
+    """Make the scratch space `space` all zeros again, but for its priors; `touched` is how many candidates it has touched."""
+    for s in range(1, touched + 1):
+        space.slot[space.touched[s]] = 0
         for k in range(space.strongest.shape[1]):
-            if space.strongest[b, k, 0] != 0:
-                space.floor[k, b] = 0
+            if space.strongest[s, k, 0] != 0:
+                space.floor[s, k] = 0
                 for j in range(space.strongest.shape[2]):
-                    space.strongest[b, k, j] = 0
+                    space.strongest[s, k, j] = 0

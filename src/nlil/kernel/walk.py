@@ -66,17 +66,20 @@ class WalkSpace(NamedTuple):
 
 
 def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
-    """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` as in WalkSpace."""
+    """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` as in WalkSpace.
+
+    Epochs begin at 1, so all of it is zero at first: what no walk comes to takes no memory.
+    """
     depth = most_steps + 1
     return WalkSpace(
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int64),
-        np.full((depth, num_entities), -1, np.int64),
+        np.zeros((depth, num_entities), np.int64),
         np.zeros((depth, num_entities), np.int8),
         np.zeros((max(most_steps - 2, 0), num_entities, BLOCKING), np.int32),
         np.zeros(BLOCKING, np.int32),
-        np.full(num_entities, -1, np.int64),
+        np.zeros(num_entities, np.int64),
         np.zeros(max(num_entities, 1), np.int64),
         np.zeros(1, np.int64),
         few,

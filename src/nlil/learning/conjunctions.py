@@ -17,11 +17,13 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..evaluation.plan import Plan, back_prior_of
 from ..evaluation.programs import Fires, program_evidence, rule_firings
-from ..evaluation.ranking import Answers, Ranker, count_block
-from ..evaluation.scoring import collect, sum_up
-from ..kernel.aggregation import ScoreSpace, clear, realistic_rank, sink, tie_bounds, weigh
+from ..evaluation.ranking import Answers, Ranker
+from ..evaluation.scoring import collect, drop_priors, load_priors, sum_touched, write_totals
+from ..kernel.aggregation import ScoreSpace, clear, count_ranks, realistic_rank, sink, tie_bounds, weigh
 from ..kernel.compiled import compiled
+from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT
 from ..progress import Progress, silent
@@ -128,8 +130,9 @@ class CandidateEvidence:
     def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts) -> CandidateEvidence:
         """Collect the evidence of the rules of `ranker` for queries about `facts` of `target` that are not in the base.
 
-        The answers in `known` do not compete.
+        Facts of the base and `known` ones do not compete.
         """
+        known = ranker.kb.facts.of(target) + known.of(target)
         shape = 2 * len(facts), ranker.kb.num_entities
         filters = [Answers.of(known, target, direction, shape[1]) for direction in (0, 1)]
         strongest = np.zeros((*shape, ranker.top), np.int64)
@@ -150,10 +153,7 @@ class CandidateEvidence:
 
         def one(space: ScoreSpace, i: int) -> None:
             a, q = int(query[i]), direction * len(query) + i
-            touched = collect(graph, plan, ranker.is_unary, a, -1, ranker.top, NO_LIMIT, extra[i], space)
-            sum_up(graph, plan, a, -1, False, space, touched)
-            self.total[q], self.strongest[q] = space.total, space.strongest[:, kind]
-            clear(space, touched)
+            _score(graph, plan, ranker.is_unary, a, ranker.top, kind, extra[i], space, self.total[q], self.strongest[q])
             mine = slice(graph.pointer[a], graph.pointer[a + 1])
             self.allowed[q, graph.neighbour[mine][plan.excluded[graph.code[mine]]]] = False
 
@@ -231,6 +231,42 @@ def add_helpful(current: CandidateEvidence, firings: Sequence[Fires], judges: Ma
             current.total, current.strongest, now = trial.total, trial.strongest, then
             rows += range(begin, begin + len(group))
     return np.array(rows, np.int64)
+
+
+@compiled
+def _score(
+    graph: Graph, plan: Plan, is_unary: Mask, known: int, top: int, kind: int, extra: np.ndarray, space: ScoreSpace,
+    total: Longs, strongest: np.ndarray,
+) -> None:  # fmt: skip
+    """The evidence of every candidate of one query, and the strongest of its rules of this kind."""
+    load_priors(plan, space)
+    touched = collect(graph, plan, is_unary, known, -1, top, NO_LIMIT, extra, space)
+    touched = sum_touched(graph, plan, known, -1, False, space, touched)
+    write_totals(space, back_prior_of(plan, known), False, touched, total)
+    for s in range(1, touched + 1):
+        for j in range(top):
+            strongest[space.touched[s], j] = space.strongest[s, kind, j]
+    clear(space, touched)
+    drop_priors(plan, space)
+
+
+@compiled
+def count_block(
+    totals: np.ndarray, row: Longs, answer: Ids, query: Ids, known_pointer: Longs, known_answer: Ids, low: Longs,
+    high: Longs,
+) -> np.ndarray:  # fmt: skip
+    """Count (above, tied) of each answer in totals[row], with the `tie_bounds` `low` and `high`.
+
+    query[row] is the entity that the query knows; known answers of entity a, which do not compete, are
+    known_answer[known_pointer[a] : known_pointer[a + 1]].
+    """
+    result = np.empty((2, len(answer)), np.int64)
+    for i in range(len(answer)):
+        a = query[row[i]]
+        result[0, i], result[1, i] = count_ranks(
+            totals[row[i]], answer[i], known_answer[known_pointer[a] : known_pointer[a + 1]], low[i], high[i]
+        )
+    return result
 
 
 @compiled

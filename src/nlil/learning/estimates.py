@@ -102,5 +102,5 @@ def _unary(
         kb = fold.kb if unary.context is None else fold.kb.with_facts(unary.context)
         targets = [kb.predicate_id(p) for p in fold.rules.targets]
         budget = config.threads, config.memory, progress
-        for figures, _, size in unary_figures(fold.rules, kb, unary, known, targets, *budget):
+        for figures, _, size in unary_figures(fold.rules, kb, unary, fold.kb.facts + known, targets, *budget):
             yield figures, size

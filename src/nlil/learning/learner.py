@@ -172,11 +172,6 @@ class Fit:
         random = np.random.default_rng((self.config.seed, 11))
         return hold_out(self.kb, self.ids, self.config.hold_out, random)
 
-    @cached_property
-    def known(self) -> Facts:
-        """What does not compete with an answer that is judged."""
-        return self.kb.facts + self.given
-
     @property
     def elsewhere(self) -> Facts:
         """Facts of other splits than the training facts: no fact that is not known is among them."""
@@ -291,7 +286,7 @@ class Fit:
         counted = self._count(part.kb, replace(self.options, stop=stop))
         if stop():
             return Trial(replace(self.options, tried_length=0), None, (NO_TRIAL,))
-        fold = Fold(part.kb, self._rule_set([counted.rules], part.kb, part.facts), part.facts, self.known)
+        fold = Fold(part.kb, self._rule_set([counted.rules], part.kb, part.facts), part.facts, part.facts + self.given)
         alone = Validation(fold.kb, fold.rules, (fold,))
         length, notes = best_length(alone, least, replace(self.options, stop=stop), self.progress)
         tried = length if length > least else 0
@@ -346,7 +341,7 @@ class Fit:
             trial: what was counted on the first held-out part before.
         """
         kb, notes = self.kb, () if trial is None else trial.notes
-        folds = [Fold(kb, rules, self.given, self.known)] if len(self.given) else []
+        folds = [Fold(kb, rules, self.given, self.given)] if len(self.given) else []
         num_held_out = 0
         for number, part in enumerate(self.held_out):
             counted = trial.rules if trial is not None and number == 0 else None
@@ -359,7 +354,7 @@ class Fit:
                     break
             mine = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
             own = self._rule_set(mine, part.kb, part.facts + self.given)
-            folds.append(Fold(part.kb, own, part.facts, self.known))
+            folds.append(Fold(part.kb, own, part.facts, part.facts + self.given))
             num_held_out += len(part.facts)
         if num_held_out:
             given = f"{len(self.given):,}" if len(self.given) else "no"

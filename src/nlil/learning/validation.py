@@ -36,7 +36,7 @@ class Fold:
     kb: what bodies may look at, and what `rules` were counted on; it has none of the facts.
     rules: counted on kb.
     facts: those to rank; scene graphs have their `context`.
-    known: facts that do not compete with an answer.
+    known: facts that do not compete with an answer, beside those of kb.
     """
 
     kb: KnowledgeBase

@@ -21,9 +21,11 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.plan import Plan
+from ..evaluation.places import Asked
+from ..evaluation.plan import Plan, back_prior_of, prior_of
 from ..evaluation.queries import Task, queries_done
 from ..evaluation.ranking import Ranker
+from ..evaluation.scoring import drop_priors, load_priors, total_of, untouched_from, untouched_total
 from ..evaluation.settling import score_until_settled
 from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, count_tied, rank
 from ..kernel.compiled import compiled
@@ -414,15 +416,7 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
 
 def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sample) -> None:
     """Many queries in one call: to hand over all the arrays takes as long as a short query."""
-    batch = task.batch
-    extra = np.concatenate(task.extra), np.cumsum([0] + [len(rows) for rows in task.extra])
-    pointer = batch.pointer[task.low : task.high + 1]
-    answer = batch.answer[pointer[0] : pointer[-1]]
-    known = batch.answers.answer, batch.answers.pointer
-    query, first = batch.query[task.low : task.high], pointer - pointer[0]
-    _gather_block(
-        ranker.graph, batch.plan, ranker.is_unary, query, ranker.top, *extra, space, *known, answer, at, first, sample
-    )
+    _gather_block(ranker.graph, task.batch.plan, ranker.is_unary, task.asked, ranker.top, space, at, sample)
 
 
 @compiled
@@ -430,27 +424,23 @@ def _gather_block(
     graph: Graph,
     plan: Plan,
     is_unary: Mask,
-    query: Ids,
+    asked: Asked,
     top: int,
-    extra: np.ndarray,
-    extra_pointer: Longs,
     space: ScoreSpace,
-    known_answer: Ids,
-    known_pointer: Longs,
-    answer: Ids,
     at: Longs,
-    pointer: Longs,
     sample: Sample,
 ) -> None:
-    """The candidates of each query, which counts for the facts `at` (from its pointer on), whose answers are `answer`.
+    """The candidates of each query, which counts for the facts `at` (from its pointer on).
 
     Its ranks are settled at the weights that the search starts with, and some way around them (`MARGIN`).
     """
     most = np.full(top, MARGIN * UNIT)
     chosen = np.zeros(sample.real.shape[1] - 1, np.int64)
-    for i in range(len(query)):
-        a, begin, end = query[i], pointer[i], pointer[i + 1]
-        known_answers = known_answer[known_pointer[a] : known_pointer[a + 1]]
+    load_priors(plan, space)
+    for i in range(len(asked.query)):
+        a, begin, end = asked.query[i], asked.pointer[i], asked.pointer[i + 1]
+        known_answers = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
+        answers = asked.answer[begin:end]
         touched, _ = score_until_settled(
             graph,
             plan,
@@ -459,15 +449,16 @@ def _gather_block(
             -1,
             top,
             False,
-            extra[extra_pointer[i] : extra_pointer[i + 1]],
+            asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],
             True,
-            answer[begin:end],
+            answers,
             known_answers,
             most,
             space,
         )
-        _choose(plan, a, space, known_answers, answer[begin:end], at[begin:end], chosen, sample)
+        _choose(plan, a, space, touched, known_answers, answers, at[begin:end], chosen, sample)
         clear(space, touched)
+    drop_priors(plan, space)
 
 
 @compiled
@@ -475,66 +466,115 @@ def _choose(
     plan: Plan,
     known: int,
     space: ScoreSpace,
+    touched: int,
     known_answers: Ids,
     answers: Ids,
     at: Longs,
     chosen: Longs,
     sample: Sample,
 ) -> None:
-    """The answers of one query and its best other candidates. Totals of known answers are lost."""
-    total = space.total
-    proposed = np.zeros(len(answers), np.bool_)
-    for f in range(len(answers)):
-        proposed[f] = total[answers[f]] != 0  # excluded, maybe
+    """The answers of one query and its best other candidates."""
+    base = back_prior_of(plan, known)
+    space.walk.clock[0] += 1
+    out = space.walk.clock[0]
     for b in known_answers:
-        total[b] = -1
+        space.walk.seen[b] = out
     size, zeros = -1, 0
     for f in range(len(answers)):
         answer, q = answers[f], at[f]
-        before = total[answer]
-        total[answer] = -1
-        if size < 0 or before != -1:  # the known answers are out in any case: what is left is the same
-            size, zeros = _best(total, chosen)
+        is_known = space.walk.seen[answer] == out
+        space.walk.seen[answer] = out
+        if size < 0 or not is_known:  # the known answers are out in any case: what is left is the same
+            size = _best(plan, space, touched, base, out, chosen)
+            zeros = _without_evidence(plan, space, touched, base, out, known_answers, answer, is_known)
         sample.unproposed[q] = zeros
         sample.real[q, : size + 1] = True
-        if proposed[f]:
+        if total_of(space, base, False, answer) != 0:  # excluded, maybe
             _keep(plan, known, answer, space, q, 0, sample)
         for c in range(size):
             _keep(plan, known, chosen[c], space, q, c + 1, sample)
-        if before != -1:
-            total[answer], size = before, -1
+        if not is_known:
+            space.walk.seen[answer], size = 0, -1
 
 
 @compiled
 def _keep(plan: Plan, known: int, candidate: int, space: ScoreSpace, q: int, c: int, sample: Sample) -> None:
     kinds, places = space.strongest.shape[1:]
-    sample.strongest[q, c, kinds, 0] = (plan.prior[candidate] + plan.back_prior[known]) / SCALE
-    if not space.is_touched[candidate]:
-        return
+    sample.strongest[q, c, kinds, 0] = prior_of(plan, known, candidate) / SCALE
+    slot = space.slot[candidate]
     for k in range(kinds):
         for j in range(places):
-            if space.strongest[candidate, k, j] == 0:
+            if space.strongest[slot, k, j] == 0:
                 break
-            sample.strongest[q, c, k, j] = space.strongest[candidate, k, j] / SCALE
+            sample.strongest[q, c, k, j] = space.strongest[slot, k, j] / SCALE
 
 
 @compiled
-def _best(total: Longs, chosen: Longs) -> tuple[int, int]:
-    """Fill `chosen` with the entities of the largest totals above 0, of equal ones the first.
+def _best(plan: Plan, space: ScoreSpace, touched: int, base: int, out: int, chosen: Longs) -> int:
+    """Fill `chosen` with the entities of the largest totals above 0, of equal ones the first; returns how many.
 
-    Returns how many they are, and how many totals are 0.
+    Those that space.walk.seen says are `out` do not count; `base` is the `back_prior_of` the query.
     """
-    size, zeros, least = 0, 0, 0
-    for b in range(len(total)):
-        zeros += total[b] == 0
-        if total[b] <= least or len(chosen) == 0:
-            continue
-        place = min(size, len(chosen) - 1)
-        while place > 0 and total[chosen[place - 1]] < total[b]:
+    size = 0
+    for s in range(1, touched + 1):
+        if space.walk.seen[space.touched[s]] != out:
+            size, _ = _offer(space, base, space.touched[s], chosen, size)
+    # Of the others the best by their priors, and then, where all have evidence, the first.
+    for i in plan.prior_rank:
+        b = plan.prior_candidate[i]
+        if space.slot[b] == 0 and space.walk.seen[b] != out:
+            size, is_taken = _offer(space, base, b, chosen, size)
+            if not is_taken:
+                break
+    for b in range(len(space.slot) if base > 0 else 0):
+        if space.slot[b] == 0 and space.walk.seen[b] != out and space.prior[b] == 0:
+            size, is_taken = _offer(space, base, b, chosen, size)
+            if not is_taken:
+                break
+    return size
+
+
+@compiled
+def _offer(space: ScoreSpace, base: int, candidate: int, chosen: Longs, size: int) -> tuple[int, bool]:
+    """Put a candidate into `chosen`, which has `size` of them, the best first; the last may fall out.
+
+    Returns how many there are then, and whether it is one of them.
+    """
+    total, place = total_of(space, base, False, candidate), size
+    if total <= 0:
+        return size, False
+    while place > 0:
+        other = total_of(space, base, False, chosen[place - 1])
+        if other > total or (other == total and chosen[place - 1] < candidate):
+            break
+        if place < len(chosen):
             chosen[place] = chosen[place - 1]
-            place -= 1
-        chosen[place] = b
-        size = min(size + 1, len(chosen))
-        if size == len(chosen):
-            least = total[chosen[-1]]
-    return size, zeros
+        place -= 1
+    if place == len(chosen):
+        return size, False
+    chosen[place] = candidate
+    return min(size + 1, len(chosen)), True
+
+
+@compiled
+def _without_evidence(
+    plan: Plan,
+    space: ScoreSpace,
+    touched: int,
+    base: int,
+    out: int,
+    known_answers: Ids,
+    answer: int,
+    is_known: bool,
+) -> int:
+    """How many totals are 0, of candidates that are not `out`: of all but the known answers and this `answer`."""
+    count = len(space.slot) - untouched_from(plan, len(space.slot), base, False, 1)
+    for s in range(1, touched + 1):
+        b = space.touched[s]
+        count += (space.walk.seen[b] != out) & (space.total[s] == 0)
+        count -= untouched_total(space, base, False, b) == 0
+    for b in known_answers:
+        count -= (space.slot[b] == 0) & (untouched_total(space, base, False, b) == 0)
+    if not is_known:
+        count -= (space.slot[answer] == 0) & (untouched_total(space, base, False, answer) == 0)
+    return count

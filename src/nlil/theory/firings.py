@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..evaluation.members import MemberScorer
-from ..evaluation.plan import Plan
+from ..evaluation.plan import Plan, back_rules, body_member, body_range
 from ..evaluation.programs import rule_firings
 from ..evaluation.queries import Answers
 from ..evaluation.ranking import Ranker
@@ -113,13 +113,15 @@ def _forward(graph: Graph, plan: Plan, known: int, hidden_end: int, buffer: Buff
 @compiled
 def _back(graph: Graph, plan: Plan, known: int, hidden_end: int, buffer: Buffer, size: int) -> int:
     """Rules whose head names the known entity and whose body holds of the candidate."""
-    for i in range(plan.back_pointer[known], plan.back_pointer[known + 1]):
+    begin, end = back_rules(plan, known)
+    for i in range(begin, end):
         body = plan.back_body[i]
-        if plan.body_pointer[body + 1] - plan.body_pointer[body] > MOST_PROPOSED:
+        low, high = body_range(graph, body)
+        if high - low > MOST_PROPOSED:
             continue
-        for m in range(plan.body_pointer[body], plan.body_pointer[body + 1]):
-            x = plan.body_member[m]
-            if body_holds(graph, plan.code, known, hidden_end, x, body):
+        for m in range(low, high):
+            x = body_member(graph, body, m)
+            if x >= 0 and body_holds(graph, plan.code, known, hidden_end, x, body):
                 size = _emit(buffer, size, plan.back_evidence[i] - 1, x)
     return size
 
