@@ -375,7 +375,7 @@ def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kin
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch space of one thread, all zeros between queries: for a base of any size, only what a query touches is used.
+    """Scratch space of one thread, all zeros between queries; only what a query touches is used.
 
     A candidate that some rule fires for is touched: it gets the next slot, from 1 on. Rows of slot 0, that of all other
     candidates, stay zero.
@@ -473,7 +473,7 @@ def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top:
 
 @compiled
 def clear(space: ScoreSpace, touched: int) -> None:
-    """Make the scratch space `space` all zeros again, but for its priors; `touched` is how many candidates it has touched."""
+    """Make `space` all zeros again, but for its priors; `touched` is how many candidates it has touched."""
     for s in range(1, touched + 1):
         space.slot[space.touched[s]] = 0
         for k in range(space.strongest.shape[1]):
