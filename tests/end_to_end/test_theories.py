@@ -65,6 +65,7 @@ def test_other_languages_and_other_commands_take_it(nlil_command: Nlil, kin_run:
     name = next(iter(fact.rules.entities))
     answers = nlil_command("predict", kin_run, f"mother({name}, ?)", "--theory", "--json").json["answers"]
     assert all(answer["score"] > 1e-4 for answer in answers), "what only frequency speaks for is no answer"
+    assert all(0 < answer["probability"] < 1 for answer in answers), "a theory is calibrated like the pool"
     assert nlil_command("check", kin_run, "--theory", "--top", "1", "--json").code == 0
     out = tmp_path / "new.tsv"
     assert nlil_command("materialize", kin_run, "--theory", "--out", out, "--json").code == 0
@@ -79,6 +80,7 @@ def test_a_run_folder_gives_back_what_it_was_given(kin_run: Path, tmp_path: Path
         assert np.array_equal(getattr(before.theory, name), getattr(after.theory, name)), name
     assert before.theory.scores == after.theory.scores
     assert before.theory.aggregation == after.theory.aggregation
+    assert before.theory.calibration == after.theory.calibration is not None
 
 
 def test_without_theories_a_sentence_says_so(nlil_command: Nlil, tmp_path: Path) -> None:

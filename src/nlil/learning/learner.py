@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..kernel.aggregation import Aggregation
+from ..kernel.calibration import Calibration
 from ..kernel.counting import count_statistics
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import Exclusion
@@ -39,6 +40,9 @@ from .residuals import residual_rules
 from .run import Learned
 from .validation import LEAST_GIVEN, Fold, HeldOut, Validation, hold_out
 from .weighing import fit_weighing
+
+if TYPE_CHECKING:
+    from ..theory.build import Judges
 
 SMALL_BASE_PATHS = 1e7
 """Paths of two steps of the largest base that is a small one."""
@@ -404,13 +408,22 @@ class Fit:
 
         budget: dict[str, Any] = {"seed": config.seed, "threads": config.threads, "memory": config.memory}
         common: dict[str, Any] = {"size": config.rules_per_target, "progress": self.progress, "stop": self.stop}
+        told: dict[str, Any] = {"elsewhere": self.elsewhere, "calibrate": self._meaning}
         fold = None if validation is None else validation.largest
         if fold is None or fold.kb is self.kb:
-            return make_theory(rules, self.kb, valid=self.given, author=config.theory_author, **common, **budget)
-        judges = Judges(fold.facts, fold.known)
-        judged = make_theory(fold.rules, fold.kb, author=config.theory_author, judges=judges, **common, **budget)
+            common |= budget | told
+            return make_theory(rules, self.kb, valid=self.given, author=config.theory_author, **common)
+        judges = Judges(fold.facts, fold.known, fold.kb)
+        judged = make_theory(
+            fold.rules, fold.kb, author=config.theory_author, judges=judges, **common, **budget, **told
+        )
         theory = make_theory(rules, self.kb, valid=self.given, author=judged.authors, **common, **budget)
-        return replace(theory, aggregation=judged.aggregation, scores=judged.scores)
+        return replace(theory, aggregation=judged.aggregation, scores=judged.scores, calibration=judged.calibration)
+
+    def _meaning(self, rules: RuleSet, judges: Judges) -> Calibration | None:
+        """What the scores of a theory mean, by facts that did not help to choose its rules."""
+        fold = Fold(judges.kb, rules, judges.facts, judges.known)
+        return calibrate(Validation(judges.kb, rules, (fold,)), self.elsewhere, self.config, self.progress)
 
     def _missing(self, rules: RuleSet, partial: bool) -> dict[str, str]:
         """For each target without rules the reason."""

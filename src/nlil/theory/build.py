@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ..evaluation.gate import Gate
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..kernel.aggregation import Aggregation, ScoreSpace
+from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import smoothed_confidence
 from ..progress import Progress, Stop, silent
@@ -58,6 +59,8 @@ def make_theory(
     stop: Stop | None = None,
     author: str | Mapping[str, str] = "auto",
     judges: Judges | None = None,
+    elsewhere: Facts | None = None,
+    calibrate: Calibrate | None = None,
 ) -> Theory:
     """The theories of all targets of a pool.
 
@@ -77,6 +80,8 @@ def make_theory(
         author: one of AUTHORS for every target; auto: whoever the facts that judge are better with, by more than
             chance, else the cover; or a name for each target (name/arity), the cover for all others.
         judges: facts that the base does not have, in place of half of the validation facts.
+        elsewhere: facts of other splits: they do not compete where scores are reported, and choose nothing.
+        calibrate: says what scores mean, given the rules of a theory and the facts that judge it.
     """
     if isinstance(author, str) and author not in ("auto", *AUTHORS):
         raise ConfigError(f"author: expected auto, {', '.join(AUTHORS)}, got {author!r}", "theory_author")
@@ -90,8 +95,16 @@ def make_theory(
         half = measure.with_aggregation(half)
         theory = replace(theory, aggregation=half.aggregation)
     names = tried_authors(author, measure is not None)
+
+    def told(theory: Theory, half: Theory) -> Theory:
+        """The theory with what the facts that judge say of it, by the half that they did not help to choose."""
+        if measure is None or work.judges is None:
+            return theory
+        meaning = None if calibrate is None else calibrate(half.rules(pool), work.judges)
+        return replace(theory, scores=measure.scores(half, elsewhere), calibration=meaning)
+
     if is_over or not names:
-        return theory if measure is None else replace(theory, scores=measure.scores(half))
+        return told(theory, half)
     everyone |= work.others(names, covers, half.aggregation, progress)
     wanted = dict(author) if isinstance(author, Mapping) else {}
     if author == "auto" and measure is not None:
@@ -107,7 +120,7 @@ def make_theory(
         )
         for i in (0, 1)
     )
-    return theory if measure is None else replace(theory, scores=measure.scores(half))
+    return told(theory, half)
 
 
 def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str, ...]:
@@ -126,10 +139,16 @@ class Judges(NamedTuple):
 
     facts: the base does not have them, and nobody chooses by them.
     known: facts that do not compete with an answer.
+    kb: the base.
     """
 
     facts: Facts
     known: Facts
+    kb: KnowledgeBase
+
+
+Calibrate = Callable[[RuleSet, Judges], Calibration | None]
+"""What says what the scores of rules mean, by facts that did not help to choose the rules."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +188,7 @@ class _Work:
         is_judge = np.random.default_rng((seed, 9)).permutation(len(valid)) % 2 == 0
         is_judge &= np.count_nonzero(np.isin(valid.predicate, targets)) >= LEAST_MEASURED and judges is None
         if judges is None and is_judge.any():
-            judges = Judges(valid[is_judge], kb.facts + valid)
+            judges = Judges(valid[is_judge], kb.facts + valid, kb)
         ranker = Ranker(some, kb.crisp, threads, memory)
         return cls(pool, kb, size, valid, is_judge, judges, seed, ranker, rows, targets)
 
@@ -366,9 +385,10 @@ class _Measure(NamedTuple):
         scores = {name: judge.reciprocal(theory.rules(self.pool)) for name, theory in theories.items()}
         return chosen_authors(scores, judge.facts.predicate, [str(p) for p in self.pool.predicates])
 
-    def scores(self, theory: Theory) -> dict[str, ValidationScores]:
-        """By target: what the pool reaches, and a theory of each size."""
-        return self.drawn(VALIDATION_FACTS)._scores(theory)
+    def scores(self, theory: Theory, elsewhere: Facts | None) -> dict[str, ValidationScores]:
+        """By target: what the pool reaches, and a theory of each size. Facts `elsewhere` do not compete either."""
+        known = self.known if elsewhere is None else self.known + elsewhere
+        return self.drawn(VALIDATION_FACTS)._replace(known=known)._scores(theory)
 
     def _scores(self, theory: Theory) -> dict[str, ValidationScores]:
         targets, of_fact = np.unique(self.facts.predicate, return_inverse=True)

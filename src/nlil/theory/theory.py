@@ -11,6 +11,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs
 from ..errors import ConfigError
 from ..kernel.aggregation import Aggregation
+from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import Rule
 
@@ -64,6 +65,7 @@ class Theory:
     weight       of each rule; nan, or None for all of them: that of the pool
     authors      by target (name/arity): who chose its rules, one of AUTHORS
     own          rules that an author wrote and the pool does not have; `rows` counts them behind those of the pool
+    calibration  what the scores of a theory of its own `size` mean as probabilities, where that is known
     """
 
     rows: Longs
@@ -80,6 +82,7 @@ class Theory:
     weight: Doubles | None = None
     authors: Mapping[str, str] = field(default_factory=dict)
     own: RuleSet | None = None
+    calibration: Calibration | None = None
 
     def listed(self, pool: RuleSet) -> RuleSet:
         """The rule of every number in `rows`, with its weight in the theory."""
@@ -130,7 +133,8 @@ class Theory:
             seen[exclusion.target] = seen.get(exclusion.target, 0) + 1
             if seen[exclusion.target] <= most or keep is not None:
                 exclusions.append(exclusion)
-        return replace(kept, exclusions=tuple(exclusions))
+        is_own_size = keep is None and most == self.size
+        return replace(kept, exclusions=tuple(exclusions), calibration=self.calibration if is_own_size else None)
 
     def over(self, kept: Longs, num_rules: int) -> Theory:
         """The theory of the rules pool.take(kept): what it has of others is left out, places stay.

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from ..data.arrow import number_array, to_numpy
 from ..data.files import replacing
 from ..kernel.aggregation import Aggregation
+from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from .theory import SizeScore, Theory, ValidationScores
 
@@ -33,6 +34,7 @@ def save_theory(theory: Theory, path: Path) -> None:
         "aggregation": asdict(theory.aggregation),
         "scores": {target: asdict(scores) for target, scores in theory.scores.items()},
         "authors": dict(theory.authors),
+        "calibration": None if theory.calibration is None else theory.calibration.to_dict(),
     }
     table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(about)})
     with replacing(path) as temporary:
@@ -64,4 +66,5 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
         scores=scores,
         weight=to_numpy(table["weight"]) if "weight" in table.column_names else None,
         authors=about.get("authors", {}),
+        calibration=Calibration.from_dict(about["calibration"]) if about.get("calibration") else None,
     )

@@ -12,6 +12,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.calibration import Calibration, CalibrationMap
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
 from nlil.kernel.statistics import rule_stats
@@ -171,9 +172,34 @@ def test_facts_that_judge_help_nobody_to_choose() -> None:
     pool = counted(kb, "p(X, Y) :- q(X, Y).", "p(X, Y) :- s(X, Y).")
     held = kb.facts.of(kb.predicate_id(kb.predicate("p")))[:20]
     less = replace(kb, facts=kb.facts[~kb.facts.isin(held)])
-    judged = make_theory(pool, less, 2, threads=1, author="cover", judges=Judges(held, kb.facts))
+    judged = make_theory(pool, less, 2, threads=1, author="cover", judges=Judges(held, kb.facts, less))
     assert judged.rows.tolist() == make_theory(pool, less, 2, threads=1, author="cover").rows.tolist()
     assert judged.scores["p/2"].facts == 20
+
+
+def test_facts_elsewhere_do_not_compete_in_scores_and_choose_nothing() -> None:
+    kb = rival_base(60)
+    pool = counted(kb, "p(X, Y) :- q(X, Y).")
+    p, rivals = kb.predicate_id(kb.predicate("p")), kb.facts.of(kb.predicate_id(kb.predicate("q")))
+    held = kb.facts.of(p)[:20]
+    less = replace(kb, facts=kb.facts[~kb.facts.isin(held)])
+    elsewhere = replace(rivals, predicate=np.full_like(rivals.predicate, p))
+    seen: list[tuple[int, int]] = []
+
+    def calibrate(rules: RuleSet, judges: Judges) -> Calibration:
+        seen.append((len(rules), len(judges.facts)))
+        return Calibration({2: CalibrationMap(offset=1.0)})
+
+    judges = Judges(held, kb.facts, less)
+    plain, told = (
+        make_theory(pool, less, 2, threads=1, judges=judges, elsewhere=some, calibrate=calibrate)
+        for some in (None, elsewhere)
+    )
+    assert plain.rows.tolist() == told.rows.tolist()
+    assert plain.scores["p/2"].pool < 1.0 == told.scores["p/2"].pool
+    assert seen == [(1, 20)] * 2
+    assert told.rules(pool).calibration is told.calibration is not None
+    assert told.rules(pool, size=1).calibration is None, "another size has other scores"
 
 
 def test_unknown_authors_are_refused() -> None:
