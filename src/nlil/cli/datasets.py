@@ -1,4 +1,4 @@
-"""nlil datasets [list | get NAME]"""
+"""nlil datasets [list | get NAME | cache [--clear [NAME]]]"""
 
 from __future__ import annotations
 
@@ -6,23 +6,32 @@ from ..errors import ConfigError
 from .session import Session
 
 
-def datasets(session: Session, action: str = "list", name: str | None = None) -> None:
-    """List the data sets that are known by name, or fetch one into the cache.
+def datasets(session: Session, action: str = "list", name: str | None = None, *, clear: bool = False) -> None:
+    """List the data sets that are known by name, fetch one, or show what is kept of large sources.
+
+    Facts that take longer than about a second to read are read once: the folder that NLIL_CACHE names, else the user's
+    cache folder, keeps them in a form that later commands map into memory. A source that has changed is read again.
 
     Args:
         session: The common options.
-        action ([list|get]): What to do.
-        name ([NAME]): The set to get.
+        action ([list|get|cache]): What to do.
+        name ([NAME]): The set to get, or to clear: its name or its path.
+        clear: With cache: remove what is kept of the set, or of all.
     """
-    match action, name:
-        case "list", None:
+    match action, name, clear:
+        case "list", None, False:
             show_list(session)
-        case "get", str(wanted):
+        case "get", str(wanted), False:
             get(session, wanted)
-        case "get", None:
+        case "get", None, False:
             raise ConfigError("datasets get needs the name of a set; nlil datasets lists them")
+        case "cache", None, False:
+            show_cache(session)
+        case "cache", _, True:
+            clear_cache(session, name)
         case _:
-            raise ConfigError(f"datasets: expected list or get NAME, got {' '.join(filter(None, (action, name)))!r}")
+            words = " ".join(filter(None, (action, name, "--clear" if clear else None)))
+            raise ConfigError(f"datasets: expected list, get NAME or cache [--clear [NAME]], got {words!r}")
 
 
 def show_list(session: Session) -> None:
@@ -51,3 +60,36 @@ def get(session: Session, name: str) -> None:
         return
     path = find(name) or download(name)
     session.show({"name": name, "path": str(path), "builtin": False}, f"{name}: {path}")
+
+
+def show_cache(session: Session) -> None:
+    """Show what is kept of large sources."""
+    from dataclasses import asdict
+    from datetime import datetime
+
+    from ..datasets.cache import facts_folder, list_cached
+    from .render import table
+
+    found, folder = list_cached(), facts_folder()
+    rows = []
+    for kept in found:
+        used = datetime.fromtimestamp(kept.used).strftime("%Y-%m-%d %H:%M")
+        source = kept.source if kept.state == "current" else f"{kept.source} ({kept.state})"
+        rows.append((kept.name, source, f"{kept.facts:,}", megabytes(kept.size), used))
+    view = table(("name", "source", "facts", "size", "last used"), rows) if found else f"{folder} keeps no facts"
+    session.show({"folder": None if folder is None else str(folder), "sets": [asdict(kept) for kept in found]}, view)
+
+
+def clear_cache(session: Session, name: str | None) -> None:
+    """Remove what is kept of the set `name`, or of all if it is None."""
+    from ..datasets.cache import clear_cached
+
+    removed = clear_cached(name)
+    size = sum(kept.size for kept in removed)
+    said = f"removed {len(removed)} cached data {'set' if len(removed) == 1 else 'sets'}, {megabytes(size)}"
+    session.show({"removed": [kept.source for kept in removed], "bytes": size}, said)
+
+
+def megabytes(size: int) -> str:
+    """Return a number of bytes as people say it."""
+    return f"{size / 1e6:,.1f} MB"

@@ -11,13 +11,26 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+KEYS_AT_ONCE = 1 << 20
+
 
 def offsets(sorted_keys: NDArray[np.integer], num_keys: int) -> Longs:
     """Return the CSR pointer of `sorted_keys` (0 .. `num_keys` - 1): rows of key k are offsets[k] .. offsets[k + 1]."""
-    counts = np.bincount(sorted_keys, minlength=num_keys) if len(sorted_keys) else np.zeros(num_keys, np.int64)
     pointer = np.zeros(num_keys + 1, np.int64)
-    np.cumsum(counts, out=pointer[1:])
+    np.cumsum(counted(sorted_keys, num_keys), out=pointer[1:])
     return pointer
+
+
+def counted(keys: NDArray[np.integer], num_keys: int) -> Longs:
+    """Return how often each of 0 .. `num_keys` - 1 stands in `keys`.
+
+    `np.bincount` makes a copy of 64-bit numbers first: here it is given some keys at a time.
+    """
+    counts = np.zeros(num_keys, np.int64)
+    step = max(KEYS_AT_ONCE, num_keys)
+    for begin in range(0, len(keys), step):
+        counts += np.bincount(keys[begin : begin + step], minlength=num_keys)
+    return counts
 
 
 def ranges(starts: Longs, counts: Longs) -> Longs:

@@ -27,6 +27,16 @@ def string_array(values: Iterable[str | None]) -> pa.Array:
     )
 
 
+def string_parts(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each of some large `strings` begins, with the end of the last, and the bytes of all."""
+    if not len(strings):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    _, places, data = strings.buffers()
+    offsets = np.frombuffer(places, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+    text = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+    return offsets - offsets[0], text
+
+
 def number_array(values: np.ndarray) -> pa.Array:
     """Return the numbers or booleans of `values` as an Arrow array that shares their memory where it can."""
     kept = np.ascontiguousarray(values)

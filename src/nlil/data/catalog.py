@@ -20,7 +20,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import DataError, MissingExtra, NlilError, UnknownName, require
+from ..errors import DataError, NlilError, UnknownName, require
+from .files import user_cache
 
 DATA_VARIABLE = "NLIL_DATA"
 CACHE_VARIABLE = "NLIL_CACHE"
@@ -112,16 +113,12 @@ def find(name: str) -> Path | None:
     return None
 
 
-def cache_folder(*, needed: bool = False) -> Path | None:
-    """NLIL_CACHE, else the user's cache folder as pooch knows it; None when pooch is absent and not `needed`."""
+def cache_folder() -> Path | None:
+    """NLIL_CACHE, else `nlil` in the user's cache folder; None where the user has no home."""
     given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return Path(given).expanduser()
     try:
-        return Path(require("pooch", "download", "downloading data sets").os_cache("nlil"))
-    except MissingExtra:
-        if needed:
-            raise
+        return Path(given).expanduser() if given else user_cache() / "nlil"
+    except RuntimeError:
         return None
 
 
@@ -148,7 +145,7 @@ def download(
     entry = catalog_entry(name, catalog)
     if entry.no_download is not None:
         raise NlilError(f"{name}: downloading is not supported yet; {entry.no_download}")
-    root = cache if cache is not None else cache_folder(needed=True)
+    root = cache if cache is not None else cache_folder()
     if root is None:
         raise NlilError(f"{name}: no cache folder; set NLIL_CACHE")
     if (root / name).is_dir():

@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .arrays import Ids
-from .arrow import string_array
+from .arrow import string_array, string_parts
 from .facts import Facts, Splits
 from .kb import KnowledgeBase
 
@@ -184,8 +184,6 @@ def _add_facts(digest: hashlib._Hash, facts: Facts) -> None:
 
 def _add_names(digest: hashlib._Hash, names: pa.Array) -> None:
     """Lengths, then the characters: two lists of names never look alike."""
-    _, offset_buffer, data = names.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[names.offset : names.offset + len(names) + 1]
-    digest.update(np.diff(offsets).tobytes())
-    if data is not None and len(offsets):
-        digest.update(memoryview(data)[int(offsets[0]) : int(offsets[-1])])
+    offsets, text = string_parts(names)
+    digest.update(np.diff(offsets).data)
+    digest.update(text.data)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -103,6 +104,15 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(block.split("\n"), start=first):
             if line.strip(" \r"):
                 yield number, line.rstrip("\r")
+
+
+def user_cache() -> Path:
+    """Return the folder where programs of this user keep what they can make again; a RuntimeError without a home."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import DataError, UnknownName
 from ..logic.predicate import Fact, Predicate, Step
-from .arrays import Floats, Ids, Longs, Mask, offsets
+from .arrays import Floats, Ids, Longs, Mask, counted, offsets
 from .facts import NO_OBJECT, Facts
 from .vocabulary import Vocabulary
 
@@ -201,7 +201,8 @@ class KnowledgeBase:
     @cached_property
     def binary(self) -> Facts:
         """The facts of two arguments."""
-        return self.facts[~self.facts.is_unary]
+        is_binary = ~self.facts.is_unary
+        return self.facts if is_binary.all() else self.facts[is_binary]
 
     @cached_property
     def unary(self) -> Facts:
@@ -234,7 +235,7 @@ class KnowledgeBase:
     @cached_property
     def predicate_counts(self) -> Longs:
         """The number of facts of each predicate."""
-        return np.bincount(self.facts.predicate, minlength=self.num_predicates).astype(np.int64)
+        return counted(self.facts.predicate, self.num_predicates)
 
     def with_facts(self, facts: Facts) -> KnowledgeBase:
         """Return the same entities and predicates with other facts."""

@@ -31,7 +31,8 @@ from ..data.rdf import read_rdf
 from ..data.tables import read_parquet
 from ..errors import DataError
 from ..logic.predicate import Predicate
-from ..scene.readers import FILE_MARK, common_files, original_files, read_scenes
+from ..scene.readers import FILE_MARK, common_files, files_beside, original_files, read_scenes
+from .cache import cached
 from .load import ORIGINAL
 
 READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
@@ -71,12 +72,19 @@ def read_path(path: Path, name: str, cuts: int, like: Collection[Predicate]) -> 
     try:
         if str(path).endswith(ORIGINAL) and not path.exists():
             folder = Path(str(path).removesuffix(ORIGINAL))
-            return _numbered(_read_originals(folder, name), folder, cuts, like)
+            read = cached(f"{folder.resolve()}{ORIGINAL}", name, _data(folder), lambda: _read_originals(folder, name))
+            return _numbered(read, folder, cuts, like)
         if path.is_dir():
-            return _numbered(_read_folder(path, name), path, cuts, like)
-        path.stat()
+            read = cached(str(path.resolve()), name, _data(path), lambda: _read_folder(path, name))
+            return _numbered(read, path, cuts, like)
+        files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
+        return cached(str(path.resolve()), name, files, lambda: _read_file(path, name))
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def _read_file(path: Path, name: str) -> Dataset:
+    path.stat()
     if ending(path) == ".json":
         return _scene_dataset({"train": path}, name)
     if ending(path) not in READERS:
@@ -116,6 +124,11 @@ def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predic
 
 def _files(folder: Path) -> list[Path]:
     return sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+
+
+def _data(folder: Path) -> list[Path]:
+    """The files of a folder that may hold facts, names or numbers."""
+    return [file for file in _files(folder) if ending(file) in READERS or ending(file) == ".json"]
 
 
 def _read_originals(folder: Path, name: str) -> Dataset:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.arrays import counted
 from ..data.dataset import Dataset
 from ..scene.counts import SceneCounts, scene_counts
 
@@ -104,6 +105,6 @@ def summarise(dataset: Dataset, num_shown: int = NUM_SHOWN) -> Summary:
 def _degrees(dataset: Dataset) -> dict[str, float]:
     """Binary training facts at an entity, as subject or object, over all entities."""
     binary, size = dataset.kb.binary, dataset.kb.num_entities
-    degree = np.bincount(binary.subject, minlength=size) + np.bincount(binary.object, minlength=size)
+    degree = counted(binary.subject, size) + counted(binary.object, size)
     degree = degree if size else np.zeros(1, np.int64)
     return {"mean": float(degree.mean()), "median": float(np.median(degree)), "max": int(degree.max())}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..data.files import user_cache
 
 if TYPE_CHECKING:
     from .compiled import Compiled
@@ -36,7 +37,7 @@ def folders(function: Compiled) -> Iterator[Path]:
         yield Path(chosen) / digest(str(source.parent))[:16]
     yield source.parent / "__pycache__"
     with suppress(RuntimeError):  # no home directory
-        yield _user_cache() / "nlil" / digest(str(source.parent))[:16]
+        yield user_cache() / "nlil" / digest(str(source.parent))[:16]
     yield _temporary() / digest(str(source.parent))[:16]
 
 
@@ -57,14 +58,6 @@ def is_safe(folder: Path) -> bool:
 
 def _temporary() -> Path:
     return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def digest(*parts: object) -> str:

@@ -365,11 +365,9 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from ..data.arrow import string_array
+    from ..data.vocabulary import label_column
 
-    labels = rules.entity_labels
-    size = len(rules.entities)
-    label = string_array(map(labels.get, rules.entities)) if labels else pa.nulls(size, pa.large_string())
+    label = label_column(rules.entity_labels, rules.entities)
     pq.write_table(pa.table({"name": rules.entities.array, "label": label}), path, compression="zstd")
 
 
@@ -414,10 +412,10 @@ def _load_rules(path: Path) -> RuleSet:
     return replace(rules, entity_labels=labels, predicate_labels=shown, calibration=load_calibration(path))
 
 
-def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:
+def _load_entities(path: Path) -> tuple[Vocabulary, Mapping[str, str]]:
     import pyarrow.parquet as pq
 
-    from ..data.vocabulary import Vocabulary
+    from ..data.vocabulary import LabelTable, Vocabulary
 
     with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
         table = file.read()
@@ -425,4 +423,4 @@ def _load_entities(path: Path) -> tuple[Vocabulary, dict[str, str]]:
     if labels.null_count == len(labels):  # most data has none; to filter imports more than it reads
         return Vocabulary(names), {}
     has_label = labels.is_valid()
-    return Vocabulary(names), dict(zip(names.filter(has_label).to_pylist(), labels.filter(has_label).to_pylist()))
+    return Vocabulary(names), LabelTable(Vocabulary(names.filter(has_label)), labels.filter(has_label))

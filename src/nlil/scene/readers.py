@@ -114,6 +114,12 @@ def original_files(files: list[Path]) -> dict[str, Path]:
     return {}
 
 
+def files_beside(path: Path) -> list[Path]:
+    """Return the files beside the original annotations at `path` that say what its numbers mean."""
+    names = ("objects.json", "predicates.json", HOI_LIST, _sizes_name(path))
+    return [file for file in (present(path.parent, name) for name in names) if file is not None]
+
+
 def _in_order(splits: Mapping[str, Path]) -> dict[str, Path]:
     return {split: splits[split] for split in ("train", "valid", "test") if split in splits}
 
@@ -381,8 +387,12 @@ def _beside(path: Path, name: str, numbers: str) -> Path:
     return file
 
 
+def _sizes_name(path: Path) -> str:
+    return f"{stem(path).removeprefix('annotations_')}_image_metadata.json"
+
+
 def _vrd_sizes(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    file = present(path.parent, f"{stem(path).removeprefix('annotations_')}_image_metadata.json")
+    file = present(path.parent, _sizes_name(path))
     if file is None:
         return {}
     sizes = next(_elements(file, "", "{file name: {'width', 'height'}}"))

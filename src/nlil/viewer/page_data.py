@@ -15,6 +15,7 @@ import pyarrow
 
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
+from ..data.vocabulary import label_column
 from ..errors import NlilError, UnknownName
 from ..evaluation.members import MemberScorer
 from ..evaluation.prediction import Answer
@@ -103,8 +104,8 @@ class PageData:
     @cached_property
     def entities(self) -> NameIndex:
         """The names of all entities."""
-        names = list(self.kb.entities)
-        return NameIndex("entity", names, [self.kb.label(name) for name in names])
+        names, labels = list(self.kb.entities), label_column(self.kb.entity_labels, self.kb.entities).to_pylist()
+        return NameIndex("entity", names, [n if label is None else label for n, label in zip(names, labels)])
 
     @cached_property
     def predicates(self) -> NameIndex:

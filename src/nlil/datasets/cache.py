@@ -1,0 +1,287 @@
+"""Large sources are read once: what was read is kept in the cache folder, and mapped into memory from then on.
+
+    CACHE/facts/NAME-KEY.arrays    the data set (data/dataset_file.py)
+    CACHE/facts/NAME-KEY.json      where it was read from: of each file its size, times and SHA-256
+
+Is a source still what was read? Its files must have the names and sizes they had. Where their times of modification and
+of change are the same too, that is enough: the system sets the second one whenever a file is written, renamed or
+copied, and no program can set it back. Otherwise the SHA-256 of the content decides, which takes a twentieth of the
+time of reading: a file that was only touched, or checked out again, is not read again. Times mean nothing where a file
+was written just before it was read; there the SHA-256 decides too. When the code that reads has changed, everything is
+read again.
+
+Nothing waits for anybody. Two processes that come at once both read and both write, each to a temporary name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any
+
+from ..data.catalog import CACHE_VARIABLE, cache_folder
+from ..data.dataset import Dataset
+from ..data.files import ending, replacing
+from ..errors import DataError, UnknownName
+
+MIB = 1 << 20
+READ_IN_A_SECOND = {".pl": 3 * MIB, ".json": 10 * MIB, ".parquet": 10 * MIB, ".nt": 12 * MIB, ".ttl": 12 * MIB}
+"""Bytes of a file that take about a second to read, by its ending; what takes less is not worth a file."""
+READ_IN_A_SECOND_ELSE = 32 * MIB
+GZIP = 5
+"""Bytes in a byte of a compressed file."""
+LEAST_SECONDS = 1.0
+DOUBT_NS = 2 * 10**9
+"""A file may change again without a change of its times so long after they were set."""
+ABANDONED_S = 24 * 3600
+"""A temporary file that nobody has written to for so long is left over from a process that was killed."""
+READING_CODE = (("data", ""), ("datasets", ""), ("scene", "readers.py"), ("scene", "collector.py"))
+"""Folders of this package, and which of their files, that decide what is read; "": all."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as it was when it was read: its `name`, its `size` in bytes, and the SHA-256 of its content.
+
+    `modified` is when its content was changed and `changed` when anything about it was, in nanoseconds; 0: in doubt.
+    """
+
+    name: str
+    size: int
+    modified: int
+    changed: int
+    sha256: str = ""
+
+    @classmethod
+    def at(cls, path: Path) -> SourceFile:
+        """Look at the file at `path`, not into it."""
+        found = path.stat()
+        return cls(path.name, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    def is_like(self, other: SourceFile) -> bool:
+        """Whether name and size are the same."""
+        return (self.name, self.size) == (other.name, other.size)
+
+    def is_untouched(self, other: SourceFile) -> bool:
+        """Whether nothing has happened to the file since `other` was looked at; false in doubt."""
+        return self.modified == other.modified != 0 and self.changed == other.changed != 0
+
+    def hashed(self, path: Path, now: int) -> SourceFile:
+        """Look into the file at `path` too; times that were set just before `now` are forgotten."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        is_settled = max(self.modified, self.changed) < now - DOUBT_NS
+        return replace(self, sha256=digest) if is_settled else replace(self, sha256=digest, modified=0, changed=0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is kept of one `source` in a `folder`."""
+
+    folder: Path
+    source: str
+
+    @property
+    def stem(self) -> Path:
+        """The path of both files, without their endings."""
+        name = "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(self.source).name)[:60]
+        return self.folder / f"{name}-{hashlib.sha256(self.source.encode()).hexdigest()[:16]}"
+
+    @property
+    def arrays(self) -> Path:
+        """The data set."""
+        return self.stem.with_name(self.stem.name + ".arrays")
+
+    @property
+    def record(self) -> Path:
+        """Where it was read from."""
+        return self.stem.with_name(self.stem.name + ".json")
+
+    def open(self, name: str, files: Sequence[Path]) -> Dataset | None:
+        """Return the data set, called `name`, if it was read from `files` as they are now."""
+        from ..data.dataset_file import open_dataset
+
+        try:
+            then = tuple(SourceFile(**file) for file in json.loads(self.record.read_bytes())["files"])
+            now = self._unchanged(then, files)
+            if now is None:
+                return None
+            dataset, about = open_dataset(self.arrays, name)
+            if about != _about(now):
+                return None
+        except (OSError, DataError, KeyError, TypeError, ValueError):
+            return None  # not there, or damaged: the source is there to be read
+        with suppress(OSError):
+            if now != then:
+                self._note(now, len(dataset.kb.facts))
+            os.utime(self.arrays)  # the time of its last use
+        return dataset
+
+    def write(self, dataset: Dataset, files: tuple[SourceFile, ...]) -> None:
+        """Keep a `dataset` that was read from `files`."""
+        from ..data.dataset_file import write_dataset
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in self.folder.glob(".*"):
+            with suppress(OSError):  # another process may have done with it just now
+                if path.stat().st_mtime < time.time() - ABANDONED_S:
+                    path.unlink()
+        write_dataset(self.arrays, dataset, _about(files))
+        self._note(files, len(dataset.kb.facts))
+
+    def remove(self) -> None:
+        """Remove both files."""
+        self.record.unlink(missing_ok=True)
+        self.arrays.unlink(missing_ok=True)
+
+    def _note(self, files: Sequence[SourceFile], num_facts: int) -> None:
+        record = {"source": self.source, "facts": num_facts, "files": [asdict(file) for file in files]}
+        with replacing(self.record) as part:
+            part.write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+    @staticmethod
+    def _unchanged(then: Sequence[SourceFile], files: Sequence[Path]) -> tuple[SourceFile, ...] | None:
+        """The files as they are now, if they hold what they held then."""
+        clock = time.time_ns()
+        now = [SourceFile.at(file) for file in files]
+        if len(now) != len(then) or not all(map(SourceFile.is_like, now, then)):
+            return None
+        found = tuple(b if a.is_untouched(b) else a.hashed(f, clock) for a, b, f in zip(now, then, files))
+        return found if [a.sha256 for a in found] == [b.sha256 for b in then] else None
+
+
+def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
+    """Return what `read` makes of `files`: from the cache, if they were read before and are worth it.
+
+    Args:
+        source: Where the files are, as the cache lists it.
+        name: What the data set is called.
+        files: All files that decide what is read.
+        read: Reads them; called where the cache does not have them.
+    """
+    if sum(map(seconds_to_read, files)) < LEAST_SECONDS:
+        return read()
+    folder = facts_folder()
+    if folder is None:
+        return read()
+    entry = Entry(folder, source)
+    dataset = entry.open(name, files)
+    if dataset is not None:
+        return dataset
+    clock = time.time_ns()
+    before = tuple(SourceFile.at(file).hashed(file, clock) for file in files)
+    dataset = read()
+    try:
+        entry.write(dataset, before)
+    except OSError as error:
+        reason = f"{error.strerror or error}"
+        note = f"{folder} cannot be written ({reason}): these facts are read anew each time; set {CACHE_VARIABLE}"
+        return replace(dataset, notes=(*dataset.notes, note))
+    return entry.open(name, files) or dataset  # mapped, so that the arrays that were read are memory no more
+
+
+def seconds_to_read(file: Path) -> float:
+    """Estimate how long a `file` takes to read, by its size and ending."""
+    unpacked = file.stat().st_size * (GZIP if file.name.lower().endswith(".gz") else 1)
+    return unpacked / READ_IN_A_SECOND.get(ending(file), READ_IN_A_SECOND_ELSE)
+
+
+def facts_folder() -> Path | None:
+    """Return where facts are kept; None where there is no place for a cache."""
+    root = cache_folder()
+    return None if root is None else root / "facts"
+
+
+def _about(files: Sequence[SourceFile]) -> dict[str, Any]:
+    """What a data set depends on, kept with it."""
+    return {"files": [[file.name, file.sha256] for file in files], "code": _reading_code()}
+
+
+@cache
+def _reading_code() -> str:
+    """The SHA-256 of the code that reads."""
+    digest = hashlib.sha256()
+    for package, name in READING_CODE:
+        folder = package_files("nlil").joinpath(package)
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py") and name in ("", file.name):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+# what is there ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A data set in the cache: `name` and `source` say where it was read from, `size` is what it takes on the disk.
+
+    `facts` are its training facts; `used` is when it was last opened, in seconds since 1970. `state` is "current",
+    "changed" where the source is no longer what was read, or "gone".
+    """
+
+    name: str
+    source: str
+    facts: int
+    size: int
+    used: float
+    state: str
+
+
+def list_cached() -> tuple[Cached, ...]:
+    """Return what is in the cache, last used first."""
+    return tuple(sorted((found for _, found in _entries()), key=lambda found: -found.used))
+
+
+def clear_cached(name: str | None = None) -> tuple[Cached, ...]:
+    """Remove the data sets that are called `name`, or were read from there, from the cache; None: all.
+
+    Returns what was removed. Raises UnknownName where there is no such set.
+    """
+    entries = list(_entries())
+    if name is not None:
+        place = str(Path(name).expanduser().resolve())
+        chosen = [(entry, found) for entry, found in entries if name == found.name or found.source in (name, place)]
+        if not chosen:
+            raise UnknownName("cached data set", name, [found.name for _, found in entries])
+        entries = chosen
+    for entry, _ in entries:
+        entry.remove()
+    folder = facts_folder()
+    if name is None and folder is not None and folder.is_dir():
+        for file in folder.iterdir():  # of other versions, or left over
+            file.unlink(missing_ok=True)
+    return tuple(found for _, found in entries)
+
+
+def _entries() -> Iterator[tuple[Entry, Cached]]:
+    folder = facts_folder()
+    for record in sorted(folder.glob("*.json")) if folder is not None else ():
+        try:
+            content = json.loads(record.read_bytes())
+            entry = Entry(record.parent, content["source"])
+            arrays = entry.arrays.stat()
+            files = [SourceFile(**file) for file in content["files"]]
+            name, size = Path(entry.source).name, arrays.st_size + record.stat().st_size
+            yield entry, Cached(name, entry.source, content["facts"], size, arrays.st_mtime, _state(entry, files))
+        except (OSError, KeyError, TypeError, ValueError):
+            continue  # half of an entry, or none of ours
+
+
+def _state(entry: Entry, files: Sequence[SourceFile]) -> str:
+    place = Path(entry.source.removesuffix(":original"))
+    if not place.exists():
+        return "gone"
+    folder = place if place.is_dir() else place.parent
+    try:
+        return "current" if all(file.is_like(SourceFile.at(folder / file.name)) for file in files) else "changed"
+    except OSError:
+        return "changed"
