@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +49,14 @@ def nlil_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         return Outcome(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests keep no facts where the user does, and find none there."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv("NLIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 # The same examples in every run, so that a red test stays red until it is mended; NLIL_FUZZ=1 draws new ones.

@@ -105,7 +105,9 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
         (("bench", "kb", "--data", "kni"), "unknown data set 'kni'"),
         (("datasets", "get"), "needs the name of a set"),
         (("datasets", "get", "fb15k"), "closest: 'fb15k-237'"),
-        (("datasets", "fetch", "kin"), "expected list or get NAME"),
+        (("datasets", "fetch", "kin"), "expected list, get NAME or cache [--clear [NAME]]"),
+        (("datasets", "get", "kin", "--clear"), "got 'get kin --clear'"),
+        (("datasets", "cache", "kin"), "got 'cache kin'"),
     ],
 )
 def test_wrong_commands(

@@ -91,5 +91,5 @@ def clear_cache(session: Session, name: str | None) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Return a number of bytes as people say it."""
+    """Return a `size` in bytes as people say it."""
     return f"{size / 1e6:,.1f} MB"

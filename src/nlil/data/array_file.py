@@ -39,7 +39,7 @@ def write_arrays(path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
         begin = _aligned(end)
         end = begin + array.nbytes
         table.append((name, array.dtype.str, array.shape, begin, zlib.crc32(_bytes(array))))
-    header = json.dumps({"about": about, "size": end, "arrays": table}, ensure_ascii=False).encode()
+    header = json.dumps({"about": about, "size": end, "arrays": table}).encode()
     with replacing(path) as part, part.open("wb") as file:
         file.write(HEAD.pack(MAGIC, len(header), zlib.crc32(header)))
         file.write(header)

@@ -49,7 +49,7 @@ READING_CODE = (("data", ""), ("datasets", ""), ("scene", "readers.py"), ("scene
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file as it was when it was read: its `name`, its `size` in bytes, and the SHA-256 of its content.
+    """A file as it was when it was read: its `name`, its `size` in bytes, and the `sha256` of its content.
 
     `modified` is when its content was changed and `changed` when anything about it was, in nanoseconds; 0: in doubt.
     """
@@ -67,7 +67,7 @@ class SourceFile:
         return cls(path.name, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def is_like(self, other: SourceFile) -> bool:
-        """Whether name and size are the same."""
+        """Whether it has the name and the size of an `other`."""
         return (self.name, self.size) == (other.name, other.size)
 
     def is_untouched(self, other: SourceFile) -> bool:
