@@ -10,7 +10,8 @@ time of reading: a file that was only touched, or checked out again, is not read
 was written just before it was read; there the SHA-256 decides too. When the code that reads has changed, everything is
 read again.
 
-Nothing waits for anybody. Two processes that come at once both read and both write, each to a temporary name.
+No process waits for another. Two that come at once both read and both write, each to a temporary name. What is kept of
+sources that are gone is removed when something else is written.
 """
 
 from __future__ import annotations
@@ -130,10 +131,7 @@ class Entry:
         from ..data.dataset_file import write_dataset
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        for path in self.folder.glob(".*"):
-            with suppress(OSError):  # another process may have done with it just now
-                if path.stat().st_mtime < time.time() - ABANDONED_S:
-                    path.unlink()
+        _tidy(self.folder)
         write_dataset(self.arrays, dataset, _about(files))
         self._note(files, len(dataset.kb.facts))
 
@@ -274,6 +272,17 @@ def _entries() -> Iterator[tuple[Entry, Cached]]:
             yield entry, Cached(name, entry.source, content["facts"], size, arrays.st_mtime, _state(entry, files))
         except (OSError, KeyError, TypeError, ValueError):
             continue  # half of an entry, or none of ours
+
+
+def _tidy(folder: Path) -> None:
+    """Remove from `folder` what is kept of sources that are gone, and what killed processes have left."""
+    with suppress(OSError):  # other processes may be doing the same
+        for entry, found in _entries():
+            if found.state == "gone":
+                entry.remove()
+        for path in folder.glob(".*"):
+            if path.stat().st_mtime < time.time() - ABANDONED_S:
+                path.unlink()
 
 
 def _state(entry: Entry, files: Sequence[SourceFile]) -> str:

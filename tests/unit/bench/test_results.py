@@ -65,12 +65,14 @@ def test_scale_measures_in_another_process() -> None:
     assert entry["num_triples"] == 2000
     assert 0 < entry["num_facts"] <= 2000
     assert entry["peak_memory_mb"] > 10
+    assert set(entry["seconds"]) == {"load", "load again"}
+    assert entry["memory_again_mb"] > 10
     assert entry["file_mb"] > 0
 
 
 def test_an_error_of_the_other_process_is_told() -> None:
     with pytest.raises(NlilError, match=r"nowhere\.tsv: no such file"):
-        measure_apart({"bench": "scale", "path": "nowhere.tsv"})
+        measure_apart({"bench": "scale", "path": "nowhere.tsv", "cache": "nowhere"})
 
 
 @pytest.mark.parametrize("data", ["even:10", "kin", "street"])

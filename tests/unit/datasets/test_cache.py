@@ -475,10 +475,15 @@ def test_listing_and_clearing(source: Path, tmp_path: Path, nlil_command: Nlil) 
         cache.clear_cached("data")
 
 
-def test_what_a_killed_process_left_goes_when_it_is_old(source: Path, tmp_path: Path) -> None:
+def test_what_nobody_can_use_is_removed(source: Path, tmp_path: Path) -> None:
+    """What a killed process left, when it is old, and what is kept of sources that are gone."""
     folder = tmp_path / "cache" / "facts"
+    other = write(tmp_path / "other.tsv", "a\tp\tb\n")
+    load_dataset(other)
+    other.unlink()
     old, new = write(folder / ".old", ""), write(folder / ".new", "")
     os.utime(old, (1, 1))
     load_dataset(source)
     assert not old.exists()
     assert new.exists()
+    assert [kept.name for kept in cache.list_cached()] == ["data"]
