@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def compile_ahead() -> None:
     """Start the processes where nothing is compiled yet. They end by themselves, and what they compile is kept."""
-    from ..evaluation.ranking import score_block
+    from ..evaluation.places import score_places
     from ..kernel.code_files import is_kept
 
-    if (os.cpu_count() or 1) > 1 and "NUMBA_DISABLE_JIT" not in os.environ and not is_kept(score_block):
+    if (os.cpu_count() or 1) > 1 and "NUMBA_DISABLE_JIT" not in os.environ and not is_kept(score_places):
         quiet = subprocess.DEVNULL
         for part in PARTS:
             subprocess.Popen([sys.executable, "-m", __name__, part], stdin=quiet, stdout=quiet, stderr=quiet)
@@ -53,7 +53,9 @@ def _ranking(rules: RuleSet, kb: KnowledgeBase) -> None:
     from ..learning.weighing import try_weighing
 
     facts = kb.facts.of(kb.predicate_id(rules.targets[0]))
-    Ranker(rules, kb, 1).rank(facts, facts)
+    ranker = Ranker(rules, kb, 1)
+    ranker.rank(facts, facts)
+    ranker.evidence(int(facts.predicate[0]), 0, int(facts.subject[0]))
     try_weighing(rules, kb, facts)
 
 

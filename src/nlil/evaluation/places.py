@@ -100,20 +100,20 @@ def places(
     while begin < len(asked.query):
         rivals = Rivals.of(len(asked.query), len(asked.answer), room)
         if graph.is_crisp:
-            end = _score(graph, plan, is_unary, asked, begin, top, strongest_only, space, rivals)
+            end = score_places(graph, plan, is_unary, asked, begin, top, strongest_only, space, rivals)
         else:
-            end = _score_soft(graph, crisp, plan, is_unary, asked, begin, top, strongest_only, space, rivals)
+            end = score_places_soft(graph, crisp, plan, is_unary, asked, begin, top, strongest_only, space, rivals)
         if end == begin:
             room *= 4
             continue
         low, high = tie_bounds(rivals.own[asked.pointer[begin] : asked.pointer[end]])
-        parts.append(_count(plan, len(space.slot), asked, begin, end, strongest_only, rivals, low, high))
+        parts.append(count_places(plan, len(space.slot), asked, begin, end, strongest_only, rivals, low, high))
         begin = end
     return np.concatenate(parts, axis=1)
 
 
 @compiled
-def _score(
+def score_places(
     graph: Graph, plan: Plan, is_unary: Mask, asked: Asked, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
@@ -149,11 +149,11 @@ def _score(
 
 
 @compiled
-def _score_soft(
+def score_places_soft(
     graph: Graph, crisp: Graph, plan: Plan, is_unary: Mask, asked: Asked, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
-    """`_score` over soft facts."""
+    """`score_places` over soft facts."""
     load_priors(plan, space)
     end = len(asked.query)
     for i in range(begin, end):
@@ -216,7 +216,7 @@ def _note(
 
 
 @compiled
-def _count(
+def count_places(
     plan: Plan, num_entities: int, asked: Asked, begin: int, end: int, strongest_only: bool, rivals: Rivals,
     low: Longs, high: Longs,
 ) -> np.ndarray:  # fmt: skip

@@ -13,14 +13,15 @@ from numba import typeof
 from nlil.cli import ahead
 from nlil.config import LearnerConfig
 from nlil.datasets import load_dataset
-from nlil.evaluation.ranking import Ranker, score_block
+from nlil.evaluation.places import score_places
+from nlil.evaluation.ranking import Ranker
 from nlil.explanation.firing import Firing
 from nlil.kernel import code_files
 from nlil.kernel.compiled import Compiled, SmallWork, _plain
 from nlil.learning.learner import Learner
 
 Types = dict[str, set[str]]
-LOOPS = {"score_block", "count_block", "_survey_block", "_walk_lines", "_mark"}
+LOOPS = {"score_places", "count_places", "score_block", "_survey_block", "_walk_lines", "_mark"}
 """Those that take long to compile."""
 
 
@@ -71,7 +72,7 @@ def test_each_part_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     ahead.compile_ahead()
-    assert asked == [score_block]
+    assert asked == [score_places]
     assert [words[1:] for words in started] == (
         [] if kept else [["-m", "nlil.cli.ahead", part] for part in ahead.PARTS]
     )
