@@ -92,7 +92,6 @@ def demo_report(
     from ..errors import MissingExtra, require
     from ..learning.folder import versions
     from ..report import make_report, write_report
-    from ..report.contents import Limits
 
     try:
         require("jinja2", "report", "the report")
@@ -104,7 +103,6 @@ def demo_report(
             dataset,
             figures={"test": metrics.to_dict()},
             versions=versions(),
-            limits=Limits(general_rules=3, special_rules=1),
             progress=progress,
         )
     return write_report(report, out or Path(tempfile.mkdtemp(prefix="nlil-demo-")) / "report.html")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from ..kernel.calibration import Probability
 from ..logic.english import fact_clause, query_clause, statement_clause
-from ..logic.formula import Anchor, Constant, Not, Statement
+from ..logic.formula import Constant, Not, Statement
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
-from .outline import Item, about, number, number_pair, plural
+from .outline import Item, about, known_text, masked, number, number_pair, plural
 from .reasons import KINDS, Reason
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ IMPROBABLE = 0.01
 """Below this probability the sentence does not claim the fact."""
 LEAST_FREQUENCY = 0.0005
 """A smaller share of frequency is not worth a line."""
-MASK = Constant("")
-"""Stands for any entity where rules are compared that differ in one."""
 
 
 def brief(explanation: Explanation, further: int = MAX_FURTHER, against: int = MAX_AGAINST) -> Item:
@@ -117,8 +115,6 @@ def chance(value: float) -> str:
 
 
 def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
-    from .why import known_text
-
     labels, fact, reasons = explanation.labels, explanation.fact, explanation.reasons
     figure, score = probability_text(explanation.probability, explanation.score)
     answers = f"answers {labels.query(explanation.query)}; " if fact.predicate.arity == 2 else ""
@@ -196,14 +192,8 @@ def _families(reasons: Sequence[Reason]) -> list[list[Reason]]:
 
 def _pattern(rule: Rule) -> object | None:
     """The rule with any entity in place of the one that its body names; None: it names none."""
-    body = rule.body
-    if not isinstance(body, Statement) or _named(rule) is None:
-        return None
-
-    def masked(anchor: Anchor) -> Anchor:
-        return MASK if isinstance(anchor, Constant) else anchor
-
-    return rule.head, Statement(masked(body.start), body.steps, masked(body.end)), rule.distinct
+    name = _named(rule)
+    return None if name is None else (rule.head, masked(rule.body, name), rule.distinct)
 
 
 def _named(rule: Rule) -> str | None:

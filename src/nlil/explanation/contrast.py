@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..data.kb import KnowledgeBase
@@ -17,14 +17,14 @@ from ..errors import ConfigError
 from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.ruleset import RuleSet
 from ..logic.english import fact_clause
-from ..logic.formula import Anchor, And, Constant, Formula, Not, Or, Statement
+from ..logic.formula import Constant
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
-from .brief import MASK, probability_text
-from .outline import HasOutline, Item, number, plural
+from .brief import probability_text
+from .outline import MASK, HasOutline, Item, masked, number, plural
 from .reasons import Reason
 from .why import Excluded, Explainer, ScoredFact, Side, as_fact, check_side
 
@@ -197,22 +197,5 @@ def _asked(rule: Rule, found: ScoredFact) -> object:
     if found.y is None:
         return rule.body, rule.distinct
     answer = found.fact.arguments[1 - found.direction]
-    head = tuple(_masked(argument, answer) for argument in rule.head.arguments)
-    return head, _without(rule.body, answer), rule.distinct
-
-
-def _without(formula: Formula, answer: str) -> Formula:
-    match formula:
-        case Statement(start, steps, end):
-            masked = _masked(start, answer), _masked(end, answer)
-            return formula if masked == (start, end) else replace(formula, start=masked[0], steps=steps, end=masked[1])
-        case Not(argument):
-            return Not(_without(argument, answer))
-        case And(arguments) | Or(arguments):
-            return type(formula)(*(_without(argument, answer) for argument in arguments))
-        case _:
-            return formula
-
-
-def _masked(anchor: Anchor, answer: str) -> Anchor:
-    return MASK if anchor == Constant(answer) else anchor
+    head = tuple(MASK if argument == Constant(answer) else argument for argument in rule.head.arguments)
+    return head, masked(rule.body, answer), rule.distinct

@@ -165,8 +165,8 @@ def _cases(facts: Facts, rivals: Rivals, direction: int, calibration: Calibratio
         arity = np.where(facts.is_unary, 1, 2)
         lead = shown.probabilities(other, arity) - shown.probabilities(own, arity)
     margin = np.rint(lead / RESOLUTION)
-    columns = (*_columns(facts), rivals.own, rivals.rival, rivals.evidence, margin, np.full(len(facts), direction))
-    return np.column_stack(columns).astype(np.int64)[wins]
+    columns = (rivals.own, rivals.rival, rivals.evidence, margin, np.full(len(facts), direction))
+    return np.column_stack((facts.predicate, facts.subject, facts.object, *columns)).astype(np.int64)[wins]
 
 
 def _margin(table: Longs) -> Longs:
@@ -217,10 +217,6 @@ def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
     keys = [(-m, kb.fact(*ids)) for m, ids in zip(_margin(table).tolist(), table[:, :3].tolist())]
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return [_Case(*table[row].tolist()) for row in (order[:top] if top > 0 else order)]
-
-
-def _columns(facts: Facts) -> tuple[Ids, Ids, Ids]:
-    return facts.predicate, facts.subject, facts.object
 
 
 def _dispute(firing: Firing, chances: Chances, case: _Case) -> Dispute:

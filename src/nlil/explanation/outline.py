@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..kernel.grounding import Grounding
-from ..logic.formula import Anchor, Constant, Statement, Variable
+from ..logic.formula import Anchor, And, Constant, Formula, Not, Or, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
@@ -20,6 +20,10 @@ from ..logic.text import fact_text, formula_text
 
 if TYPE_CHECKING:
     from rich.tree import Tree
+
+
+MASK = Constant("")
+"""Stands for any entity where rules are compared that differ in one."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,11 @@ def number_pair(one: float, two: float) -> tuple[str, str]:
 def plural(count: int, what: str) -> str:
     """Return the `count` with its noun, `what`: 1 rule, 1,200 rules."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def known_text(known: bool) -> str:
+    """Say in words whether the data has the fact: `known`."""
+    return "in the data, hidden here" if known else "not in the data"
 
 
 # three ways to show it ----------------------------------------------------------------------------------
@@ -192,3 +201,17 @@ def about(statement: Statement, entities: Mapping[str, str]) -> Statement:
     if not statement.steps:
         return statement  # an equation of an entity with itself is none
     return Statement(named(statement.start), statement.steps, named(statement.end))
+
+
+def masked(formula: Formula, name: str) -> Formula:
+    """Return `formula` with one mark in place of the entity `name`, to compare rules that differ in an entity."""
+    match formula:
+        case Statement(start, steps, end):
+            first, last = (MASK if anchor == Constant(name) else anchor for anchor in (start, end))
+            return formula if (first, last) == (start, end) else Statement(first, steps, last)
+        case Not(argument):
+            return Not(masked(argument, name))
+        case And(arguments) | Or(arguments):
+            return type(formula)(*(masked(argument, name) for argument in arguments))
+        case _:
+            return formula

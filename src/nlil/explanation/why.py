@@ -31,11 +31,21 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text, formula_text
-from .brief import against_text, brief, probability_text, sentence
+from .brief import MAX_AGAINST, against_text, brief, probability_text, sentence
 from .chances import Chances
 from .changes import changed, fact_ids, find_fact
 from .firing import Fired, Firing
-from .outline import HasOutline, Item, fact_document, grounding_document, number, plural, rule_document, rule_item
+from .outline import (
+    HasOutline,
+    Item,
+    fact_document,
+    grounding_document,
+    known_text,
+    number,
+    plural,
+    rule_document,
+    rule_item,
+)
 from .reasons import FactShares, Necessary, Reason, Support, Ways, grouped
 
 Side = Literal["object", "subject"]
@@ -46,8 +56,7 @@ MAX_SUPPORTS = 20
 """Rules shown when nobody says how many."""
 MAX_MISSING = 3
 """Missing facts that a miss names."""
-MAX_AGAINST = 2
-"""Rules named as speaking against the fact."""
+
 MAX_GROUPED = 100
 """Rules that are looked into to group them: where all rules count, thousands may fire."""
 MAX_COUNTED = 1000
@@ -229,11 +238,6 @@ class Listing(HasOutline):
         answers = f"answers {labels.query(found.query)}; " if found.fact.predicate.arity == 2 else ""
         title = f"{labels.fact(found.fact)}  {figure}"
         return Item(title, f"{score}{answers}{known_text(found.known)}; {fired} {verb}", tuple(below))
-
-
-def known_text(known: bool) -> str:
-    """Say in words whether the data has the fact: `known`."""
-    return "in the data, hidden here" if known else "not in the data"
 
 
 def explain(

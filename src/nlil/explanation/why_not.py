@@ -31,8 +31,8 @@ from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from .brief import change_texts, probability_text
 from .changes import Ids3, fact_ids
-from .outline import HasOutline, Item, fact_document, rule_document, rule_item
-from .why import Excluded, Explainer, ScoredFact, Side, known_text
+from .outline import HasOutline, Item, fact_document, known_text, rule_document, rule_item
+from .why import Excluded, Explainer, ScoredFact, Side
 
 TRIES_PER_REMEDY = 4
 """Changes tried for each one shown: what one statement lacks may not help where variables have to differ."""
