@@ -1,8 +1,8 @@
-"""firing: the rules of a target that hold for one fact, and the evidence of each. The fact itself is hidden.
+"""firing: the rules of a target that hold for one fact, and their evidence. The fact itself is hidden.
 
-It agrees with `Ranker.evidence` and `MemberScorer`, which score all candidates at once; here one candidate is
-looked at and the rules are kept apart. Each line of the target's rules is answered once, a body is a program over these
-answers: a target of a large base has tens of thousands of rules, of which a few fire.
+The results agree with `Ranker.evidence` and `MemberScorer`, which score all candidates at once; here one candidate is
+scored and the rules are kept apart. Each line of the target's rules is evaluated once, and a body is a program over
+these results: a target of a large base has tens of thousands of rules, of which a few fire.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from .changes import changed
 
 Pair = tuple[int, int]
 Values = tuple[tuple[object, ...], Doubles]
-"""A question, and the value that it gave each rule of its target."""
+"""A query, and the value of each rule of its target for it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fired:
-    """Rules that hold for a fact.
+    """The rules that hold for a fact.
 
-    rows       of the whole set, ascending
-    evidence   of each of them
-    value      how far each body holds: 1 where facts are crisp
+    rows       their rows in the whole set, ascending
+    evidence   the evidence of each rule
+    value      the degree to which each body holds: 1 for crisp facts
     is_prior   whether the body is `true`
-    fitting    the rows whose head fits the fact, whether they hold or not
-    exclusion  what rules the fact out, if anything does
-    kind       of each rule (KINDS), seen from the query; None where rules are not weighed by kind
+    fitting    the rows whose head matches the fact, whether they hold or not
+    exclusion  the exclusion that rules the fact out, or None
+    kind       the kind of each rule (KINDS) for this query; None if kinds have no weights
     """
 
     rows: Longs
@@ -56,12 +56,12 @@ class Fired:
     kind: Longs | None = None
 
     def take(self, places: Longs) -> Fired:
-        """Return the same as if only the rules at these places fired."""
+        """Return the result as if only the rules at these places fired."""
         columns = (self.rows[places], self.evidence[places], self.value[places], self.is_prior[places])
         return Fired(*columns, self.fitting, self.exclusion, None if self.kind is None else self.kind[places])
 
     def shares(self, aggregation: Aggregation) -> Shares:
-        """Return the score that evaluation gives by `aggregation`, and the rules that count for it."""
+        """Return the score under `aggregation`, and the rules that count for it."""
         excluded = self.exclusion is not None
         return share_out(aggregation, self.rows, self.evidence, self.is_prior, self.kind, excluded)
 
@@ -71,7 +71,7 @@ def _walk_lines(
     graph: Graph, walk: WalkSpace, lines: Lines, lengths: Longs, is_unary: Mask, start: int, end: int,
     hidden: HiddenFact, fires: Mask,
 ) -> None:  # fmt: skip
-    """fires[i]: line i from `start` arrives at its constant, at `end` if it ends in a variable, or anywhere."""
+    """Set fires[i] if line i from `start` reaches its constant, or `end` for a variable end, or anything."""
     for i in range(len(fires)):
         anchor = lines.end[i]
         limit = 1 if anchor == ANY_NODE else NO_LIMIT
@@ -91,13 +91,13 @@ def _walk_lines(
 
 
 class Firing:
-    """Finds the rules that fire, over one base; keep it for many facts.
+    """Finds the rules that fire, over one base; reuse it for many facts.
 
     Args:
-        rules: bound to the ids of `kb`.
-        kb: the facts that bodies look at.
+        rules: the rules, in the ids of `kb`.
+        kb: the facts that bodies are evaluated on.
         memory: bytes that one evaluation may take.
-        together: entities whose unary facts are looked at one after the other: a body is evaluated for all at once.
+        together: entities that will be queried one after the other; a body is evaluated for all of them at once.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class Firing:
         self._before: tuple[Values, Set[int]] | None = None
 
     def over(self, kb: KnowledgeBase, changed: Set[int]) -> Firing:
-        """Return the same rules over a base in which facts of the predicates `changed` differ, and no others.
+        """Return a Firing over a base that differs only in facts of the predicates `changed`.
 
-        What was looked up among the rules is kept, and so is what the last question said of rules whose body does not
-        name these predicates.
+        Lookups among the rules are reused, and so are the results of the last query for rules whose body does not use
+        these predicates.
         """
         other = Firing(self.rules, kb, self.memory)
         other._small = self._small
@@ -130,7 +130,7 @@ class Firing:
         return other
 
     def of_target(self, target: int) -> tuple[Longs, RuleSet]:
-        """Return the rows of the whole set whose head is the predicate id `target`, and those rules as a set."""
+        """Return the rows whose head is the predicate id `target`, and these rules as a set."""
         if target != self._target:
             rows = np.flatnonzero(self.rules.head == target)
             self._target, self._rows, self._mine = target, rows, self.rules.take(rows).compact()
@@ -138,14 +138,14 @@ class Firing:
         return self._rows, self._mine
 
     def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
-        """Return rules that hold for target(x, y) while the fact target(hidden) is invisible.
+        """Return the rules that hold for target(x, y) while the fact target(hidden) is hidden.
 
         Args:
             target: a binary predicate.
             x: the subject.
             y: the object.
-            hidden: the fact itself, or another one: a rival answer is judged without the answer that the data has.
-            direction: the same rules hold for target(x, ?) (0) and target(?, y) (1), but their kinds differ.
+            hidden: the fact itself or another one; a rival answer is scored without the answer that the data has.
+            direction: target(x, ?) is 0, target(?, y) is 1. The same rules hold, but their kinds differ.
         """
         if hidden is not None and hidden != (x, y):
             rest = changed(self.kb, without=[self.kb.fact(target, *hidden)])
@@ -160,7 +160,7 @@ class Firing:
         return self._fired(value, rows[fits], self._exclusion(target, x, y, hide), kind)
 
     def _kinds_for(self, direction: int) -> Longs:
-        """The kind of each rule of the target."""
+        """Return the kind of each rule of the target."""
         if direction not in self._kinds:
             shapes = Shapes.of(self._mine.bodies, self.graph, self.is_unary)
             mine = TargetRules.of(self._mine, shapes, Parts.of(self._mine, shapes))
@@ -168,13 +168,13 @@ class Firing:
         return self._kinds[direction]
 
     def member(self, target: int, x: int) -> Fired:
-        """Return rules that hold for target(x) while target(x) is invisible, and for a class all classes of x."""
+        """Return the rules that hold for target(x) while target(x), and for a class all classes of x, are hidden."""
         rows, mine = self.of_target(target)
         fits = np.ones(len(mine), bool)
         return self._fired(self._values((target, x), fits, lambda some: self._member_values(some, target, x)), rows)
 
     def _values(self, question: tuple[object, ...], fits: Mask, evaluate: Callable[[RuleSet], Doubles]) -> Doubles:
-        """The value of each rule of the target; only rules are evaluated that fit and are not known from before."""
+        """Return the value of each rule of the target; evaluates only matching rules without a cached value."""
         value, is_open, mine = np.zeros(len(fits)), fits, self._mine
         if self._before is not None and self._before[0][0] == question and len(mine):
             (_, before), changed = self._before
@@ -192,7 +192,7 @@ class Firing:
         return Fired(rows[holds], power, value[holds], mine.is_prior[holds], fitting, exclusion, kind)
 
     def _exclusion(self, target: int, x: int, y: int, hide: bool) -> Exclusion | None:
-        """The first exclusion of the target whose step leads from x to y."""
+        """Return the first exclusion of the target whose step leads from x to y."""
         for code, exclusion in self._exclusions.get(target, {}).items():
             holds = y in self.graph.neighbour[slice(*self.graph.edges(x, code))]
             if holds and not (hide and hides_edge(2 * target, x, y, code, x, y)):
@@ -202,7 +202,7 @@ class Firing:
     # unary heads ------------------------------------------------------------------------------------
 
     def _member_values(self, mine: RuleSet, target: int, x: int) -> Doubles:
-        """The value of each rule for x, from the scorer of evaluation."""
+        """Return the value of each rule for x, computed by the scorer of `evaluation`."""
         if self._scorer is None or self._scorer[0] is not mine:
             self._scorer = mine, MemberScorer(mine, self.kb, np.array([target]), 1, self.memory)
             self._scored = np.zeros(0, np.int32), np.zeros((0, len(mine)))
@@ -217,7 +217,7 @@ class Firing:
     # binary heads -----------------------------------------------------------------------------------
 
     def _pair_values(self, mine: RuleSet, target: int, x: int, y: int, hide: bool) -> Doubles:
-        """The value of each rule for (x, y)."""
+        """Return the value of each rule for (x, y)."""
         lines = mine.bodies.lines
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         value, left = is_true.astype(np.float64), ~is_true
@@ -242,9 +242,9 @@ class Firing:
         return LineAnswers(graph, self.is_unary, mine.bodies, 2 * target, query, end, group, self._walk, self.memory)
 
     def _holds(self, lines: Lines, line: int, x: int, y: int, hidden: Hidden | None) -> float:
-        """Whether a line holds that the compiled walk does not know."""
+        """Return whether a line holds that the compiled walk does not support."""
         laid_out = lines.line(line, self.is_unary)
-        # Without `distinct` first: it is cheap at a hub, and what fails without fails with it.
+        # First without `distinct`, which is cheap at a hub; what fails without it fails with it.
         queries = (LineQuery(self.kb, laid_out, d, x, y, hidden) for d in {False, bool(lines.distinct[line])})
         return float(all(next(query.witnesses(), None) is not None for query in queries))
 
@@ -253,12 +253,12 @@ class Firing:
         return walk_space(self.kb.num_entities, self.rules.bodies.lines.width)
 
     def _walked(self, lines: Lines, start: int, end: int, hidden_code: int, hidden_end: int) -> Mask:
-        """Whether each line from `start` holds; `end` is the entity of the other variable."""
+        """Return whether each line from `start` holds; `end` is the entity of the other variable."""
         steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
         last = steps[np.arange(len(steps)), lengths - 1]
         span, size = slice(*self.graph.pointer[start : start + 2]), self.kb.num_entities
         edges = self.graph.code[span].astype(np.int64) * size + self.graph.neighbour[span]
-        # At a hub most lines are ruled out by their first or last step.
+        # Most lines at a hub are ruled out by their first or last step.
         possible = self._leads_from(start, steps[:, 0])
         possible &= (lines.end != Y_NODE) | self._leads_from(end, last ^ 1)
         possible &= (lines.end < 0) | (lengths > 1) | np.isin(steps[:, 0] * size + lines.end, edges)
@@ -275,7 +275,7 @@ class Firing:
         return possible
 
     def _leads_from(self, node: int, codes: Longs) -> Mask:
-        """Whether the node has an edge of each code; a filter is not looked at."""
+        """Return whether the node has an edge of each code; filters are not checked."""
         there = np.zeros(2 * len(self.is_unary), bool)
         there[self.graph.code[slice(*self.graph.pointer[node : node + 2])]] = True
         return there[codes] | self.is_unary[codes >> 1]

@@ -1,12 +1,12 @@
-"""Reasons: the rules behind a score, grouped by the facts through which they fire, and what each fact is worth.
+"""Reasons: the rules behind a score, grouped by the facts through which they fire, and the value of each fact.
 
-Rules that fire through the same facts are one reason, and their shares are merged: a rule joins a stronger one if at
-least half of the facts of each of its ways are facts of the stronger one. A fact and the same fact with its two ends
-exchanged count as one. So no reason hangs on what another one hangs on, and the shares of all reasons add up to the
+Rules that fire through the same facts are one reason, and their shares are added: a rule joins a stronger one if, in
+each of its groundings, at least half of the facts are facts of the stronger one. A fact and the same fact with its
+arguments swapped count as one. So no two reasons depend on the same facts, and the shares of all reasons add up to the
 score.
 
-What a fact is worth is exact: the score with every rule silent that cannot fire without it. Rules that did not count
-take the places that become free, as they would if the data lacked the fact.
+The value of a fact is exact: it is the fall of the score if every rule that cannot fire without the fact is silenced.
+Rules that did not count before take the free places, as they would if the data lacked the fact.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from .outline import (
 )
 
 Kind = Literal["facts", "absence", "frequency", "other"]
-"""What a reason rests on: facts; only on what was not found; on nothing, as a prior does; or nobody has looked."""
+"""What a reason is based on: facts; only absent facts; nothing, as a prior; or rules that were not inspected."""
 KINDS: tuple[Kind, ...] = ("facts", "absence", "frequency", "other")
-"""In the order in which reasons are told: what is there before what is not, and frequency at the end."""
+"""In the order of display: facts before absences, frequency last."""
 SHARED_PART = 0.5
-"""A rule joins a stronger one if at least this part of the facts of each of its ways are facts of the stronger one."""
+"""A rule joins a stronger one if it shares at least this part of the facts of each of its groundings."""
 
 
 @dataclass(frozen=True)
 class Support(ScoredRule):
-    """A rule that fires and counts: its `share` of the score.
+    """A rule that fires and counts, with its `share` of the score.
 
-    `value` is the degree to which its body holds: 1 unless facts are soft. `num_groundings` are all ways in which the
-    body holds, counted up to 1000; some are shown, in `groundings`.
+    `value` is the degree to which its body holds: 1 unless facts are soft. `num_groundings` is the number of
+    groundings, counted up to 1000; `groundings` are those shown.
     """
 
     share: float
@@ -72,9 +72,9 @@ class Support(ScoredRule):
 class Reason:
     """Rules that fire through the same facts, strongest first, and the sum of their shares (`share`).
 
-    `kind` says what they rest on. `grounding` is the most specific way in which the strongest of them holds; `num_ways`
-    counts its ways. `rules` are those shown of `num_rules`. Of kind `other` no rule was looked into: there are more
-    than anybody reads.
+    `kind` says what they are based on. `grounding` is the most specific grounding of the strongest rule; `num_ways` is
+    the number of its groundings. `rules` are those shown of `num_rules`. The rules of kind `other` were not inspected;
+    there are too many to read.
     """
 
     kind: Kind
@@ -84,7 +84,7 @@ class Reason:
     num_ways: int = 1
     num_rules: int = 1
     rival: Predicate | None = None
-    """Of what is absent, where a class is explained: another class, against which it speaks."""
+    """For the absence of something, if a class is explained: the class that it speaks against."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -97,7 +97,7 @@ class Reason:
         return self.rules[0] if self.rules else None
 
     def clause(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> str:
-        """Return what it rests on in plain words, about the explained fact, without the facts `told` already."""
+        """Return the reason in plain words, about the explained `fact`, without the facts already `told`."""
         new = [one for one in self.facts if one not in told] or self.facts
         parts = [facts_clause(new, fact.arguments, labels)] if new else []
         parts += [self._denied(statement, fact, labels) for statement in self.grounding.absent]
@@ -112,10 +112,10 @@ class Reason:
         return statement_clause(about(statement, dict(self.grounding.bindings)), labels, is_denied=True, place=place)
 
     def how_often(self, labels: Labels) -> str:
-        """Return how often its strongest rule is right; empty where nothing was counted.
+        """Return how often its strongest rule is right; empty if there are no statistics.
 
-        A rule such as `shown_in(alien, Y) :- shown_in(brazil, Y)` never mentions alien in its facts: it is told that
-        alien is what the rule is right for.
+        The facts of a rule such as `shown_in(alien, Y) :- shown_in(brazil, Y)` never mention alien, so the text says
+        that the rule is right for alien.
         """
         strongest = self.strongest
         if strongest is None or not strongest.stats.body_size:
@@ -126,7 +126,7 @@ class Reason:
 
     @property
     def _silent_subject(self) -> str | None:
-        """The entity that the head of its strongest rule names as the subject and that none of its facts mentions."""
+        """The subject in the head of its strongest rule, if it is an entity that none of its facts mentions."""
         arguments = self.strongest.rule.head.arguments if self.strongest is not None else ()
         if len(arguments) < 2 or not isinstance(arguments[0], Constant):
             return None
@@ -134,12 +134,12 @@ class Reason:
         return None if any(name in fact.arguments for fact in self.facts) or not self.facts else name
 
     def because(self, fact: Fact, labels: Labels) -> str:
-        """Return the clause for a sentence about the explained `fact`, which says by itself what leads to it."""
+        """Return the clause after "because" in a sentence about the explained `fact`."""
         told = self.clause(fact, labels)
         return told if self._silent_subject is None else f"{told}, which is {self.how_often(labels)}"
 
     def note(self, labels: Labels) -> str:
-        """Return how often its strongest rule is right, its other ways, and the rules that say the same."""
+        """Return how often its strongest rule is right, its other groundings, and the rules that say the same."""
         parts = [how_often] if (how_often := self.how_often(labels)) else []
         if self.kind == "facts" and self.num_ways > 1:
             parts.append(f"and {plural(self.num_ways - 1, 'other way')}")
@@ -149,7 +149,7 @@ class Reason:
         return ", ".join(parts)
 
     def item(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> Item:
-        """Return its share and what it rests on, about the explained `fact`, without the facts `told` already."""
+        """Return its share and its clause, about the explained `fact`, without the facts already `told`."""
         return Item(f"+{number(self.share)}  {self.clause(fact, labels, told)}", self.note(labels))
 
     def to_dict(self, fact: Fact, labels: Labels) -> dict[str, Any]:
@@ -170,14 +170,14 @@ class Reason:
 
 @dataclass(frozen=True)
 class Necessary:
-    """Without `fact` the explained fact scores `score`, which is `fall` less."""
+    """Without `fact` the explained fact has the score `score`, lower by `fall`."""
 
     fact: Fact
     score: float
     fall: float
 
     def item(self, score: float, labels: Labels) -> Item:
-        """Return the fall and the fact; beside it what is left of `score`."""
+        """Return the fall and the fact, and what is left of `score`."""
         left = f"score {number_pair(self.score, score)[0]} without it"
         return Item(f"-{number(self.fall)}  {labels.fact(self.fact)}", left)
 
@@ -188,9 +188,10 @@ class Necessary:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """How a rule holds: groundings with different facts, the most specific first; `total` counts all, up to a bound.
+    """The groundings of a rule: those `listed` have different facts, the most specific first; `total` counts all, up to
+    a limit.
 
-    `is_complete`: there are no others than those listed.
+    `is_complete`: all groundings are listed.
     """
 
     listed: tuple[Grounding, ...]
@@ -199,18 +200,18 @@ class Ways:
 
     @property
     def keys(self) -> list[frozenset[object]]:
-        """What each way rests on."""
+        """The facts and absences of each grounding."""
         return [frozenset(map(_key, way.facts)) | frozenset(way.absent) for way in self.listed]
 
     @property
     def core(self) -> frozenset[Fact]:
-        """The facts of every way that is listed."""
+        """The facts that all listed groundings share."""
         sets = [frozenset(way.facts) for way in self.listed]
         return frozenset.intersection(*sets) if sets else frozenset()
 
     @property
     def every(self) -> frozenset[Fact]:
-        """The facts of any way that is listed."""
+        """The facts of all listed groundings."""
         return frozenset(fact for way in self.listed for fact in way.facts)
 
 
@@ -219,19 +220,19 @@ def _key(fact: Fact) -> object:
 
 
 def kind_of(grounding: Grounding) -> Kind:
-    """Return what a way, `grounding`, rests on."""
+    """Return what a `grounding` is based on."""
     return "facts" if grounding.facts else "absence" if grounding.absent else "frequency"
 
 
 def grouped(
     supports: Sequence[Support], ways: Sequence[Ways], num_others: int, other_share: float
 ) -> tuple[Reason, ...]:
-    """Return the reasons, by kind and then by share.
+    """Group rules into reasons, sorted by kind and then by share.
 
     Args:
-        supports: The rules that count, strongest first.
-        ways: How each of them holds.
-        num_others: Rules that count and were not looked into.
+        supports: The counted rules, strongest first.
+        ways: The groundings of each.
+        num_others: The number of counted rules that were not inspected.
         other_share: Their share.
     """
     members: list[list[int]] = []
@@ -251,7 +252,7 @@ def grouped(
 
 
 def _is_inside(keys: list[frozenset[object]], facts: frozenset[object]) -> bool:
-    """Whether each way has enough of its facts among these; what rests on nothing is inside nothing but the like."""
+    """Return whether each grounding shares enough facts; one without facts is inside of nothing but its like."""
     return all(len(way & facts) >= SHARED_PART * len(way) if way else not facts for way in keys)
 
 
@@ -261,18 +262,18 @@ def _reason(supports: Sequence[Support], ways: Ways) -> Reason:
     return Reason(kind_of(first), sum(s.share for s in supports), rules, first, max(ways.total, 1), len(rules))
 
 
-# what facts are worth -----------------------------------------------------------------------------------------
+# the value of facts -------------------------------------------------------------------------------------------
 
 
 class FactShares:
-    """How far a score falls without a fact.
+    """Computes how far a score falls without a fact.
 
     Args:
         aggregation: How the rules that fire become a score.
         fired: The rules that fire.
-        ways: How the rule at a position among them holds.
-        score_without: The score on the base without the fact, evaluated anew.
-        is_evaluated_anew: Whether leaving the fact out may do more than silence rules that need it.
+        ways: Returns the groundings of the rule at a position among them.
+        score_without: Evaluates the score on the base without a fact.
+        is_evaluated_anew: Whether removing the fact may do more than silence the rules that need it.
     """
 
     def __init__(
@@ -287,7 +288,7 @@ class FactShares:
         self.score_without, self.is_evaluated_anew = score_without, is_evaluated_anew
 
     def falls(self, candidates: Iterable[Fact], score: float) -> tuple[Necessary, ...]:
-        """Return those of `candidates` without which the `score` falls, most first."""
+        """Return the `candidates` without which the `score` falls, largest fall first."""
         found = []
         for fact in dict.fromkeys(candidates):
             left = self._score(fact)

@@ -1,6 +1,6 @@
-"""explain: why a fact scores what it scores: the rules behind the score, the facts behind them, the rules that miss.
+"""explain: why a fact has its score: the rules that fire, the facts behind them, and strong rules that do not fire.
 
-Values hold names of the data; labels are applied where a value is shown to people.
+Values hold names of the data; labels are applied when a value is shown.
 """
 
 from __future__ import annotations
@@ -49,28 +49,28 @@ from .outline import (
 from .reasons import FactShares, Necessary, Reason, Support, Ways, grouped
 
 Side = Literal["object", "subject"]
-"""The place whose answer is explained: b in p(a, ?), or a in p(?, b)."""
+"""The argument that is explained as an answer: b in p(a, ?), or a in p(?, b)."""
 SIDES: tuple[Side, ...] = ("object", "subject")
-"""By direction of the query, as everywhere: p(a, ?) is 0, p(?, b) is 1."""
+"""By direction of the query: p(a, ?) is 0, p(?, b) is 1."""
 MAX_SUPPORTS = 20
-"""Rules shown when nobody says how many."""
+"""Rules shown by default."""
 MAX_MISSING = 3
-"""Missing facts that a miss names."""
+"""Missing facts named for a rule that does not fire."""
 
 MAX_GROUPED = 100
-"""Rules that are looked into to group them: where all rules count, thousands may fire."""
+"""Rules whose groundings are listed to group them; if all rules count, thousands may fire."""
 MAX_COUNTED = 1000
-"""Groundings of one rule are counted up to here: a hub can have millions."""
+"""Limit of the count of groundings of one rule; a hub can have millions."""
 MAX_COMPARED = 200
-"""So many are compared to find the most specific ones, where counting does not list them anyway."""
+"""Groundings compared to find the most specific ones, if counting does not list them anyway."""
 
 
 @dataclass(frozen=True)
 class Miss(ScoredRule):
     """A strong rule that does not fire, and where it fails.
 
-    `reached` atoms of `statement` hold, and lead to the entities `at`; any fact of the form `missing` would lead on.
-    A negated statement fails because it holds. Where all atoms hold, they do so only with one entity for two variables.
+    The first `reached` atoms of `statement` hold and lead to the entities `at`; any fact of the form `missing` would
+    satisfy the next one. A negated statement fails because it holds. If all atoms hold, two variables share an entity.
     """
 
     statement: Formula
@@ -79,7 +79,7 @@ class Miss(ScoredRule):
     missing: tuple[Query, ...]
 
     def item(self, labels: Labels) -> Item:
-        """Return the rule with the reason why it does not hold."""
+        """Return the rule and why it does not hold."""
         if isinstance(self.statement, Not):
             reason = f"denied, but holds: {labels.formula(self.statement.argument, self.rule.distinct)}"
         elif self.missing:
@@ -95,39 +95,40 @@ class Miss(ScoredRule):
 
 @dataclass(frozen=True)
 class Excluded:
-    """The fact `by` is in the data, and by this `exclusion` what is explained never holds together with it."""
+    """The fact `by` is in the data and, by this `exclusion`, never holds together with the explained fact."""
 
     by: Fact
     exclusion: Exclusion
 
     @classmethod
     def of(cls, exclusion: Exclusion, fact: Fact) -> Excluded:
-        """Return what `exclusion` names as the reason against `fact`."""
+        """Return the reason that `exclusion` gives against `fact`."""
         arguments = fact.arguments[::-1] if exclusion.step.inverse else fact.arguments
         return cls(Fact(exclusion.step.predicate, arguments), exclusion)
 
     def text(self, fact: Fact, labels: Labels) -> str:
-        """Say it in one sentence about `fact`, with labels in place of names."""
+        """Return one sentence about `fact`, with labels in place of names."""
         return f"excluded: {labels.fact(fact)} and {labels.fact(self.by)} never hold together"
 
 
 @dataclass(frozen=True)
 class Explanation(HasOutline):
-    """Why `fact`, with the fact itself hidden. The shares of `supports` and `other_share` add up to `score`.
+    """Why `fact` has its score, with the fact itself hidden.
 
-    `known` says whether the data has the fact. The score is that of the answer on this `side`: weighed rules may score
-    p(a, b) otherwise for p(a, ?) than for p(?, b). Where `excluded` says that another fact rules it out, the score and
-    all shares are 0. `labels` are words for people in place of names.
+    The shares of `supports` and `other_share` add up to `score`.
+
+    `known` says whether the data has the fact. The score is that of the answer on this `side`: with weighted kinds of
+    rules, p(a, b) may score differently for p(a, ?) and p(?, b). If `excluded` rules the fact out, the score and all
+    shares are 0. `labels` are readable labels in place of names.
 
     Attributes:
-        reasons: the same by what they rest on: rules that fire through the same facts are one; their shares add up to
-            the score as well.
+        reasons: the rules grouped by the facts through which they fire; their shares add up to the score too.
         misses: the strongest rules that do not fire, and where each fails.
-        against: strong rules that do not hold; of a class those first that deny what the object has.
-        probability: what the score means for a fact not seen before; None where that is not known.
-        num_fired: rules that fire.
-        num_counted: those that count for the score: the strongest and the priors.
-        other_share: what the counted rules contribute that are not among the supports.
+        against: strong rules that do not hold; for a class, rules that negate what the object has come first.
+        probability: the probability of a fact with this score; None if unknown.
+        num_fired: the number of rules that fire.
+        num_counted: the number of rules that count for the score: the strongest ones and the priors.
+        other_share: the share of the counted rules that are not among the supports.
     """
 
     fact: Fact
@@ -148,23 +149,23 @@ class Explanation(HasOutline):
 
     @cached_property
     def facts(self) -> tuple[Necessary, ...]:
-        """The facts behind the score: without each it falls, by most first. Computed when it is first asked for."""
+        """The facts behind the score, by how much it falls without each. Computed on first access."""
         return self._find_facts()
 
     @property
     def listing(self) -> Listing:
-        """All of it: every rule with its ways, every fact with what it is worth."""
+        """The full explanation: every rule with its groundings, every fact with its value."""
         return Listing(self)
 
     @property
     def query(self) -> Query:
-        """What `fact` is an answer to: p(a, ?) or p(?, b), p(?) for a unary predicate."""
+        """The query that `fact` answers: p(a, ?) or p(?, b), or p(?) for a unary predicate."""
         names: list[str | None] = list(self.fact.arguments)
         names[1 if len(names) == 2 and self.side == "object" else 0] = None
         return Query(self.fact.predicate.name, tuple(names))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: names of the data, and beside them `label`, the same for people."""
+        """Return plain values for JSON: names of the data, and `label`, the same in readable form."""
         labels, excluded = self.labels, self.excluded
         by = None if excluded is None else {"by": fact_text(excluded.by), "label": labels.fact(excluded.by)}
         return fact_document(
@@ -204,18 +205,18 @@ class Explanation(HasOutline):
         )
 
     def outline(self) -> Item:
-        """Return one sentence, further reasons, what speaks against it; `listing` has all."""
+        """Return one sentence, further reasons, and what speaks against the fact; `listing` has everything."""
         return brief(self)
 
 
 @dataclass(frozen=True)
 class Listing(HasOutline):
-    """All that an explanation knows: the rules with their shares and groundings, the facts, where other rules fail."""
+    """The full explanation: rules with shares and groundings, facts, and where other rules fail."""
 
     explanation: Explanation
 
     def outline(self) -> Item:
-        """Return the supports with their shares, what each fact is worth, then the misses."""
+        """Return the supports with their shares, the value of each fact, then the misses."""
         found = self.explanation
         labels = found.labels
         below = [support.item(labels) for support in found.supports]
@@ -252,18 +253,18 @@ def explain(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> Explanation:
-    """Why a fact such as "uncle(alice, bob)" or "person(obj17)" scores what it scores, the fact itself hidden.
+    """Explain the score of a fact such as "uncle(alice, bob)" or "person(obj17)", with the fact itself hidden.
 
     Args:
-        rules: What scores it.
+        rules: The rules that score it.
         kb: The facts that the rules look at.
         query: The fact, as a value or as text.
-        top: Rules shown, strongest first; default: all that count, up to 20.
-        groundings: For each of them so many ways in which it holds.
-        misses: Strongest rules that do not fire, with the place where they fail.
+        top: Rules shown, strongest first; by default all that count, up to 20.
+        groundings: Groundings shown for each rule.
+        misses: Strong rules shown that do not fire, with the place where they fail.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
-        calibration: What scores mean as probabilities; classes whose weights were fitted together need none.
+        calibration: The map from scores to probabilities; not needed for classes with jointly fitted weights.
     """
     explainer = Explainer(rules, kb, memory, calibration)
     return explainer.explain(query, top=top, groundings=groundings, misses=misses, side=side)
@@ -271,9 +272,9 @@ def explain(
 
 @dataclass(frozen=True, eq=False)
 class ScoredFact:
-    """A `fact` by ids, `target`, `x` and `y` (None for a unary predicate), with the rules that fire for it (`fired`).
+    """A `fact` by ids (`target`, `x`, and `y`, None for a unary predicate), with the rules that fire for it (`fired`).
 
-    `shares` are what they add up to; `direction` is 0 for p(x, ?), 1 for p(?, y).
+    `shares` is their contribution to the score; `direction` is 0 for p(x, ?), 1 for p(?, y).
     """
 
     fact: Fact
@@ -286,18 +287,18 @@ class ScoredFact:
 
     @property
     def excluded(self) -> Excluded | None:
-        """The fact that rules this one out, if any does."""
+        """The fact that rules this one out, or None."""
         return None if self.fired.exclusion is None else Excluded.of(self.fired.exclusion, self.fact)
 
 
 class Explainer:
-    """Explains facts over one base; keep it for many.
+    """Explains facts over one base; reuse it for many queries.
 
     Args:
-        rules: What scores facts.
+        rules: The rules that score facts.
         kb: The facts that the rules look at.
         memory: Bytes that one evaluation may take.
-        chances: What scores mean as probabilities: a calibration, or `Chances` over more rules than these.
+        chances: A calibration, or `Chances` over more rules than these.
     """
 
     def __init__(
@@ -308,7 +309,7 @@ class Explainer:
         self.chances = chances if isinstance(chances, Chances) else Chances(self.rules, kb, chances, memory)
 
     def changed(self, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> Explainer:
-        """Return the same rules over the base with the facts `add` more and `without` fewer."""
+        """Return an Explainer over the base with the facts `add` and without the facts `without`."""
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
         other.chances = self.chances.over(kb)
@@ -317,15 +318,15 @@ class Explainer:
         return other
 
     def score(self, fact: Fact, side: Side = "object") -> float:
-        """Return the score that `explain` gives, without the reasons."""
+        """Return only the score of `explain`."""
         return self.scored(fact, side).shares.score
 
     def probability(self, found: ScoredFact) -> Probability | None:
-        """Return what the score of a fact, as `found`, means; None where that is not known."""
+        """Return the probability of the scored fact `found`; None if unknown."""
         return self.chances.probability(found.fact, found.shares.score)
 
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
-        """Return the rules that fire for a fact, the fact itself hidden, and its score."""
+        """Return the rules that fire for a fact, with the fact itself hidden, and its score."""
         check_side(side)
         fact = as_fact(query)
         target, x, object_ = fact_ids(self.kb, fact)
@@ -346,7 +347,7 @@ class Explainer:
         misses: int = 3,
         side: Side = "object",
     ) -> Explanation:
-        """Say why the fact scores what it scores; `top`, `groundings` and `misses` as in the function `explain`."""
+        """Explain the score of a fact; `top`, `groundings` and `misses` as in the function `explain`."""
         found = self.scored(query, side)
         shares, num_counted = found.shares, len(found.shares.order)
         shown = min(MAX_SUPPORTS if top is None else max(top, 0), num_counted)
@@ -375,9 +376,9 @@ class Explainer:
         )
 
     def reasons(self, found: ScoredFact, shares: Mapping[int, float]) -> tuple[Reason, ...]:
-        """Return reasons of some of the rules that count in `found`, with other `shares`.
+        """Group some of the counted rules of `found` into reasons, with other `shares`.
 
-        These are by the place of the rule among those that fire.
+        The keys of `shares` are positions among the rules that fire.
         """
         ways, supports = [], []
         for rank, place in enumerate(found.shares.order.tolist()):
@@ -389,7 +390,7 @@ class Explainer:
         return tuple(self._with_rival(reason, found.fact) for reason in found_reasons)
 
     def _with_rival(self, reason: Reason, fact: Fact) -> Reason:
-        """What is absent speaks against another class, where classes are judged beside each other."""
+        """Add the class that an absence speaks against, if classes compete."""
         if reason.kind != "absence" or reason.strongest is None:
             return reason
         return replace(reason, rival=self.chances.rival(fact, reason.strongest.rule))
@@ -397,9 +398,9 @@ class Explainer:
     def necessary(
         self, found: ScoredFact, ways: Callable[[int], Ways] | None = None
     ) -> tuple[tuple[Necessary, ...], int]:
-        """Return the facts without which the score of `found` falls, most first, and how many facts were tried.
+        """Return the facts without which the score of `found` falls, largest fall first, and how many facts were tried.
 
-        `ways` gives the groundings of a rule by its place among those that fire; None: they are looked for.
+        `ways` returns the groundings of a rule by its position among those that fire; by default they are computed.
         """
         ways = ways or cache(lambda place: self._ways(found, place))
         denied = self._denied_predicates(found.target)
@@ -416,7 +417,7 @@ class Explainer:
         return shares.falls(tried, found.shares.score), len(tried)
 
     def _denied_predicates(self, target: int) -> frozenset[int]:
-        """The predicates of bodies that deny something: without a fact of these, rules may begin to hold."""
+        """Return the predicates under a negation; without a fact of these, rules may begin to fire."""
         bodies = self.firing.of_target(target)[1].bodies
         lines = {line for body in np.flatnonzero(bodies.uses_operator(NOT)) for line in bodies.lines_of(int(body))}
         steps = bodies.lines.steps[sorted(lines)]
@@ -427,7 +428,7 @@ class Explainer:
         return find_fact(self.kb.facts, fact_ids(self.kb, fact))[1]
 
     def _ways(self, found: ScoredFact, place: int) -> Ways:
-        """How the rule holds that stands at this place among those that fire."""
+        """Return the groundings of the rule at this position among those that fire."""
         return ways_of(self.kb, self.rules.rule(int(found.fired.rows[place])), found.x, found.y)
 
     def _support(self, found: ScoredFact, rank: int, ways: Ways, limit: int) -> Support:
@@ -439,9 +440,9 @@ class Explainer:
     # where rules fail -----------------------------------------------------------------------------
 
     def failing(self, fired: Fired, count: int) -> list[int]:
-        """Return the `count` strongest rules whose head fits and that are not in `fired`.
+        """Return the `count` strongest rules whose head matches and that are not in `fired`.
 
-        Rules of weight 0 say nothing. Of an excluded fact none: whatever they miss would not help it.
+        Rules of weight 0 are skipped. There are none for an excluded fact: nothing could help it.
         """
         if fired.exclusion is not None:
             return []
@@ -451,7 +452,7 @@ class Explainer:
         return quiet[order[rules.weights[order] > 0][: max(count, 0)]].tolist()
 
     def _denied(self, found: ScoredFact) -> list[Miss]:
-        """Of a class the strongest rules that deny one thing, which the object has; none of what is excluded."""
+        """Return the strongest rules of a class that negate one statement, which holds; none for excluded facts."""
         rows, mine = self.firing.of_target(found.target)
         if found.y is not None or found.excluded is not None or not len(mine):
             return []
@@ -464,7 +465,7 @@ class Explainer:
     def _miss(self, row: int, x: int, y: int | None) -> Miss:
         scored = self.rules[row]
         rule = scored.rule
-        # Sets of entities instead of paths: cheap at a hub, and it tells when only `distinct` stands in the way.
+        # Sets of entities instead of paths: cheap at a hub, and shows if only `distinct` fails.
         relaxed = replace(rule, distinct=False) if isinstance(rule.body, Statement) else rule
         where = first_failing(self.kb, relaxed, x, y, hide=True)
         if where is None:
@@ -474,7 +475,7 @@ class Explainer:
 
 
 def _different(*misses: Miss) -> tuple[Miss, ...]:
-    """Of rules that lack the same the first."""
+    """Keep the first of the rules that lack the same."""
     first: dict[object, Miss] = {}
     for miss in misses:
         first.setdefault(miss.missing or miss.statement, miss)
@@ -482,7 +483,7 @@ def _different(*misses: Miss) -> tuple[Miss, ...]:
 
 
 def check_side(side: str) -> None:
-    """Refuse what is neither object nor subject: ConfigError."""
+    """Raise ConfigError unless `side` is object or subject."""
     if side not in SIDES:
         raise ConfigError(
             f"side: expected {' or '.join(SIDES)}, got {side!r}; object explains the answer to "
@@ -492,7 +493,7 @@ def check_side(side: str) -> None:
 
 
 def as_fact(query: str | Query | Fact) -> Fact:
-    """Return the one fact that a query without `?` names."""
+    """Return the fact of a query without `?`."""
     if isinstance(query, Fact):
         return query
     query = parse_query(query) if isinstance(query, str) else query
@@ -507,11 +508,10 @@ def as_fact(query: str | Query | Fact) -> Fact:
 def missing_facts(
     kb: KnowledgeBase, statement: Formula, reached: int, at: tuple[str, ...], x: int, y: int | None
 ) -> list[Query]:
-    """Return the next atom of `statement` from each entity `at`: mother(bea, ?), or mother(bea, max) if that is fixed.
+    """Return the next atom of `statement` from each entity `at`: mother(bea, ?), or mother(bea, max) if the end is
+    fixed.
 
-    `reached` of its steps hold.
-
-    `reached` steps of the `statement` hold.
+    The first `reached` steps of the statement hold.
     """
     if not isinstance(statement, Statement) or reached >= len(statement.steps):
         return []
@@ -529,19 +529,19 @@ def missing_facts(
     return [Query(step.predicate.name, (end, name) if step.inverse else (name, end)) for name in at[:MAX_MISSING]]
 
 
-# the ways in which a rule holds that say most -------------------------------------------------------------
+# the most specific groundings ------------------------------------------------------------------------------
 
 
 def specific_groundings(
     kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int, hide: bool = True
 ) -> tuple[tuple[Grounding, ...], int]:
-    """Return up to `limit` groundings, and how many there are (up to MAX_COUNTED)."""
+    """Return up to `limit` groundings, and their number (up to MAX_COUNTED)."""
     ways = ways_of(kb, rule, x, y, limit, hide)
     return ways.listed[: max(limit, 0)], ways.total
 
 
 def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0, hide: bool = True) -> Ways:
-    """Return groundings, at least `limit` where there are so many; the most specific first."""
+    """Return groundings, at least `limit` if there are as many, the most specific first."""
     most = MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED)
     listed = groundings(kb, rule, x, y, limit=most, hide=hide)
     is_complete = len(listed) < most
@@ -552,7 +552,7 @@ def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0
 
 
 def without_repeats(listed: list[Grounding]) -> list[Grounding]:
-    """Return of `listed` groundings that rest on the same facts and the same absences the first."""
+    """Keep the first of the `listed` groundings with the same facts and the same absences."""
     first: dict[object, Grounding] = {}
     for grounding in listed:
         first.setdefault((frozenset(grounding.facts), grounding.absent), grounding)
@@ -560,9 +560,9 @@ def without_repeats(listed: list[Grounding]) -> list[Grounding]:
 
 
 def most_specific(kb: KnowledgeBase, listed: list[Grounding]) -> list[Grounding]:
-    """Order `listed`: more facts before fewer, then those whose entities occur in few other facts: a hub proves little.
+    """Sort `listed`: more facts first, then those whose entities occur in few other facts, since a hub proves little.
 
-    Equals stay in the order of ids.
+    Ties stay in the order of ids.
     """
     if len(listed) < 2:
         return listed
