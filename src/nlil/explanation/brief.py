@@ -1,6 +1,6 @@
-"""An explanation in a dozen lines: one sentence, further reasons that do not hang on it, what speaks against it.
+"""An explanation in a dozen lines: one sentence, further independent reasons, and what speaks against the fact.
 
-`explanation` is what `explain` returned, `width` that of a screen in characters.
+`explanation` is the result of `explain`; `width` is that of a screen in characters.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
     from .why import Explanation, Miss
 
 MAX_LINES = 12
-"""Of a brief explanation, as wide as the screen."""
+"""Lines of a brief explanation at the width of the screen."""
 MAX_FURTHER = 3
-"""Reasons named after the first."""
+"""Reasons told after the first."""
 MAX_AGAINST = 2
-"""Rules named that speak against it."""
+"""Rules shown that speak against the fact."""
 MAX_ALIKE = 4
-"""Entities named that the same can be said of."""
+"""Entities listed after "likewise with"."""
 IMPROBABLE = 0.01
 """Below this probability the sentence does not claim the fact."""
 LEAST_FREQUENCY = 0.0005
-"""A smaller share of frequency is not worth a line."""
+"""A smaller share of frequency is not shown."""
 
 
 def brief(explanation: Explanation, further: int = MAX_FURTHER, against: int = MAX_AGAINST) -> Item:
-    """Return the explanation in few lines, with at most so many `further` reasons and rules `against` it."""
+    """Return the explanation in a few lines, with at most this many `further` reasons and rules `against` it."""
     return Item(sentence(explanation), "", tuple(_lines(explanation, further, against)))
 
 
 def fitting(explanation: Explanation, width: int, max_lines: int = MAX_LINES) -> Item:
-    """Return the brief explanation with as many further reasons as a screen of this width shows in `max_lines`."""
+    """Return the brief explanation with as many reasons as fit into `max_lines` at this `width`."""
     sizes = [(MAX_FURTHER, MAX_AGAINST), *((further, 1) for further in range(MAX_FURTHER, -1, -1)), (0, 0)]
     items = [brief(explanation, *size) for size in sizes]
     return next((item for item in items if num_lines(item, width) <= max_lines), items[-1])
 
 
 def num_lines(item: Item, width: int, depth: int = 0) -> int:
-    """Count the lines that the tree of `item` takes on a screen of this width; `depth` is how far it is indented."""
+    """Count the lines of the tree of `item` on a screen of this `width`; `depth` is its indentation."""
     room = max(width - 4 * depth, 1)
     text = f"{item.text}   {item.note}" if item.note else item.text
     return -(-len(text) // room) + sum(num_lines(part, width, depth + 1) for part in item.below)
 
 
 def sentence(explanation: Explanation) -> str:
-    """Say the strongest reason in plain words."""
+    """Return the strongest reason as a sentence."""
     fact, labels = explanation.fact, explanation.labels
     said = fact_clause(fact, labels)
     if explanation.excluded is not None:
@@ -76,7 +76,7 @@ def sentence(explanation: Explanation) -> str:
 
 
 def probability_text(found: Probability | None, score: float) -> tuple[str, str]:
-    """Return the number for people, and what is said beside it: the probability (`found`) before the `score`."""
+    """Return the main figure, and a note with the other one: the probability (`found`) comes before the `score`."""
     if found is None:
         return f"score {number(score)}", ""
     interval = "" if found.low is None or found.high is None else f" ({chance(found.low)} to {chance(found.high)})"
@@ -84,12 +84,12 @@ def probability_text(found: Probability | None, score: float) -> tuple[str, str]
 
 
 Figure = tuple[Probability | None, float]
-"""A probability, where it is known, and the score."""
+"""A probability, if known, and the score."""
 
 
 def change_texts(before: Figure, after: Figure) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return the number for people before and after a change, and what is said beside it, likewise; empty without a
-    probability. Two that differ look different.
+    """Return the main figures before and after a change, and the scores if there are probabilities. Figures that differ
+    also look different.
 
     >>> change_texts((None, 0.5), (None, 0.25))
     (('score .500', 'score .250'), ('', ''))
@@ -106,7 +106,7 @@ def change_texts(before: Figure, after: Figure) -> tuple[tuple[str, str], tuple[
 
 
 def chance(value: float) -> str:
-    """Return a probability, `value`, for people, who would take 1.000 for certainty.
+    """Format the probability `value`, avoiding 1.000 and .000, which would look like certainty.
 
     >>> chance(0.95), chance(0.99996), chance(0.00002)
     ('.950', '>.999', '<.001')
@@ -146,7 +146,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
 
 
 def told_families(explanation: Explanation, further: int = MAX_FURTHER) -> list[list[Reason]]:
-    """Return the reasons that are told: the first and at most `further` ones, each with those of its pattern."""
+    """Return the reasons to tell: the first and at most `further` more, each with the reasons of the same pattern."""
     reasons = explanation.reasons
     return _families([r for r in reasons if r.kind == reasons[0].kind in ("facts", "absence")])[: further + 1]
 
@@ -156,7 +156,7 @@ def _total(reasons: Sequence[Reason]) -> float:
 
 
 def against_text(miss: Miss, fact: Fact, labels: Labels) -> str:
-    """Say in plain words what keeps a strong rule from holding, the one that `miss` is about."""
+    """Say in plain words why the strong rule of `miss` does not hold."""
     entities = dict(zip(("X", "Y"), fact.arguments))
     if isinstance(miss.statement, Not) and isinstance(miss.statement.argument, Statement):
         place = "the image" if fact.predicate.arity == 1 else "the data"
@@ -182,7 +182,7 @@ def _right(miss: Miss) -> str:
 
 
 def _families(reasons: Sequence[Reason]) -> list[list[Reason]]:
-    """Reasons of one pattern that name different entities stand together, in the order of the first of each."""
+    """Group reasons of one pattern that name different entities, in the order of their first members."""
     families: dict[object, list[Reason]] = {}
     for place, reason in enumerate(reasons):
         pattern = None if reason.strongest is None else _pattern(reason.strongest.rule)
@@ -191,7 +191,7 @@ def _families(reasons: Sequence[Reason]) -> list[list[Reason]]:
 
 
 def _pattern(rule: Rule) -> object | None:
-    """The rule with any entity in place of the one that its body names; None: it names none."""
+    """Return the rule with a mask in place of the one entity in its body; None if there is none."""
     name = _named(rule)
     return None if name is None else (rule.head, masked(rule.body, name), rule.distinct)
 

@@ -1,4 +1,4 @@
-"""What scores mean as probabilities: a calibration, or for classes whose weights were fitted together a softmax."""
+"""From scores to probabilities: by a calibration, or for jointly fitted classes by a softmax."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..logic.rule import Head, Rule
 
 
 class Chances:
-    """Says what a score means, over one base.
+    """Maps scores to probabilities, over one base.
 
     Args:
-        rules: What scores; of all classes, so that a class is judged beside the others.
-        kb: The facts that the rules look at.
-        calibration: What scores mean as probabilities, if that is known.
+        rules: The rules that score; those of all classes, since classes compete.
+        kb: The facts that the rules are evaluated on.
+        calibration: The map for other predicates; by default that of the rules.
         memory: Bytes that one evaluation may take.
     """
 
@@ -37,14 +37,14 @@ class Chances:
         return Chances(self.rules, kb, self.calibration, self.memory)
 
     def probability(self, fact: Fact, score: float) -> Probability | None:
-        """Return what the score of a fact means; None where nobody knows."""
+        """Return the probability of `fact` with this `score`; None if unknown."""
         if self.is_joint(fact.predicate):
             chances = self.of_classes(fact.arguments[0])
             return Probability(chances[fact.predicate]) if fact.predicate in chances else None
         return None if self.calibration is None else self.calibration.estimate(score, fact.predicate.arity)
 
     def is_joint(self, predicate: Predicate) -> bool:
-        """Return whether `predicate` is a class whose weights were fitted together with those of the others."""
+        """Return whether `predicate` is a class whose weights were fitted jointly with those of other classes."""
         return bool(self.rules.aggregation.unit) and self.kb.predicate_id(predicate) in self.kb.classes
 
     def of_classes(self, name: str) -> dict[Predicate, float]:
@@ -61,9 +61,9 @@ class Chances:
         return self._known[1]
 
     def rival(self, fact: Fact, rule: Rule) -> Predicate | None:
-        """Return the most probable class, other than that of `fact`, that a rule of what is absent speaks against.
+        """Return the most probable class, other than that of `fact`, that the absence in `rule` speaks against.
 
-        The `rule` does not speak for that class as well.
+        The rule must not support that class as well.
         """
         if not self.is_joint(fact.predicate):
             return None

@@ -1,7 +1,7 @@
-"""A knowledge base with a few facts more or fewer, its sorted arrays carried over and not sorted again.
+"""A knowledge base with a few facts added or removed; its sorted arrays are edited instead of rebuilt.
 
-`necessary_facts` leaves out fact after fact; at the size of FB15k-237 building the indexes anew would take
-most of the time.
+`necessary_facts` removes one fact after another, and rebuilding the indexes of a base like FB15k-237 would take most of
+the time.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ Ids3 = tuple[int, int, int]
 
 
 def as_facts(facts: Iterable[str | Fact]) -> tuple[Fact, ...]:
-    """Return each of `facts` once, in order; text is read as `parse_fact` does."""
+    """Return the distinct `facts`, in order; text is parsed by `parse_fact`."""
     return tuple(dict.fromkeys(parse_fact(f) if isinstance(f, str) else f for f in facts))
 
 
 def fact_ids(kb: KnowledgeBase, fact: Fact) -> Ids3:
-    """Predicate, subject and object (NO_OBJECT for a unary fact) in the ids of `kb`."""
+    """Return predicate, subject and object (NO_OBJECT for a unary fact) in the ids of `kb`."""
     ids = [kb.entities.id(name) for name in fact.arguments]
     return kb.predicate_id(fact.predicate), ids[0], ids[1] if len(ids) == 2 else NO_OBJECT
 
 
 def find_fact(facts: Facts, ids: Ids3) -> tuple[int, bool]:
-    """Return where a fact stands or would stand among sorted `facts`, and whether it does.
+    """Return the position of a fact among the sorted `facts`, or where it would be, and whether it is there.
 
-    `ids` are those of predicate, subject and object.
+    `ids` are predicate, subject and object.
     """
     low, high = 0, len(facts)
-    # In the type of the columns: numpy would otherwise copy a whole column into that of the value.
+    # Use the dtype of the columns; otherwise numpy would convert a whole column.
     for column, value in zip((facts.predicate, facts.subject, facts.object), np.array(ids, facts.subject.dtype)):
         some = column[low:high]
         low, high = low + int(np.searchsorted(some, value, "left")), low + int(np.searchsorted(some, value, "right"))
@@ -48,7 +48,7 @@ def find_fact(facts: Facts, ids: Ids3) -> tuple[int, bool]:
 
 
 def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> KnowledgeBase:
-    """Return the base with the facts `add` and without the facts `without`; names must be known, and each a change."""
+    """Return the base with the facts `add` and without the facts `without`; each must be a change of known names."""
     for fact in without:
         ids = fact_ids(kb, fact)
         row, is_there = find_fact(kb.facts, ids)
@@ -65,7 +65,7 @@ def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact]
 
 
 def _edited(kb: KnowledgeBase, row: int, ids: Ids3, is_added: bool) -> KnowledgeBase:
-    """One fact more or fewer at `row` of the sorted facts."""
+    """Add or remove one fact at `row` of the sorted facts."""
     facts = kb.facts
     predicate, subject, object = (
         _column(column, row, value, is_added)
@@ -81,7 +81,7 @@ def _edited(kb: KnowledgeBase, row: int, ids: Ids3, is_added: bool) -> Knowledge
 
 
 def _with_fact(graph: Graph, ids: Ids3, is_added: bool, is_soft: bool) -> Graph:
-    """The graph with one binary fact more or fewer."""
+    """Add or remove a binary fact."""
     predicate, subject, object = ids
     both = ((subject, 2 * predicate, object), (object, 2 * predicate + 1, subject))
     for node, code, neighbour in both:
@@ -95,7 +95,7 @@ def _with_fact(graph: Graph, ids: Ids3, is_added: bool, is_soft: bool) -> Graph:
 
 
 def _with_edge(graph: Graph, node: int, code: int, neighbour: int, is_added: bool, is_soft: bool) -> Graph:
-    """The graph with one edge more, the `back_span` of which is not right yet, or one fewer."""
+    """Add an edge, with a `back_span` that is still to be set, or remove one."""
     change = 1 if is_added else -1
     key = node * graph.num_codes + code
     span = int(np.searchsorted(graph.span_key, key))
@@ -128,7 +128,7 @@ def _with_edge(graph: Graph, node: int, code: int, neighbour: int, is_added: boo
 
 
 def _with_member(graph: Graph, ids: Ids3, is_added: bool, is_soft: bool) -> Graph:
-    """The graph with one unary fact more or fewer."""
+    """Add or remove a unary fact."""
     predicate, entity, _ = ids
     change = 1 if is_added else -1
     low, high = graph.unary_pointer[entity : entity + 2]

@@ -1,8 +1,8 @@
-"""contrast: why one answer rather than another, or one class rather than another: only what differs between the two.
+"""contrast: why one answer rather than another, or one class rather than another: the differences between the two.
 
-The rules that count for both are compared by what they ask for. What counts for both as much says nothing; of a rule
-that counts more for one of the two, the difference stands on its side. On each side the shares of what differs and of
-what is the same add up to the score.
+Rules are matched by their conditions. What counts equally for both is left out; if a rule counts more for one of the
+two, the difference is shown on its side. On each side, the shares of the differences and of the common part add up to
+the score.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .reasons import Reason
 from .why import Excluded, Explainer, ScoredFact, Side, as_fact, check_side
 
 MAX_SHOWN = 3
-"""Reasons named for each of the two."""
+"""Reasons shown for each of the two."""
 
 
 @dataclass(frozen=True)
 class Preference:
-    """One of the two: what speaks for it and not, or less, for the other.
+    """One of the two, and what speaks for it but not, or less, for the other.
 
-    `fact` is the answer, `score` what all its rules give it; `reasons` are those that the other has not. `same_share`
-    is the part of the score that the other has as well, `num_same` the number of rules that count for both. `excluded`
-    says which fact rules it out, None: none; `probability` what the score means, None where that is not known.
+    `fact` is the answer, `score` its full score; `reasons` are those that the other lacks. `same_share` is the part of
+    the score that the other has too, `num_same` the number of rules that count for both. `excluded` is the fact that
+    rules it out, or None; `probability` belongs to the score, None if unknown.
     """
 
     fact: Fact
@@ -63,12 +63,12 @@ class Preference:
         }
 
     def item(self, title: str, labels: Labels) -> Item:
-        """Return an outline under this `title`: the strongest reasons for it, and what the others add."""
+        """Return an outline under this `title`: the strongest reasons, and the share of the others."""
         figure, score = probability_text(self.probability, self.score)
         note = score.removesuffix("; ")
         if self.excluded is not None:
             return Item(f"{title}: {figure}", note, (Item(self.excluded.text(self.fact, labels)),))
-        # A last one takes no more room than the line that would count it.
+        # Showing one more takes no more room than counting it.
         most = MAX_SHOWN + (len(self.reasons) == MAX_SHOWN + 1)
         shown = self.reasons[:most]
         lines, told = [], set[Fact]()
@@ -84,7 +84,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class Contrast(HasOutline):
-    """Why `first` rather than `second`; each has only what the other has not."""
+    """Why `first` rather than `second`; each holds only what the other lacks."""
 
     first: Preference
     second: Preference
@@ -96,7 +96,7 @@ class Contrast(HasOutline):
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two are called where only the difference is named: two answers, or two classes."""
+        """The names of the two answers, or of the two classes."""
         one, two = self.first.fact, self.second.fact
         if one.predicate != two.predicate:
             called = self.labels.predicates
@@ -108,7 +108,7 @@ class Contrast(HasOutline):
         return self.labels.entities.get(first, first), self.labels.entities.get(second, second)
 
     def outline(self) -> Item:
-        """Return the two, one after the other, and what is the same for both."""
+        """Return the two, one after the other, and the common part."""
         one, two = self.names
         below = [self.first.item(f"for {one}", self.labels), self.second.item(f"for {two}", self.labels)]
         same = self.first.num_same
@@ -128,17 +128,17 @@ def contrast(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> Contrast:
-    """Why a fact rather than another one: only what differs between the two, on both sides.
+    """Explain a fact in contrast to another one: the differences between the two, on both sides.
 
     Args:
-        rules: What scores both.
-        kb: The facts that the rules look at.
+        rules: The rules that score both.
+        kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text: uncle(alice, bob), man(obj17).
-        rather_than: What it is compared with: another entity (carl for uncle(alice, carl)), for a unary fact another
+        rather_than: What to compare it with: another entity (carl for uncle(alice, carl)), or for a unary fact another
             predicate (woman for woman(obj17)).
-        side: The answer that is compared: object for uncle(alice, ?), subject for uncle(?, bob).
+        side: The answer to compare: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
-        calibration: What scores mean as probabilities.
+        calibration: The map from scores to probabilities; by default that of the rules.
     """
     explainer = Explainer(rules, kb, memory, calibration)
     fact = as_fact(query)
@@ -146,11 +146,11 @@ def contrast(
 
 
 def rival_of(kb: KnowledgeBase, fact: Fact, rather_than: str, side: Side = "object") -> Fact:
-    """Return the fact with another answer, or of a unary fact with another predicate: the name `rather_than`."""
+    """Return `fact` with the answer `rather_than`; for a unary fact, with that predicate."""
     check_side(side)
     name = rather_than.strip()
     if len(name) > 1 and name[0] == name[-1] == "'" and name not in kb.entities:
-        name = name[1:-1]  # as explanations write it
+        name = name[1:-1]  # quoted, as in explanations
     if "(" in name and name not in kb.entities:
         rival = as_fact(parse_query(name))
     elif len(fact.arguments) == 1:
@@ -165,9 +165,9 @@ def rival_of(kb: KnowledgeBase, fact: Fact, rather_than: str, side: Side = "obje
 
 
 def explain_contrast(first: Explainer, second: Explainer, fact: Fact, rival: Fact, side: Side = "object") -> Contrast:
-    """Do what `contrast` does with Explainers that are kept: `first` for `fact`, `second` for its `rival`.
+    """Do the same as `contrast` with given Explainers: `first` for `fact`, `second` for its `rival`.
 
-    Those of two classes may know the rules of one class each.
+    Explainers of two classes may each know the rules of one class only.
     """
     found = first.scored(fact, side), second.scored(rival, side)
     power = [dict(_powers(explainer, one)) for explainer, one in zip((first, second), found)]
@@ -184,7 +184,7 @@ def explain_contrast(first: Explainer, second: Explainer, fact: Fact, rival: Fac
 
 
 def _powers(explainer: Explainer, found: ScoredFact) -> Iterator[tuple[object, tuple[int, int]]]:
-    """What each rule asks for, whatever the answer: its place among those that fire and the evidence that it counts."""
+    """Yield the condition of each rule, with its position among those that fire and the evidence that counts."""
     shares, seen = found.shares, Counter[object]()
     for place, power in zip(shares.order.tolist(), shares.power.tolist()):
         asked = _asked(explainer.rules.rule(int(found.fired.rows[place])), found)
@@ -193,7 +193,7 @@ def _powers(explainer: Explainer, found: ScoredFact) -> Iterator[tuple[object, t
 
 
 def _asked(rule: Rule, found: ScoredFact) -> object:
-    """The rule without what the two differ in: the class, or the answer wherever it is named."""
+    """Return the condition of a rule without what the two facts differ in: the class, or the answer."""
     if found.y is None:
         return rule.body, rule.distinct
     answer = found.fact.arguments[1 - found.direction]

@@ -1,12 +1,12 @@
 """check: facts that the rules dispute, worst first.
 
-    margin = what the best competitor has - what the fact has, the fact itself hidden
+    margin = probability of the best competitor - probability of the fact, with the fact itself hidden
 
-Both are probabilities where it is known what scores mean, else scores.
+Without probabilities, scores take their place.
 
-Competitors are the other classes of the group; for a binary predicate other objects where at least 90 % of
-subjects have one object, and other subjects where at least 90 % of objects have one subject. What the data
-says itself is no competitor.
+Competitors are the other classes of the group. For a binary predicate they are other objects if at least 90 % of the
+subjects have one object, and other subjects if at least 90 % of the objects have one subject. Facts of the data are no
+competitors.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from .outline import HasOutline, Item, fact_document, grounding_document, ground
 from .why import specific_groundings
 
 FUNCTIONAL_SHARE = 0.9
-"""At least this share of subjects must have one object for another object to be a competitor."""
+"""Other objects are competitors if at least this share of subjects has one object."""
 MAX_REASONS = 2
-"""Rules named for a competitor."""
+"""Rules shown for a competitor."""
 MAX_WAYS, MAX_COMPARED = 2, 20
-"""Groundings shown for each of them, of so many looked at."""
+"""Groundings shown for each of these rules, and the number compared."""
 
 
 @dataclass(frozen=True)
 class Dispute(HasOutline):
     """The rules prefer `competitor` to `fact`: `competitor_score` is higher than `own_score`.
 
-    `own_probability` and `competitor_probability` are what the scores mean, and `margin` is their difference; where
-    they are not known, that of the scores. `reasons` are the strongest rules for the competitor, and `evidence` has for
-    each of them some ways in which it holds, `fact` hidden.
+    `own_probability` and `competitor_probability` belong to the scores; `margin` is their difference, or that of the
+    scores if they are unknown. `reasons` are the strongest rules for the competitor, and `evidence` has some groundings
+    of each, with `fact` hidden.
     """
 
     fact: Fact
@@ -93,7 +93,7 @@ class Dispute(HasOutline):
         )
 
     def outline(self) -> Item:
-        """Return the fact, what the rules prefer, and why."""
+        """Return the fact, the preferred competitor, and why."""
         own, score = probability_text(self.own_probability, self.own_score)
         other, other_score = probability_text(self.competitor_probability, self.competitor_score)
         title = f"{self.labels.fact(self.fact)}, {own}: the rules prefer {self.labels.fact(self.competitor)}, {other}"
@@ -119,14 +119,14 @@ def check(
     """Return the most disputed facts, worst first.
 
     Args:
-        rules: What disputes them.
-        kb: The facts, which the rules also look at.
-        targets: Predicates whose facts are checked; default: those of the rules.
-        top: So many facts; 0: all.
-        threads: Of the scoring; 0: all cores.
+        rules: The rules that dispute them.
+        kb: The facts, on which the rules are evaluated too.
+        targets: Predicates whose facts are checked; by default those of the rules.
+        top: The number of facts; 0: all.
+        threads: Threads for scoring; 0: all cores.
         memory: Bytes that one evaluation may take.
-        progress: Is told what is done of how much.
-        calibration: What scores mean as probabilities; default: what the rules know of it.
+        progress: Called with the progress.
+        calibration: The map from scores to probabilities; by default that of the rules.
     """
     rules = bind(rules, kb).rules
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
@@ -139,10 +139,10 @@ def check(
 
 
 class _Case(NamedTuple):
-    """A fact against its rival, which is a predicate (classes) or an entity in place `direction`; the evidence of both,
+    """A fact and its rival, which is a predicate (classes) or an entity in position `direction`; the evidence of both,
     and the margin in units of RESOLUTION.
 
-    Many cases are an array with these columns.
+    Many cases form an array with these columns.
     """
 
     predicate: int
@@ -156,7 +156,7 @@ class _Case(NamedTuple):
 
 
 def _cases(facts: Facts, rivals: Rivals, direction: int, calibration: Calibration | None) -> Longs:
-    """Those in which the rival wins, by rounded scores: what counts as a tie in a ranking is no dispute."""
+    """Return the cases in which the rival wins, by rounded scores: a tie in a ranking is no dispute."""
     own, other = score(rivals.own), score(rivals.evidence)
     wins = (np.round(other - own, 9) > 0) & (rivals.rival != NO_RIVAL)
     lead = rivals.lead
@@ -197,14 +197,14 @@ def _answers(chances: Chances, targets: list[int], threads: int, progress: Progr
 
 
 def is_functional(facts: Facts, direction: int) -> bool:
-    """Has a query p(a, ?) (`direction` 0) or p(?, a) (1) one answer among `facts` at least nine times out of ten?"""
+    """Return whether 90 % of the queries p(a, ?) (`direction` 0) or p(?, a) (1) have one answer among `facts`."""
     known: Ids = facts.object if direction else facts.subject
     counts = np.unique(known, return_counts=True)[1]
     return bool(len(counts) and (counts == 1).mean() >= FUNCTIONAL_SHARE)
 
 
 def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
-    """The `top` cases by margin, then by predicate and names; of the two directions of a fact the worse one."""
+    """Return the `top` cases by margin, then predicate and names; of the two directions of a fact the worse one."""
     predicate, subject, object, *_, direction = table.T
     table = table[np.lexsort((direction, -_margin(table), object, subject, predicate))]
     first = np.ones(len(table), bool)
@@ -212,7 +212,7 @@ def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
     table = table[first]
     margin = _margin(table)
     if 0 < top < len(margin):
-        # Names are read only where they can decide.
+        # Read names only where they can decide.
         table = table[margin >= np.partition(margin, -top)[-top]]
     keys = [(-m, kb.fact(*ids)) for m, ids in zip(_margin(table).tolist(), table[:, :3].tolist())]
     order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -239,12 +239,12 @@ def _dispute(firing: Firing, chances: Chances, case: _Case) -> Dispute:
 
 
 def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:
-    """Ways in which the rule holds for the competitor while `fact` is not there."""
+    """Return groundings of the rule for the competitor, without `fact`."""
     x, *rest = (kb.entities.id(name) for name in competitor.arguments)
     y = rest[0] if rest else None
     if y is None:
         return specific_groundings(kb, rule, x, y, MAX_WAYS)[0]  # all classes of the object are hidden
     found = specific_groundings(kb, rule, x, y, MAX_COMPARED)[0]
     seen = tuple(way for way in found if fact not in way.facts)
-    # Few rules hold only because the fact is hidden (a negation), or in few of very many ways: then look without it.
+    # Some rules hold only if the fact is absent (a negation), or in few of very many ways: search without the fact.
     return (seen or specific_groundings(changed(kb, without=[fact]), rule, x, y, MAX_WAYS)[0])[:MAX_WAYS]

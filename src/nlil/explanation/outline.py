@@ -1,4 +1,4 @@
-"""What people read: an outline of short lines, as text, as a rich tree, as HTML; and the lines that outlines share.
+"""Readable output: an outline of short lines, as text, as a rich tree, or as HTML; and lines that outlines share.
 
 `item` is always an outline; `found` is a rule with its statistics.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 MASK = Constant("")
-"""Stands for any entity where rules are compared that differ in one."""
+"""Stands for any entity when rules are compared that differ in one."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One line (`text`), what is said beside it in a quieter voice (`note`), and the lines `below` it."""
+    """One line (`text`) with a less prominent `note`, and the lines `below` it."""
 
     text: str
     note: str = ""
@@ -36,11 +36,11 @@ class Item:
 
 
 class HasOutline(ABC):
-    """A value with an outline: `str`, a terminal and a notebook show it."""
+    """A value with an outline that `str`, a terminal and a notebook show."""
 
     @abstractmethod
     def outline(self) -> Item:
-        """Return what there is to read."""
+        """Return the outline."""
 
     def __str__(self) -> str:
         return as_text(self.outline())
@@ -49,7 +49,7 @@ class HasOutline(ABC):
         return as_tree(self.outline())
 
     def to_html(self) -> str:
-        """Return a fragment without a style of its own; everything from data is escaped."""
+        """Return an unstyled HTML fragment; everything from the data is escaped."""
         return as_html(self.outline())
 
     def _repr_html_(self) -> str:
@@ -57,7 +57,7 @@ class HasOutline(ABC):
 
 
 def number(value: float) -> str:
-    """Return `value`, of 0 to 1, for people: three digits, or one that counts where these would be zeros.
+    """Format `value`, in [0, 1]: three digits, or one significant digit if these would be zeros.
 
     >>> number(0.95), number(1.0), number(0.0004)
     ('.950', '1.000', '.0004')
@@ -67,7 +67,7 @@ def number(value: float) -> str:
 
 
 def number_pair(one: float, two: float) -> tuple[str, str]:
-    """Return two numbers, `one` and `two`, with as many digits as tell them apart.
+    """Format two numbers, `one` and `two`, with enough digits to tell them apart.
 
     >>> number_pair(0.5, 0.25), number_pair(0.99998, 0.99993)
     (('.500', '.250'), ('.99998', '.99993'))
@@ -79,26 +79,26 @@ def number_pair(one: float, two: float) -> tuple[str, str]:
 
 
 def plural(count: int, what: str) -> str:
-    """Return the `count` with its noun, `what`: 1 rule, 1,200 rules."""
+    """Return `count` and the noun `what`: 1 rule, 1,200 rules."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def known_text(known: bool) -> str:
-    """Say in words whether the data has the fact: `known`."""
+    """Say whether the data has the fact (`known`)."""
     return "in the data, hidden here" if known else "not in the data"
 
 
-# three ways to show it ----------------------------------------------------------------------------------
+# three ways to show an outline --------------------------------------------------------------------------
 
 
 def as_text(item: Item, indent: int = 0) -> str:
-    """Indented lines; `indent` is the depth of the first."""
+    """Return indented lines; `indent` is the depth of the first."""
     note = f"   {item.note}" if item.note else ""
     return "\n".join(["  " * indent + item.text + note, *[as_text(part, indent + 1) for part in item.below]])
 
 
 def as_tree(item: Item) -> Tree:
-    """Return a tree for a terminal."""
+    """Return a rich tree for a terminal."""
     from rich.text import Text  # Text, never markup: names from data may look like it
     from rich.tree import Tree
 
@@ -115,7 +115,7 @@ def as_tree(item: Item) -> Tree:
 
 
 def as_html(item: Item) -> str:
-    """Return a nested list; text from data is escaped."""
+    """Return a nested HTML list; text from the data is escaped."""
     return f"<div class='nlil-explanation'><p><b>{escape(item.text)}</b>{_html_note(item)}</p>{_html_list(item)}</div>"
 
 
@@ -130,11 +130,11 @@ def _html_note(item: Item) -> str:
     return f" <small>{escape(item.note)}</small>" if item.note else ""
 
 
-# the lines that outlines share, and the same for JSON ----------------------------------------------------
+# lines that outlines share, and the same for JSON --------------------------------------------------------
 
 
 def rule_item(found: ScoredRule, labels: Labels, below: Sequence[Item] = (), share: float | None = None) -> Item:
-    """Return the rule, before it its `share` of a score (None: none), beside it what was counted for it.
+    """Return the rule with its statistics, after its `share` of a score if it has one.
 
     `below` are the lines below it.
     """
@@ -144,21 +144,18 @@ def rule_item(found: ScoredRule, labels: Labels, below: Sequence[Item] = (), sha
 
 
 def rule_document(found: ScoredRule, labels: Labels) -> dict[str, Any]:
-    """For JSON: the exact text, the same for people, and the figures."""
+    """Return the exact text, the label and the figures, for JSON."""
     rule = found.rule
     return {"rule": str(rule), "label": labels.rule(rule), "weight": found.weight, **found.stats.to_dict()}
 
 
 def fact_document(fact: Fact, labels: Labels, **more: Any) -> dict[str, Any]:
-    """Return for JSON the names of the data, and beside them `label`, the same for people.
-
-    `more` are further values.
-    """
+    """Return the names of the data, the `label`, and the values of `more`, for JSON."""
     return {"fact": fact_text(fact), "label": labels.fact(fact), **more}
 
 
 def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
-    """Return the confidence of `stats` with its counts, or the `weight` of a rule that nothing was counted for."""
+    """Return the confidence of `stats` with its counts, or the `weight` of a rule without statistics."""
     note = f"weight {number(weight)}"
     if stats.body_size:
         note = f"confidence {number(stats.confidence)} ({stats.support:,} of {stats.body_size:,})"
@@ -166,7 +163,7 @@ def statistics_note(rule: Rule, stats: RuleStats, weight: float) -> str:
 
 
 def grounding_line(grounding: Grounding, distinct: bool, labels: Labels) -> str:
-    """Return the facts of `grounding` and what it found absent; empty for a prior, which needs none."""
+    """Return the facts of `grounding` and its absences; empty for a prior."""
     parts = [labels.fact(fact) for fact in grounding.facts]
     parts += [absent_text(statement, grounding, distinct, labels) for statement in grounding.absent]
     weight = "" if grounding.weight == 1.0 else f"  ({number(grounding.weight)})"
@@ -174,7 +171,7 @@ def grounding_line(grounding: Grounding, distinct: bool, labels: Labels) -> str:
 
 
 def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> dict[str, Any]:
-    """Return `grounding` for JSON: names of the data, and beside them the same for people."""
+    """Return `grounding` for JSON: names of the data, and labels."""
     return {
         "bindings": dict(grounding.bindings),
         "facts": [fact_text(f) for f in grounding.facts],
@@ -186,14 +183,14 @@ def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> 
 
 
 def absent_text(statement: Statement, grounding: Grounding, distinct: bool, labels: Labels) -> str:
-    """Say what a negated `statement` did not find: no father(ann, Z1). The entities of `grounding` replace X and Y."""
+    """Say what is absent: no father(ann, Z1). The entities of `grounding` replace X and Y in `statement`."""
     text = labels.formula(about(statement, dict(grounding.bindings)), False)
     differ = distinct and statement.line.num_variables > 1
     return f"no {text}" + (" where variables differ" if differ else "")
 
 
 def about(statement: Statement, entities: Mapping[str, str]) -> Statement:
-    """Return the statement with the entities in place of X and Y."""
+    """Return the statement with `entities` in place of X and Y."""
 
     def named(anchor: Anchor) -> Anchor:
         return Constant(entities[anchor.name]) if isinstance(anchor, Variable) else anchor
@@ -204,7 +201,7 @@ def about(statement: Statement, entities: Mapping[str, str]) -> Statement:
 
 
 def masked(formula: Formula, name: str) -> Formula:
-    """Return `formula` with one mark in place of the entity `name`, to compare rules that differ in an entity."""
+    """Return `formula` with MASK in place of the entity `name`."""
     match formula:
         case Statement(start, steps, end):
             first, last = (MASK if anchor == Constant(name) else anchor for anchor in (start, end))

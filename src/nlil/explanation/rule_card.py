@@ -1,9 +1,9 @@
-"""rule_card: what a rule rests on: its counts with an interval, examples, counterexamples, predictions.
+"""rule_card: a rule with its counts, a confidence interval, examples, counterexamples and predictions.
 
-Instances of a rule are found page by page, in the order of ids: subject, then object. Only as much is evaluated as a
-page needs: candidates are evaluated in blocks, the first ones small.
+The instances of a rule are listed page by page, by subject and object id. Only as much is evaluated as a page needs:
+candidates are evaluated in blocks, the first ones small.
 
-`offset` and `limit` choose a page: how many to pass over, and how many to list at most.
+`offset` and `limit` select a page: the number of instances to skip, and the most to list.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from .scenes import Scenes
 from .why import specific_groundings
 
 Z_95 = 1.959964
-"""The normal quantile of a two-sided interval of 95 %."""
+"""Normal quantile of a two-sided 95 % interval."""
 MAX_ANSWERS = 3
-"""Known answers named beside a counterexample."""
+"""Known answers shown beside a counterexample."""
 MAX_SCANNED = 2_000
-"""Instances looked through for different subjects."""
+"""Instances searched for different subjects."""
 FIRST_BLOCK = 64
-"""Candidates of the first block; each next one is twice as large."""
+"""Candidates in the first block; each following block is twice as large."""
 
 Tuple = tuple[int, int]
 """Subject and object; the object of a unary head is NO_OBJECT."""
@@ -63,17 +63,16 @@ def wilson_interval(hits: int, total: int, z: float = Z_95) -> tuple[float, floa
     share, squared = hits / total, z * z
     middle = (share + squared / (2 * total)) / (1 + squared / total)
     half = z / (1 + squared / total) * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
-    # At the ends the interval includes the share exactly; arithmetic alone gives it but for a last bit.
+    # At the ends the interval includes the share exactly, which floating point would miss by a bit.
     return 0.0 if hits <= 0 else max(0.0, middle - half), 1.0 if hits >= total else min(1.0, middle + half)
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A head tuple whose body holds, and one way in which it does.
+    """A head tuple whose body holds, with one `grounding` (None if none was searched).
 
-    `known` are other answers that the data has for the subject of a counterexample, `num_known` of them in all; a
-    predicate that has one answer contradicts the rule there. `is_held_out`: it is a fact of another split. `grounding`
-    is None where none was looked for.
+    `known` are other answers of the data for the subject of a counterexample, `num_known` their number; they contradict
+    the rule if the predicate has a single answer. `is_held_out`: it is a fact of another split.
     """
 
     fact: Fact
@@ -85,18 +84,17 @@ class Instance:
 
 @dataclass(frozen=True)
 class RuleCard(HasOutline):
-    """A `rule` with its `stats` and `weight`, and what it covers.
+    """A `rule` with its `stats` and `weight`, and its instances.
 
-    `interval` holds the confidence with 95 % certainty (Wilson).
+    `interval` is the 95 % interval of the confidence (Wilson).
 
-    Without given negatives (`has_negatives`) a counterexample is a prediction that is not in the data, which need not
-    be false; with them the `counterexamples` are given as false, and `predictions` are those that nobody has said
-    anything about. `examples` are facts. `is_functional`: the target has one answer nearly always. Lists start at
-    `offset`.
+    Without given negatives (`has_negatives`), a counterexample is a prediction that is not in the data, which need not
+    be false. With them, `counterexamples` are given as false, and `predictions` are unknown. `examples` are facts.
+    `is_functional`: the target nearly always has a single answer. The lists start at `offset`.
 
     Attributes:
-        weight: None where the rule is in no set.
-        dead: branches of a disjunction that never hold on the data.
+        weight: None if the rule is not in a set.
+        dead: branches of a disjunction that never hold in the data.
     """
 
     rule: Rule
@@ -133,7 +131,7 @@ class RuleCard(HasOutline):
 
     @property
     def dead_branches(self) -> list[str]:
-        """The branches of a disjunction that never hold on the data, as text."""
+        """The branches of a disjunction that never hold in the data, as text."""
         return [self.labels.formula(branch, False) for branch in self.dead]
 
     def _instance(self, instance: Instance) -> dict[str, Any]:
@@ -148,7 +146,7 @@ class RuleCard(HasOutline):
         )
 
     def outline(self) -> Item:
-        """Return the rule, its confidence, and the instances by kind."""
+        """Return the rule, its confidence, and its instances by kind."""
         low, high = self.interval
         stats = self.stats
         note = (
@@ -185,9 +183,9 @@ class RuleCard(HasOutline):
 
 
 class RuleCards:
-    """Cards of many rules over one base; keep it. `known` are facts of all splits, `negatives` given false facts.
+    """Makes the cards of many rules over one base. `known` are the facts of all splits, `negatives` given false facts.
 
-    `rules` give statistics by row, None: every rule is counted; `memory` is a number of bytes.
+    `rules` supplies the statistics of rows; without it every rule is counted. `memory` is in bytes.
     """
 
     def __init__(
@@ -206,7 +204,7 @@ class RuleCards:
 
     @cached_property
     def evaluator(self) -> Evaluator:
-        """Evaluates any rule on the base."""
+        """The evaluator of the base."""
         return Evaluator(self.kb, memory=self.memory)
 
     def card(
@@ -218,10 +216,11 @@ class RuleCards:
         offset: int = 0,
         spread: bool = False,
     ) -> RuleCard:
-        """Return the card of `rule`, a row of the set, or a rule; one without statistics is counted.
+        """Return the card of `rule`: a row of the set, or a rule, which is counted if it has no statistics.
 
-        `examples` and `counterexamples` say how many to list (None: as many as examples); both lists start at `offset`.
-        With `spread` they are about different subjects where there are some: three facts about one say little.
+        `examples` and `counterexamples` are the numbers to list (counterexamples default to examples); both lists start
+        at `offset`. With `spread` they are about different subjects if possible, since three facts about one say
+        little.
         """
         if offset < 0 or examples < 0:
             raise ConfigError(f"a page needs an offset and a size of 0 or more, got {offset} and {examples}", "offset")
@@ -253,7 +252,7 @@ class RuleCards:
         )
 
     def dead_branches(self, rule: Rule) -> tuple[Formula, ...]:
-        """Return the branches of a disjunction in the body of `rule` that never hold on this base."""
+        """Return the branches of a disjunction in the body of `rule` that never hold in this base."""
         found = []
         for branch, body in _branches(rule.body):
             alone = Instances(self.evaluator, Rule(rule.head, body, rule.distinct))
@@ -262,10 +261,10 @@ class RuleCards:
         return tuple(found)
 
     def instances(self, rule: Rule, stats: RuleStats | None = None) -> Instances:
-        """Return what the rule covers; `stats` of the same base say when all has been found."""
+        """Return the instances of `rule`; `stats` of the same base say when all have been found."""
         found = Instances(self.evaluator, rule)
         if stats is None or len(found.facts) != stats.head_size:
-            return found  # counted on another base: where to stop is not known
+            return found  # counted on another base, so the end is unknown
         others = None if self._negatives(rule) is not None else stats.body_size - stats.support
         return Instances(self.evaluator, rule, stats.support, others)
 
@@ -288,7 +287,7 @@ class RuleCards:
     def _instance(self, rule: Rule, pair: Tuple, hide: bool = False) -> Instance:
         x, y = pair
         other = None if y == NO_OBJECT else y
-        # A constant may stand in another scene; without one the scene of x is all that matters.
+        # A constant may be in another scene; without one, only the scene of x matters.
         near = self.kb if rule.constants else self._scenes.around([x])
         ways, _ = specific_groundings(near, rule, x, other, 1, hide)
         target = self.kb.predicate_id(rule.target)
@@ -318,13 +317,13 @@ def rule_card(
     """Return the card of one rule.
 
     Args:
-        rules: The set that `rule` is a row of; None where it is a rule itself.
-        kb: The facts that the rule was counted on, or is to be.
-        rule: A row of `rules`, a rule with its statistics, or a rule as text or value, whose statistics are counted.
-        examples: So many examples, counterexamples and predictions.
-        offset: How many of each to skip: the pages before.
-        known: Facts of all splits: a prediction among them is marked as held out.
-        negatives: Given false facts, which are the counterexamples then.
+        rules: The set that `rule` is a row of; None if it is a rule itself.
+        kb: The facts that the rule was, or will be, counted on.
+        rule: A row of `rules`, a rule with its statistics, or a rule as text or value, which is counted.
+        examples: The number of examples, of counterexamples and of predictions.
+        offset: The number of each to skip.
+        known: The facts of all splits; a prediction among them is marked as held out.
+        negatives: Given false facts, which become the counterexamples.
         memory: Bytes that one evaluation may take.
     """
     return RuleCards(rules, kb, known, negatives, memory).card(rule, examples=examples, offset=offset)
@@ -335,10 +334,10 @@ def rule_card(
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """What one `rule` covers on the base of `evaluator`.
+    """The instances of one `rule` on the base of `evaluator`.
 
-    `most_examples` and `most_others` say where to stop, None where nobody counted. With `spread` lists are about
-    different subjects, where there are some.
+    `most_examples` and `most_others` are their numbers, if known, and tell when to stop. With `spread`, lists are about
+    different subjects if possible.
     """
 
     evaluator: Evaluator
@@ -353,17 +352,17 @@ class Instances:
         return self.evaluator.kb
 
     def examples(self, offset: int, limit: int) -> list[Tuple]:
-        """Return facts of the head whose body holds, each with itself hidden."""
+        """Return facts of the head whose body holds, each hidden from itself."""
         return self._page(self._supported(self.facts), offset, limit, self.most_examples)
 
     def covered(self, facts: Facts, offset: int, limit: int) -> list[Tuple]:
-        """Of the given tuples (given negatives) those that are no facts and whose body holds."""
+        """Return the given `facts` (negatives) that are not in the data and whose body holds."""
         some = matching(self.kb, self.rule, facts.crisp().unique())
         some = some[~np.isin(fact_keys(self.kb, some), self._known)]
         return self._page(self._supported(some), offset, limit, None)
 
     def others(self, offset: int, limit: int, leave_out: Facts | None = None) -> list[Tuple]:
-        """Head tuples whose body holds and that are no facts, nor in `leave_out`."""
+        """Return head tuples whose body holds that are neither facts nor in `leave_out`."""
         known, most = self._known, self.most_others
         if leave_out is not None:
             known = np.union1d(known, fact_keys(self.kb, matching(self.kb, self.rule, leave_out)))
@@ -372,7 +371,7 @@ class Instances:
 
     @property
     def facts(self) -> Facts:
-        """The facts that the head could match."""
+        """The facts that the head can match."""
         return matching(self.kb, self.rule, self.kb.facts)
 
     @property
@@ -380,7 +379,7 @@ class Instances:
         return fact_keys(self.kb, self.facts)
 
     def _page(self, found: Iterator[Tuple], offset: int, limit: int, most: int | None) -> list[Tuple]:
-        """Items offset .. offset + limit - 1; `most` items are there, so nothing is looked for after them."""
+        """Return items offset .. offset + limit - 1; there are `most`, so the search stops there."""
         stop = offset + limit if most is None else min(offset + limit, most)
         if stop <= offset:
             return []
@@ -403,7 +402,7 @@ class Instances:
                 yield from zip(x[new].tolist(), y[new].tolist())
 
     def _answers(self, x: Longs) -> Iterator[tuple[Longs, Longs]]:
-        """Every head tuple of these subjects whose body holds, by (subject, object)."""
+        """Yield the head tuples of these subjects whose body holds, by subject and object."""
         if self.rule.target.arity == 1:
             holds: Mask = self.evaluator.values(self.rule, x) > 0
             yield x[holds], np.full(int(holds.sum()), NO_OBJECT)
@@ -414,7 +413,7 @@ class Instances:
             yield x[block][query[order]], node[order]
 
     def _subjects(self) -> Longs:
-        """The entities that can be subjects, ascending: those that the body lets X be."""
+        """Return the entities that can be subjects, ascending: those that the body allows for X."""
         head = IdHead.of(self.kb, self.rule)
         if head.subject >= 0:
             return np.asarray([head.subject])
@@ -423,7 +422,7 @@ class Instances:
 
 
 def _branches(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
-    """Each branch of a disjunction that is not denied, and the formula without the other branches."""
+    """Yield each branch of a positive disjunction, and the formula without the other branches."""
     match formula:
         case And(arguments):
             for place, argument in enumerate(arguments):
@@ -436,7 +435,7 @@ def _branches(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
 
 
 def _possible_x(kb: KnowledgeBase, body: Formula) -> Longs | None:
-    """Entities with the first step of a statement that begins at X; None: no such statement has to hold."""
+    """Return the entities with the first step of a necessary statement that begins at X; None if there is none."""
     for part in body.arguments if isinstance(body, And) else (body,):
         if isinstance(part, Statement) and part.start == X and part.steps:
             step = part.steps[0]
@@ -453,7 +452,7 @@ def _blocks(total: int) -> Iterator[tuple[int, int]]:
 
 
 def _spread(found: Iterator[Tuple], count: int) -> list[Tuple]:
-    """`count` items about different subjects, as far as there are some among the first ones; then any."""
+    """Return `count` items, about different subjects as far as the first ones allow."""
     first: dict[int, Tuple] = {}
     more: list[Tuple] = []
     for pair in islice(found, MAX_SCANNED):

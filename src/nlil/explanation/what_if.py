@@ -1,4 +1,4 @@
-"""what_if: the score of a fact with some facts more or fewer; necessary_facts: how much it falls without each."""
+"""what_if: the score of a fact after changes of the facts; necessary_facts: how far it falls without each fact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .why import Explainer, Explanation, Side, as_fact
 
 @dataclass(frozen=True)
 class WhatIf(HasOutline):
-    """The explanation `before`, and `after` on the base with the facts `added` and without those `removed`."""
+    """The explanation `before`, and the one `after` adding the facts `added` and removing those `removed`."""
 
     before: Explanation
     after: Explanation
@@ -32,12 +32,12 @@ class WhatIf(HasOutline):
 
     @property
     def lost(self) -> tuple[Rule, ...]:
-        """Rules that count before and not after."""
+        """Rules that count before but not after."""
         return _only_first(self.before, self.after)
 
     @property
     def gained(self) -> tuple[Rule, ...]:
-        """Rules that count after and not before."""
+        """Rules that count after but not before."""
         return _only_first(self.after, self.before)
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class WhatIf(HasOutline):
         )
 
     def outline(self) -> Item:
-        """Return the changes, the rules they gain and lose, the probability and the score before and after."""
+        """Return the changes, the rules gained and lost, and the probability and score before and after."""
         labels = self.before.labels
         changes = [f"without {labels.fact(f)}" for f in self.removed] + [f"with {labels.fact(f)}" for f in self.added]
         below = [Item(change) for change in changes]
@@ -73,9 +73,9 @@ class WhatIf(HasOutline):
 
 @dataclass(frozen=True)
 class NecessaryFacts(HasOutline):
-    """The `facts` behind the `score` of `fact`, those first without which it falls most.
+    """The `facts` behind the `score` of `fact`, by how far it falls without each.
 
-    Of `num_tested` facts the others change nothing or raise it. `probability` is what the score means, where known.
+    Of the `num_tested` facts, the others do not lower it. `probability` belongs to the score, None if unknown.
     """
 
     fact: Fact
@@ -92,7 +92,7 @@ class NecessaryFacts(HasOutline):
         return fact_document(self.fact, self.labels, **figures, facts=facts)
 
     def outline(self) -> Item:
-        """Return the necessary facts, each with how far the score falls without it."""
+        """Return the necessary facts, each with the fall of the score without it."""
         lines = [one.item(self.score, self.labels) for one in self.facts]
         tested = f"{plural(self.num_tested, 'fact')} behind it tried one at a time"
         figure, score = probability_text(self.probability, self.score)
@@ -115,13 +115,13 @@ def what_if(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> WhatIf:
-    """Return the fact explained as it is and again after the changes.
+    """Explain a fact before and after changes of the data.
 
     Args:
         rules: What scores the fact.
         kb: The facts that the rules look at.
         query: The fact, as a value or as text.
-        without: Facts to leave out, which the data must have.
+        without: Facts to remove, which the data must have.
         add: Facts to add, which the data must not have; their names must be known.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         top: Rules shown, strongest first; default: all that count, up to 20.
@@ -141,7 +141,7 @@ def explain_what_if(
     side: Side = "object",
     top: int | None = None,
 ) -> WhatIf:
-    """Do what `what_if` does with an Explainer that is kept; `without`, `add` and `top` as there."""
+    """Do the same as `what_if` with a given `explainer`; `without`, `add` and `top` as there."""
     fact, removed, added = as_fact(query), as_facts(without), as_facts(add)
     after = explainer.changed(added, removed)
     return WhatIf(explainer.explain(fact, side=side, top=top), after.explain(fact, side=side, top=top), added, removed)
@@ -157,13 +157,13 @@ def necessary_facts(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> NecessaryFacts:
-    """Return the facts behind the counted rules by how much the score falls without each.
+    """Return the facts behind the counted rules, by how far the score falls without each.
 
     Args:
         rules: What scores the fact.
         kb: The facts that the rules look at.
         query: The fact, as a value or as text.
-        limit: So many facts, those first without which the score falls most.
+        limit: The most facts to return, largest fall first.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
         calibration: What scores mean as probabilities; default: what the rules know of it.
@@ -174,7 +174,7 @@ def necessary_facts(
 def find_necessary_facts(
     explainer: Explainer, query: str | Query | Fact, *, limit: int = 20, side: Side = "object"
 ) -> NecessaryFacts:
-    """Do what `necessary_facts` does with an Explainer that is kept; `limit` as there."""
+    """Do the same as `necessary_facts` with a given `explainer`; `limit` as there."""
     found = explainer.scored(query, side)
     necessary, num_tested = explainer.necessary(found)
     labels = Labels.of(explainer.kb)

@@ -1,9 +1,9 @@
-"""why_not: which single fact would make the strongest rules fire that do not, and what the score would be then.
+"""why_not: single facts that would make the strongest silent rules fire, and the score that would result.
 
-A change is a fact to add that completes a rule, or one to remove that stands in its way. Along the line of a statement
-that fails, the nodes that are reached from its start and those from which its end is reached are known; a fact that
-joins the two completes it. One that the line needs at several places, or that several statements lack, is added in mind
-and the lines are walked with it. Every change that is proposed so is tried out.
+A change adds a fact that completes a rule, or removes one that blocks it. For a statement that fails, the entities
+reached from the start of its line and those from which its end can be reached are known; a fact that joins the two
+completes it. For a fact that the line needs at several places, or that several statements lack, the lines are walked
+as if it were there. Every proposed change is then tried out.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from .outline import HasOutline, Item, fact_document, known_text, rule_document,
 from .why import Excluded, Explainer, ScoredFact, Side
 
 TRIES_PER_REMEDY = 4
-"""Changes tried for each one shown: what one statement lacks may not help where variables have to differ."""
+"""Changes tried per change shown; a fact that one statement lacks may not help if variables have to differ."""
 MAX_ENDS = 30
-"""Entities tried on each side of a missing fact, those first of which the predicate says most."""
+"""Entities tried on each side of a missing fact, those with most facts of the predicate first."""
 MAX_WITNESSES = 200
-"""Ways in which a denied statement holds that are compared; a single fact is hardly behind more."""
+"""Groundings of a negated statement that are compared; a single fact is rarely in more."""
 
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """One `fact` more or fewer, as `action` says."""
+    """A `fact` to add or remove, as `action` says."""
 
     action: Literal["add", "remove"]
     fact: Fact
@@ -52,8 +52,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change after which the rule fires, tried out: `score` is what the fact scores then, `probability` what that
-    means."""
+    """A change after which the rule fires, and the resulting `score` and `probability`."""
 
     change: Change
     score: float
@@ -61,23 +60,23 @@ class Remedy:
 
     @property
     def figure(self) -> float:
-        """What changes are compared by: the probability where it is known."""
+        """The figure to compare changes by: the probability if known, else the score."""
         return self.score if self.probability is None else self.probability.value
 
 
 @dataclass(frozen=True)
 class Hindered(ScoredRule):
-    """A strong rule that does not fire, and `remedies`: single changes that make it fire; none: none was found."""
+    """A strong rule that does not fire, and `remedies`: single changes that make it fire, if any were found."""
 
     remedies: tuple[Remedy, ...]
 
 
 @dataclass(frozen=True)
 class WhyNot(HasOutline):
-    """What `fact` lacks, the fact itself hidden; `score` is what it has, `known` whether the data has it.
+    """What `fact` lacks, with the fact itself hidden. `score` is its score; `known` says whether the data has it.
 
-    `probability` is what the score means; None where that is not known. `rules` are the strongest that do not fire.
-    Where `excluded` rules it out, `lifted` is the remedy for that.
+    `probability` belongs to the score; None if unknown. `rules` are the strongest that do not fire. If `excluded` rules
+    the fact out, `lifted` is the remedy for that.
     """
 
     fact: Fact
@@ -91,7 +90,7 @@ class WhyNot(HasOutline):
 
     @property
     def best(self) -> Remedy | None:
-        """The change that raises the probability most, or the score where no probability is known."""
+        """The change that raises the probability most, or the score if no probability is known."""
         remedies = [r for rule in self.rules for r in rule.remedies] + ([self.lifted] if self.lifted else [])
         return max(remedies, key=lambda r: (r.figure, r.score), default=None)
 
@@ -116,7 +115,7 @@ class WhyNot(HasOutline):
         return {"action": change.action, **fact_document(change.fact, self.labels, **figures)}
 
     def outline(self) -> Item:
-        """Return the rules that do not fire, each with the changes that make it fire."""
+        """Return the rules that do not fire, each with the changes that would make it fire."""
         below = [
             rule_item(
                 h,
@@ -152,19 +151,19 @@ def why_not(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> WhyNot:
-    """For each of the strongest rules that do not fire some single facts that would make it fire.
+    """Find single facts that would make the strongest silent rules fire.
 
-    Each was added to (or taken from) the base and the fact scored again.
+    Each change is applied to the base and the fact is scored again.
 
     Args:
-        rules: What scores the fact.
-        kb: The facts that the rules look at.
+        rules: The rules that score the fact.
+        kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
-        top: So many rules.
-        facts: For each of them at most so many facts.
+        top: The number of rules.
+        facts: The most changes shown for each rule.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
-        calibration: What scores mean as probabilities; default: what the rules know of it.
+        calibration: The map from scores to probabilities; by default that of the rules.
     """
     return explain_why_not(Explainer(rules, kb, memory, calibration), query, top=top, facts=facts, side=side)
 
@@ -172,7 +171,7 @@ def why_not(
 def explain_why_not(
     explainer: Explainer, query: str | Query | Fact, *, top: int = 5, facts: int = 3, side: Side = "object"
 ) -> WhyNot:
-    """Do what `why_not` does with an Explainer that is kept; `top` and `facts` as there."""
+    """Do the same as `why_not` with a given `explainer`; `top` and `facts` as there."""
     found = explainer.scored(query, side)
     known, labels = explainer.is_known(found.fact), Labels.of(explainer.kb)
     ruled_out, probability = found.excluded, explainer.probability(found)
@@ -207,17 +206,14 @@ def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, sid
 
 
 def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterator[Change]:
-    """Yield changes that may make the rule's body hold, the query's own fact hidden.
-
-    The likeliest of each place first.
-    """
+    """Yield changes that may make the rule's body hold, with the query's own fact hidden, the likeliest first."""
     hidden = Hidden.of(kb, rule)
 
     def query(leaf: Leaf, distinct: bool) -> LineQuery:
         return LineQuery(kb, IdLine.of(kb, leaf.statement), distinct, x, y, hidden)
 
     def fails(leaf: Leaf) -> bool:
-        # Without `distinct` first: it is cheap at a hub, and what fails without fails with it.
+        # First without `distinct`, which is cheap at a hub; what fails without it fails with it.
         if kb.facts.weight is not None:
             value = min(1.0, query(leaf, rule.distinct).totals()[1])
             return value >= 1.0 if leaf.negated else value <= 0.0
@@ -234,9 +230,9 @@ def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterato
 
 
 def _missing_in_all(queries: Sequence[LineQuery], distinct: bool) -> Iterator[Change]:
-    """Facts that complete every one of these lines: proposed for one of them, they must serve the others too.
+    """Yield facts that complete all of these lines: proposed for one of them, they must serve the others too.
 
-    A line whose variables are `distinct` uses no fact twice.
+    A line with `distinct` variables uses no fact twice.
     """
     reached = [_Reached.of(query) for query in queries]
     for one in reached:
@@ -247,12 +243,12 @@ def _missing_in_all(queries: Sequence[LineQuery], distinct: bool) -> Iterator[Ch
 
 
 def _within_graph(kb: KnowledgeBase, ids: Ids3) -> bool:
-    """A graph is its own world: a constant of another one is out of reach."""
+    """Return whether both arguments are in one graph; a constant of another graph is out of reach."""
     return kb.graph_of is None or ids[2] == NO_OBJECT or kb.graph_of[ids[1]] == kb.graph_of[ids[2]]
 
 
 def _blockers(leaf: Leaf, query: LineQuery) -> Iterator[Change]:
-    """The facts that every way has in common in which the denied statement holds."""
+    """Yield the facts that all groundings of the negated statement share."""
     ways = []
     for witness in islice(query.witnesses(), MAX_WITNESSES):
         names = query.kb.entities.names(witness.nodes)
@@ -263,7 +259,7 @@ def _blockers(leaf: Leaf, query: LineQuery) -> Iterator[Change]:
 
 
 def _missing(reached: _Reached) -> Iterator[Change]:
-    """Facts that join what is reached from the start with what leads to the end, the last steps first."""
+    """Yield facts that join what is reached from the start with what leads to the end, the last steps first."""
     line, kb = reached.query.line, reached.query.kb
     for i in reversed(range(len(line.anchors))):
         for predicate in line.filters[i]:
@@ -275,7 +271,7 @@ def _missing(reached: _Reached) -> Iterator[Change]:
 
 @dataclass(frozen=True, eq=False)
 class _Reached:
-    """before[i]: entities that the line reaches at node i, before its filters; after[i]: those that pass."""
+    """before[i]: the entities that the line reaches at node i; after[i]: those that pass its filters."""
 
     query: LineQuery
     before: tuple[Ids, ...]
@@ -299,7 +295,7 @@ class _Reached:
         return cls(query, tuple(before), tuple(after))
 
     def nodes_without(self, i: int, predicate: int) -> Ids:
-        """Entities at node i that lack nothing but this filter."""
+        """Return the entities at node i that lack only this filter."""
         query = self.query
         nodes = self.before[i]
         for other in query.line.filters[i]:
@@ -312,7 +308,7 @@ class _Reached:
         return np.setdiff1d(nodes, query.kb.members(predicate))
 
     def edges(self, i: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (predicate, subject, object) that join node i and node i + 1, plausible ones first."""
+        """Yield (predicate, subject, object) that join node i and node i + 1, the likeliest first."""
         query = self.query
         code = query.line.codes[i]
         onward = self._onward(i + 1)
@@ -322,7 +318,10 @@ class _Reached:
             yield (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
 
     def _likely(self, code: int, sources: Ids, targets: Ids) -> list[tuple[int, int]]:
-        """Ends of a step, the busiest of each; first those of which the predicate is said, elsewhere, of both."""
+        """Return the likely ends of a step.
+
+        Those with most facts, and first pairs that both have facts of the predicate.
+        """
         kb = self.query.kb
         facts = kb.binary.of(code >> 1)
         said_of = (facts.object, facts.subject) if code & 1 else (facts.subject, facts.object)
@@ -333,7 +332,7 @@ class _Reached:
         return pairs
 
     def repeated(self) -> Iterator[Change]:
-        """Yield facts that the line needs at more than one place, where no other lacks."""
+        """Yield facts that the line needs at more than one place and that are all it lacks."""
         line, kb = self.query.line, self.query.kb
         for i, later in combinations(range(len(line.anchors)), 2):
             for predicate in sorted({*line.filters[i]} & {*line.filters[later]}):
@@ -349,7 +348,7 @@ class _Reached:
                 continue
             sources, onward = self.after[i], self._onward(later + 1)
             ends = self.query.block if onward is None else onward
-            if code != line.codes[later]:  # walked back: it leads to where the first use began
+            if code != line.codes[later]:  # walked backwards: it leads to where the first use began
                 sources, ends = np.intersect1d(sources, ends), self.query.block
             for s, t in self._likely(code, sources, ends):
                 ids = (code >> 1, t, s) if code & 1 else (code >> 1, s, t)
@@ -357,7 +356,7 @@ class _Reached:
                     yield Change("add", kb.fact(*ids))
 
     def holds_with(self, ids: Ids3) -> bool:
-        """Return whether the line holds once this fact is added, its variables not kept apart."""
+        """Return whether the line holds with this fact added, ignoring `distinct`."""
         line, query = self.query.line, self.query
         predicate, subject, object = ids
         here = self.before[0]
@@ -379,12 +378,12 @@ class _Reached:
         return True
 
     def _onward(self, i: int) -> Ids | None:
-        """Entities at node i from which the rest of the line holds; None: any."""
+        """Return the entities at node i from which the rest of the line holds; None: any."""
         return self.query.hopeful[i]
 
 
 def _allowed(query: LineQuery, i: int) -> Ids | None:
-    """The entities that may stand at node i at all; None: any."""
+    """Return the entities that are allowed at node i; None: any."""
     known = query.known(query.line.anchors[i])
     if known is not None:
         equal = query.line.equal
@@ -393,13 +392,13 @@ def _allowed(query: LineQuery, i: int) -> Ids | None:
 
 
 def _busiest(nodes: Ids, said: Ids, num_entities: int) -> tuple[Longs, Longs]:
-    """The nodes of which the predicate says most, and how often it is said of every entity."""
+    """Return the nodes with most facts of the predicate, and the number of these facts for every entity."""
     counts = np.bincount(said, minlength=num_entities)
     return nodes[np.lexsort((nodes, -counts[nodes]))][:MAX_ENDS].astype(np.int64), counts
 
 
 def new_changes(fact: Fact, changes: Iterator[Change]) -> Iterator[Change]:
-    """Yield each of `changes` once, without the explained fact itself: it is hidden, so it helps nobody."""
+    """Yield the distinct `changes`, without the explained `fact` itself, which is hidden."""
     seen = {Change("add", fact), Change("remove", fact)}
     for change in changes:
         if change not in seen:

@@ -33,7 +33,7 @@ MOST_TUPLES = 100_000
 
 
 class BatchStatistics:
-    """Same as `rule_stats(evaluator, rule, negatives)`, but cheap for rules that share statements."""
+    """Computes `rule_stats(evaluator, rule, negatives)`, but is cheap for rules that share statements."""
 
     def __init__(self, evaluator: Evaluator, negatives: Facts | None = None) -> None:
         self.evaluator = evaluator.crisp
