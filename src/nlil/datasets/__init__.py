@@ -1,7 +1,7 @@
-"""Data sets by name or path: built-in sets, catalogue names, folders, files; and what is in them, in numbers.
+"""Data sets by name or path: built-in sets, catalogue names, folders, files; and their summary.
 
-`size` is the number behind the colon of a built-in set; `seed` is the only source of chance; `source` is what a user
-names: a built-in set, one of the catalogue, a file or a folder.
+`size` is the number after the colon of a built-in set; `seed` is the only source of randomness; `source` is what a user
+names: a built-in set, a set of the catalogue, a file or a folder.
 """
 
 from .builtin import builtin_names

@@ -1,4 +1,4 @@
-"""Folders and single files: which file is what.
+"""Folders and single files: how each file is read.
 
     folder/  train.* [facts.*] [valid.*] [test.*] [train|valid|test_negatives.*] [labels.tsv] [relation_labels.tsv]
     folder/  one facts file
@@ -8,10 +8,10 @@
     folder/  annotations_train.json [annotations_test.json] objects.json predicates.json     VRD
     folder/  instances_train2015.json | hico-det-train*.json [instances_test2015.json] [hico_hoi_list.txt]   HICO-DET
 
-The last three are original annotations. Where a folder has the common form too, `FOLDER:original` names them, and
-so does the path of one of the files: it is read as training data, with the name lists beside it.
-`facts.*` beside `train.*` is Neural-LP's way: both are training facts, in this order.
-`numbers.tsv` (also .csv, .txt, .parquet) beside any of them but bk.pl: numbers of entities, which become predicates.
+The last three are original annotations. If a folder has the common form too, `FOLDER:original` selects them, as does
+the path of one of the files: it is read as training data, with the name lists beside it.
+`facts.*` beside `train.*` follows Neural-LP: both are training facts, in this order.
+`numbers.tsv` (also .csv, .txt, .parquet) beside any of them except bk.pl: numbers of entities, which become predicates.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ ROLES = {
     "valid_negatives": "negatives valid",
     "test_negatives": "negatives test",
 }
-"""File name -> split, in the order in which files are read (it numbers the entities)."""
+"""File name -> split, in reading order, which numbers the entities."""
 NOT_FACTS = frozenset(
     {"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license", FILE_STEM}
 )
 
 
 def read_path(path: Path, name: str, cuts: int, like: Collection[Predicate]) -> Dataset:
-    """Return a data set from a file or a folder.
+    """Read a data set from a file or a folder.
 
     Args:
         path: The file or folder.
-        name: What the data set is called.
-        cuts: Bins of a number.
-        like: Predicates of other data: numbers are cut as there.
+        name: The name of the data set.
+        cuts: The number of bins of a number.
+        like: Predicates of other data; numbers are cut as there.
     """
     try:
         if str(path).endswith(ORIGINAL) and not path.exists():
@@ -110,7 +110,7 @@ def _read_folder(folder: Path, name: str) -> Dataset:
 
 
 def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predicate]) -> Dataset:
-    """With predicates made of the folder's numbers, where it has any; bk.pl is read without its neighbours."""
+    """Add predicates for the folder's numbers, if it has any; bk.pl is read alone."""
     files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
     if not files or present(folder, "bk.pl"):
         return dataset
@@ -132,7 +132,7 @@ def _data(folder: Path) -> list[Path]:
 
 
 def _read_originals(folder: Path, name: str) -> Dataset:
-    """The original annotations of a folder; what of them is not read is named in a note."""
+    """Read the original annotations of a folder; a note names the files that are not read."""
     scenes = original_files(_files(folder))
     if not scenes:
         raise DataError(
@@ -147,7 +147,7 @@ def _read_originals(folder: Path, name: str) -> Dataset:
 
 
 def _roles(folder: Path, files: list[Path]) -> dict[str, list[Path]]:
-    """Split -> its files, in reading order."""
+    """Return the files of each split, in reading order."""
     by_stem: dict[str, Path] = {}
     for file in files:
         if stem(file) in ROLES and stem(file) in by_stem:
@@ -208,7 +208,10 @@ def _labels(folder: Path | None, name: str) -> dict[str, str]:
 
 
 def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) -> Dataset:
-    """bk.pl is background; exs.pl gives the examples: pos joins the training facts, its predicates are the targets."""
+    """Read background facts from bk.pl and examples from exs.pl.
+
+    The pos examples are training facts, and their predicates are the targets.
+    """
     collector = FactCollector()
     for batch in read_prolog(background):
         collector.add(batch)

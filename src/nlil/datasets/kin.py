@@ -39,7 +39,7 @@ from ..logic.predicate import Predicate, Step
 from ..logic.rule import Head, Rule
 
 HELD_OUT = 0.1
-"""Share of the people held out for each of valid and test, as far as unrelated ones are found."""
+"""Share of the people held out for each of valid and test, if enough unrelated ones are found."""
 
 MEN = (
     "adam", "ben", "carl", "david", "emil", "felix", "george", "henry", "ivan", "jack", "karl",
@@ -68,7 +68,7 @@ CHAINS = {
     "husband": ("father mother^",),
     "wife": ("mother father^",),
 }
-"""Head -> bodies `a b`: a(X, Z1), b(Z1, Y); `b^` walks b backwards."""
+"""Head -> bodies `a b`, meaning a(X, Z1), b(Z1, Y); `b^` follows b backwards."""
 
 
 @dataclass(eq=False)
@@ -85,7 +85,7 @@ class _Person:
 
 
 def make_kin(size: int, seed: int = 0) -> Dataset:
-    """Make genealogies of `size` people, complete, then split by person."""
+    """Make complete genealogies of `size` people, then split them by person."""
     random = Random(seed)
     people = _people(size, random)
     facts = [(p.name, *fact) for p in people for fact in _facts_of(p)]
@@ -102,7 +102,7 @@ def make_kin(size: int, seed: int = 0) -> Dataset:
 
 
 def planted_kin() -> tuple[Rule, ...]:
-    """Return the rules that every generated genealogy makes true."""
+    """Return the rules that hold in every generated genealogy."""
     return tuple(
         Rule(Head.of(Predicate(head, 2)), Statement(X, tuple(map(_step, body.split())), Y), distinct=True)
         for head, bodies in CHAINS.items()
@@ -115,7 +115,7 @@ def _step(text: str) -> Step:
 
 
 def _people(size: int, random: Random) -> list[_Person]:
-    """Families one after the other, four generations each, until there are `size` people."""
+    """Make families of four generations until there are `size` people."""
     people: list[_Person] = []
     used: Counter[str] = Counter()
 
@@ -145,7 +145,7 @@ def _people(size: int, random: Random) -> list[_Person]:
 
 
 def _facts_of(p: _Person) -> Iterator[tuple[str, str]]:
-    """(relation, object) for everything that p is to others."""
+    """Yield (relation, object) for everyone that p is related to."""
 
     def gendered(male: str, female: str) -> str:
         return male if p.is_male else female
@@ -165,7 +165,7 @@ def _facts_of(p: _Person) -> Iterator[tuple[str, str]]:
 
 
 def _held_out(people: list[_Person], facts: list[tuple[str, str, str]], random: Random) -> dict[str, str]:
-    """Person -> valid or test; no two of them are related."""
+    """Assign unrelated people to valid and test."""
     related: dict[str, set[str]] = {p.name: set() for p in people}
     for subject, _, object in facts:
         related[subject].add(object)

@@ -1,4 +1,4 @@
-"""The one way in: a built-in name, a catalogue name, a file or a folder."""
+"""Loads a data set by built-in name, catalogue name, file or folder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .builtin import builtin_names, make_builtin
 
 PLAIN = DataOptions()
 ORIGINAL = ":original"
-"""Behind a name or a path: the original annotations, where there is also the common form (see folder.py)."""
+"""Suffix of a name or path that selects the original annotations (see folder.py)."""
 
 
 def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> tuple[KnowledgeBase, Splits]:
-    """Return the training facts and the splits of a data set.
+    """Load the training facts and the splits of a data set.
 
     Args:
         source: A built-in or catalogue name, a file or a folder, as in `load_dataset`.
@@ -43,17 +43,17 @@ def load_dataset(
     options: DataOptions = PLAIN,
     like: Collection[Predicate] = (),
 ) -> Dataset:
-    """Built-in `name[:size]` (generated with `seed`), else a catalogue name, else a path; then as `options` want it.
+    """Load a built-in set `name[:size]`, else a set of the catalogue, else a path, and apply `options`.
 
     A name wins over a file of the same name in the working folder; `./kin` means the file. `NAME:original` and
-    `PATH:original` read a folder's original annotations where it also has the common form (see folder.py).
+    `PATH:original` read the original annotations of a folder that also has the common form (see folder.py).
 
     Args:
         source: The name or the path.
         seed: Of built-in sets.
-        may_download: Whether a set of the catalogue that is not on this machine is fetched.
+        may_download: Whether to download a set of the catalogue that is not on this machine.
         options: What to do with the facts before anything is learned from them.
-        like: Predicates of a run whose rules are to be applied: numbers and boxes are cut and named as there.
+        like: Predicates of a run whose rules will be applied; numbers and boxes are cut and named as there.
     """
     dataset = refined(_found(source, seed, may_download, options.cuts, like), options)
     if options.geometry and dataset.kb.boxes is not None:
@@ -67,7 +67,7 @@ def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: C
     builtin = None if isinstance(source, Path) else make_builtin(source, seed)
     if builtin is not None:
         return builtin
-    from .folder import read_path  # with all readers
+    from .folder import read_path  # imports all readers
 
     path = source if isinstance(source, Path) else _folder_of_name(source, may_download)
     if path is not None:
@@ -80,7 +80,7 @@ def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: C
 
 
 def _folder_of_name(source: str, may_download: bool) -> Path | None:
-    """The folder of a set that is known by name, fetched if it must be; None where there is no such set."""
+    """Return the folder of a set that is known by name, downloaded if necessary; None if there is no such set."""
     name = source.removesuffix(ORIGINAL)
     folder = find(name)
     if folder is None and name in catalog_names():
@@ -91,7 +91,7 @@ def _folder_of_name(source: str, may_download: bool) -> Path | None:
 
 
 def lasting_source(source: str) -> str:
-    """Return what a run folder remembers: a known name as it is, a path made absolute.
+    """Return the source to store in a run folder: a known name as it is, a path made absolute.
 
     A name wins, as in `load_dataset`.
     """

@@ -1,12 +1,11 @@
-"""`planted:CONSTRUCT`: a random base whose target facts follow from one known rule, to be found again.
+"""`planted:CONSTRUCT`: a random base whose target facts follow from one known rule, which is to be recovered.
 
-A base has entities e0, e1, ..., the predicates of the rule and a few that do not occur in it. The labels are
-the least fixpoint of the rule. Then noise may come in: wrong labels, or body facts that are replaced after the labels
-were computed.
+A base has entities e0, e1, ..., the predicates of the rule and a few distractors. The labels are the least fixpoint
+of the rule. Noise may then change labels, or replace body facts after the labels were computed.
 
-Densities are chosen so that every part of a rule matters: 15 to 60 % of the entities are positive, and a rule that
-lacks one of its parts is clearly worse. Every entity has at least one edge of each random relation, so the mere
-existence of an edge says nothing.
+Densities are chosen so that every part of a rule matters: 15 to 60 % of the entities are positive, and a rule without
+one of its parts is clearly worse. Every entity has at least one edge of each random relation, so the mere existence of
+an edge says nothing.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from ..logic.rule import Rule
 
 @dataclass(frozen=True)
 class Construct:
-    """One kind of `rule`, and the facts that it needs; planted.toml has all of them and says what the fields mean.
+    """One kind of `rule`, and the facts that it needs; planted.toml defines them and explains the fields.
 
-    `relations`, `hub_relations`, `forests`, `classes` and `hubs` are the facts around it; `steps`, `heads` and `levels`
-    what a learner needs to say it; `size` is a number of entities.
+    `relations`, `hub_relations`, `forests`, `classes` and `hubs` describe the facts; `steps`, `heads` and `levels` are
+    what a learner needs to express the rule; `size` is the number of entities.
     """
 
     rule: str
@@ -55,18 +54,18 @@ CONSTRUCTS_BY_NAME = {
 }
 
 CONSTRUCTS = tuple(CONSTRUCTS_BY_NAME)
-"""Those of the file: one for each thing that a rule can say."""
+"""The constructs of the file, one for each feature of the rule language."""
 LONG_LENGTHS = (8, 16, 32)
-"""Body atoms of further ones, `long-8`, `long-16`, ..."""
+"""Body atoms of the constructs `long-8`, `long-16`, ..."""
 LONG_POSITIVES = 0.4
-"""The share of the entities for which a long rule should hold, about."""
+"""Approximate share of the entities for which a long rule holds."""
 
 
 def long_construct(atoms: int) -> Construct:
-    """Return a rule of so many body atoms: pairs `r1(X, Z1), c1(Z1)`, joined two by two, by `and` and `or` in turn.
+    """Return a rule with this many body `atoms`: pairs `r1(X, Z1), c1(Z1)`, joined in pairs by alternating and and or.
 
-    Each level of the tree is a level of products; all pairs hold for the same share of the entities, so that each of
-    them matters as much as any other.
+    Each level of the tree is a level of products. All pairs hold for the same share of the entities, so each matters as
+    much as any other.
     """
     pairs, degree = atoms // 2, 1.5
 
@@ -77,7 +76,7 @@ def long_construct(atoms: int) -> Construct:
         return (", " if conjunction else " ; ").join(f"({part})" for part in parts)
 
     def share(pair: float, count: int, conjunction: bool) -> float:
-        """Of the entities for which the rule holds if each pair holds for `pair` of them, independently."""
+        """Return the share of entities for which the rule holds if each pair holds for the share `pair`."""
         if count == 1:
             return pair
         half = share(pair, count // 2, not conjunction)
@@ -103,15 +102,15 @@ SPARE_CLASSES = ("red", "old", "small")
 """Distractors: predicates that occur in no planted rule."""
 
 MEAN_DEGREE, SPARE_SHARE = 1.5, 0.35
-"""Of a distractor: edges of each entity, or the share of the entities that it holds for."""
+"""For a distractor: edges per entity, or the share of the entities that it holds for."""
 
 MIN_SIZE = 30
 MAX_NOISE = 0.5
-"""Beyond this there may not be enough false tuples to replace true ones with."""
+"""Above this there may not be enough false tuples to replace true ones."""
 PREDICATES_OF_AN_ARITY = (3, 6)
 MOST_EXTRA_EDGES = 3
 TREE_SIZE = 9
-"""Small trees, so that neither everything nor hardly anything is reachable from a few sources."""
+"""Trees are small, so that a few sources reach neither everything nor hardly anything."""
 
 Row = tuple[int, ...]
 World = dict[Predicate, set[Row]]
@@ -119,10 +118,10 @@ World = dict[Predicate, set[Row]]
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A base with a planted `rule`, of a `construct`: `kb` holds the facts and the (possibly noisy) labels.
+    """A base with a planted `rule` of a `construct`: `kb` holds the facts and the (possibly noisy) labels.
 
-    `clean` are the facts of the `target` that the rule makes true. `settings` are what a learner needs to say the rule:
-    steps (T), heads (H), levels (widths C), constants.
+    `clean` are the facts of the `target` that the rule derives. `settings` are what a learner needs to express the
+    rule: steps (T), heads (H), levels (widths C), constants.
     """
 
     construct: str
@@ -136,11 +135,10 @@ class Planted:
 def planted(
     construct: str, seed: int = 0, label_noise: float = 0.0, fact_noise: float = 0.0, size: int | None = None
 ) -> Planted:
-    """Make a base of `size` entities (None: the construct's own) for a `construct`.
+    """Make a base of `size` entities (None: the construct's own size) for a `construct`.
 
-    Noise changes neither its clean labels nor its clean facts. `label_noise`: this share of the true target facts is
-    removed, and as many false ones are added. `fact_noise`: this share of each other predicate's facts is replaced by
-    random ones.
+    Noise does not change the clean labels. `label_noise`: this share of the true target facts is removed, and as many
+    false ones are added. `fact_noise`: this share of each other predicate's facts is replaced by random ones.
     """
     known = tuple(CONSTRUCTS_BY_NAME)
     if construct not in known:
@@ -152,7 +150,7 @@ def planted(
     names = [*plan.hubs, *(f"e{i}" for i in range(size - len(plan.hubs)))]
     world = _world(plan, size, np.random.default_rng((seed, number)))
     clean = _labels(rule, world, names)
-    # Noise draws from streams of its own, so that one seed means one base at every level of noise.
+    # Noise has its own random streams, so that one seed gives one base at every noise level.
     label_random, fact_random = (np.random.default_rng((seed, number, stream)) for stream in (1, 2))
     noisy = {p: _replaced(rows, p.arity, fact_noise, size, fact_random) for p, rows in sorted(world.items())}
     noisy[rule.target] = _replaced(clean, rule.target.arity, label_noise, size, label_random)
@@ -168,7 +166,7 @@ def planted(
 
 
 def make_planted(construct: str, seed: int = 0) -> Dataset:
-    """Make the noise-free base of a `construct` as a data set; everything is training facts."""
+    """Make the noise-free base of a `construct` as a data set; all facts are training facts."""
     base = planted(construct, seed)
     return make_dataset(f"planted:{construct}", base.kb, Splits(base.kb.facts), (base.target,), (base.rule,))
 
@@ -186,7 +184,7 @@ def _check(seed: int, size: int, **shares: float) -> None:
 
 
 def _world(plan: Construct, size: int, random: np.random.Generator) -> World:
-    """Random facts of the rule's predicates and of distractors beside them; densities differ a little by seed."""
+    """Make random facts of the rule's predicates and of distractors; densities vary slightly by seed."""
     used = [*plan.relations, *plan.hub_relations, *plan.forests]
     everyone, hubs = plan.relations.items(), plan.hub_relations.items()
     spare = ((name, MEAN_DEGREE) for name in _spare(used, SPARE_RELATIONS))
@@ -202,13 +200,13 @@ def _world(plan: Construct, size: int, random: np.random.Generator) -> World:
 
 
 def _spare(used: Collection[str], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Two distractors, more or fewer where that keeps the number of predicates in bounds."""
+    """Return about two distractors, so that the number of predicates stays within bounds."""
     fewest, most = PREDICATES_OF_AN_ARITY
     return names[: max(1, min(max(2, fewest - len(used)), most - len(used)))]
 
 
 def _edges(degree: float, size: int, num_objects: int, random: np.random.Generator) -> set[Row]:
-    """From everyone to one or more of the first `num_objects` entities, `degree` on average, never to themselves."""
+    """Make edges from everyone to one or more of the first `num_objects` others, `degree` on average."""
     extra = (degree - 1.0) * random.uniform(0.95, 1.05) / MOST_EXTRA_EDGES
     edges: set[Row] = set()
     for subject, count in enumerate((1 + random.binomial(MOST_EXTRA_EDGES, extra, size)).tolist()):
@@ -218,14 +216,14 @@ def _edges(degree: float, size: int, num_objects: int, random: np.random.Generat
 
 
 def _forest(size: int, random: np.random.Generator) -> set[Row]:
-    """Edges from parent to child in trees of TREE_SIZE nodes; each node hangs on one of the two before it."""
+    """Make edges from parent to child in trees of TREE_SIZE nodes; each node hangs below one of the two before it."""
     order = random.permutation(size).tolist()
     places = [i for i in range(size) if i % TREE_SIZE]
     return {(order[random.integers(i - min(2, i % TREE_SIZE), i)], order[i]) for i in places}
 
 
 def _replaced(rows: set[Row], arity: int, share: float, size: int, random: np.random.Generator) -> set[Row]:
-    """`share` of the rows gone, and as many that were not among them."""
+    """Replace a `share` of the rows by rows that were not among them."""
     count = round(share * len(rows))
     gone = {sorted(rows)[i] for i in random.choice(len(rows), count, replace=False).tolist()}
     new: set[Row] = set()
@@ -237,7 +235,7 @@ def _replaced(rows: set[Row], arity: int, share: float, size: int, random: np.ra
 
 
 def _labels(rule: Rule, world: World, names: list[str]) -> set[Row]:
-    """What the rule derives from no target facts at all."""
+    """Return what the rule derives without any target facts."""
     from ..kernel.materialize import materialize
 
     predicates = tuple(sorted({rule.target, *world}))

@@ -1,4 +1,4 @@
-"""What is in a data set, in numbers: `nlil inspect`, and the columns of the paper's Table 2."""
+"""The size of a data set in numbers: `nlil inspect`, and the columns of the paper's Table 2."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Summary:
     """Counts of the data set `name`. `num_facts` are the training facts, as in the paper's Table 2.
 
     Attributes:
-        num_entities, num_predicates: of all splits.
-        num_unary_predicates, num_binary_predicates: of these.
-        num_unary_facts, num_binary_facts: of the training facts.
-        num_weighted_facts: training facts of a weight below 1.
+        num_entities, num_predicates: over all splits.
+        num_unary_predicates, num_binary_predicates: the same by arity.
+        num_unary_facts, num_binary_facts: training facts by arity.
+        num_weighted_facts: training facts of weight below 1.
         num_graphs: 1 unless the base joins scene graphs.
         num_classes: classes of objects; 0 for a plain base.
-        splits, negatives: facts, and given false facts, of each split.
-        degree: mean, median and max of the binary facts of an entity.
-        top_predicates: the most frequent ones, with the number of their facts.
-        targets: what is learned unless told otherwise.
-        checksum: that of the data set.
-        notes: what the reader passed over or decided.
+        splits, negatives: the number of facts, and of given false facts, per split.
+        degree: mean, median and max of the binary facts per entity.
+        top_predicates: the most frequent predicates, with their number of facts.
+        targets: the default targets.
+        checksum: the checksum of the data set.
+        notes: what the reader skipped or decided.
         scene: counts of scene graphs; None for a plain base.
     """
 
@@ -55,9 +55,9 @@ class Summary:
     scene: SceneCounts | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, the paper's columns first, under their own names.
+        """Return plain values for JSON; the paper's columns come first, under the paper's names.
 
-        What boxes were made into is not counted there.
+        Geometry predicates are not counted there.
         """
         table = {"facts": self.num_facts, "entities": self.num_entities, "predicates": self.num_predicates}
         if self.scene is not None:
@@ -70,9 +70,9 @@ class Summary:
 
 
 def summarise(dataset: Dataset, num_shown: int = NUM_SHOWN) -> Summary:
-    """Count facts, entities, predicates, splits, degrees of `dataset`.
+    """Summarise `dataset`: facts, entities, predicates, splits, degrees.
 
-    `num_shown` of the most frequent predicates are listed.
+    The `num_shown` most frequent predicates are listed.
     """
     kb, splits = dataset.kb, dataset.splits
     counts = kb.predicate_counts
@@ -103,7 +103,7 @@ def summarise(dataset: Dataset, num_shown: int = NUM_SHOWN) -> Summary:
 
 
 def _degrees(dataset: Dataset) -> dict[str, float]:
-    """Binary training facts at an entity, as subject or object, over all entities."""
+    """Return the binary training facts per entity, as subject or object."""
     binary, size = dataset.kb.binary, dataset.kb.num_entities
     degree = counted(binary.subject, size) + counted(binary.object, size)
     degree = degree if size else np.zeros(1, np.int64)

@@ -1,7 +1,7 @@
-"""AnyBURL's rule text, written: `predicted, correct, confidence, head <= body`, tabs between; `foreign` reads it.
+"""Writes AnyBURL's rule format: `predicted, correct, confidence, head <= body`, tab-separated; `foreign` reads it.
 
-AnyBURL knows binary predicates, rules that are one path (X to Y, or from the variable of the head to a constant or to
-anything), and keeps all variables apart; it has no quotes. Everything else is refused.
+AnyBURL supports binary predicates and rules that are one path (from X to Y, or from the head's only variable to a
+constant or to anything); it keeps all variables distinct and has no quotes. Other rules are refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _body(rule: Rule) -> str:
 
 
 def _sayable(rule: Rule) -> Statement | None:
-    """The one path of the body, None for a prior; what AnyBURL cannot say is refused."""
+    """Return the path of the body, None for a prior; raises ExportError for what AnyBURL cannot express."""
     body: Formula = rule.body
     if rule.target.arity == 1:
         raise ExportError(f"it has no unary predicates, the head of {rule} is one", NAME)

@@ -3,8 +3,8 @@
     (:Entity {name, graph})-[:Fact {predicate}]->(:Entity)     a binary fact
     (:Entity)-[:Kind]->(:Class {name})                         a unary fact
 
-Names are strings in properties, never labels, so each is exactly the name of the data. Every relationship is matched by
-a MATCH of its own: Cypher may let two relationships of one MATCH never be the same, a rule does not.
+Names are strings in properties, never labels, so each is exactly the name in the data. Every relationship has its own
+MATCH: within one MATCH, Cypher may require relationships to be different, which a rule does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CREATE REL TABLE Kind(FROM Entity TO Class);
 
 
 def quoted(name: str) -> str:
-    r"""Quote a name. Line ends and tabs stand as they are: not every Cypher knows \n.
+    r"""Quote a name. Line breaks and tabs stay as they are: not every Cypher implementation supports \n.
 
     >>> quoted("it's")
     "'it\\'s'"
@@ -49,7 +49,7 @@ def _row(rule: Rule) -> str:
 
 
 def _alternative(rule: Rule, alternative: Alternative) -> str:
-    """Patterns, then conditions. A node has its label where it is met first."""
+    """Return patterns, then conditions. A node has its label where it first occurs."""
     known: set[Term] = set()
     lines = [f"MATCH {_pattern(atom, known)}" for leaf in alternative.joined for atom in leaf.atoms]
     lines += [f"MATCH ({variable.name.lower()}:Entity)" for variable in alternative.unbound]
@@ -108,7 +108,7 @@ def _different(leaf: Leaf) -> list[str]:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """Yield the tables and what is in them; facts of weight >= .5, as in statistics."""
+    """Yield the tables and their content; facts of weight >= .5, as in the statistics."""
     yield TABLES
     for rows in blocks(entity_rows(kb)):
         values = ",\n".join(f"{{name: {quoted(name)}, graph: {graph}}}" for name, graph in rows)

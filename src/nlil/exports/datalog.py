@@ -1,9 +1,9 @@
 """Datalog for clingo: one clause per alternative of a rule, helper clauses for what is negated.
 
-Plain names stand as they are: uncle(ann, bob). Others are strings, and a predicate that is no plain name is the first
-argument of fact: fact("/film/film/genre", "Alien", horror). Heads are relations like any other, so a program derives
-the least fixpoint, as `nlil materialize` does; `entity` and `graph` are added where a rule ranges over all entities or
-over one graph.
+Plain names are written as they are: uncle(ann, bob). Others are strings, and a predicate that is not a plain name
+becomes the first argument of fact: fact("/film/film/genre", "Alien", horror). Heads are ordinary relations, so a
+program derives the least fixpoint, as `nlil materialize` does; `entity` and `graph` are added if a rule ranges over all
+entities or over one graph.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .rule_columns import RuleColumns
 NAME = "Datalog"
 _PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*", re.ASCII)
 _OWN = re.compile(r"not|fact|entity|graph|absent_[0-9_]+", re.ASCII)
-"""Words of the language and relations that the export makes: a predicate of such a name is written with fact(...)."""
+"""Keywords and relations of the export itself: a predicate of such a name is written with fact(...)."""
 
 
 def constant(name: str) -> str:
-    """Write a name as a constant, quoted where it has to be.
+    """Write a name as a constant, quoted if necessary.
 
     >>> constant("ann"), constant("Ann \\"B\\"")
     ('ann', '"Ann \\\\"B\\\\""')
@@ -43,14 +43,14 @@ def _string(name: str) -> str:
 
 
 def atom_text(predicate: Predicate, *arguments: str) -> str:
-    """Write the atom of `arguments`; a `predicate` that is no plain name is the first argument of `fact`."""
+    """Write an atom of `arguments`; a `predicate` that is not a plain name becomes the first argument of `fact`."""
     if _PLAIN.fullmatch(predicate.name) and not _OWN.fullmatch(predicate.name):
         return f"{predicate.name}({', '.join(arguments)})"
     return f"fact({', '.join((_string(predicate.name), *arguments))})"
 
 
 def rule_clauses(rule: Rule, options: Options) -> str:
-    """Return the clauses of a rule; `options.number` keeps its helper relations apart from those of other rules."""
+    """Return the clauses of a rule; `options.number` distinguishes its helper relations from those of other rules."""
     if options.exclusions:
         raise ExportError(
             "exclusions look at given facts only, but a relation here also holds what is derived; "
@@ -110,7 +110,7 @@ def _is_one_fact(leaf: Leaf) -> bool:
 
 
 def _helper(leaf: Leaf, name: str, in_graph: bool) -> tuple[str, str]:
-    """What is negated, as a relation over the head variables in it (and its graph)."""
+    """Return the negated part as a relation over its head variables (and its graph)."""
     shared = [variable.name for variable in leaf.head_variables]
     if in_graph and leaf.untied is not None:
         shared.append("G")
@@ -120,7 +120,7 @@ def _helper(leaf: Leaf, name: str, in_graph: bool) -> tuple[str, str]:
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
     """Yield entities with their graphs, then the facts of weight >= .5."""
-    # Relations may be empty: said once, so that clingo does not warn of them.
+    # Declare relations that may be empty, so that clingo does not warn about them.
     yield "#defined entity/1.\n#defined graph/2.\n#defined fact/2.\n#defined fact/3.\n"
     for predicate in kb.predicates:
         if _PLAIN.fullmatch(predicate.name) and not _OWN.fullmatch(predicate.name):
@@ -134,7 +134,7 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
 
 
 def check_stratified(rules: Sequence[Rule]) -> None:
-    """Refuse `rules` with negation in a circle, for which clingo has several answer sets, or none: ExportError."""
+    """Raise ExportError if `rules` use negation in a cycle, for which clingo has several answer sets, or none."""
     columns = RuleColumns()
     for rule in rules:
         columns.add(rule, 0)

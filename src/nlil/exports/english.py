@@ -1,4 +1,4 @@
-"""English: a rule as a sentence, for reading; `logic/english.py` says how."""
+"""English: a rule as a sentence, written by `logic/english.py`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Rules that other systems wrote, read as rules of ours: AnyBURL's and AMIE's.
+"""Reads the rules of other systems: AnyBURL and AMIE.
 
     5	3	0.6	uncle(X,Y) <= brother(X,A), parent(A,Y)         AnyBURL: predicted, correct, confidence, rule
     ?a  brother  ?e  ?e  parent  ?b   => ?a  uncle  ?b	0.5	...   AMIE: rule, then columns of figures
 
-The figures are not kept, as nlil counts for itself. What is no rule of the other system is refused; a sound rule that
-is none of ours is left out, with the reason. A new system is an entry of FORMATS with its functions here.
+Their statistics are ignored, since nlil counts for itself. A line that is not a rule of the other system is an error; a
+valid rule that nlil cannot express is left out, with a reason. A new system is an entry in FORMATS with its functions.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ REASONS = {
     "twice in the head": "with one variable twice in the head",
     "head needs a variable": "with no variable in the head",
 }
-"""What the parser says of one rule -> what is said of many."""
+"""Message of the parser for one rule -> description of many."""
 OTHER = "with another shape than nlil's rules"
 _ANYBURL_FIGURES = re.compile(r"\d+\t\d+\t[0-9.eE+-]+\t")
 ANYBURL_LINE = re.compile(rf"{_ANYBURL_FIGURES.pattern}.*<=.*")
 ANYBURL_VARIABLE = re.compile("[A-Z]")
 _ITSELF = "me_myself_i"
-"""AnyBURL's word for the other argument of the same atom: p(X,me_myself_i) is p(X,X)."""
+"""AnyBURL's name for the other argument of the same atom: p(X,me_myself_i) is p(X,X)."""
 _ARGUMENTS = [re.compile(pattern) for pattern in (r"([A-Z]),(.+)\)", r"(.+),([A-Z])\)", r"([^,]+),([^,]+)\)")]
 _AMIE_HEADER = r".*\bRule\t.*\bPCA Confidence\b.*"
 AMIE_LINE = re.compile(rf"\?\w+\s\s+\S.*=>.*|{_AMIE_HEADER}")
-"""A rule, or the names of the columns."""
+"""A rule, or the header."""
 
 ForeignAtom = tuple[str, Sequence[tuple[str, bool]]]
-"""The name of a binary predicate, and its terms, each with whether it is a variable."""
+"""The name of a binary predicate and its terms, each with whether it is a variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsayable:
-    """A sound rule of another system that is none of ours; `reason` goes on after "12 rules"."""
+    """A valid rule of another system that nlil cannot express; `reason` continues "12 rules ..."."""
 
     reason: str
 
@@ -57,11 +57,11 @@ class System:
     """How another system writes rules.
 
     Attributes:
-        line: What a line looks like that only this system writes.
-        clauses: (head, body, number of the line) of each rule of a text; the last argument is named in messages.
-        head: The atom of a head, with the path and the line for messages.
-        body: The atoms of a body.
-        distinct: Different variables take different entities.
+        line: A pattern of lines that only this system writes.
+        clauses: Yields (head, body, line number) of each rule of a text; the last argument is for messages.
+        head: Parses the atom of a head; path and line are for messages.
+        body: Parses the atoms of a body.
+        distinct: Whether different variables stand for different entities.
     """
 
     line: re.Pattern[str]
@@ -71,7 +71,7 @@ class System:
     distinct: bool
 
     def read(self, text: str, path: object) -> tuple[RuleColumns, list[tuple[str, int]]]:
-        """Read the rules of `text`; of those that are none of ours say why, with their lines. `path` is for errors."""
+        """Read the rules of `text`; return also the reason and line of each unusable one. `path` is for messages."""
         columns, left_out = RuleColumns(), []
         heads: dict[str, tuple[int, Variables] | Unsayable] = {}
         bodies: dict[tuple[Variables, str], int | Unsayable] = {}
@@ -98,11 +98,11 @@ class System:
 
 
 Variables = tuple[str, ...]
-"""The variables of a head as they are written, "" where it has a constant."""
+"""The variables of a head as written, "" for a constant."""
 
 
 def _head(columns: RuleColumns, atom: ForeignAtom) -> tuple[int, Variables] | Unsayable:
-    """The number of a head, and its variables."""
+    """Return the number of a head, and its variables."""
     name, terms = atom
     try:
         head, _ = head_of(_atom(0, name, terms, {}))
@@ -112,14 +112,14 @@ def _head(columns: RuleColumns, atom: ForeignAtom) -> tuple[int, Variables] | Un
 
 
 class _BodyReader:
-    """Bodies of atoms into columns; a pattern of variables and constants is parsed once."""
+    """Turns bodies into columns; each pattern of variables and constants is parsed once."""
 
     def __init__(self, columns: RuleColumns, distinct: bool) -> None:
         self.columns, self.distinct = columns, distinct
         self.patterns: dict[tuple[Variables, ...], Pattern | Unsayable | None] = {}
 
     def body(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> int | Unsayable:
-        """Return the number of the body of these atoms under a head with these variables."""
+        """Return the number of the body of these `atoms` under a head with these `variables`."""
         key = (variables, *(tuple(t if is_variable else "" for t, is_variable in terms) for _, terms in atoms))
         if key not in self.patterns:
             self.patterns[key] = self._pattern(variables, key[1:])
@@ -134,7 +134,7 @@ class _BodyReader:
                 return self.columns.body(pattern, [*(name for name, _ in atoms), *constants])
 
     def _pattern(self, variables: Variables, body: Sequence[Variables]) -> Pattern | Unsayable | None:
-        """The names of the atoms are the first slots, constants are those that follow."""
+        """Return the pattern of a body: the names of the atoms are the first slots, constants the next."""
         size = len(body)
         atoms: list[ForeignAtom] = []
         for number, texts in enumerate(body):
@@ -144,12 +144,12 @@ class _BodyReader:
                 size += not text
             atoms.append((slot_name(number), terms))
         if size > len(body) + 1:
-            return None  # two constants may be one
+            return None  # two constants may be equal
         rule = self._rule(variables, atoms)
         return rule if isinstance(rule, Unsayable) else pattern_of(rule, size)
 
     def _rule(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> Rule | Unsayable:
-        """A rule with this body and a head with these variables, or why there is none."""
+        """Return a rule with this body and a head with these variables, or why there is none."""
         try:
             head, anchors = head_of(_atom(0, "p", [(name or "c", name != "") for name in variables], {}))
             body = tuple(_atom(i, *atom, anchors) for i, atom in enumerate(atoms, start=1))
@@ -160,7 +160,7 @@ class _BodyReader:
 
 
 def _atom(number: int, name: str, terms: Sequence[tuple[str, bool]], anchors: Mapping[str, Anchor]) -> Atom:
-    """An atom of the syntax tree; offsets only tell occurrences apart, as the text is not ours."""
+    """Return an atom of the syntax tree; offsets only distinguish occurrences."""
     found = (
         Term(text, anchors.get(text, ANY) if is_variable else Constant(text), 3 * number + j)
         for j, (text, is_variable) in enumerate(terms, start=1)
@@ -192,7 +192,10 @@ def _anyburl_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
 
 
 def _anyburl_atom(text: str, path: object, line: int) -> ForeignAtom:
-    """name(s,t): names may hold commas and brackets, so a variable on one side tells where the other begins."""
+    """Parse name(s,t).
+
+    Names may contain commas and brackets, so a variable on one side shows where the other begins.
+    """
     name, _, inside = text.strip().partition("(")
     found = next((f for f in (pattern.fullmatch(inside) for pattern in _ARGUMENTS) if f is not None), None)
     if not name or found is None:
@@ -203,7 +206,7 @@ def _anyburl_atom(text: str, path: object, line: int) -> ForeignAtom:
 
 
 def _amie_clauses(text: str, path: object) -> Iterator[tuple[str, str, int]]:
-    """What AMIE says before and after its rules has no tabs and does not begin with a variable."""
+    """Yield the clauses; other output of AMIE has no tabs and does not begin with a variable."""
     for number, line in enumerate(text.split("\n"), start=1):
         rule = line.split("\t")[0].strip()
         if "=>" not in rule:
@@ -222,20 +225,20 @@ def _amie_head(text: str, path: object, line: int) -> ForeignAtom:
 
 
 def _amie_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
-    """Two spaces part the words of a rule."""
+    """Parse atoms whose words are separated by two spaces."""
     words = [word for word in re.split(r"\s{2,}", text.strip()) if word]
     if len(words) % 3:
         raise DataError(
             f"expected atoms of three words, two spaces between, such as ?a  p  ?b, got {text.strip()!r}", path, line
         )
-    # <ann> is ann, as in the triples that AMIE reads.
+    # <ann> means ann, as in the triples that AMIE reads.
     plain = [word[1:-1] if word.startswith("<") and word.endswith(">") else word for word in words]
     terms = [(name, word.startswith("?")) for name, word in zip(plain, words)]
     return [(plain[i + 1], (terms[i], terms[i + 2])) for i in range(0, len(words), 3)]
 
 
 FORMATS = {
-    # AnyBURL grounds different variables with different entities, AMIE lets them take the same one.
+    # AnyBURL keeps variables distinct, AMIE does not.
     "anyburl": System(ANYBURL_LINE, _anyburl_clauses, _anyburl_atom, _anyburl_atoms, distinct=True),
     "amie": System(AMIE_LINE, _amie_clauses, _amie_head, _amie_atoms, distinct=False),
 }

@@ -1,6 +1,6 @@
-"""What the writers share: the description of a language, a rule as alternatives, the facts by name.
+"""What the writers share: the description of a language, the alternatives of a rule, the facts by name.
 
-Facts count or they do not (weight >= .5), so a body may be simplified and multiplied out without changing an answer.
+A fact is true or false (weight >= .5), so a body may be simplified and expanded without changing an answer.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from ..logic.labels import Labels
 
 MAX_ALTERNATIVES = 256
-"""A body that multiplies out to more is refused: nobody would read the query."""
+"""A body with more alternatives is refused; nobody would read the query."""
 ROWS_PER_BLOCK = 500
 """Entities or facts in one INSERT or UNWIND."""
 Item = TypeVar("Item")
 Denials = Iterable[tuple[Predicate, Step]]
-"""(target, step): answers of the target are ruled out wherever the step leads from X to Y."""
+"""(target, step): answers of the target are excluded wherever the step leads from X to Y."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a rule is written with.
+    """Options for writing a rule.
 
-    number      keeps helper relations of several rules apart
-    graphs      the facts are many graphs, each a world of its own; no fact joins two of them
-    exclusions  what rules answers out
-    labels      for people in place of names
-    stats       what was counted for the rule; None where nobody counted
+    number      distinguishes the helper relations of several rules
+    graphs      whether the facts consist of many separate graphs; no fact joins two of them
+    exclusions  (target, step) pairs that rule out answers
+    labels      readable labels in place of names
+    stats       the statistics of the rule, or None
     """
 
     number: int = 1
@@ -56,17 +56,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Language:
-    """How rules are written in one language; each writer module has one as `LANGUAGE`.
+    """How rules are written in one language; each writer module has a `LANGUAGE`.
 
     rule          the text of one rule
-    facts         what a program runs on, piece by piece; None: programs do not run
-    comment       begins a comment; with one, each rule follows a comment with its exact text and figures
-    answers_only  a program answers from the given facts alone, so that exclusions can be said;
-                  otherwise heads are relations like any other
-    begin, end    around the rules of a program that has some
-    between       between rules
-    after         after each rule
-    check         refuses rules that cannot stand in one program
+    facts         writes the facts that a program runs on; None if programs are not executable
+    comment       the start of a comment; with it, a comment with exact text and statistics precedes each rule
+    answers_only  a program sees only the given facts, so exclusions can be expressed;
+                  otherwise heads are ordinary relations
+    begin, end    text around the rules of a non-empty program
+    between       text between rules
+    after         text after each rule
+    check         raises an error for rules that cannot be in one program
     """
 
     rule: Callable[[Rule, Options], str]
@@ -81,7 +81,7 @@ class Language:
 
 
 def refuse_nul(name: str, language: str) -> str:
-    """Return the name, if a quoted string of the language can hold it."""
+    """Return the name if a quoted string of the `language` can contain it."""
     if "\0" in name:
         raise ExportError(f"a string cannot hold the character NUL of {name!r}; rename it in the data", language)
     return name
@@ -95,10 +95,10 @@ class Alternative:
     """One conjunction of statements that makes a rule hold.
 
     joined    statements that bind head variables
-    tested    the others, which only have to hold or (negated) not to hold, whatever their number of groundings
-    unbound   head variables that nothing binds: they range over all entities
-    in_graph  where the answers depend on graphs, the head's arguments, which must lie in one graph together with
-              what is `untied`; else nothing
+    tested    other statements, of which only the truth matters, or if negated the falsehood
+    unbound   head variables that no statement binds; they range over all entities
+    in_graph  if the answers depend on graphs: the head's arguments, which must be in one graph together with
+              `untied` variables; otherwise empty
     """
 
     joined: tuple[Leaf, ...]
@@ -108,9 +108,9 @@ class Alternative:
 
 
 def alternatives(rule: Rule, language: str, options: Options) -> tuple[Alternative, ...]:
-    """Return the alternatives of the rule: it holds where one of these does; none: it never holds.
+    """Return the alternatives of the rule, one of which must hold; none if it never holds.
 
-    Exclusions of its target are negated statements. `language` is for errors.
+    Exclusions of its target become negated statements. `language` is for error messages.
     """
     tree = normal_form(simplify_formula(rule.body), rule.distinct)
     if num_alternatives(tree) > MAX_ALTERNATIVES:
@@ -126,7 +126,7 @@ def alternatives(rule: Rule, language: str, options: Options) -> tuple[Alternati
 
 
 def num_alternatives(tree: Tree) -> int:
-    """Into how many conjunctions the tree multiplies out."""
+    """Return the number of conjunctions that `tree` expands into."""
     match tree:
         case Leaf():
             return 1
@@ -137,12 +137,12 @@ def num_alternatives(tree: Tree) -> int:
 
 
 def depends_on_graph(rule: Rule) -> bool:
-    """Return whether the answers depend on which graph an entity belongs to, where no fact joins two graphs."""
+    """Return whether the answers depend on the graphs of entities, given that no fact joins two graphs."""
     return any(alternative.in_graph for alternative in alternatives(rule, "export", Options(graphs=True)))
 
 
 def _alternative(rule: Rule, leaves: Sequence[Leaf], excluded: tuple[Leaf, ...], graphs: bool) -> Alternative | None:
-    # X = Y of two variables that differ never holds, and its negation says nothing.
+    # X = Y never holds if the variables are distinct, and its negation always does.
     said = [leaf for leaf in dict.fromkeys(leaves) if not (leaf.equal and leaf.different)]
     if any(leaf not in said and not leaf.negated for leaf in leaves):
         return None
@@ -155,14 +155,14 @@ def _alternative(rule: Rule, leaves: Sequence[Leaf], excluded: tuple[Leaf, ...],
 
 
 def _excluded(rule: Rule, step: Step) -> Leaf:
-    """`distinct` is the rule's own matter: an exclusion holds for a pair of one entity too."""
+    """Return the negated exclusion; unlike the rule it does not depend on `distinct`."""
     statement = Statement(rule.head.arguments[0], (step,), rule.head.arguments[1])
     names = tuple(getattr(anchor, "name", "") for anchor in statement.line.anchors)
     return Leaf(statement, names, negated=True)
 
 
 def _binding(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
-    """The fewest statements that bind what can be bound; those over both head variables first."""
+    """Return the fewest statements that bind the head variables; those over both come first."""
     chosen: list[Leaf] = []
     bound: set[Variable] = set()
     for leaf in sorted(leaves, key=lambda one: -len(one.head_variables)):
@@ -173,7 +173,7 @@ def _binding(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
 
 
 def _in_graph(rule: Rule, leaves: Sequence[Leaf]) -> tuple[Variable | Constant, ...]:
-    """Nothing, where atoms tie everything to the head and the sides of the head to each other."""
+    """Return the arguments that must share a graph; none if atoms already connect everything to the head."""
     ends = rule.head.arguments
     tied = len(ends) == 1 or any(not leaf.negated and set(ends) <= set(leaf.terms) for leaf in leaves)
     return () if tied and all(leaf.untied is None for leaf in leaves) else ends
@@ -207,7 +207,7 @@ def fact_rows(kb: KnowledgeBase) -> Iterator[tuple[str, str, str | None]]:
 
 
 def blocks(items: Iterable[Item], size: int = ROWS_PER_BLOCK) -> Iterator[list[Item]]:
-    """Yield `items` in lists of `size`, the last maybe shorter."""
+    """Yield `items` in lists of `size`; the last may be shorter."""
     iterator = iter(items)
     while block := list(islice(iterator, size)):
         yield block

@@ -1,4 +1,4 @@
-"""LaTeX: one rule per line of an align* environment (amsmath), for papers; it breaks over pages."""
+"""LaTeX: one rule per line of an align* environment (amsmath) that breaks across pages."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ESCAPES = {
     "-": "{-}", ",": "{,}", " ": "\\ ",
 }  # fmt: skip
 _IN_T1 = {chr(c) for c in range(0x20, 0x17F)} - set("\u00adĦħĸĿŀŉŦŧ")
-"""What pdfLaTeX knows how to print; tests/unit/exports/test_latex.py has it compile every one."""
+"""The characters that pdfLaTeX can print; tests/unit/exports/test_latex.py compiles all of them."""
 
 
 def escaped(name: str) -> str:
-    """Write each character as itself in text mode, none joined to the next; one that does not print as its number.
+    """Escape `name` for text mode without ligatures; a character that cannot be printed becomes its code point.
 
     >>> escaped("has_part & 5%")
     'has\\\\_part\\\\ \\\\&\\\\ 5\\\\%'
@@ -56,7 +56,7 @@ class _Writer:
         self._distinct, self._labels = rule.distinct, labels
 
     def body(self, formula: Formula, inside: bool = False) -> str:
-        """Write a body; `inside` another connective a compound formula stands in brackets."""
+        """Write a body; `inside` another connective, a compound formula is put in brackets."""
         match formula:
             case Statement():
                 return self._statement(Leaf(formula, next(self._names), distinct=self._distinct), inside)
@@ -70,7 +70,7 @@ class _Writer:
                 return "\\top"
 
     def _statement(self, leaf: Leaf, inside: bool) -> str:
-        """Body variables are bound where the statement stands: it closes over them."""
+        """Write a statement, with quantifiers for its body variables."""
         items = [self.atom(atom.predicate, atom.arguments) for atom in leaf.atoms]
         if leaf.equal is not None:
             items.append(" = ".join(map(self._term, leaf.equal)))

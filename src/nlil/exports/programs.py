@@ -1,4 +1,4 @@
-"""One door to all languages: a rule, a program of many rules, the facts to run it on.
+"""The entry point for all languages: one rule, a program of many rules, or the facts to run it on.
 
 A new language is a module with a `LANGUAGE` (see `language.Language`), and its name here.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 EXECUTABLE = ("prolog", "datalog", "sparql", "sql", "cypher")
 LANGUAGES = (*EXECUTABLE, "anyburl", "latex", "english")
-"""Names of modules beside this one; they are imported when they are used."""
+"""The names of modules in this package, imported on first use."""
 
 
 def language(name: str, among: Iterable[str] = LANGUAGES) -> Language:
-    """Return how rules are written in the language of this name, which must be one `among` these."""
+    """Return the language of this name, which must be `among` these."""
     if name not in among:
         raise ConfigError(f"{name}: expected one of {', '.join(among)}", "format")
     found: Language = import_module(f".{name}", __package__).LANGUAGE
@@ -32,14 +32,14 @@ def language(name: str, among: Iterable[str] = LANGUAGES) -> Language:
 
 
 def rule_text(rule: Rule, name: str, number: int = 1, graphs: bool = False, exclusions: Denials = ()) -> str:
-    """Return the rule in an executable language.
+    """Return one rule in an executable language.
 
     Args:
-        rule: What is written.
+        rule: The rule.
         name: One of EXECUTABLE.
-        number: Keeps helper relations of several rules apart (Datalog).
-        graphs: The facts are many graphs, each a world of its own.
-        exclusions: (target, step) pairs that rule answers out (SPARQL, SQL, Cypher).
+        number: Distinguishes the helper relations of several rules (Datalog).
+        graphs: Whether the facts consist of many separate graphs.
+        exclusions: (target, step) pairs that rule out answers (SPARQL, SQL, Cypher).
     """
     from .language import Options
 
@@ -47,7 +47,10 @@ def rule_text(rule: Rule, name: str, number: int = 1, graphs: bool = False, excl
 
 
 def facts(kb: KnowledgeBase, name: str) -> Iterator[str]:
-    """Yield what a program in the language `name` runs on: entities with their graphs, facts of weight >= .5."""
+    """Yield the facts that a program in the language `name` runs on.
+
+    These are the entities with their graphs, and the facts of weight >= .5.
+    """
     pieces = language(name).facts
     if pieces is None:
         raise ConfigError(f"{name}: has no facts, expected one of {', '.join(EXECUTABLE)}", "format")
@@ -62,15 +65,15 @@ def program(
     labels: Labels | None = None,
     refuse: Callable[[ExportError], None] | None = None,
 ) -> Iterator[str]:
-    """Yield all rules, piece by piece.
+    """Yield a program of many rules, piece by piece.
 
     Args:
-        rules: What is written, in this order.
+        rules: The rules, in this order.
         name: One of LANGUAGES.
-        graphs: The facts are many graphs, each a world of its own.
-        exclusions: (target, step) pairs that rule answers out (SPARQL, SQL, Cypher).
-        labels: For people in place of names (LaTeX, English).
-        refuse: Is told of each rule that the language cannot say; without it that is an error.
+        graphs: Whether the facts consist of many separate graphs.
+        exclusions: (target, step) pairs that rule out answers (SPARQL, SQL, Cypher).
+        labels: Readable labels in place of names (LaTeX, English).
+        refuse: Called with the error of each rule that the language cannot express; without it the error is raised.
     """
     from .language import Options
 
@@ -79,7 +82,7 @@ def program(
     if spoken.check is not None:
         rules = list(rules)
         spoken.check([scored.rule for scored in rules])
-    # An environment without a line does not compile in LaTeX: where there are no rules there is none.
+    # A LaTeX environment without lines does not compile, so without rules there is none.
     before = spoken.begin
     for number, scored in enumerate(rules, start=1):
         try:

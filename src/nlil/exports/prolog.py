@@ -1,10 +1,10 @@
-"""Prolog (SWI-Prolog): the rules are nlil's own exact text, read back by `parse_program`; the facts bring what runs it.
+"""Prolog (SWI-Prolog): the rules are nlil's exact text, which `parse_program` reads back; the facts contain a loader.
 
-`facts` writes the facts and, before them, loader.pl: `'nlil:rules'('rules.pl')`. As it reads the rules it puts
-'nlil:entity'(X) before what is negated and at the end of each body, so that a head variable that nothing binds ranges
-over the entities; where there are many graphs it ties head and body variables to one graph. Heads are relations like
-any other, tabled, so a program derives the least fixpoint, as `nlil materialize` does. Denials are kept as
-'nlil:denial'(Ruled_out, By) and not run.
+`facts` writes loader.pl before the facts: `'nlil:rules'('rules.pl')`. As it reads the rules, it adds 'nlil:entity'(X)
+before negations and at the end of each body, so that an unbound head variable ranges over the entities; if there are
+many graphs, it restricts head and body variables to one graph. Heads are ordinary, tabled relations, so a program
+derives the least fixpoint, as `nlil materialize` does. Denials are stored as 'nlil:denial'(Ruled_out, By) and not
+executed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _text(name: str) -> str:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """Yield the loader of rules, entities with their graphs, then the facts of weight >= .5."""
+    """Yield the loader, the entities with their graphs, then the facts of weight >= .5."""
     yield ":- encoding(utf8).\n" + _text("loader.pl")
     yield ONE_GRAPH if kb.graph_of is None else "\n" + _text("many_graphs.pl")
     for predicate in kb.predicates:

@@ -1,10 +1,10 @@
-"""Rules one after another into columns, in numbers of the names as they come.
+"""Turns a stream of rules into columns, with ids for names as they occur.
 
-Files of many rules repeat their heads, their bodies, and most of all the patterns of their bodies. So a text is read
-once, and a pattern is parsed once: `brother(X, Z1), parent(Z1, Y)` and `son(X, Z1), wife(Z1, Y)` are one pattern, with
-other names. The parser decides what a pattern means; nothing here knows the grammar.
+Large files repeat their heads, their bodies, and above all the patterns of their bodies, so each text is read once and
+each pattern is parsed once: `brother(X, Z1), parent(Z1, Y)` and `son(X, Z1), wife(Z1, Y)` are one pattern with
+different names. The parser decides what a pattern means; this file does not know the grammar.
 
-`step` is a step along a predicate, `place` the line of a file that a rule begins on.
+`step` is a step along a predicate, `place` the line of the file that a rule begins on.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ..logic.tokens import Fault
 
 
 class GrowingNames:
-    """Numbers for names as they come: a name that is new gets the next one."""
+    """Assigns the next id to each new name."""
 
     def __init__(self) -> None:
         self.predicates: dict[tuple[str, int], int] = {}
         self.entities: dict[str, int] = {}
 
     def predicate_id(self, name: str, arity: int) -> int:
-        """Return the number of a predicate by name and `arity`, a new one where it is new."""
+        """Return the id of a predicate by `name` and `arity`; a new predicate gets a new id."""
         return self.predicates.setdefault((name, arity), len(self.predicates))
 
     def entity_id(self, name: str) -> int:
-        """Return the number of an entity, a new one where it is new."""
+        """Return the id of an entity; a new entity gets a new id."""
         return self.entities.setdefault(name, len(self.entities))
 
     def code(self, step: Step) -> int:
@@ -47,21 +47,21 @@ class GrowingNames:
 
     @property
     def num_codes(self) -> int:
-        """How many step codes there are so far."""
+        """The number of step codes so far."""
         return 2 * len(self.predicates)
 
 
 class SlotNames:
-    """The names s0, s1, ... up to `size` that stand for any name in a pattern, each with its number.
+    """The names s0, s1, ... (`size` of them) that stand for any name in a pattern, each with its number.
 
-    Others raise KeyError.
+    Other names raise KeyError.
     """
 
     def __init__(self, size: int) -> None:
         self.slot = {slot_name(number): number for number in range(size)}
 
     def entity_id(self, name: str) -> int:
-        """Return the number of a slot that stands for an entity."""
+        """Return the slot number of an entity."""
         return self.slot[name]
 
     def code(self, step: Step) -> int:
@@ -70,22 +70,23 @@ class SlotNames:
 
     @property
     def num_codes(self) -> int:
-        """How many step codes there are."""
+        """The number of step codes."""
         return 2 * len(self.slot)
 
 
 def slot_name(number: int) -> str:
-    """Return the name of slot `number`, which stands for any name in a pattern."""
+    """Return the name of slot `number`."""
     return f"s{number}"
 
 
 Pattern = tuple[BodyBuilder, tuple[int, ...]]
-"""A body whose names are slots, alone in its builder, and the arity of each slot, 0 where it is an entity."""
+"""A builder with one body whose names are slots, and the arity of each slot, 0 for an entity."""
 
 
 def pattern_of(rule: Rule, size: int) -> Pattern | None:
-    """Return the pattern of a rule whose body has the names s0, s1, ... (`size` of them); None where it would depend on
-    the names how such a body is read.
+    """Return the pattern of a rule whose body has the names s0, s1, ... (`size` of them).
+
+    Returns None if the actual names affect how such a body is stored.
     """
     found = list(statements(rule.body))
     entities = {anchor for s in found for anchor in (s.start, s.end) if isinstance(anchor, Constant)}
@@ -102,20 +103,20 @@ def pattern_of(rule: Rule, size: int) -> Pattern | None:
 
 
 def _reads_alike(statement: Statement) -> bool:
-    """Whether a statement keeps its direction and the order of its filters whatever its names are (see `Statement`)."""
+    """Return whether the stored direction and filter order of a statement do not depend on names (see `Statement`)."""
     start, end = anchor_key(statement.start), anchor_key(statement.end)
     return start != end and all(len(filters) < 2 for filters in statement.line.filters)
 
 
 class RuleColumns:
-    """Takes rules one after another, gives them by column."""
+    """Collects rules one after another and returns them by column."""
 
     def __init__(self) -> None:
         self.names = GrowingNames()
         self.builder = BodyBuilder(self.names)
         self.heads: dict[tuple[int, int, int], int] = {}
         self.rows: list[tuple[int, int, int]] = []
-        """(number of the head, number of the body, place) of each rule; its place is a line or a count."""
+        """(head number, body number, place) of each rule; the place is a line or a count."""
 
     def head(self, head: Head) -> int:
         """Return the number of a head."""
@@ -126,7 +127,7 @@ class RuleColumns:
         return self.heads.setdefault(key, len(self.heads))
 
     def body(self, pattern: Pattern, names: Sequence[str]) -> int:
-        """Return the number of the body that has these names in the slots of the pattern."""
+        """Return the number of the body with these `names` in the slots of `pattern`."""
         of_names = self.names
         slots, arities = pattern
         ids = [
@@ -146,11 +147,11 @@ class RuleColumns:
         return self.builder.program(tuple([lines[op] if op >= 0 else op for op in program]))
 
     def add(self, rule: Rule, place: int) -> None:
-        """Take a rule that was parsed on its own."""
+        """Add a parsed rule."""
         self.rows.append((self.head(rule.head), self.builder.add(rule), place))
 
     def rules(self) -> RuleSet:
-        """Return all rules in their order, in numbers of their own names; nothing is counted."""
+        """Return all rules in order, in ids of their own names, without statistics."""
         head, body, _ = np.array(self.rows, np.int64).reshape(-1, 3).T
         predicate, entity, fixed = np.array([*self.heads], np.int64).reshape(-1, 3)[head].T
         nothing = np.zeros(len(head), np.int64)
@@ -171,11 +172,11 @@ _QUOTED = r"'(?:[^'\\\n]|'')*+'"
 _NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
 _BODY = re.compile(rf"(?:[^%'\":.\\\d]|\\[+=]|{_QUOTED}|\d++(?:\.\d++)?+)*+")
 _NAME = re.compile(rf"({_QUOTED}|(?<![\w\\])(?!true\b)(?:[a-z]\w*|{_NUMBER}))")
-"""A name in such a body; names that begin with letters of other alphabets stay in the pattern."""
+"""A name in such a body; names in other alphabets stay part of the pattern."""
 
 
 class RuleTexts:
-    """Reads rules that stand alone on their lines, `head :- body.` without comments or escapes, into columns."""
+    """Reads rules that occupy one line, `head :- body.`, without comments or escapes, into columns."""
 
     def __init__(self, columns: RuleColumns) -> None:
         self.columns = columns
@@ -184,7 +185,7 @@ class RuleTexts:
         self.patterns: dict[tuple[str, ...], Pattern | None] = {}
 
     def add(self, text: str, place: int) -> bool:
-        """Take the rule of `text`; False where it is anything else, or wrong: only a parser can say what."""
+        """Add the rule of `text`; return False if it is anything else or invalid, which only the parser can explain."""
         head_text, _, body_text = text.partition(" :- ")
         known = self.heads.get(head_text)
         body = None if known is None else self.bodies.get((known[1], body_text))
@@ -199,13 +200,13 @@ class RuleTexts:
         return True
 
     def _head(self, text: str) -> tuple[int, str]:
-        """The number of a head, and a head with the same variables and the name p."""
+        """Return the number of a head, and the text of a head with the same variables and the name p."""
         if _HEAD.fullmatch(text) is None:
             raise ValueError
         clause = _only_clause(f"{text}.")
         if clause.body != _nothing(clause):
             raise ValueError
-        # A variable `_` has a space in its name: nothing in the body can mean it.
+        # A variable `_` has a space in its name, so nothing in the body can refer to it.
         arguments = ("_" if " " in name else name or "c" for name in clause.names)
         return self.columns.head(clause.head), f"p({', '.join(arguments)})"
 
@@ -237,5 +238,5 @@ def _only_clause(text: str) -> Clause:
 
 
 def _nothing(clause: Clause) -> Disjunction:
-    """The body of a clause that has none."""
+    """Return the body of a clause without one."""
     return ((TrueMark(clause.offset),),)

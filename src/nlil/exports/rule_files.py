@@ -1,8 +1,8 @@
-"""Rules and exclusions from a file: Prolog text (.pl, .txt, ...), JSON as `nlil rules --format json` writes it, or
-what AnyBURL and AMIE write, known by its first lines.
+"""Rules and exclusions from a file: Prolog text (.pl, .txt, ...), JSON as written by `nlil rules --format json`, or
+files of AnyBURL and AMIE, recognised by their first lines.
 
-What people write is taken whole or refused. Files of other systems have millions of lines that nobody edits: rules that
-cannot be ours, or that the data has no names for, are left out and counted.
+Files written by people are read completely or refused. Files of other systems have millions of lines; rules that nlil
+cannot express, or with names that the data does not have, are left out and counted.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ def read_rules(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> RuleSet:
-    """Return the rules and exclusions of a file with statistics of the training facts, so that they have weights.
+    """Read the rules and exclusions of a file, and count their statistics on the training facts to weight them.
 
     Args:
         path: a file in one of the formats above.
-        dataset: what the statistics are counted on.
-        aggregation: how the rules become a score; default: noisy-or.
-        memory: bytes that block sizes are chosen for.
-        progress: told how many rules are counted.
+        dataset: the data to count on.
+        aggregation: how rules become a score; noisy-or by default.
+        memory: the memory budget in bytes.
+        progress: called with the number of rules counted.
     """
     return RuleFile.read(path).known_to(dataset).counted(dataset, aggregation, memory, progress)
 
 
 @dataclass(frozen=True, eq=False)
 class RuleFile:
-    """What a file says.
+    """The content of a rule file.
 
     Attributes:
         path: The file.
-        rules: Its rules, in the numbers of their own names.
-        numbers: The line of each rule, or its number where the file is JSON.
-        denials: What never holds with what, each with its place.
-        is_foreign: Another system wrote it.
-        left_out: Rules of another system that are not taken: why, and the line of each.
+        rules: The rules, in ids of their own names.
+        numbers: The line of each rule; in JSON its number.
+        denials: The exclusions, each with its place for messages.
+        is_foreign: Whether another system wrote it.
+        left_out: Unusable rules of another system: the reason and the line of each.
     """
 
     path: Path
@@ -74,7 +74,7 @@ class RuleFile:
 
     @classmethod
     def read(cls, path: str | Path) -> RuleFile:
-        """Return the rules and exclusions of a file; what is wrong with it is a DataError."""
+        """Read a rule file. Raises DataError if it is invalid."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ class RuleFile:
         return _reader(text, path)(text, path)._checked()
 
     def _checked(self) -> RuleFile:
-        """With at least one rule."""
+        """Raise DataError unless there is a rule."""
         if not len(self.rules) and self.left_out:
             raise DataError(f"expected rules that nlil can apply, got none: {self.left_out_sentence()}", self.path)
         if not len(self.rules):
@@ -91,17 +91,17 @@ class RuleFile:
         return self
 
     def place(self, row: int) -> str:
-        """Return where the rule of a row stands, for messages."""
+        """Return the place of the rule of a `row`, for messages."""
         number = int(self.numbers[row])
         return f"{self.path}: rule {number}" if _is_json(self.path) else f"{self.path}:{number}"
 
     @property
     def num_left_out(self) -> dict[str, int]:
-        """By reason, the most frequent first."""
+        """The number of unusable rules by reason, the most frequent first."""
         return dict(Counter(reason for reason, _ in self.left_out).most_common())
 
     def left_out_sentence(self) -> str:
-        """12 of 3,400 rules are left out: 10 with no variable in the head (first at rules.txt:17); 2 with ..."""
+        """Return a sentence: 12 of 3,400 rules are left out: 10 with no variable in the head (first at a.txt:17)."""
         first = dict(reversed(self.left_out))
         counts = self.num_left_out.items()
         parts = [f"{count:,} {reason} (first at {self.path}:{first[reason]})" for reason, count in counts]
@@ -110,9 +110,9 @@ class RuleFile:
         return f"{len(self.left_out):,} of {total:,} rules {verb} left out: {'; '.join(parts)}"
 
     def known_to(self, dataset: Dataset) -> RuleFile:
-        """Return the file without rules of another system about names that `dataset` does not have.
+        """Return the file without rules of another system that use names unknown to `dataset`.
 
-        What people write is kept.
+        Files written by people stay as they are.
         """
         from ..kernel.binding import bind
 
@@ -134,9 +134,9 @@ class RuleFile:
         progress: Progress = silent,
         threads: int = 0,
     ) -> RuleSet:
-        """Return the rules and exclusions with statistics of the training facts of `dataset`; each once.
+        """Return the distinct rules and the exclusions, with statistics of the training facts of `dataset`.
 
-        Arguments as in `read_rules`: `aggregation`, `memory`, `progress`, `threads`.
+        `aggregation`, `memory`, `progress` and `threads` are as in `read_rules`.
         """
         from ..kernel.aggregation import DEFAULT
         from ..kernel.binding import bind
@@ -170,7 +170,7 @@ class RuleFile:
 
 
 def _refuse_unknown(rule: Rule, place: str, dataset: Dataset) -> None:
-    """Say which name of the rule the data does not have."""
+    """Raise NlilError for the first name of the rule that the data does not have."""
     try:
         for predicate in (rule.target, *sorted(rule.predicates)):
             dataset.kb.predicate_id(predicate)
@@ -185,7 +185,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:
-    """JSON by the name; another system by a line that only it writes; else Prolog."""
+    """Return the reader: JSON by the file name, another system by a line that only it writes, otherwise Prolog."""
     if _is_json(path):
         return _from_json
     for line in text.split("\n"):
@@ -200,7 +200,7 @@ def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:
 def _rule_file(columns: RuleColumns, path: Path, denials: list[tuple[tuple[Predicate, Step], str]]) -> RuleFile:
     try:
         rules = columns.rules()
-    except UnicodeEncodeError as error:  # an escape such as '\\ud800' names half a character
+    except UnicodeEncodeError as error:  # an escape such as '\\ud800' is half a surrogate pair
         raise DataError(f"expected names of whole characters, got {error.object!r}", path) from error
     return RuleFile(path, rules, np.array([number for *_, number in columns.rows], np.int64), denials)
 
@@ -211,19 +211,19 @@ def _from_another_system(system: System, text: str, path: Path) -> RuleFile:
 
 
 def _from_prolog(text: str, path: Path) -> RuleFile:
-    """Line by line where every line is a whole, else as a program: that says what is wrong."""
+    """Read line by line if every line is a rule; otherwise parse the whole program, which gives good messages."""
     return _from_lines(text, path) or _from_program(text, path)
 
 
 def _from_lines(text: str, path: Path) -> RuleFile | None:
-    if "/*" in text:  # what looks like a rule may stand in a comment
+    if "/*" in text:  # a line may be part of a comment
         return None
     columns, denials = RuleColumns(), []
     rules = RuleTexts(columns)
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.startswith("%") or rules.add(line, number):
             continue
-        if "%" in line or not line.rstrip().endswith("."):  # it may go on in the next line
+        if "%" in line or not line.rstrip().endswith("."):  # the rule may continue on the next line
             return None
         try:
             parsed, found = parse_program(line)
@@ -247,7 +247,7 @@ def _from_program(text: str, path: Path) -> RuleFile:
 
 
 def _from_json(text: str, path: Path) -> RuleFile:
-    """{"rules": [...], "exclusions": [...]} or a list of rules; an item is a text or an object with it."""
+    """Read {"rules": [...], "exclusions": [...]} or a list of rules; an item is a string or an object with one."""
     try:
         document: Any = json.loads(text)
         is_object = isinstance(document, dict)
@@ -275,7 +275,7 @@ def _from_json(text: str, path: Path) -> RuleFile:
 
 
 def _texts(items: Any, what: str) -> list[str]:
-    """The text of each item: the item itself, or what it has under the name `what`."""
+    """Return the text of each item: the item itself, or its value under the key `what`."""
     if not isinstance(items, list):
         raise TypeError(f"got {type(items).__name__}")
     texts = [item if isinstance(item, str) else item[what] for item in items]

@@ -1,8 +1,8 @@
-"""SPARQL: one CONSTRUCT per rule, whose answers are triples of the head.
+"""SPARQL: one CONSTRUCT per rule; its answers are triples of the head.
 
-Triples are those that nlil writes to N-Triples: a unary fact p(a) is `a rdf:type p`, a name that is no IRI is
-`urn:nlil:` and the name percent-encoded. Two relations are added to them by `facts` and used only where a rule ranges
-over all entities or over one graph: `?x rdf:type <urn:nlil-domain:entity>` and `?x <urn:nlil-domain:graph> ?graph`.
+The triples are those of nlil's N-Triples: a unary fact p(a) is `a rdf:type p`, and a name that is not an IRI is
+`urn:nlil:` plus the percent-encoded name. `facts` adds two relations, which are used only if a rule ranges over all
+entities or over one graph: `?x rdf:type <urn:nlil-domain:entity>` and `?x <urn:nlil-domain:graph> ?graph`.
 """
 
 from __future__ import annotations

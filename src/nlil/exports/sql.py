@@ -1,9 +1,9 @@
-"""SQL, the same text for DuckDB and SQLite: one query per rule, whose rows have the shape of facts.
+"""SQL, the same text for DuckDB and SQLite: one query per rule; its rows have the form of facts.
 
     facts(subject, predicate, object)   object is NULL for a unary fact, as in the Parquet files that nlil writes
-    entities(name, graph)               every entity; used only where a rule ranges over all of them or over a graph
+        entities(name, graph)               every entity; used only if a rule ranges over all of them or over a graph
 
-Names are strings in columns, never names of tables, so each is exactly the name of the data.
+Names are strings in columns, never table names, so each is exactly the name in the data.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rule_query(rule: Rule, options: Options) -> str:
 
 
 def _query(rule: Rule, alternative: Alternative) -> str:
-    """One alternative."""
+    """Return the query of one alternative."""
     select = _Select(count(1))
     for leaf in alternative.joined:
         select.join(leaf)
@@ -63,7 +63,7 @@ def _query(rule: Rule, alternative: Alternative) -> str:
 
 
 def _test(leaf: Leaf, outer: _Select) -> str:
-    """A condition on what stands around it."""
+    """Return a statement as a condition of the surrounding query."""
     if leaf.equal is not None and not leaf.atoms:
         one, two = map(outer.column, leaf.equal)
         return f"{one} {'<>' if leaf.negated else '='} {two}"
@@ -77,7 +77,7 @@ def _test(leaf: Leaf, outer: _Select) -> str:
 
 @dataclass
 class _Select:
-    """Tables and conditions, the column in which each term was first met, and that of the graph of the query."""
+    """Tables and conditions, the column where each term first occurred, and the column of the query's graph."""
 
     numbers: Iterator[int]
     columns: dict[Term, str] = field(default_factory=dict)
@@ -86,11 +86,11 @@ class _Select:
     conditions: list[str] = field(default_factory=list)
 
     def column(self, term: Term) -> str:
-        """Return where the name of the term stands, or the name itself."""
+        """Return the column of the term, or its quoted name."""
         return self.columns.get(term) or quoted(term.name)
 
     def join(self, leaf: Leaf) -> None:
-        """The atoms of a statement."""
+        """Add the atoms of a statement."""
         for atom in leaf.atoms:
             table = f"f{next(self.numbers)}"
             self.tables.append(f"facts {table}")
@@ -107,7 +107,7 @@ class _Select:
         self.conditions += [f"{self.columns[one]} <> {self.columns[two]}" for one, two in leaf.different]
 
     def tie(self, term: Term) -> None:
-        """The term lies in the graph of the query, which the first one that is tied names."""
+        """Require the term to be in the query's graph, which the first such term determines."""
         table = f"g{next(self.numbers)}"
         self.tables.append(f"entities {table}")
         self.conditions.append(f"{table}.name = {self.column(term)}")
@@ -117,7 +117,7 @@ class _Select:
 
 
 def facts(kb: KnowledgeBase) -> Iterator[str]:
-    """Yield the tables and their rows; facts of weight >= .5, as in statistics."""
+    """Yield the tables and their rows; facts of weight >= .5, as in the statistics."""
     yield TABLES
     for rows in blocks(entity_rows(kb)):
         values = ",\n".join(f"({quoted(name)}, {graph})" for name, graph in rows)

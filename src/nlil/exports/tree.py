@@ -1,4 +1,4 @@
-"""A rule as a tree of plain values, for programs that do not read Prolog; nothing of the rule is lost.
+"""A rule as a tree of plain values, without loss, for programs that do not read Prolog.
 
     {"head": {"predicate": "uncle", "arguments": [anchor, anchor]}, "body": {"and": [...]}, "distinct": true}
 
@@ -18,7 +18,7 @@ Tree = dict[str, Any]
 
 
 def rule_tree(rule: Rule) -> Tree:
-    """Return the rule as dicts and lists, ready for JSON."""
+    """Return the rule as dicts and lists, for JSON."""
     head = {"predicate": rule.target.name, "arguments": [_anchor(a) for a in rule.head.arguments]}
     return {"head": head, "body": _body(rule.body), "distinct": rule.distinct}
 
