@@ -112,7 +112,7 @@ def test_a_rule_is_paged_judged_and_the_answer_changes(page: Any, family_address
     assert page.locator(".mark.rejected").count() == 1
     shot("feedback")
     page.goto(address)
-    page.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Withdraw").click()
     page.wait_for_selector("h1 .mark", state="detached")
     page.goto(question)
     assert page.locator("main").inner_text() == before
@@ -209,7 +209,7 @@ def test_a_scene_is_a_picture(page: Any, scene_address: str, shot: Shot) -> None
     page.locator(".picture a.node[aria-label='12s']").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/entity/*")
-    assert "What the rules take it for" in page.locator("main").inner_text()
+    assert "Most probable classes" in page.locator("main").inner_text()
     shot("object")
 
 

@@ -79,7 +79,7 @@ class Preference:
         if others:
             share = sum(reason.share for reason in others)
             lines.append(Item(f"+{number(share)}  {plural(len(others), 'weaker reason')}"))
-        return Item(f"{title}: {figure}", note, tuple(lines) or (Item("nothing that the other has not"),))
+        return Item(f"{title}: {figure}", note, tuple(lines) or (Item("nothing that the other lacks"),))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""report: what a run found, as one HTML page that needs nothing else. May import: learning and the rooms before it.
+"""report: the results of a run as one self-contained HTML page. May import: learning and the packages before it.
 
-Parameters that mean the same everywhere here: `report` is all that a page shows; `limits` say how much; `learned` is
-the run, `kb` the base that its rules are applied to; `explainer` and `cards` answer for these; `figures` are those of
-`nlil evaluate`, by split; `targets` are predicates; `progress` is told how far the work is; `labels` are words for
-people in place of names.
+Parameters with the same meaning everywhere here: `report` is the content of a page; `limits` say how much it shows;
+`learned` is the run, `kb` the base that its rules are applied to; `explainer` and `cards` work on these; `figures` are
+those of `nlil evaluate`, by split; `targets` are predicates; `progress` is called with the progress; `labels` are
+readable labels in place of names.
 """
 
 from .contents import Report, make_report

@@ -1,4 +1,4 @@
-"""Line charts as SVG: small enough for a phone, drawn without a script, a style sheet or any other package."""
+"""Line charts as SVG: small enough for a phone, without scripts, style sheets or other packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..learning.curves import Points, mean, points
 from ..theory.theory import SIZES, SizeScore
 
 WIDTH, HEIGHT = 360, 230
-"""Of a chart, in pixels: a phone shows it as it is."""
+"""Size of a chart in pixels; fits on a phone."""
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 42
 """Margins around the lines, for ticks and labels."""
 INK, QUIET, GRID = "#1b2230", "#545d6d", "#d5dae2"
@@ -21,17 +21,17 @@ BLUE, ORANGE, GREEN, PURPLE = "#14548f", "#b35900", "#1d6b3a", "#6a3d9a"
 FEWEST_TICKS = 4
 MOST_EPOCH_TICKS = 6
 Place = Callable[[tuple[float, float]], tuple[float, float]]
-"""Where a point stands in the picture."""
+"""Maps a point to its position in the picture."""
 MANY_LINES = 40
-"""From here on a target's own line is fainter still, or the mean would drown."""
+"""With more targets, their lines are fainter, so that the mean stays visible."""
 
 
 @dataclass(frozen=True)
 class Line:
     """The `points` (x, y) of one line of this `colour`.
 
-    `label` stands in the legend, "": not there; a line of `faint` below 1 is one of many; `has_values`: its points are
-    marked and their values written.
+    `label` is shown in the legend unless empty; a line with `faint` below 1 is one of many; with `has_values`, its
+    points are marked with their values.
     """
 
     points: Sequence[tuple[float, float]]
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """low, high: what it shows; ticks: values with their texts; label: what is measured; is_log: on a log scale."""
+    """An axis from `low` to `high`; `ticks` are values with their texts; `label` names it; `is_log`: log scale."""
 
     low: float
     high: float
@@ -52,7 +52,7 @@ class Axis:
     is_log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value stands between both ends."""
+        """Return the position of `value` between both ends, in [0, 1]."""
         low, high = self.low, self.high
         if self.is_log:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -61,7 +61,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Level:
-    """A `value` of y, drawn across the chart, with its `text` above it if `is_above`, else below."""
+    """A horizontal line at the y `value`, with its `text` above it if `is_above`, else below."""
 
     value: float
     text: str
@@ -71,14 +71,14 @@ class Level:
 def chart(
     title: str, lines: Sequence[Line], x: Axis, y: Axis, level: Level | None = None, marked: float = math.nan
 ) -> str:
-    """A line chart as SVG.
+    """Draw a line chart as SVG.
 
     Args:
-        title: for people who cannot see it.
-        lines: drawn in this order.
+        title: a description for screen readers.
+        lines: the lines, in drawing order.
         x, y: the axes.
-        level: what to compare the lines with.
-        marked: the x of points that stand out.
+        level: a level to compare the lines with.
+        marked: the x of highlighted points.
     """
 
     def at(point: tuple[float, float]) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def _grid(x: Axis, y: Axis, at: Place) -> Iterable[str]:
 
 
 def _line(line: Line, at: Place, marked: float, is_below: bool) -> Iterable[str]:
-    """The line; the values of its points stand below them, or above."""
+    """Draw the line; the values of its points are below or above them."""
     places = [at(point) for point in line.points]
     look = f'fill="none" stroke="{line.colour}" stroke-width="{1 if line.faint < 1 else 2.2}"'
     faint = f' stroke-opacity="{line.faint:g}"' if line.faint < 1 else ""
@@ -144,7 +144,7 @@ def _text(text: str, across: float, down: float, anchor: str, colour: str, more:
 
 
 def from_zero(highest: float, label: str) -> Axis:
-    """Return an axis from 0 to a round number that is not below `highest`; `label` names it."""
+    """Return an axis from 0 to a round number of at least `highest`; `label` names it."""
     unit = 10.0 ** math.floor(math.log10(max(highest, 1e-9)))
     step = next(s for s in (5 * unit, 2 * unit, unit, unit / 2, unit / 5) if highest / s >= FEWEST_TICKS - 1)
     count = math.ceil(highest / step - 1e-9)
@@ -156,13 +156,13 @@ def from_zero(highest: float, label: str) -> Axis:
 
 
 def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, size: int) -> str:
-    """How well theories of some sizes rank validation facts, beside the pool of all rules.
+    """Draw the quality of theories by size on validation facts, compared with the pool of all rules.
 
     Args:
         curve: the score at each size.
-        pool_score: of all rules.
-        pool_text: what is said of them, such as "all 1,200 rules".
-        size: of the theory that is shown.
+        pool_score: the score of all rules.
+        pool_text: the text for all rules, such as "all 1,200 rules".
+        size: the size of the theory that is shown.
     """
     highest = max(pool_score, *(one.mrr for one in curve))
     y = from_zero(highest, "mean 1 / rank")
@@ -175,7 +175,7 @@ def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, si
     return chart(title, [line], x, y, level, size)
 
 
-# how training went -------------------------------------------------------------------------------------
+# training curves -------------------------------------------------------------------------------------
 
 
 PANELS: Mapping[str, Sequence[tuple[str, str, str]]] = {
@@ -183,16 +183,16 @@ PANELS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "validation F1": (("valid_f1", "", GREEN),),
     "attention entropy": (("entropy", "", PURPLE),),
 }
-"""Charts of a history: the name of each, and of its lines the key, the label and the colour."""
+"""The charts of a history: the name of each, and the key, label and colour of its lines."""
 
 TRAINING_PANELS = ("loss", "validation F1")
-"""Those shown of a single target."""
+"""The charts of a single target."""
 
 
 def history_charts(history: Sequence[Mapping[str, Any]], panels: Iterable[str] = PANELS) -> list[str]:
-    """Draw how training went, by `history`: a chart for each of `panels` that has something to show.
+    """Draw the training `history`: a chart for each of `panels` that has data.
 
-    Each target is faint, their mean bold.
+    Targets are faint lines, their mean is bold.
     """
     return [drawn for name in panels if (drawn := _panel(history, name)) is not None]
 

@@ -1,4 +1,4 @@
-"""What a report shows, and how it is found: everything is counted and chosen before the page is written."""
+"""The content of a report: everything is computed and selected before the page is written."""
 
 from __future__ import annotations
 
@@ -42,38 +42,38 @@ from ..theory.theory import Theory
 from .charts import TRAINING_PANELS, history_charts, size_chart
 
 TOP_PREDICATES = 12
-"""Predicates named in the summary of the data."""
+"""Predicates listed in the summary of the data."""
 MACHINE_SETTINGS = ("device", "threads", "memory")
-"""They belong to the machine, not to the rules."""
+"""Settings of the machine, not of the rules."""
 SURPRISE_RULES = 240
-"""Rules, over all targets, among whose predictions surprises are looked for."""
+"""Rules, over all targets, whose predictions are searched for surprises."""
 SURPRISE_RULES_PER_TARGET = 12
 PREDICTIONS_PER_RULE = 4
 SURPRISES_PER_TARGET = 2
-"""So that the list tells of several targets."""
+"""Limit per target, so that the list covers several targets."""
 MIN_SURPRISE_SCORE = 0.5
 
 Figures = Mapping[str, Mapping[str, Any]]
-"""Those of `nlil evaluate`, by split."""
+"""The figures of `nlil evaluate`, by split."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a report shows. It is read by people, and stays under 5 MB for any run.
+    """How much a report shows. People read it, and it stays below 5 MB for any run.
 
     Attributes:
-        targets: predicates, those with the most facts.
-        attended: targets whose attentions are shown, where they were trained.
-        theory_cards: rules of each theory that are shown with all that they rest on.
-        same_rules: rules named that say the same as one of a theory.
-        pool_rules: of each target, where it has a theory: the best by weight.
-        general_rules: where it has none: the best rules that name no entity.
-        special_rules: of each target, best first: rules that name one.
+        targets: predicates, those with the most facts first.
+        attended: trained targets whose attentions are shown.
+        theory_cards: rules of each theory that are shown with a card.
+        same_rules: rules listed that say the same as one of a theory.
+        pool_rules: the best rules by weight, for a target with a theory.
+        general_rules: the best rules without constants, for a target without a theory.
+        special_rules: the best rules with constants, for a target without a theory.
         instances: examples and counterexamples of each rule.
-        surprises, disputes, pictures: of all targets together.
-        exclusions: of each target.
+        surprises, disputes, pictures: over all targets.
+        exclusions: per target.
         figures: predicates in the table of figures.
-        disagreements: of rules and the classifier that they imitate.
+        disagreements: between the rules and the classifier that they imitate.
     """
 
     targets: int = 60
@@ -94,7 +94,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class TheoryEntry:
-    """A rule of a theory, and some of those that say the same; `card` only of the first rules."""
+    """A rule of a theory and some rules that say the `same`; only the first rules have a `card`."""
 
     rule: TheoryRule
     same: tuple[Rule, ...]
@@ -103,20 +103,20 @@ class TheoryEntry:
 
 @dataclass(frozen=True)
 class TargetEntry:
-    """A predicate, of `num_rules` rules: its theory, or its best rules with what they rest on.
+    """A predicate with `num_rules` rules: its theory, or its best rules with their cards.
 
-    `num_facts` are those to learn from.
+    `num_facts` is the number of training facts.
 
     Attributes:
-        rules: Where it has no theory.
-        theory: In the order of what each rule adds.
-        entries: Those rules of it that are shown.
-        pool: The best rules by weight, where it has a theory.
-        figures: As measured, where that was done.
-        exclusions: What never holds together with the predicate, as text.
-        sizes: A chart of the theory's quality against its size, where that was measured.
-        attended: What its attentions say, where it was trained.
-        training: Charts of how that went, as SVG.
+        rules: The cards, if it has no theory.
+        theory: Its theory, in the order of what each rule adds.
+        entries: The rules of the theory that are shown.
+        pool: The best rules by weight, if it has a theory.
+        figures: Its figures, if it was evaluated.
+        exclusions: Relations that never hold together with the predicate, as text.
+        sizes: A chart of the theory's quality by size, if that was measured.
+        attended: Its attentions, if it was trained.
+        training: Its training curves, as SVG.
     """
 
     predicate: Predicate
@@ -134,20 +134,20 @@ class TargetEntry:
 
     @property
     def cards(self) -> list[RuleCard]:
-        """All that are shown."""
+        """All cards that are shown."""
         return [*self.rules, *(entry.card for entry in self.entries if entry.card is not None)]
 
     @property
     def num_shown(self) -> int:
-        """Rules that are shown."""
+        """The number of rules that are shown."""
         return len(self.rules) + len(self.entries)
 
 
 @dataclass(frozen=True)
 class Surprise:
-    """A prediction that no split has, with its `explanation`.
+    """A prediction that is in no split, with its `explanation`.
 
-    `num_answers` are the other answers that the data has for its subject.
+    `num_answers` is the number of other answers for its subject in the data.
     """
 
     num_answers: int
@@ -156,9 +156,9 @@ class Surprise:
 
 @dataclass(frozen=True)
 class ObjectPicture:
-    """An object of a scene with its most probable class explained, by `explanation`.
+    """An object of a scene with the `explanation` of its most probable class.
 
-    `classes` are those of the object, `image` the name of its scene (None: it has none); `drawing` is SVG.
+    `classes` are the classes of the object, `image` is the name of its scene or None; `drawing` is SVG.
     """
 
     classes: ObjectClasses
@@ -169,24 +169,24 @@ class ObjectPicture:
 
 @dataclass(frozen=True)
 class Report:
-    """What the page shows.
+    """The content of the page.
 
     Attributes:
         learned: The rules of this data set, and how they were found.
-        summary: What is in the data set.
-        versions: Of nlil and what it is built on.
-        figures: By split, as `nlil evaluate` kept them.
-        settings: Those that differ from the defaults.
-        targets: Predicates with their best rules.
-        sizes: A chart of the quality of all theories against their size; None where that was not measured.
-        curves: How training went, as SVG; empty where nothing was trained.
-        surprises, class_surprises: Predictions that no split has.
+        summary: The size of the data set.
+        versions: The versions of nlil and its dependencies.
+        figures: The figures of `nlil evaluate`, by split.
+        settings: The settings that differ from the defaults.
+        targets: The predicates with their best rules.
+        sizes: A chart of the quality of all theories by size; None if that was not measured.
+        curves: The training curves, as SVG; empty if nothing was trained.
+        surprises, class_surprises: Predictions that are in no split.
         disputes: Facts that the rules dispute, worst first.
-        pictures: Objects of scenes, explained.
+        pictures: Explained objects of scenes.
         is_scene: Whether the data is scene graphs.
-        classes: What the objects of a scene are that examples name.
+        classes: The classes of the objects that examples mention.
         limits: How much is shown.
-        labels: Words for people in place of names.
+        labels: Readable labels in place of names.
     """
 
     learned: Learned
@@ -207,7 +207,7 @@ class Report:
     labels: Labels
 
 
-@one_torch_thread()  # thousands of small sums: more threads cost more than they bring
+@one_torch_thread()  # thousands of small sums, for which more threads are slower
 def make_report(
     learned: Learned,
     dataset: Dataset,
@@ -219,17 +219,17 @@ def make_report(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> Report:
-    """What was found in a data set. Same values, same report.
+    """Make the report of a run on a data set. Equal inputs give equal reports.
 
     Args:
         learned: The rules, and how they were found.
-        dataset: What they are applied to.
-        figures: Those of `evaluate`, by split.
-        versions: Of the packages that learned the rules.
+        dataset: The data that they are applied to.
+        figures: The figures of `evaluate`, by split.
+        versions: The versions of the packages that learned the rules.
         limits: How much is shown.
-        threads: For the disputed facts; 0: all cores.
+        threads: Threads for the disputed facts; 0: all cores.
         memory: Bytes that one evaluation may take.
-        progress: Is told what is done of how much.
+        progress: Called with the progress.
     """
     limits, figures = limits or Limits(), figures or {}
     kb, base = dataset.kb, dataset.world
@@ -260,12 +260,12 @@ def make_report(
 
 
 def main_figures(figures: Figures) -> Mapping[str, Any]:
-    """Return those of the split that says most about facts not seen before."""
+    """Return the figures of the test split, else of the validation or training split."""
     return next((figures[split] for split in ("test", "valid", "train") if split in figures), {})
 
 
 def changed_settings(config: LearnerConfig) -> dict[str, Any]:
-    """Return what differs from the defaults in `config`."""
+    """Return the settings of `config` that differ from the defaults."""
     default = LearnerConfig().to_dict()
     changed = {key: value for key, value in config.to_dict().items() if value != default.get(key)}
     return {key: value for key, value in changed.items() if key not in MACHINE_SETTINGS}
@@ -306,14 +306,14 @@ def target_entries(
 def theory_parts(
     pool: RuleSet, whole: Theory, mine: TargetTheory, rules: RuleSet, cards: RuleCards, limits: Limits
 ) -> dict[str, Any]:
-    """What an entry shows of the theory of its target.
+    """Return what an entry shows of the theory of its target.
 
     Args:
         pool: all rules.
         whole: the theories of all targets.
         mine: the theory of this one.
         rules: all rules of the target.
-        cards: say what rules rest on.
+        cards: make the cards of rules.
         limits: how much is shown.
     """
     entries = [
@@ -336,12 +336,12 @@ def theory_parts(
 
 
 def training_parts(learned: Learned, target: Predicate, num_graphs: int) -> dict[str, Any]:
-    """Return what an entry shows of the training of its target: nothing where it was not trained.
+    """Return what an entry shows of the training of its target; nothing if it was not trained.
 
     Args:
         learned: in the ids of the data that it was learned from.
         target: the predicate.
-        num_graphs: of that data.
+        num_graphs: the number of graphs of that data.
     """
     if not trained_targets(learned.attentions, [target]):
         return {}
@@ -354,9 +354,9 @@ def training_parts(learned: Learned, target: Predicate, num_graphs: int) -> dict
 
 
 def theory_chart(theory: Theory, num_rules: int) -> str | None:
-    """Draw the quality of all theories against their size, beside that of `num_rules` rules.
+    """Draw the quality of all theories by size, compared with that of all `num_rules` rules.
 
-    None where no validation facts measured it in `theory`.
+    Returns None if it was not measured in `theory`.
     """
     if (score := theory.pool_score) is None:
         return None
@@ -364,9 +364,9 @@ def theory_chart(theory: Theory, num_rules: int) -> str | None:
 
 
 def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
-    """Draw the quality of the theory of one target, `mine`, against its size.
+    """Draw the quality of the theory `mine` of one target by size.
 
-    None where it was not measured in `theory`.
+    Returns None if it was not measured in `theory`.
     """
     if mine.scores is None:
         return None
@@ -374,9 +374,9 @@ def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
 
 
 def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
-    """Return the best of `rules` that name no entity, then the best that do.
+    """Return the best of `rules` without constants, then the best with constants.
 
-    These are many, and would hide the others.
+    The latter are many and would hide the others.
     """
     order = rules.order()
     is_special = rules.has_constant[order]
@@ -385,7 +385,7 @@ def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
 
 
 def object_names(kb: KnowledgeBase, targets: Sequence[TargetEntry]) -> dict[str, str]:
-    """Return the classes of the objects that examples and counterexamples name."""
+    """Return the classes of the objects that examples and counterexamples mention."""
     cards = [card for target in targets for card in target.cards]
     instances = [instance for card in cards for instance in (*card.examples, *card.counterexamples)]
     named = {name for i in instances for name in i.fact.arguments}
@@ -405,12 +405,12 @@ def object_names(kb: KnowledgeBase, targets: Sequence[TargetEntry]) -> dict[str,
 def surprises(
     explainer: Explainer, cards: RuleCards, targets: Sequence[Predicate], count: int, progress: Progress = silent
 ) -> tuple[Surprise, ...]:
-    """The `count` most surprising predictions: no split has them, the rules are sure of them, and rivals are few.
+    """Return the `count` most surprising predictions: in no split, with a high score and few rival answers.
 
-        surprise = score / (1 + answers that the data has for the same subject)
+        surprise = score / (1 + answers of the data for the same subject)
 
-    A fact with a high score makes some strong rule fire, so it is looked for among what the strongest rules predict.
-    Equals stand by name. For classes of scenes see class_surprises.
+    A fact with a high score makes some strong rule fire, so the predictions of the strongest rules are searched. Ties
+    are sorted by name. For classes of scenes see class_surprises.
     """
     kb = explainer.kb
     targets = [p for p in targets if p in kb.predicates and kb.predicate_id(p) not in kb.classes]
@@ -428,7 +428,7 @@ def surprises(
 def _candidates(
     explainer: Explainer, cards: RuleCards, target: Predicate, num_rules: int
 ) -> Iterator[tuple[float, Fact, int]]:
-    """(-surprise, fact, answers) of what the strongest rules of a target predict that is not in the data."""
+    """Yield (-surprise, fact, answers) of the predictions of the strongest rules that are not in the data."""
     kb, id = explainer.kb, explainer.kb.predicate_id(target)
     rows, mine = explainer.firing.of_target(id)
     order = mine.order()
@@ -454,7 +454,7 @@ def object_pictures(
 ) -> tuple[ObjectPicture, ...]:
     """Draw at most `count` objects: a convincing one, then disputed ones.
 
-    None where `dataset` has no scenes, or the rules no classes. `disputes` are those found; `memory` is a number of
+    Returns nothing if `dataset` has no scenes or the rules no classes. `disputes` are those found; `memory` is in
     bytes.
     """
     kb, rules = explainer.kb, explainer.rules

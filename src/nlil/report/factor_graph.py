@@ -1,8 +1,8 @@
-"""factor_graph: the body of a rule as a small drawing, as in the paper's figure 2.
+"""factor_graph: a small drawing of the body of a rule, as in the paper's figure 2.
 
 Variables and constants are nodes, predicates are factors between them. Every statement is a lane from left to right.
-The head variables X and Y stand once, at the two sides, and every lane that mentions them leads there; so a chain is
-one lane from X to Y, a conjunction several. A negation or a branch of a disjunction is a box around its lanes.
+The head variables X and Y are at the two sides, and every lane that mentions them leads there; so a chain is one lane
+from X to Y, and a conjunction several lanes. A negation or a branch of a disjunction is a box around its lanes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..logic.rule import Rule
 from ..scene.canvas import Point, Stroke, arrow, cut_line, element, escaped, picture, shortened, text_width, titled
 
 SIZE = 11.0
-"""Of the text."""
+"""Text size."""
 RADIUS, SQUARE, GAP = 12.0, 12.0, 16.0
 LANE, HANGING, PADDING = 44.0, 24.0, 8.0
-"""Heights of a lane, of a filter above a node, of the room inside a box."""
+"""Heights of a lane and of a filter above a node, and the padding inside a box."""
 MAX_CHARACTERS = 22
-"""Of a name in a drawing; the whole name is its title."""
+"""Limit of a name in a drawing; its tooltip is the full name."""
 ARROW = 6.0
 INSET = 6.0
 """How much narrower a box inside a box is."""
@@ -36,13 +36,13 @@ Ends = Literal["both", "left", "right", "none"]
 
 @dataclass(frozen=True)
 class Part:
-    """A variable of the body or a constant (a node), or a predicate between two nodes (a factor): its `kind`.
+    """A node (a body variable or a constant) or a factor (a predicate between two nodes), by `kind`.
 
     Attributes:
-        text: What is written.
-        title: The whole name.
-        forward: Of a factor, whether its object is to the right; None: it has no direction.
-        filters: Of a node, the unary predicates that hang above it: what is written, and the whole name.
+        text: The text that is drawn.
+        title: The full name.
+        forward: For a factor, whether its object is to the right; None if it has no direction.
+        filters: For a node, the unary predicates above it: text and full name.
     """
 
     kind: Literal["variable", "constant", "factor"]
@@ -53,14 +53,14 @@ class Part:
 
     @property
     def own_width(self) -> float:
-        """Of the circle, box or square alone."""
+        """The width of the circle, box or square."""
         if self.kind == "constant":
             return text_width(self.text, SIZE) + 14
         return SQUARE if self.kind == "factor" else 2 * RADIUS
 
     @property
     def width(self) -> float:
-        """With what is written below a factor, or to the right of the filters above the middle of a node."""
+        """The width including the text below a factor, or the filters above a node."""
         if self.kind == "factor":
             return max(SQUARE, text_width(self.text, SIZE) + 4)
         above = max((2 * (text_width(text, SIZE) + SQUARE) for text, _ in self.filters), default=0.0)
@@ -69,7 +69,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Lane:
-    """Nodes and factors, `parts`, from left to right; `ends` says on which sides it leads to a head variable.
+    """The `parts`, nodes and factors from left to right; `ends` says on which sides it leads to a head variable.
 
     `y` is the height of its middle.
     """
@@ -80,15 +80,15 @@ class Lane:
 
     @property
     def width(self) -> float:
-        """With the gaps between the parts."""
+        """The width including the gaps."""
         return sum(part.width for part in self.parts) + GAP * (len(self.parts) - 1)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A box around lanes: what is negated (the `word` is `not`), or one branch of a disjunction.
+    """A box around lanes: a negation (`word` is `not`) or a branch of a disjunction.
 
-    It goes from `top` to `bottom`; `depth` is how many frames it is in.
+    It spans `top` to `bottom`; `depth` is the number of frames around it.
     """
 
     word: str
@@ -98,9 +98,9 @@ class Frame:
 
 
 class Layout:
-    """The parts of the body of `rule` below each other; `left` and `right` are the names of the head variables.
+    """Places the parts of the body of `rule` below each other; `left` and `right` are the names of the head variables.
 
-    Heights count downwards from the top.
+    Heights increase downwards.
     """
 
     def __init__(self, rule: Rule, labels: Labels) -> None:
@@ -145,7 +145,7 @@ class Layout:
     # one statement ----------------------------------------------------------------------------------
 
     def _lanes(self, line: Line) -> Iterator[Lane]:
-        """What is said of a head variable alone is a short lane of its own; the rest is one lane."""
+        """Yield the lanes of a line: a short lane for each filter of a head variable, and one for the rest."""
         last = len(line.anchors) - 1
         for node in sorted({0, last}):
             side = self._side(line.anchors[node])
@@ -159,7 +159,7 @@ class Layout:
     def _path(self, line: Line) -> Lane:
         last = len(line.anchors) - 1
         start, end = self._side(line.anchors[0]), self._side(line.anchors[last])
-        # A line begins at a head variable if it has one; where it returns to the same one, that is drawn again.
+        # A line begins at a head variable if it has one; if it returns to the same one, that is drawn again.
         arrives = end not in (None, start)
         parts: list[Part] = []
         for node in range(last + 1):
@@ -174,7 +174,7 @@ class Layout:
         return Lane(tuple(parts), "both" if arrives else start or "none")
 
     def _equation(self, line: Line, two: Anchor) -> Lane:
-        """Anchors stand in order, so a head variable is the first of the two, X before Y."""
+        """Return the lane of an equation. Anchors are sorted, so a head variable comes first, X before Y."""
         factor, side = Part("factor", "=", "the same entity"), self._side(line.anchors[0])
         if side is None:
             return Lane((self._node(line, 0), factor, self._anchor(two)), "none")
@@ -191,7 +191,7 @@ class Layout:
     def _node(self, line: Line, node: int) -> Part:
         own = self._anchor(line.anchors[node])
         if self._side(line.anchors[node]) is not None:
-            return own  # its filters have lanes of their own
+            return own  # its filters have their own lanes
         return replace(own, filters=tuple(self._names(predicate) for predicate in line.filters[node]))
 
     def _anchor(self, anchor: Anchor) -> Part:
@@ -214,9 +214,9 @@ class Layout:
 
 
 def short(name: str, limit: int = MAX_CHARACTERS) -> str:
-    """Return the telling part of a long name, of at most `limit` characters: its end.
+    """Return the end of a long name, the most specific part, with at most `limit` characters.
 
-    It begins with a whole word where that is possible.
+    It begins with a whole word if possible.
 
     >>> short("wearing"), short("/award/award_category/nominees./award/award_nomination/nominated_for")
     ('wearing', '…/nominated_for')
@@ -232,11 +232,11 @@ def short(name: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def factor_graph(rule: Rule, labels: Labels) -> str:
-    """The rule as SVG: circles are variables, squares predicates with an arrow to their object, dashes a negation.
+    """Draw the rule as SVG: circles are variables, squares predicates with an arrow to their object, dashes negations.
 
     Args:
-        rule: Whose body is drawn.
-        labels: What entities and predicates are called.
+        rule: The rule.
+        labels: Labels of entities and predicates.
     """
     return _Drawing(Layout(rule, labels)).svg(labels.rule(rule))
 
@@ -253,7 +253,7 @@ class _Drawing:
         self.right = self.width - OUTER - RADIUS, self._height("right")
 
     def _height(self, side: str) -> float:
-        """A head variable stands in the middle of the lanes that lead to it."""
+        """Return the height of a head variable, the middle of the lanes that lead to it."""
         own = [lane.y for lane in self.plan.lanes if lane.ends in (side, "both")]
         return (min(own) + max(own)) / 2 if own else self.plan.height / 2
 
@@ -285,7 +285,7 @@ class _Drawing:
         return edges + "".join(map(_part, places, lane.parts))
 
     def _places(self, lane: Lane) -> list[float]:
-        """The middle of each part: from the left, from the right, or over the whole width."""
+        """Return the middle of each part: from the left, from the right, or over the full width."""
         free = self.end - self.begin - lane.width
         gap, x = GAP, self.begin
         if lane.ends == "both":
@@ -301,7 +301,7 @@ class _Drawing:
 
 
 def _edge(start: Point, left: Part | None, end: Point, right: Part | None) -> str:
-    """A line between a node (None: a head variable) and a factor, with an arrow at the object of the factor."""
+    """Draw a line between a node (None: a head variable) and a factor, with an arrow at the factor's object."""
     to_right = left is not None and left.kind == "factor"
     factor = left if to_right else right
     assert factor is not None
@@ -331,12 +331,12 @@ def _square(at: Point) -> str:
 
 
 def _named_box(at: Point, width: float, kind: str, name: str) -> str:
-    """A circle, or wider, with round ends."""
+    """Draw a circle, or a wider box with round ends."""
     return _box(at, width, 2 * RADIUS, RADIUS, kind) + _text((at[0], at[1] + 4), name, kind=f"{kind}-name")
 
 
 def _box(at: Point, width: float, height: float, radius: float, kind: str) -> str:
-    """A box around its middle."""
+    """Draw a box around its centre."""
     left, top = at[0] - width / 2, at[1] - height / 2
     return element("rect", x=left, y=top, width=width, height=height, rx=radius, class_=kind)
 

@@ -1,4 +1,4 @@
-"""A report as one HTML page: no network, no file beside it. Autoescape is on, and only our own SVG passes it."""
+"""A report as one HTML page, without network access or other files. Autoescape is on; only our own SVG bypasses it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RANKING = (
     *("mrr", "hits@1", "hits@3", "hits@10", "r@1", "r@5"),
     *("precision", "recall", "f1", "fixpoint_f1", "auc", "accuracy", "num_queries"),
 )
-"""Figures of a predicate, in the order of their columns."""
+"""Figures of a predicate, in column order."""
 HEAD_VARIABLES = ("X", "Y")
 STYLES = ("page.css", "attentions.css")
 NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
@@ -38,7 +38,7 @@ def render(report: Report) -> str:
     require("jinja2", "report", "the report")
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     overall, theory = _overall(report), report.learned.theory
-    # Only this very text may run: a name from the data that looked like a script would be refused by the browser too.
+    # Only this exact script may run; the browser refuses a name from the data that looks like a script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment().get_template("page.html")
     text = page.render(
@@ -55,11 +55,11 @@ def render(report: Report) -> str:
         ties=None if theory is None else ties_sentence(theory, report.learned.targets),
         figure_names=list(dict.fromkeys(key for figures in overall.values() for key in figures)),
     )
-    return FORBIDDEN.sub("\ufffd", text)  # control characters and the like have no place in a page, escaped or not
+    return FORBIDDEN.sub("\ufffd", text)  # control characters are not allowed in a page, escaped or not
 
 
 def environment() -> Environment:
-    """The templates of this room."""
+    """Return the Jinja environment of this package."""
     found = templates(FOLDER)
     found.filters |= {"figure": figure, "short": short}
     found.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
@@ -68,7 +68,7 @@ def environment() -> Environment:
 
 
 def write_report(report: Report, path: str | Path) -> Path:
-    """Write the page to `path`, whole or not at all."""
+    """Write the page to `path`, atomically."""
     path = Path(path)
     text = render(report)
     with replacing(path) as temporary:
@@ -77,9 +77,9 @@ def write_report(report: Report, path: str | Path) -> Path:
 
 
 def templates(folder: Path) -> Environment:
-    """Return the HTML templates of `folder`, and those that rooms share; a name they lack is an error.
+    """Return a Jinja environment for the templates of `folder` and those that packages share.
 
-    What they fill in is escaped.
+    Undefined names are errors, and values are escaped.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -95,30 +95,30 @@ def templates(folder: Path) -> Environment:
 
 
 def figure(value: Any) -> str:
-    """Return `value`, a number, as people read it; other values as they are."""
+    """Format `value` if it is a number; return other values as text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def entity_text(name: str, report: Report) -> str:
-    """Return the label of the entity `name`; of an object of a scene also what it is, since its name is a number."""
+    """Return the label of the entity `name`; for an object of a scene also its class, since its name is a number."""
     label = report.labels.entities.get(name, name)
     return f"{label} ({report.classes[name]})" if name in report.classes else label
 
 
 def tuple_text(fact: Fact, report: Report) -> str:
-    """Return what the head of `fact` is about: the predicate stands above already."""
+    """Return the arguments of `fact`; the predicate is shown above already."""
     return " → ".join(entity_text(name, report) for name in fact.arguments)
 
 
 def label(name: str | None, report: Report) -> str:
-    """Return what people call the predicate `name`; nothing for None."""
+    """Return the label of the predicate `name`; "" for None."""
     return "" if name is None else report.labels.predicates.get(name, name)
 
 
 def because(instance: Instance, report: Report) -> str:
-    """Say what the variables of the body stand for in `instance`, and what the data says instead."""
+    """Return the bindings of the body variables in `instance`, and the answers of the data."""
     parts = []
     if instance.grounding is not None:
         found = [
@@ -135,7 +135,7 @@ def because(instance: Instance, report: Report) -> str:
 
 
 def top_predicates(report: Report) -> list[tuple[str, int]]:
-    """Return the most frequent predicates by label; the arity is said where a name has two."""
+    """Return the most frequent predicates by label; a name with two arities is shown with its arity."""
     names = [shown.rpartition("/")[0] for shown, _ in report.summary.top_predicates]
     return [
         (shown if names.count(name) > 1 else label(name, report), count)
@@ -144,7 +144,7 @@ def top_predicates(report: Report) -> list[tuple[str, int]]:
 
 
 def _overall(report: Report) -> dict[str, dict[str, Any]]:
-    """By split, without what belongs to the machine."""
+    """Return the figures by split, without those of the machine."""
     return {
         split: {key: value for key, value in figures.items() if key not in NOT_FIGURES}
         for split, figures in sorted(report.figures.items())
@@ -157,7 +157,7 @@ def _columns(report: Report) -> list[str]:
 
 
 def _rows(report: Report) -> list[tuple[str, dict[str, Any]]]:
-    """Predicates with the most queries first."""
+    """Return a row per predicate, those with the most queries first."""
     rows = main_figures(report.figures).get("per_predicate", {})
     order = sorted(rows, key=lambda name: (-rows[name]["num_queries"], name))
     return [(label(name.rpartition("/")[0], report), rows[name]) for name in order]

@@ -40,7 +40,7 @@ def text() -> str:
 
 def test_strips_have_names_and_the_path_is_marked(text: str) -> None:
     page = Page(text)
-    assert "What training attends to The largest choices together say uncle(X, Y) :- " in page.text
+    assert "Attentions The largest choices together say uncle(X, Y) :- " in page.text
     taken = [attributes for attributes in page.named("li") if "taken" in (attributes.get("class") or "")]
     assert len(taken) == 2 + 4 + 2 + 1, "steps, arguments, factors, the rule"
     assert all((attributes["class"] or "").startswith("heat-8 ") for attributes in taken)
@@ -50,7 +50,7 @@ def test_strips_have_names_and_the_path_is_marked(text: str) -> None:
 
 
 def test_the_curve_of_the_target_alone_is_drawn(text: str) -> None:
-    section = text[text.index("What training attends to") : text.index('id="curves"')]
+    section = text[text.index("<summary>Attentions") : text.index('id="curves"')]
     assert section.count("<title>loss by epoch</title>") == 1
     assert section.count("<title>validation F1 by epoch</title>") == 1
 
@@ -66,7 +66,7 @@ def test_names_stay_names_and_nothing_is_loaded(text: str) -> None:
 def test_only_what_was_trained_on_these_names_is_shown() -> None:
     kb = evil_kb()
     none = make_report(trained(kb), dataset(kb), limits=Limits(attended=0))
-    assert "What training attends to" not in render(none)
+    assert "<summary>Attentions" not in render(none)
     rows = [tuple(line.split()) for line in kbs.FAMILY.split("\n") if line]
     foreign = KnowledgeBase.from_facts([("aaa", "aaa", "aaa"), *rows])
     assert make_report(trained(kb), dataset(foreign)).targets[0].attended is None

@@ -102,7 +102,7 @@ def test_fidelity_is_shown_where_rules_imitate_a_classifier(report: Report, page
     text = render(imitating(report, unknown))
     shown = Page(text).text
     assert EVIL not in text
-    assert "what a classifier says of 30 objects, and compared with it on 1,200 others" in shown
+    assert "the output of a classifier for 30 objects and compared with it on 1,200 others" in shown
     assert "(r@5) .875" in shown
     assert "scores, 1.250 1.500" in shown
     assert "accuracy of" not in shown
@@ -110,7 +110,7 @@ def test_fidelity_is_shown_where_rules_imitate_a_classifier(report: Report, page
     assert shown.count(f"{EVIL} a (.750) b (.500) .625") == report.limits.disagreements
     known = replace(unknown, num_known=9, accuracy={"classifier": 0.25, "rules": 0.75}, pairs=(), objects=())
     shown = Page(render(imitating(report, known))).text
-    assert "accuracy of the rules, where the true class is known (9) .750" in shown
+    assert "accuracy of the rules if the true class is known (9) .750" in shown
     assert "agree on every one of them" in shown
 
 
@@ -134,7 +134,7 @@ def test_examples_counterexamples_and_what_was_held_out() -> None:
     )
     text = Page(render(made)).text
     assert "tom → cleo with Z1 = sam, Z2 = bea" in text
-    assert "tom → max true: a fact that was held out with Z1 = sam, Z2 = bea" in text
+    assert "tom → max true: a held-out fact with Z1 = sam, Z2 = bea" in text
 
 
 def test_a_branch_that_never_holds_is_marked() -> None:

@@ -46,10 +46,10 @@ def test_a_predicate_opens_with_its_theory_in_the_order_of_what_each_adds(report
     weights = [entry.rule.scored.weight or 0 for entry in mother.entries]
     assert weights[0] < weights[1]
     assert "mother 4 facts, 2 of 4 rules" in page.text
-    assert "2 rules explain 3 of 9 facts that were tried." in page.text
+    assert "2 rules explain 3 of 9 sampled facts." in page.text
     assert page.text.index("adds 1 fact ") < page.text.index("adds 2 facts")
     assert "and 2 rules that say the same" in page.text
-    assert page.text.index("adds 2 facts") < page.text.index("All 4 rules, the heaviest first")
+    assert page.text.index("adds 2 facts") < page.text.index("All 4 rules, by weight")
     assert [attributes["id"] for attributes in page.named("section")][:3] == ["rules", "data", "figures"]
 
 
