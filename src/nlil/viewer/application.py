@@ -1,6 +1,6 @@
-"""The viewer as a web application: routes, who may ask and write, and the loop that serves it.
+"""The viewer as a web application: routes, access checks, and the server.
 
-Each page is there twice, for people and at the same address + `.json` for programs.
+Each page exists twice: as HTML, and as JSON at the same address plus `.json`.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
 
 FOLDER = Path(__file__).parent
 ATTENTIONS_STYLE = REPORT_FOLDER / "attentions.css"
-"""Of what the report shows too."""
+"""The style sheet that the viewer shares with the report."""
 MAX_FORM_BYTES = 20_000
-"""A verdict and a note."""
+"""Limit of a form with a verdict and a note."""
 UNLOCKED = ("/search",)
-"""Pages that only look names up: typing must not wait for an answer being computed."""
+"""Pages that only look up names; typing must not wait for a computation."""
 LOCAL_NAMES = ("localhost",)
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with none at all a form would not say where it comes from
+    "Referrer-Policy": "same-origin",  # without a referrer, a form would not reveal its origin
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -55,11 +55,11 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Guard:
-    """Who may ask, and who may write: the host of an address, and the token of a form.
+    """Access checks: the host of a request, and the token of a form.
 
-    A page of another site can make a browser send requests here. It cannot read this viewer's pages, so it does not
-    know the token; and a name of its own that it points at this machine is no host that this viewer answers to.
-    `names` are the host names that it answers to; an address in numbers is nobody's name, so it passes.
+    A page of another site can make a browser send requests here. It cannot read the pages of this viewer, so it does
+    not know the token; and if it points a name of its own at this machine, this viewer does not answer to it. `names`
+    are the host names that are accepted; numeric addresses are always accepted, since nobody can own them.
     """
 
     names: frozenset[str] = frozenset(LOCAL_NAMES)
@@ -67,11 +67,11 @@ class Guard:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Guard:
-        """A guard that also answers to these host names."""
+        """Return a guard that also accepts these host names."""
         return cls(frozenset({*LOCAL_NAMES, *(name.lower() for name in names)}))
 
     def knows_host(self, host: str) -> bool:
-        """Return whether the Host of a request, `host`, is this machine under a name of its own."""
+        """Return whether `host`, the Host header of a request, is a name of this machine."""
         name = host_name(host)
         try:
             return name in self.names or bool(ipaddress.ip_address(name))
@@ -79,9 +79,9 @@ class Guard:
             return False
 
     def is_own_form(self, host: str, origin: str | None, token: str) -> bool:
-        """Return whether a form comes from a page of this viewer, at `host`.
+        """Return whether a form comes from a page of this viewer at `host`.
 
-        Browsers say where a form comes from (`origin`). `token` is what the form says; only our pages know it.
+        Browsers send the `origin` of a form. `token` is that of the form; only our pages know it.
         """
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return False
@@ -104,7 +104,7 @@ def host_name(host: str) -> str:
 
 
 def application(data: PageData, guard: Guard) -> FastAPI:
-    """Make the viewer of one run."""
+    """Make the web application of one run."""
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     show = Responses(data, guard)
     for path, make in {**PAGES, **FACT_PAGES}.items():
@@ -147,7 +147,7 @@ def application(data: PageData, guard: Guard) -> FastAPI:
 
 
 class Responses:
-    """Pages to responses."""
+    """Turns pages into responses."""
 
     def __init__(self, data: PageData, guard: Guard) -> None:
         self.data, self.guard = data, guard
@@ -159,7 +159,7 @@ class Responses:
         }
 
     def endpoint(self, make: Maker, path: str, as_json: bool) -> Callable[..., Response]:
-        """Return the function that answers a request for a page, as HTML, or if `as_json` as JSON.
+        """Return the handler of requests for a page, as HTML or, with `as_json`, as JSON.
 
         `make` makes the page at `path`.
         """
@@ -170,7 +170,7 @@ class Responses:
             if path in UNLOCKED:
                 page = make(self.data, parameters, place)
             else:
-                with self.data.lock, one_torch_thread():  # a page is many small sums
+                with self.data.lock, one_torch_thread():  # a page takes many small sums
                     page = make(self.data, parameters, place)
             return as_document(page.document) if as_json else self.page(request, page, parameters)
 
@@ -178,7 +178,7 @@ class Responses:
 
     def page(self, request: Request, page: Page, parameters: Parameters) -> Response:
         """Return a `page` as HTML."""
-        # JSON has the same address; of the first page it is /.json
+        # JSON has the same address; for the first page it is /.json
         query = f"?{request.url.query}" if request.url.query else ""
         text = self.templates.get_template(page.template).render(
             page.document,
@@ -192,7 +192,7 @@ class Responses:
         return HTMLResponse(text)
 
     def error(self, request: Request, status: int, sentence: str) -> Response:
-        """Say what went wrong, a `sentence`, with an HTTP `status`, in the form that was requested."""
+        """Return an error `sentence` with an HTTP `status`, in the requested format."""
         if request.url.path.endswith(".json"):
             return as_document({"error": sentence}, status)
         text = self.templates.get_template("error.html").render(
@@ -204,7 +204,7 @@ class Responses:
         return HTMLResponse(text, status)
 
     async def verdict(self, request: Request) -> Response:
-        """Take a verdict on a rule; afterwards its page is shown again."""
+        """Store a verdict on a rule, then show its page again."""
         body = b""
         async for piece in request.stream():
             body += piece
@@ -229,7 +229,7 @@ class Responses:
 
 
 def path_number(text: str) -> int:
-    """Return the number in the path of an address, `text`; what is none is NoSuchPage."""
+    """Return the number in the path of an address, `text`; raises NoSuchPage if it is none."""
     if not (text.isdecimal() and len(text) <= 12):
         raise NoSuchPage("there is no page at this address; predicates, entities and rules have numbers here")
     return int(text)
@@ -245,18 +245,18 @@ def as_document(document: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at `host` and `port`; what hinders it is said in one sentence."""
+    """Return a socket that listens at `host` and `port`; raises ConfigError if that fails."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # With its protocol: asyncio lets only sockets that say TCP send small pieces at once. Without it the end of
-        # every page waits 40 ms for the browser to confirm the beginning.
+        # asyncio disables Nagle's algorithm only for sockets with an explicit TCP protocol. Otherwise the end of every
+        # page waits 40 ms for the browser to acknowledge the beginning.
         found = socket.socket(family, kind, protocol)
     except OSError as error:
         raise ConfigError(f"--host {host}: expected a name or address of this machine ({error.strerror})") from error
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
-        found.listen()  # from here on a browser waits for its answer instead of being refused
+        found.listen()  # from now on, a browser waits for its answer instead of being refused
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:
@@ -272,12 +272,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve_until_stopped(app: FastAPI, bound: socket.socket) -> None:
-    """Answer requests to `app` at the socket `bound` until the process is interrupted, then raise KeyboardInterrupt."""
+    """Serve `app` at the socket `bound` until the process is interrupted, then raise KeyboardInterrupt."""
     import uvicorn
 
-    # Rules and facts stay to the end: looking through them for garbage would hold up one page in a hundred.
+    # Rules and facts live until the end; scanning them for garbage would delay one page in a hundred.
     gc.collect()
     gc.freeze()
     config = uvicorn.Config(app, log_level="warning", server_header=False, date_header=False, timeout_keep_alive=5)
     uvicorn.Server(config).run(sockets=[bound])
-    raise KeyboardInterrupt  # it ends for nothing else, but loses the signal where its loop ends in the same moment
+    raise KeyboardInterrupt  # nothing else ends it, but uvicorn may lose the signal while its loop is ending

@@ -1,4 +1,4 @@
-"""The pages about facts: the answers to a query, why a fact holds, why it rather than another one, why not."""
+"""The pages about facts: answers to a query, explanations, contrasts, and why not."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from .pages import (
 
 ANSWERS_PER_PAGE = 10
 MAX_ANSWERS = 1000
-"""A query has as many answers as there are entities; nobody turns to the hundredth page."""
+"""Answers that are listed; nobody turns to the hundredth page."""
 MAX_STRIPS = 8
-"""Rules of an answer whose shares are drawn apart."""
+"""Rules of an answer with separate shares."""
 MAX_SUPPORTS, MAX_MISSES = 12, 4
-"""Rules of an explanation that fire, and that do not."""
+"""Rules shown in an explanation that fire, and that do not."""
 MAX_REASONS = 8
-"""Groups of rules that fire through the same facts."""
+"""Reasons shown."""
 MAX_FACTS = 20
-"""Facts shown with what they are worth."""
+"""Facts shown with their value."""
 REMEDIES = (4, 3)
-"""Rules that fail, and facts that would help each."""
+"""Rules shown that do not fire, and facts that would help each."""
 REMEDIES_OF_OBJECT = (3, 2)
-"""Fewer, since each is tried out on all the rules of the object's class."""
+"""Fewer for objects, since each change is tried on all rules of the class."""
 WIDE_PICTURE = 1000
-"""A picture of more than so many pixels is shown larger on a narrow screen, to be moved there."""
+"""Pictures wider than this many pixels are scrollable on a narrow screen."""
 
 
 def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show the answers to p(a, ?), given in one field, or by its predicate, entity and place in three."""
+    """Show the answers to p(a, ?), given in one field, or as predicate, entity and position."""
     if not (parameters.text("q") or parameters.text("predicate")):
         return Page("ask.html", "Ask", {"query": None})
     query = query_from(data, parameters)
@@ -94,7 +94,7 @@ def ask_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def query_from(data: PageData, parameters: Parameters) -> Query:
-    """The query that the parameters give, in names of the data."""
+    """Return the query of the `parameters`, with names of the data."""
     if parameters.text("q"):
         return data.resolved(parse_query(parameters.text("q")))
     text, entity = parameters.text("predicate"), parameters.text("entity")
@@ -111,10 +111,10 @@ def query_from(data: PageData, parameters: Parameters) -> Query:
 def answer_document(
     data: PageData, explainer: Explainer, rows: Longs, fact: Fact, answer: Answer, side: Side, is_ranked: bool
 ) -> Document:
-    """Return an `answer` with the shares of its strongest rules; `other_share` is what all others add.
+    """Return an `answer` with the shares of its strongest rules; `other_share` is that of all others.
 
-    Where answers are ranked (`is_ranked`), the probability of a class is not told: it compares the classes of one
-    object, and would contradict the order of several objects. `side` is that of the answer in the fact.
+    If answers are ranked (`is_ranked`), the probability of a class is left out: it compares the classes of one object
+    and could contradict the order of several objects. `side` is that of the answer in the fact.
     """
     found = explainer.scored(fact, side)
     shares, is_joint = found.shares, explainer.chances.is_joint(fact.predicate)
@@ -135,10 +135,10 @@ def answer_document(
 
 
 def waterfall_document(data: PageData, explanation: Explanation, explainer: Explainer, rows: Longs) -> Document:
-    """Return the reasons of `explanation` one after the other.
+    """Return the reasons of `explanation` as steps of a waterfall chart.
 
-    Each begins where the one before it ended, and leads to its strongest rule. Frequency comes last, after the
-    `other_share` of those that are not shown.
+    Each begins where the one before it ended, and links to its strongest rule. Frequency comes last, after the
+    `other_share` of reasons that are not shown.
     """
     told = [reason for reason in explanation.reasons if reason.kind != "frequency"]
     frequent = [reason for reason in explanation.reasons if reason.kind == "frequency"]
@@ -157,13 +157,13 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
 
 
 def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
-    """Return the fact that the parameters give, and the side of it that is predicted."""
+    """Return the fact of the `parameters`, and the side that is explained."""
     query = parse_query(parameters.text("q"))
     return as_fact(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
 
 
 def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show why a fact scores what it scores."""
+    """Show why a fact has its score."""
     if not parameters.text("q"):
         raise ConfigError("q: expected a fact to explain such as uncle(alice, bob), got nothing", "q")
     fact, side = fact_from(data, parameters)
@@ -193,7 +193,7 @@ def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def object_document(data: PageData, fact: Fact) -> Document | None:
-    """Return the classes of an object of a scene, most probable first, each with its fact; None of anything else."""
+    """Return the classes of an object of a scene, most probable first, each with its fact; None for other entities."""
     classes = data.object_classes(data.kb.entities.id(fact.arguments[0])) if data.has_scenes else None
     if classes is None:
         return None
@@ -235,13 +235,13 @@ def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def rival_from(data: PageData, fact: Fact, than: str, side: Side) -> Fact:
-    """Return what a fact is compared with: another fact, or by its name or label another answer or another class.
+    """Return the fact to compare with: given as a fact, or as the name or label of another answer or class.
 
     Args:
-        data: Of the run.
-        fact: What is explained.
+        data: The data of the run.
+        fact: The explained fact.
         than: The fact or the name.
-        side: Of the fact, the one that is predicted.
+        side: The side of the fact that is explained.
     """
     if "(" in than and data.kb.entities.find(than) is None:
         than = fact_text(as_fact(data.resolved(parse_query(than))))
@@ -251,7 +251,7 @@ def rival_from(data: PageData, fact: Fact, than: str, side: Side) -> Fact:
 
 
 def linked_picture(data: PageData, explanation: Explanation) -> str:
-    """Draw `explanation`, a proof as a graph, or a scene with its boxes, as SVG; every entity leads to its page."""
+    """Draw `explanation` as SVG: a proof graph, or a scene with its boxes; every entity links to its page."""
 
     def page(name: str) -> tuple[str, str] | None:
         id = data.kb.entities.find(name)
@@ -263,7 +263,7 @@ def linked_picture(data: PageData, explanation: Explanation) -> str:
 
 
 def why_not_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show why a fact does not score more."""
+    """Show why a fact does not have a higher score."""
     if not parameters.text("q"):
         return Page("why_not.html", "Why not", {"fact": None})
     fact, side = fact_from(data, parameters)

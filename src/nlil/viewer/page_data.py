@@ -1,4 +1,4 @@
-"""PageData: an opened run as the pages ask it. Names are indexed and rules sorted once for many pages."""
+"""PageData: an opened run with its indexes. Names are indexed and rules sorted once for all pages."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from ..theory.listing import TargetTheory, target_theories
 from .rule_store import RuleStore, entity_ids
 
 CACHED_STORES = 3
-"""Predicates whose rules are kept at hand."""
+"""Predicates whose rules are cached."""
 MAX_HITS = 200
-"""Names looked at before the best are chosen: a common syllable is in thousands."""
+"""Names considered before the best are chosen; a common syllable is in thousands."""
 WORD_STARTS = (" ", "_", "/", "\t", ".", "-")
 
 
 class PageData:
-    """An opened `run` as the pages ask it.
+    """An opened `run` with what its pages need.
 
-    Not for two threads at once: whoever asks holds `lock`. Search by name needs no lock.
+    Not thread-safe: callers hold `lock`. The search by name needs no lock.
     """
 
     def __init__(self, run: OpenedRun) -> None:
-        pyarrow.default_memory_pool().release_unused()  # reading millions of rules leaves as much behind
+        pyarrow.default_memory_pool().release_unused()  # reading millions of rules leaves much unused memory
         self.run, self.rules, self.kb, self.theory = run, run.all_rules, run.base, run.theory
         self.labels = Labels.of(run.base)
         self.lock = threading.RLock()
@@ -70,9 +70,9 @@ class PageData:
             self.verdicts[self.rules.rows_of_text(text)] = VERDICTS.index(verdict.verdict) + 1
 
     def warm_up(self) -> None:
-        """Make what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
+        """Prepare what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
 
-        What takes longer than people wait at the start is begun here and goes on in the background.
+        Longer computations are started here and continue in the background.
         """
         _ = self.entities, self.predicates, self.cards.evaluator, Graph.of(self.cards.kb)
         if self.class_table is not None:
@@ -87,12 +87,12 @@ class PageData:
 
     @property
     def targets(self) -> Longs:
-        """Predicates with rules, those with most first."""
+        """The predicates with rules, those with most rules first."""
         return np.argsort(-self.num_rules, kind="stable")[: np.count_nonzero(self.num_rules)]
 
     @property
     def example_query(self) -> Query | None:
-        """A query that has an answer, to begin with: about the first fact of the predicate with most rules."""
+        """An example query with an answer: about the first fact of the predicate with most rules."""
         for target in self.targets[:1].tolist():
             facts = self.kb.facts.of(target)
             if len(facts):
@@ -109,14 +109,14 @@ class PageData:
 
     @cached_property
     def predicates(self) -> NameIndex:
-        """The names of all predicates; the arity is said where a name has two."""
+        """The names of all predicates; a name with two arities is shown with its arity."""
         found = self.kb.predicates
         both = {p.name for p in found if p.arity == 1} & {p.name for p in found if p.arity == 2}
         names = [str(p) if p.name in both else p.name for p in found]
         return NameIndex("predicate", names, [self.kb.predicate_labels.get(p.name, n) for p, n in zip(found, names)])
 
     def entity_id(self, text: str) -> int:
-        """Return the id of the entity of this name, `text`, else of the only one with this label."""
+        """Return the id of the entity named `text`, or else of the only one with this label."""
         found = self.kb.entities.find(text)
         if found is not None:
             return found
@@ -130,7 +130,7 @@ class PageData:
         raise UnknownName("entity", shortened(text), near, "search for it by a part of its name")
 
     def resolved(self, query: Query) -> Query:
-        """The query with names of the data in place of labels; every name exists then."""
+        """Return the query with names of the data in place of labels; raises an error for unknown names."""
         names = tuple(None if n is None else self.kb.entities.name(self.entity_id(n)) for n in query.arguments)
         predicate = query.target
         if predicate not in self.kb.predicates:
@@ -144,21 +144,21 @@ class PageData:
     # rules ----------------------------------------------------------------------------------------
 
     def rows_of(self, target: int) -> Ids:
-        """Return the rows of the rules for the predicate `target`, rejected ones included."""
+        """Return the rows of the rules for the predicate `target`, including rejected ones."""
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     @property
     def num_rules(self) -> Longs:
-        """Of each predicate."""
+        """The number of rules of each predicate."""
         return np.diff(self._pointer)
 
     @property
     def rejected(self) -> Mask:
-        """The rules that somebody rejected."""
+        """Which rules were rejected."""
         return self.verdicts == VERDICTS.index(REJECTED) + 1
 
     def theories_of(self, targets: Sequence[int]) -> dict[int, TargetTheory]:
-        """Return the theories of those predicates among `targets` that have one, by id, without rejected rules."""
+        """Return the theories of the predicates among `targets` that have one, by id, without rejected rules."""
         if self.theory is None:
             return {}
         numbers = self.theory.chosen(self.rules)
@@ -174,12 +174,12 @@ class PageData:
         return frozenset(trained_targets(learned.attentions, learned.rules.predicates))
 
     def _store(self, target: int) -> RuleStore:
-        """The rules of a predicate; `store` caches it."""
+        """Return the rules of a predicate; `store` caches them."""
         rows = self.rows_of(target).astype(np.int64)
         return RuleStore(self.rules, rows, self.kb, self.rejected[rows])
 
     def judge(self, row: int, verdict: str, note: str) -> None:
-        """Keep a `verdict` on a rule with a `note` in the run folder; an empty one takes back what was said."""
+        """Store a `verdict` on the rule of a `row`, with a `note`, in the run folder; an empty one removes it."""
         rule = self.rules.rule(row)
         said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
         self.feedback = save_verdict(self.run.path, str(rule), said)
@@ -192,12 +192,12 @@ class PageData:
             self.class_table.judged(target, lambda: self._scorer(active, [target]))
 
     def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
-        """Return the row in the run of a `rule` that the explainer names."""
+        """Return the row in the run of a `rule` of the `explainer`, whose rules have these `rows`."""
         return int(rows[explainer.rules.rows_of(rule)[0]])
 
     @cached_property
     def cards(self) -> RuleCards:
-        """Over the facts that the rules were counted on, so that examples and counts agree."""
+        """Cards over the facts that the rules were counted on, so that examples and counts agree."""
         dataset = self.run.dataset
         return RuleCards(
             self.rules, dataset.kb, self.known, dataset.splits.negatives.get("train"), self.run.config.memory
@@ -206,7 +206,7 @@ class PageData:
     # answers --------------------------------------------------------------------------------------
 
     def answers(self, query: Query, top: int) -> list[Answer]:
-        """Return the `top` answers to `query`; what their scores mean as probabilities is said by `probability`."""
+        """Return the `top` answers to `query`; `probability` returns their probabilities."""
         predicate = self._predictor.resolve(query)
         self._predictor.table = self.class_table
         return self.store(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
@@ -214,32 +214,30 @@ class PageData:
     def explainer(
         self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
     ) -> tuple[Explainer, Longs]:
-        """Return an explainer for facts of the `predicate` about the entities `names`.
+        """Return an explainer for facts of the `predicate` about the entities `names`, and the rows of its rules.
 
-        Beside it come the rows of the rules it knows.
-
-        `only_firing`: rules that can hold for none of the facts may be left out, so its misses are not complete.
+        With `only_firing`, rules that hold for none of the facts may be left out, so its misses are incomplete.
         """
         ids, base = entity_ids(self.kb, names), self._explainer
         if self.kb.graph_of is not None:
-            # A scene is a world of its own, so nothing but the scenes of these entities has to be looked at.
+            # Scenes are separate worlds, so only the scenes of these entities matter.
             base = Explainer(base.rules, self._scenes.around(ids), self.run.config.memory, base.chances)
         return self.store(self.kb.predicate_id(predicate)).explainer(ids, base, only_firing)
 
     def probability(self, fact: Fact, value: float) -> Probability | None:
-        """What the score `value` of a fact means; None where that is not known."""
+        """Return the probability of `fact` with the score `value`; None if unknown."""
         return self._explainer.chances.probability(fact, value)
 
     # scenes ---------------------------------------------------------------------------------------
 
     @property
     def has_scenes(self) -> bool:
-        """Whether entities are objects of scenes that have classes."""
+        """Whether entities are objects of scenes with classes."""
         return self.kb.graph_of is not None and bool(self.kb.classes)
 
     @cached_property
     def class_scorer(self) -> MemberScorer | None:
-        """Scores all classes that have rules; None where none has."""
+        """The scorer of all classes with rules; None if there are none."""
         with_rules = [c for c in sorted(self.kb.classes) if self.num_rules[c]]
         if not with_rules:
             return None
@@ -250,17 +248,17 @@ class PageData:
 
     @cached_property
     def class_table(self) -> ClassTable | None:
-        """Empty until `warm_up` starts it; None where there are no classes with rules."""
+        """The table of class scores, empty until `warm_up` starts it; None without class rules."""
         scorer = self.class_scorer if self.has_scenes else None
         return None if scorer is None else ClassTable(scorer)
 
     @property
     def is_warm(self) -> bool:
-        """Whether what `warm_up` began in the background is there."""
+        """Whether the background work of `warm_up` is finished."""
         return self.class_table is None or self.class_table.is_complete
 
     def object_classes(self, entity: int) -> ObjectClasses | None:
-        """Return the classes of an object of a scene, the id `entity`, most probable first."""
+        """Return the classes of the object `entity` of a scene, most probable first."""
         scorer = self.class_scorer if self.has_scenes else None
         if scorer is None:
             return None
@@ -269,14 +267,14 @@ class PageData:
 
 
 class PageChances(Chances):
-    """What scores mean: classes are judged by the rules of all classes, which the pages have at hand."""
+    """Maps scores to probabilities; classes compete with all classes, whose scores the pages already have."""
 
     def __init__(self, data: PageData) -> None:
         super().__init__(data.rules, data.kb, data.run.calibration, data.run.config.memory)
         self.data = data
 
     def over(self, kb: KnowledgeBase) -> Chances:
-        """Return the same: pages show no probability on changed facts, of `kb`."""
+        """Return itself: pages show no probabilities for changed facts of `kb`."""
         return self
 
     def of_classes(self, name: str) -> dict[Predicate, float]:
@@ -288,22 +286,22 @@ class PageChances(Chances):
 
 
 def query_of(predicate: Predicate, name: str, place: int) -> Query:
-    """Return p(a, ?) for the `place` 0, p(?, a) for 1; p(a) for a unary `predicate`. The entity a is `name`."""
+    """Return p(a, ?) for `place` 0, p(?, a) for 1, or p(a) for a unary `predicate`; a is the entity `name`."""
     if predicate.arity == 1:
         return Query(predicate.name, (name,))
     return Query(predicate.name, (name, None) if place == 0 else (None, name))
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """Return at most `most` characters of `text`, for an error sentence: what somebody pastes may be long."""
+    """Return at most `most` characters of `text`, for error messages about pasted text."""
     return text if len(text) <= most else text[:most] + "…"
 
 
-# names by what people type ------------------------------------------------------------------------------
+# search by name -----------------------------------------------------------------------------------------
 
 
 class NameIndex:
-    """All `names`, and `labels`, in one lower-cased text, a line each: looking through a megabyte takes a millisecond.
+    """All `names` and `labels` in one lower-case text, one per line: searching a megabyte takes a millisecond.
 
     `kind` is predicate or entity.
     """
@@ -317,11 +315,9 @@ class NameIndex:
         self.text = "\n" + "\n".join(lines) + "\n"
 
     def find(self, typed: str, limit: int) -> list[int]:
-        """Return up to `limit` ids of names that hold what was `typed`.
+        """Return up to `limit` ids of names that contain what was `typed`.
 
-        Those that begin with it come first, then those that have such a word.
-
-        Short names come first.
+        Names that begin with it come first, then names with a word that does, then others; short names first.
         """
         wanted = plain(typed).strip()
         if not wanted:
@@ -335,14 +331,14 @@ class NameIndex:
         return list(chosen)[:limit]
 
     def called(self, label: str) -> list[int]:
-        """The ids of all that have exactly this label."""
+        """Return the ids of all names with exactly this `label`."""
         wanted = plain(label)
         lines = dict.fromkeys([*self._lines(f"\n{wanted}\t"), *self._lines(f"\n{wanted}\n")])
         exact = [line for line in lines if self.labels[line] == label]
         return exact or list(lines)
 
     def document(self, id: int) -> dict[str, Any]:
-        """Return the name in the data, what people call it, and where its page is."""
+        """Return the name, the label and the address of the page of an id."""
         name, label = self.names[id], self.labels[id]
         return {"kind": self.kind, "id": id, "name": name, "label": label, "address": f"/{self.kind}/{id}"}
 
@@ -355,5 +351,5 @@ class NameIndex:
 
 
 def plain(text: str) -> str:
-    """Return `text` as it is compared: case does not matter, and a name is one line."""
+    """Normalise `text` for comparison: ignore case, and make it one line."""
     return text.casefold().replace("\n", " ").replace("\r", " ")

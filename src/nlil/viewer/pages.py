@@ -1,6 +1,6 @@
-"""The pages: what each says as plain data (its JSON), the template that shows it, and drawings that only people need.
+"""The pages: the content of each as plain data (its JSON), its template, and drawings for people.
 
-A page is made from the data of the run, the parameters of its address, and the number in its path (0: it has none).
+A page is made from the data of the run, the parameters of its address, and the number in its path (0 without one).
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from .page_data import PageData, query_of
 from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, construct_names, constructs
 
 MAX_CHARACTERS = 2000
-"""Of one parameter; a name or a fact is much shorter."""
+"""Limit of a parameter; names and facts are much shorter."""
 TARGETS_PER_PAGE = FACTS_PER_PAGE = 30
 RULES_PER_PAGE = 25
 INSTANCES_PER_PAGE = 10
-"""Examples, and counterexamples."""
+"""Examples per page, and counterexamples."""
 MAX_SUGGESTIONS = 10
 MAX_QUERIES = 12
-"""Queries that an entity's page proposes."""
+"""Queries proposed on the page of an entity."""
 MAX_SAME = 10
-"""Rules named that say the same as one of a theory; a link leads to all of them."""
+"""Rules listed that say the same as one of a theory; a link leads to all of them."""
 POOL_PARAMETERS = (
     *("sort", "order", "page", "family", "construct", "verdict"),
     *("min_support", "min_confidence", "min_length", "max_length"),
 )
-"""Parameters of the table of all rules of a predicate: an address that has one of them shows it."""
+"""Parameters of the table of all rules; an address with one of them opens the table."""
 MAX_CLASSES = 8
-"""Classes named for an object of a scene."""
+"""Classes listed for an object of a scene."""
 
 Document = dict[str, Any]
 Maker = Callable[[PageData, "Parameters", int], "Page"]
 
 
 class NoSuchPage(NlilError):
-    """The address is well formed, and there is nothing at it."""
+    """The address is well-formed, but there is nothing at it."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says: its `document`, plain data, the `template` that shows it, its `title`.
+    """A page: its `document`, plain data, the `template` that shows it, and its `title`.
 
-    `drawings` are SVG texts in which everything from data is escaped.
+    `drawings` are SVG texts in which everything from the data is escaped.
     """
 
     template: str
@@ -70,34 +70,34 @@ class Page:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The values after `?` in an address, by name, checked: whatever is odd becomes one sentence."""
+    """The `values` of the query parameters of an address, by name; an invalid one raises an error with one sentence."""
 
     values: Mapping[str, str]
 
     def text(self, name: str, default: str = "") -> str:
-        """Return the text of the parameter `name`, without blanks around it; `default` where it is missing."""
+        """Return the stripped text of the parameter `name`; `default` if it is missing."""
         value = self.values.get(name, default)
         if len(value) > MAX_CHARACTERS:
             raise ConfigError(f"{name}: expected at most {MAX_CHARACTERS:,} characters, got {len(value):,}", name)
         return value.strip()
 
     def choice(self, name: str, allowed: Sequence[str], default: str = "") -> str:
-        """Return one of the `allowed` values; `default` where the parameter `name` is empty."""
+        """Return one of the `allowed` values; `default` if the parameter `name` is empty."""
         value = self.text(name) or default
         if value and value not in allowed:
             raise ConfigError(f"{name}: expected {', '.join(allowed)}, got {value[:80]!r}", name)
         return value
 
     def whole(self, name: str, default: int, low: int = 0, high: int = 10**9) -> int:
-        """Return a whole number from `low` to `high`; `default` where the parameter `name` is empty."""
+        """Return an integer from `low` to `high`; `default` if the parameter `name` is empty."""
         value = self.text(name)
-        # isdecimal takes digits of every script, which int reads as well; it takes no sign and no blank.
+        # isdecimal accepts digits of every script, as int does, but no sign and no blank.
         if value and not (value.isdecimal() and len(value) <= 10 and low <= int(value) <= high):
             raise ConfigError(f"{name}: expected a whole number from {low:,} to {high:,}, got {value[:80]!r}", name)
         return int(value) if value else default
 
     def share(self, name: str, default: float = 0.0) -> float:
-        """Return a number from 0 to 1; `default` where the parameter `name` is empty."""
+        """Return a number from 0 to 1; `default` if the parameter `name` is empty."""
         value = self.text(name)
         try:
             number = float(value) if value else default
@@ -108,13 +108,13 @@ class Parameters:
         return number
 
     def part(self, total: int, size: int, what: str, name: str = "page") -> Document:
-        """Which part of a list a page shows; NoSuchPage beyond its end. The first page of nothing is empty.
+        """Return which part of a list a page shows; raises NoSuchPage beyond its end. An empty list has one page.
 
         Args:
-            total: Items of the list.
-            size: Items of one page.
-            what: The items are, for the message.
-            name: Of the parameter that says which page.
+            total: The number of items.
+            size: The items per page.
+            what: What the items are, for the message.
+            name: The parameter with the page number.
         """
         number, pages = self.whole(name, 1, 1), max(1, -(-total // size))
         if number > pages:
@@ -123,27 +123,27 @@ class Parameters:
         return {"page": number, "pages": pages, "size": size, "total": total}
 
     def linked(self, **changes: Any) -> str:
-        """Return the same address with other values, `changes`; empty ones are left out."""
+        """Return the same address with `changes`; empty values are left out."""
         values = {**self.values, **{name: str(value) for name, value in changes.items()}}
         return "?" + urlencode({name: value for name, value in values.items() if value != ""})
 
 
 def first_of(part: Document) -> int:
-    """Where the part of a list begins that a page shows."""
+    """Return the first item of the `part` of a list that a page shows."""
     return int((part["page"] - 1) * part["size"])
 
 
 def check_number(number: int, total: int, what: str) -> None:
-    """Refuse the number of something that is not there; `what` says what there are `total` of."""
+    """Raise NoSuchPage unless `number` is below `total`; `what` names the things."""
     if not 0 <= number < total:
         raise NoSuchPage(f"{what} {number:,}: there are {total:,}, numbered from 0; search for it by name")
 
 
-# what is linked to --------------------------------------------------------------------------------------
+# linked things ------------------------------------------------------------------------------------------
 
 
 def entity_document(data: PageData, id: int) -> Document:
-    """Return an entity to link to; objects of scenes mostly have a number for a name, so their classes are told too."""
+    """Return an entity to link to; for an object of a scene with its classes, since its name is often a number."""
     named = data.entities.document(id)
     if data.has_scenes:
         named["classes"] = [data.predicates.labels[c] for c in classes_of(data.kb, id)]
@@ -157,7 +157,7 @@ def predicate_document(data: PageData, id: int) -> Document:
 
 
 def fact_document(data: PageData, fact: Fact) -> Document:
-    """Return a fact with everything that a page links to: its predicate, its entities, its explanation."""
+    """Return a fact with everything that it links to: its predicate, its entities, its explanation."""
     return {
         "fact": fact_text(fact),
         "label": data.labels.fact(fact),
@@ -167,7 +167,7 @@ def fact_document(data: PageData, fact: Fact) -> Document:
 
 
 def rule_documents(data: PageData, rows: Sequence[int]) -> list[Document]:
-    """Return the rules of the `rows` for a list: their text, their counts, what was said of them."""
+    """Return the rules of the `rows` for a list: text, statistics, verdicts."""
     found = []
     for row, bits in zip(rows, constructs(data.rules.take(np.asarray(rows, np.int64)))):
         scored = data.rules[row]
@@ -204,7 +204,7 @@ def linked_rule(data: PageData, row: int) -> Document:
 
 
 def what_it_adds(data: PageData, rule: TheoryRule) -> Document:
-    """Return what a rule of a theory adds, and some of the rules that say the same."""
+    """Return what a rule of a theory adds, and some rules that say the same."""
     assert data.theory is not None
     same = same_rules(data.rules, data.theory, rule.number, MAX_SAME)
     return {
@@ -220,7 +220,7 @@ def what_it_adds(data: PageData, rule: TheoryRule) -> Document:
 
 
 def theory_summary(theory: TargetTheory | None, labels: Labels) -> Document | None:
-    """Return a theory in one line: its size, what it explains, and its first rule, with `labels` for names."""
+    """Return a theory in one line: its size, the facts it explains, and its first rule, with `labels`."""
     if theory is None or not theory.rules:
         return None
     first = theory.rules[0]
@@ -234,11 +234,11 @@ def theory_summary(theory: TargetTheory | None, labels: Labels) -> Document | No
 
 
 def theory_part(data: PageData, number: int) -> tuple[Document | None, dict[str, str]]:
-    """Return the theory of a predicate as a document, and its quality against size as a drawing; nothing without one.
+    """Return the theory of a predicate, and a drawing of its quality by size; nothing without a theory.
 
     Args:
         data: Of the run.
-        number: Of the predicate.
+        number: The predicate id.
     """
     mine = data.theories_of([number]).get(number)
     if mine is None or data.theory is None:
@@ -264,7 +264,7 @@ def theory_part(data: PageData, number: int) -> tuple[Document | None, dict[str,
 
 
 def place_in_theory(data: PageData, row: int) -> Document | None:
-    """Return where a rule stands in a theory, or which rule of one says the same; None where neither is so."""
+    """Return the place of a rule in a theory, or the rule of the theory that says the same; None if neither."""
     theory = data.theory
     if theory is None:
         return None
@@ -280,11 +280,11 @@ def place_in_theory(data: PageData, row: int) -> Document | None:
     }
 
 
-# the first page, the search by name, an entity ----------------------------------------------------------
+# home, search, entity -----------------------------------------------------------------------------------
 
 
 def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show what the run is, and its predicates, those with most rules first."""
+    """Show the run and its predicates, those with most rules first."""
     targets = data.targets
     part = parameters.part(len(targets), TARGETS_PER_PAGE, "predicates")
     shown = targets[first_of(part) : first_of(part) + TARGETS_PER_PAGE].tolist()
@@ -327,7 +327,7 @@ def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show predicates, then entities, whose label or name holds what was typed."""
+    """Show predicates, then entities, whose label or name contains the typed text."""
     typed = parameters.text("q")
     kind = parameters.choice("kind", ("entity", "predicate"))
     limit = parameters.whole("limit", MAX_SUGGESTIONS, 1, 100)
@@ -341,7 +341,7 @@ def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show an entity: its facts, queries about it, and for an object of a scene its classes."""
+    """Show an entity: its facts, queries about it, and the classes of an object."""
     check_number(number, data.kb.num_entities, "entity")
     graph = Graph.of(data.kb)
     low, high = (int(end) for end in graph.pointer[number : number + 2])
@@ -378,7 +378,7 @@ def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def edge_document(data: PageData, entity: int, code: int, other: int) -> Document:
-    """Return a binary fact of `entity`, seen from it: along the step `code` to the entity `other`."""
+    """Return a binary fact of `entity`: along the step `code` to the entity `other`."""
     ends = (other, entity) if code & 1 else (entity, other)
     return {
         "predicate": predicate_document(data, code >> 1),
@@ -389,7 +389,7 @@ def edge_document(data: PageData, entity: int, code: int, other: int) -> Documen
 
 
 def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
-    """Return queries with rules to answer them, in which `entity` stands where it stands in facts, by step `codes`."""
+    """Return queries that rules can answer, with `entity` where it occurs in facts, by step `codes`."""
     name = data.kb.entities.name(entity)
     with_rules = [code for code in np.unique(codes).tolist() if data.num_rules[code >> 1]]
     queries = [query_of(data.kb.predicates[code >> 1], name, code & 1) for code in with_rules[:MAX_QUERIES]]
@@ -400,7 +400,7 @@ def proposed_queries(data: PageData, entity: int, codes: Ids) -> list[Document]:
 
 
 def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show the theory of a predicate, and all its rules."""
+    """Show the theory of a predicate and all its rules."""
     check_number(number, data.kb.num_predicates, "predicate")
     table = data.store(number)
     sort = parameters.choice("sort", SORTS, "weight")
@@ -442,7 +442,7 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def family_rows(data: PageData, theory: Document | None, place: int) -> Longs:
-    """Return the rows of the rules that say the same as the rule at `place` of a theory, and of that rule itself."""
+    """Return the rows of the rule at `place` of a theory and of the rules that say the same."""
     own = [rule["row"] for rule in theory["rules"] if rule["place"] == place] if theory else []
     if not own or data.theory is None:
         raise NoSuchPage(f"family {place:,}: the theory has no rule of this number; choose one of its rules")
@@ -451,13 +451,13 @@ def family_rows(data: PageData, theory: Document | None, place: int) -> Longs:
 
 
 def training_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show what the training of a predicate attends to, and how it went."""
+    """Show the attentions and training curves of a predicate."""
     check_number(number, data.kb.num_predicates, "predicate")
     predicate, learned = data.kb.predicates[number], data.run.learned
     shown = predicate_document(data, number)
     if predicate not in data.trained:
         raise NoSuchPage(f"{shown['label']} was not trained in this run, so there are no attentions to show")
-    # In the ids of the data that the run was learned from, whatever data is looked at.
+    # In the ids of the data that the run was learned from, whatever data is shown.
     parts = training_parts(learned, predicate, data.run.dataset.kb.num_graphs)
     document = {
         "predicate": shown,
@@ -499,7 +499,7 @@ def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def feedback_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show all rules that somebody has accepted or rejected, the last verdict first."""
+    """Show all accepted or rejected rules, the latest verdict first."""
     rows = np.flatnonzero(data.verdicts)
     last = {text: place for place, text in enumerate(data.feedback)}
     judged = sorted(rule_documents(data, rows.tolist()), key=lambda rule: -last.get(rule["rule"], 0))
@@ -509,7 +509,7 @@ def feedback_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def judge(data: PageData, row: int, form: Mapping[str, str]) -> None:
-    """Keep what the `form` on a rule's page says."""
+    """Store the verdict of the `form` on the page of the rule `row`."""
     check_number(row, len(data.rules), "rule")
     values = Parameters(form)
     verdict = values.choice("verdict", (*VERDICTS, "none"), "none")
@@ -525,4 +525,4 @@ PAGES: Mapping[str, Maker] = {
     "/rule/{number}": rule_page,
     "/training/{number}": training_page,
 }
-"""By address; a number in the path is that of a predicate, an entity or a rule. `fact_pages` has those of facts."""
+"""By address; the number in the path is that of a predicate, an entity or a rule. See also `FACT_PAGES`."""

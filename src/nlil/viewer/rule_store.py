@@ -1,10 +1,10 @@
-"""RuleStore: the rules of one predicate taken out of the run, as a table to look at and for answers about its facts.
+"""RuleStore: the rules of one predicate, as a table to browse and for answers about its facts.
 
 A run may have ten million rules and a predicate a million; a query about one fact needs the few thousand whose head
-fits it. Taking these first makes every later step as quick as on a small run. A page of the table is picked out by
+matches it. Selecting these first makes every later step as fast as on a small run. A page of the table is selected by
 column, without sorting the other rules.
 
-`rules` and ids are in the names of `kb`; `target` is a predicate id.
+`rules` and ids refer to `kb`; `target` is a predicate id.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..logic.query import Query
 
 CONSTRUCTS = ("chain", "constant", "type", "prior", "conjunction", "disjunction", "negation", "unanchored")
-"""What a rule is made of, as people filter by it.
+"""Constructs by which people can filter rules.
 
-chain: a path from X to Y; constant: names an entity; type: says what an entity is, by a unary predicate;
-unanchored: something of the graph that no path joins to X or Y."""
+chain: a path from X to Y; constant: names an entity; type: a unary predicate;
+unanchored: a part that no path joins to X or Y."""
 SORTS = ("weight", "confidence", "support", "length")
 BY_VERDICT = ("accepted", "rejected", "none")
 NO_MAX_LENGTH = 10**6
-"""No rule is longer."""
+"""Longer than any rule."""
 CACHED_ANSWERS = 32
-"""Queries whose answers are cached: turning a page asks the same one again."""
+"""Queries whose answers are cached; turning a page repeats the query."""
 SAMPLE_PER_ROW = 16
-"""Rows looked at first, for each one wanted."""
+"""Sampled rows per wanted row."""
 Key = Callable[[Longs], np.ndarray]
-"""What rows are sorted by, for some of them: a later key is computed only where the keys before it are equal."""
+"""Returns the sort key of some rows; a later key is computed only for ties of the keys before it."""
 
 
 class RuleStore:
@@ -48,9 +48,9 @@ class RuleStore:
 
     Args:
         rules: All rules of the run.
-        rows: Those of the predicate, ascending.
-        kb: The facts that queries look at.
-        rejected: Of each row whether people rejected the rule: answers do not rest on it.
+        rows: The rows of the predicate, ascending.
+        kb: The facts that queries are evaluated on.
+        rejected: Which rows were rejected; answers do not use them.
     """
 
     def __init__(self, rules: RuleSet, rows: Longs, kb: KnowledgeBase, rejected: Mask) -> None:
@@ -63,12 +63,12 @@ class RuleStore:
 
     @cached_property
     def constructs(self) -> np.ndarray:
-        """For each rule the bits of what it is made of."""
+        """The constructs of each rule, as bits."""
         return constructs(self.rules)
 
     @property
     def present(self) -> list[str]:
-        """The constructs that some rule has: a choice of others would show nothing."""
+        """The constructs that occur; other choices would show nothing."""
         return construct_names(int(np.bitwise_or.reduce(self.constructs, initial=0)))
 
     @cached_property
@@ -87,14 +87,14 @@ class RuleStore:
         construct: str = "",
         verdict: str = "",
     ) -> Longs:
-        """Positions of the rules to show, ascending; empty text stands for anything.
+        """Return the positions of the rules to show, ascending; empty text matches everything.
 
         Args:
-            verdicts: By position: 0 nothing, 1 accepted, 2 rejected.
-            min_support: The smallest support of a rule to show.
-            min_confidence: The smallest confidence.
-            min_length: The fewest atoms of a body.
-            max_length: The most atoms of a body.
+            verdicts: By position: 0 none, 1 accepted, 2 rejected.
+            min_support: The least support.
+            min_confidence: The least confidence.
+            min_length: The fewest body atoms.
+            max_length: The most body atoms.
             construct: One of CONSTRUCTS that the rule must have.
             verdict: One of BY_VERDICT.
         """
@@ -114,12 +114,12 @@ class RuleStore:
         return np.flatnonzero(keep)
 
     def part(self, positions: Longs, sort: str, is_rising: bool, begin: int, end: int) -> Longs:
-        """Return of these `positions`, in the order of `sort`, those from begin to end - 1.
+        """Return these `positions` in the order of `sort`, from `begin` to `end` - 1.
 
-        The best first unless `is_rising`.
+        The best come first unless `is_rising`.
         """
         begin, end = min(begin, len(positions)), min(end, len(positions))
-        # Best first: large numbers, or short rules; equals by weight, support, length, row.
+        # Best first means large numbers or short rules; ties by weight, support, length, row.
         keys = [partial(self._key, name) for name in dict.fromkeys((sort, "weight", "support", "length"))]
         if is_rising == (sort == "length"):
             return ranked_part(keys, positions, begin, end)
@@ -140,16 +140,16 @@ class RuleStore:
     # answers --------------------------------------------------------------------------------------
 
     def _answers(self, query: Query, top: int, base: Predictor) -> list[Answer]:
-        """The best answers; `base` has the indexes."""
+        """Return the best answers; `base` has the indexes."""
         predictor = copy(base)
         predictor.rules = self.active.take(self.can_answer(query))
         predictor.ranker = TargetRanker(base.ranker, predictor.rules)
         return predictor.predict(query, top)
 
     def can_answer(self, query: Query) -> Mask:
-        """Return which rules can say something about `query`, p(a, ?) or p(?, a).
+        """Return which rules can contribute to `query`, p(a, ?) or p(?, a).
 
-        Their constant is a, or their body begins there.
+        Their head constant is a, or their body can begin at a.
         """
         rules = self.active
         ids = entity_ids(self.kb, query.arguments)
@@ -161,12 +161,12 @@ class RuleStore:
         return can | ((rules.fixed == wanted) & begins_at(rules, self.kb, ids))
 
     def explainer(self, entities: Sequence[int], base: Explainer, only_firing: bool = False) -> tuple[Explainer, Longs]:
-        """Explains facts about these entities; and the rows, in the run, of the rules it works with.
+        """Return an Explainer for facts about these entities, and the rows of its rules in the run.
 
         Args:
-            entities: By id; rules for other constants are left out.
-            base: Has the indexes.
-            only_firing: Also leave out rules that can hold for none of the facts, so that misses are not known.
+            entities: Entity ids; rules for other constants are left out.
+            base: An Explainer with the indexes.
+            only_firing: Also leave out rules that hold for none of the facts, so misses are unknown.
         """
         rules = self.active
         is_one = np.zeros(self.kb.num_entities + 1, bool)
@@ -181,22 +181,22 @@ class RuleStore:
 
 
 class TargetRanker(Ranker):
-    """Some `rules` of one target over the indexes of another Ranker, `base`."""
+    """Ranks with some `rules` of one target, using the indexes of another Ranker, `base`."""
 
     def __init__(self, base: Ranker, rules: RuleSet) -> None:
         vars(self).update(vars(base))
         self.rules = rules
 
     def rules_of(self, target: int) -> RuleSet:
-        """Return the rules that it was made for."""
+        """Return its rules."""
         return self.rules
 
 
 def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mask:
-    """Return of each rule whether its line can hold for one of `entities`, by its first step.
+    """Return which rules can hold for one of `entities`, by the first step of their line.
 
-    That must be there, and if it is the only one, lead to the line's end: where not, the line holds for none of them.
-    Rules of other bodies are not looked at.
+    The step must exist and, if it is the only one, lead to the end of the line. Bodies of several lines are not
+    checked.
     """
     if kb.facts.weight is not None or not len(rules):
         return np.ones(len(rules), bool)
@@ -204,13 +204,13 @@ def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mas
     step_there = np.zeros(kb.num_codes + 1, bool)
     end_there = np.zeros(kb.num_entities + 3, bool)
     graph = Graph.of(kb)
-    step_there[NO_STEP] = end_there[-3:] = True  # anchors that are no entity
+    step_there[NO_STEP] = end_there[-3:] = True  # anchors other than entities
     for entity in entities:
         mine = slice(*graph.pointer[entity : entity + 2])
         step_there[graph.code[mine]] = True
         end_there[graph.neighbour[mine]] = True
     end_there[list(entities)] = True
-    # Who is in a unary predicate is not looked up: lines that begin with one are few.
+    # Unary predicates are not looked up; few lines begin with one.
     step_there[:-1] |= np.repeat([predicate.arity == 1 for predicate in kb.predicates], 2)
     can = step_there[lines.steps[:, 0]] & ((lines.lengths > 1) | end_there[lines.end])
     return np.append(can, True)[rules.line]
@@ -225,27 +225,29 @@ def entity_ids(kb: KnowledgeBase, names: Sequence[str | None]) -> list[int]:
 
 
 def ranked_part(keys: Sequence[Key], rows: Longs, begin: int, end: int) -> Longs:
-    """rows[np.lexsort(...)][begin:end] by the keys, the first one first, equals by row; `rows` ascend.
+    """Return rows[np.lexsort(...)][begin:end] by the `keys`, most significant first, ties by row; `rows` ascend.
 
     >>> ranked_part([np.array([3, 1, 2, 1]).take], np.arange(4), 1, 3).tolist()
     [3, 2]
     """
     if begin + end <= len(rows):
         inside = _first(keys, np.sort(_first(keys, rows, end, 1)), end - begin, -1)
-    else:  # from behind, which leaves fewer
+    else:  # from the end, which leaves fewer rows
         inside = _first(keys, np.sort(_first(keys, rows, len(rows) - begin, -1)), end - begin, 1)
     return inside[np.lexsort((inside, *(key(inside) for key in reversed(keys))))]
 
 
 def _first(keys: Sequence[Key], rows: Longs, count: int, sign: int) -> Longs:
-    """The `count` first of the rows, or with sign -1 the last, in any order: equals of one key are told apart by the
-    next."""
+    """Return the first `count` rows, or with sign -1 the last ones, in any order.
+
+    Ties of a key are broken by the next.
+    """
     found = []
     for key in keys:
         if not 0 < count < len(rows):
             break
         values = sign * key(rows)
-        # `count` of a sample are not above this, so none of those wanted is: few are left to be ordered.
+        # A bound from a sample: all wanted rows are at or below it, so few are left to be ordered.
         sample = values[:: max(1, len(values) // (SAMPLE_PER_ROW * count))]
         near = values[values <= np.partition(sample, count - 1)[count - 1]]
         bound = np.partition(near, count - 1)[count - 1]
@@ -255,21 +257,21 @@ def _first(keys: Sequence[Key], rows: Longs, count: int, sign: int) -> Longs:
     return np.concatenate(found)
 
 
-# what rules are made of, looked up by column --------------------------------------------------------------
+# constructs of rules, by column ---------------------------------------------------------------------------
 
 
 def bit(construct: str) -> int:
-    """The bit that stands for a construct."""
+    """Return the bit of a `construct`."""
     return 1 << CONSTRUCTS.index(construct)
 
 
 def construct_names(bits: int) -> list[str]:
-    """The constructs that the bits stand for."""
+    """Return the constructs of these `bits`."""
     return [construct for construct in CONSTRUCTS if bits & bit(construct)]
 
 
 def constructs(rules: RuleSet) -> np.ndarray:
-    """Return for each row the bits of what it is made of."""
+    """Return the constructs of each rule, as bits."""
     if not len(rules):
         return np.zeros(0, np.uint8)
     bodies, lines = rules.bodies, rules.bodies.lines

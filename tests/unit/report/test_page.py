@@ -111,7 +111,7 @@ def test_fidelity_is_shown_where_rules_imitate_a_classifier(report: Report, page
     known = replace(unknown, num_known=9, accuracy={"classifier": 0.25, "rules": 0.75}, pairs=(), objects=())
     shown = Page(render(imitating(report, known))).text
     assert "accuracy of the rules if the true class is known (9) .750" in shown
-    assert "agree on every one of them" in shown
+    assert "agree on all of them" in shown
 
 
 def test_sections_and_their_contents(page: Page) -> None:
