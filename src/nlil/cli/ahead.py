@@ -1,7 +1,7 @@
-"""Compile ahead: on the first call two more processes compile loops that are needed later, while the first one counts.
+"""Compile ahead: on the first call, two more processes compile loops that are needed later, while the first one counts.
 
-They ask a few rules about a small base, so that each loop meets the types that it will be called with. The process that
-needs a loop which is still being compiled waits for it (`DiskCache.alone`).
+They evaluate a few rules on a small base, so that each loop is compiled for the types it will be called with. A process
+that needs a loop which is still being compiled waits for it (`DiskCache.alone`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def compile_ahead() -> None:
-    """Start the processes where nothing is compiled yet. They end by themselves, and what they compile is kept."""
+    """Start the processes if nothing is compiled yet. They end by themselves; their results are cached on disk."""
     from ..evaluation.places import score_places
     from ..kernel.code_files import is_kept
 
@@ -29,9 +29,9 @@ def compile_ahead() -> None:
 
 
 def compile_now(part: str) -> None:
-    """Compile what `part`, one of PARTS, needs.
+    """Compile the code of `part`, one of PARTS.
 
-    What is needed last gives way to the others while there are more processes than cores.
+    The part that is needed last has a lower priority, as there are more processes than cores.
     """
     from ..datasets import load_dataset
     from ..kernel.compiled import SmallWork
@@ -71,7 +71,7 @@ def _explaining(rules: RuleSet, kb: KnowledgeBase) -> None:
 
 
 PARTS: Mapping[str, Callable[[RuleSet, KnowledgeBase], None]] = {"ranking": _ranking, "explaining": _explaining}
-"""What is compiled: the loops that rank and weigh; those that choose theories, judge unary targets and explain."""
+"""The parts: loops for ranking and weighting; loops for theories, unary targets and explanations."""
 
 
 if __name__ == "__main__":

@@ -14,21 +14,21 @@ SECONDS_BETWEEN_LINES = 15.0
 """Seconds between two lines when stderr is not a terminal."""
 
 MAX_ROWS = 8
-"""Stages shown at once, when several are under way (targets that are trained together)."""
+"""Stages shown at once, if several are active (targets that are trained together)."""
 
 WIDE_COLUMNS = 110
-"""Columns of a terminal that has room for everything."""
+"""Width of a terminal with room for everything."""
 
 FORGET_AFTER_S = 30.0
-"""Seconds after which a stage that says nothing more gives its row up, once another one speaks."""
+"""Seconds after which a silent stage gives up its row to another one."""
 
 
 @dataclass
 class Stage:
-    """One line of progress: when it was first heard of (`started`), and how far it was then (`first_done`).
+    """One stage of the work: when it was first reported (`started`), and how far it was then (`first_done`).
 
-    `last_done` and `heard` are those of the last report; times are in seconds. `is_complete`: all is done; `task` is
-    that of a bar.
+    `last_done` and `heard` belong to the last report; times are in seconds. `is_complete`: everything is done; `task`
+    is that of a bar.
     """
 
     started: float
@@ -39,16 +39,16 @@ class Stage:
     task: Any = None
 
     def left(self, now: float, done: int, total: int) -> float | None:
-        """Return the seconds to go at the pace so far: at the time `now`, `done` of `total` pieces are complete.
+        """Return the seconds left at the pace so far: at the time `now`, `done` of `total` pieces are complete.
 
-        None while there is no pace, or no end (all of what is known is done).
+        Returns None without a pace, or if everything known is done.
         """
         pace = (done - self.first_done) / (now - self.started) if now > self.started else 0.0
         return (total - done) / pace if pace > 0 and done < total else None
 
 
 class Bar:
-    """A Progress. Starts to show itself after SHOW_AFTER_S seconds."""
+    """A Progress that becomes visible after SHOW_AFTER_S seconds."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -69,7 +69,7 @@ class Bar:
                 self._print(stage, known, done, total, note)
 
     def _stage(self, name: str, done: int, now: float) -> Stage:
-        """The stage of this name; a new one takes the place of those that are complete."""
+        """Return the stage of this name; a new one replaces those that are complete."""
         known = self._stages.get(name)
         if known is not None and not (known.is_complete and done < known.last_done):
             known.last_done = done
@@ -94,7 +94,7 @@ class Bar:
         self._live.update(stage.task, completed=done, total=total, note=note)
 
     def _make_room(self, now: float) -> None:
-        """Rows of stages that fell silent go, and the one that was silent longest where there are too many."""
+        """Remove the rows of silent stages, and the one that was silent longest if there are too many."""
         shown = sorted((s.heard, name) for name, s in self._stages.items() if s.task is not None)
         surplus = len(shown) - MAX_ROWS + 1
         for position, (heard, name) in enumerate(shown):
@@ -120,7 +120,7 @@ def _live_bars() -> Any:
     rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
     # markup=False: a rule or a name from the data may look like markup.
     console = Console(stderr=True)
-    # On a narrow terminal the note (loss, best rule so far) says more than a bar does.
+    # On a narrow terminal the note (loss, best rule so far) is more useful than a bar.
     drawn = (BarColumn(bar_width=12),) if console.width >= WIDE_COLUMNS else ()
     elapsed = (TimeElapsedColumn(),) if console.width >= WIDE_COLUMNS else ()
     columns = (
@@ -136,7 +136,7 @@ def _live_bars() -> Any:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any.
+    """Format `seconds` as minutes and seconds, with hours if necessary.
 
     >>> clock(65.2), clock(3725)
     ('1:05', '1:02:05')

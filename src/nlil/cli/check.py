@@ -15,7 +15,7 @@ def check(
     Args:
         session: The common options.
         run: The rules.
-        top: So many facts, worst first.
+        top: The number of facts, worst first.
         data (DATA): Check these facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """

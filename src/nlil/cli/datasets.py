@@ -7,16 +7,16 @@ from .session import Session
 
 
 def datasets(session: Session, action: str = "list", name: str | None = None, *, clear: bool = False) -> None:
-    """List the data sets that are known by name, fetch one, or show what is kept of large sources.
+    """List the data sets that are known by name, download one, or show the cache of large sources.
 
-    Facts that take longer than about a second to read are read once: the folder that NLIL_CACHE names, else the user's
-    cache folder, keeps them in a form that later commands map into memory. A source that has changed is read again.
+    Facts that take longer than about a second to read are read once and kept in the folder that NLIL_CACHE names, else
+    in the user's cache folder; later commands map them into memory. A source that has changed is read again.
 
     Args:
         session: The common options.
         action ([list|get|cache]): What to do.
-        name ([NAME]): The set to get, or to clear: its name or its path.
-        clear: With cache: remove what is kept of the set, or of all.
+        name ([NAME]): The data set to download, or to clear: its name or its path.
+        clear: With cache: remove the data set from the cache; without a name, all of them.
     """
     match action, name, clear:
         case "list", None, False:
@@ -35,7 +35,7 @@ def datasets(session: Session, action: str = "list", name: str | None = None, *,
 
 
 def show_list(session: Session) -> None:
-    """Show every set that is known by name."""
+    """List every data set that is known by name."""
     from ..data.catalog import list_catalog
     from ..datasets import builtin_names
     from .render import table
@@ -51,7 +51,7 @@ def show_list(session: Session) -> None:
 
 
 def get(session: Session, name: str) -> None:
-    """Fetch the set `name` of the catalogue, or say where it is."""
+    """Download the data set `name` of the catalogue, or say where it is."""
     from ..data.catalog import download, find
     from ..datasets import builtin_names
 

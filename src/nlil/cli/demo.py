@@ -1,4 +1,4 @@
-"""nlil demo: the whole line, from facts to an explanation and a report, on a built-in genealogy."""
+"""nlil demo: the whole pipeline, from facts to an explanation and a report, on a built-in genealogy."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
 
     Args:
         session: The common options.
-        data ([DATA]): What to learn from.
-        out (FILE.html): Where the report goes. Default: a new temporary folder.
+        data ([DATA]): The data to learn from.
+        out (FILE.html): The report to write. Default: in a new temporary folder.
     """
     from ..config import LearnerConfig
     from ..datasets import summarise
@@ -83,10 +83,7 @@ def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> Non
 def demo_report(
     session: Session, learned: Learned, dataset: Dataset, metrics: Metrics, out: Path | None
 ) -> Path | None:
-    """Write the page with its `metrics`.
-
-    None where a package for it is not installed, which is no reason to end the demo.
-    """
+    """Write the report with its `metrics`; return None if a package for it is not installed."""
     import tempfile
 
     from ..errors import MissingExtra, require
@@ -109,14 +106,14 @@ def demo_report(
 
 
 def heading(text: str) -> Any:
-    """Return `text` as the title of one part of the demo."""
+    """Return `text` as a heading of the demo."""
     from rich.text import Text
 
     return Text(f"\n{text}", style="bold")
 
 
 def fact_lines(dataset: Dataset, count: int = 4) -> list[str]:
-    """Return `count` training facts about the target, as the data has them."""
+    """Return `count` training facts of the target."""
     from ..logic.text import fact_text
 
     kb = dataset.kb
@@ -144,10 +141,7 @@ def first_rules_table(learned: Learned) -> Any:
 
 
 def example(learned: Learned, dataset: Dataset) -> str:
-    """Return the held-out fact of the target that rules support most strongly.
-
-    A training fact where nothing is held out.
-    """
+    """Return a held-out fact of the target that the rules support; a training fact if nothing is held out."""
     from ..evaluation.prediction import predict
     from ..logic.text import fact_text
 

@@ -41,15 +41,15 @@ def evaluate(
     calibration: Path | None = None,
     theory: bool = False,
 ) -> None:
-    """Measure how well the rules predict the facts of a split, and what their scores mean as probabilities.
+    """Measure how well the rules predict the facts of a split, and how well their scores are calibrated.
 
     Args:
         session: The common options.
         run ([RUN]): A run folder.
         split (NAME): train, valid or test.
-        rules (FILE): Rules written by hand or by another system: Prolog text, JSON, or what AnyBURL or AMIE wrote.
-        data: Other facts.
-        calibration (FILE.png): Draw how well scores mean probabilities.
+        rules (FILE): Rules written by hand or by another system: Prolog, JSON, or the output of AnyBURL or AMIE.
+        data: Apply the rules to other facts.
+        calibration (FILE.png): Draw a reliability plot.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     if (run is None) == (rules is None) or (theory and run is None):
@@ -81,10 +81,7 @@ def evaluate(
 
 
 def from_file(session: Session, file: Path, data: str | None) -> tuple[Applied, dict[str, int]]:
-    """Count rules of `file`, written by hand or by another system, on the data.
-
-    And how many are left out, by reason.
-    """
+    """Count the rules of `file` on the data; return also how many rules are left out, by reason."""
     from ..config import LearnerConfig
     from ..exports.rule_files import RuleFile
     from ..kernel.aggregation import Aggregation
@@ -105,10 +102,7 @@ def from_file(session: Session, file: Path, data: str | None) -> tuple[Applied, 
 
 
 def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, Any]) -> None:
-    """Keep the figures, `document`, in metrics.json.
-
-    That is a convenience: a run folder that cannot be written to is no reason to lose the figures.
-    """
+    """Store the figures, `document`, in metrics.json; a run folder that is not writable only causes a note."""
     from ..learning.run import save_metrics
 
     try:
@@ -118,14 +112,14 @@ def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, An
 
 
 def calibrated(session: Session, applied: Applied, split: str, picture: Path | None) -> dict[str, Any]:
-    """Measure how well scores mean probabilities for the rules `applied`; draw the plot where a `picture` is named."""
+    """Measure the calibration of the rules `applied`; draw the plot if a `picture` is named."""
     name = applied.dataset.name
     if split == "train":
         if picture is not None:
             raise ConfigError("--calibration needs facts that the rules have not seen; choose --split valid or test")
         return {}
     if applied.rules.aggregation.unit:
-        # Scores that only order the classes of an object: as probabilities they would say nothing.
+        # These scores only order the classes of an object; they are no probabilities.
         if picture is not None:
             raise ConfigError(
                 "--calibration draws scores as probabilities, but the scores of rules that were weighed "
@@ -151,7 +145,7 @@ def calibrated(session: Session, applied: Applied, split: str, picture: Path | N
 
 
 def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
-    """Return the figures, `metrics`, overall, with `more` beside them, and those of each predicate."""
+    """Return tables of the overall `metrics`, with `more` figures, and of the figures per predicate."""
     from .render import pairs_table, table
 
     document = metrics.to_dict() | dict(more or {})

@@ -1,6 +1,6 @@
 """nlil explain RUN "uncle(alice, bob)", nlil explain RUN obj17 --out picture.svg
 
-`explanation` is what is shown; `classes` are those of the object that it is about, None where it is about a fact.
+`explanation` is the one to show; `classes` are those of the object in question, None if the query is a fact.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..scene.object_classes import ObjectClasses
 
 MAX_CLASSES = 5
-"""Classes named for an object, the most probable one among them."""
+"""Classes listed for an object, including the most probable one."""
 
 
 def explain(
@@ -43,25 +43,25 @@ def explain(
     without: list[str] | None = None,
     add: list[str] | None = None,
 ) -> None:
-    """Say why, in a dozen lines: the strongest reason, others that do not hang on it, what speaks against it.
+    """Explain a fact in a dozen lines: the strongest reason, further independent ones, and what speaks against it.
 
     Args:
         session: The common options.
         run: The rules.
-        query (FACT): uncle(alice, bob) or person(obj17); an object of a scene alone, obj17, explains its most probable
-            class.
-        rather_than (NAME): Why this answer rather than another one, this class rather than another: only what differs.
-        all: All of it: every rule with the facts behind it, what each fact is worth, where other rules fail.
-        top: All of it, with so many rules, strongest first. Default: all that count, up to 20.
-        side (NAME): Which answer to explain: object, that to p(a, ?), or subject, that to p(?, b).
+        query (FACT): A fact such as uncle(alice, bob) or person(obj17); an object of a scene alone, obj17, explains its
+            most probable class.
+        rather_than (NAME): Show only the differences from another answer, or from another class.
+        all: Show every rule with the facts behind it, what each fact is worth, and where other rules fail.
+        top: Same as --all, with this many rules, strongest first. Default: all that count, up to 20.
+        side (NAME): The answer to explain: object, as the answer to p(a, ?), or subject, as the answer to p(?, b).
         data: Other facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
-        out (FILE): Draw it, for a scene with the boxes at their places: FILE.svg, FILE.png or FILE.html.
-        image (FILE): Draw it over this image (PNG or JPEG); with --out.
-        why_not: Which single fact would make the strongest rules fire that do not.
-        necessary: The facts behind it, by how much the score falls without each.
-        without (FACT): The score without this fact; may be repeated.
-        add (FACT): The score with this fact added; may be repeated.
+        out (FILE): Draw the explanation, for a scene with its boxes: FILE.svg, FILE.png or FILE.html.
+        image (FILE): Draw on top of this image (PNG or JPEG); with --out.
+        why_not: Show single facts that would make the strongest silent rules fire.
+        necessary: Show the facts behind it, by how far the score falls without each.
+        without (FACT): Show the score without this fact; may be repeated.
+        add (FACT): Show the score with this fact added; may be repeated.
     """
     from ..explanation.why import SIDES, Explainer
     from ..scene.picture import check_picture_name, draw, write_picture
@@ -89,9 +89,9 @@ def explain(
 
 @dataclass(frozen=True)
 class Question:
-    """What is wanted instead of why a fact holds: the options of `explain` of these names.
+    """An alternative to a plain explanation: the options of `explain` with these names.
 
-    These are `rather_than`, `why_not`, `necessary`, and together `without` and `add`.
+    They are `rather_than`, `why_not`, `necessary`, and together `without` and `add`.
     """
 
     rather_than: str | None
@@ -112,7 +112,7 @@ class Question:
         return [name for name, wanted in named.items() if wanted]
 
     def check(self, out: Path | None) -> None:
-        """Refuse two questions at once, and one together with a picture."""
+        """Raise ConfigError for two questions at once, or for one together with a picture."""
         if len(self.options) > 1:
             raise ConfigError(f"{' and '.join(self.options)} are different questions; ask one at a time", "explain")
         if self.options and out is not None:
@@ -121,7 +121,7 @@ class Question:
     def answer(
         self, explainer: Explainer, fact: str | Fact, side: Side, top: int | None
     ) -> Contrast | WhyNot | NecessaryFacts | WhatIf:
-        """Answer it about `fact`, with the `explainer`; `side` and `top` as in `explain`."""
+        """Answer the question about `fact` with the `explainer`; `side` and `top` as in `explain`."""
         from ..explanation.contrast import explain_contrast, rival_of
         from ..explanation.what_if import explain_what_if, find_necessary_facts
         from ..explanation.why import as_fact
@@ -146,7 +146,7 @@ def show(
     out: Path | None,
     everything: bool,
 ) -> None:
-    """Show the explanation, and what is near the object in its scene; `everything`: not only what fits a screen."""
+    """Show the explanation and the surroundings of an object; `everything`: not only what fits on the screen."""
     from ..explanation.brief import MAX_LINES, fitting
     from ..explanation.outline import as_tree
     from .session import terminal
@@ -170,7 +170,7 @@ def show(
 
 
 def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
-    """Return the ranked classes where `query` is an object of a scene; None where it is a fact."""
+    """Return the ranked classes if `query` is an object of a scene; None if it is a fact."""
     from ..scene.object_classes import object_classes
 
     kb = opened.base
@@ -178,7 +178,7 @@ def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
     if not kb.classes:
         return None
     if name not in kb.entities and len(name) > 1 and name[0] == name[-1] == "'":
-        name = name[1:-1]  # as explanations write it
+        name = name[1:-1]  # quoted, as in explanations
     if name in kb.entities:
         return object_classes(opened.rules, kb, name, opened.config.memory)
     if "(" not in name:
@@ -187,7 +187,7 @@ def classes_of(opened: OpenedRun, query: str) -> ObjectClasses | None:
 
 
 def neighbours(opened: OpenedRun, explanation: Explanation) -> list[dict[str, Any]]:
-    """Return what is near the query in its scene; of a plain knowledge graph nothing is listed."""
+    """Return the surroundings of the query in its scene; none for a plain knowledge graph."""
     from ..scene.picture_content import scene_of, surroundings
 
     kb = opened.base
@@ -195,7 +195,7 @@ def neighbours(opened: OpenedRun, explanation: Explanation) -> list[dict[str, An
 
 
 def verdict(classes: ObjectClasses) -> str:
-    """Say the most probable class, what the data says, and what else it could be."""
+    """Return a line with the most probable class, that of the data, and the next ones."""
     from .render import number
 
     shown = classes.probability or [value for _, value in classes.ranked]
@@ -211,7 +211,7 @@ def verdict(classes: ObjectClasses) -> str:
 
 
 def heading(opened: OpenedRun, explanation: Explanation) -> str:
-    """Return the title of what is near the object."""
+    """Return the heading of the surroundings."""
     kb, name = opened.base, explanation.fact.arguments[0]
     image = ""
     if kb.graph_names is not None and kb.graph_of is not None:
@@ -220,7 +220,7 @@ def heading(opened: OpenedRun, explanation: Explanation) -> str:
 
 
 def line(near: dict[str, Any]) -> str:
-    """One object near the query: what it is, where, and how it is related."""
+    """Return a line about one object near the query: its class, place and relations."""
     mark = "X" if near["query"] else "*" if near["used"] else " "
     parts = [near["class"] or "no class", near["place"], ", ".join(near["relations"])]
     return f"{mark} {near['object']}: {'; '.join(part for part in parts if part)}"

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def inspect(session: Session, data: Source, *, settings: list[str] | None = None) -> None:
-    """Count what is in a data set: facts, entities, predicates, splits, degrees.
+    """Show the size of a data set: facts, entities, predicates, splits, degrees.
 
     Args:
         session: The common options.
-        data: What to count.
-        settings (--set KEY=VALUE): One setting of the data: geometry, drop, merge, min_count, num_classes, cuts.
+        data: The data set.
+        settings (--set KEY=VALUE): A setting of the data: geometry, drop, merge, min_count, num_classes, cuts.
     """
     from ..datasets import summarise
 
@@ -34,7 +34,7 @@ def inspect(session: Session, data: Source, *, settings: list[str] | None = None
 
 
 def chosen(settings: list[str]) -> DataOptions:
-    """`--set` words of `learn`, of which only those about the data mean something here."""
+    """Return the data options of `settings`; other settings of `learn` raise ConfigError."""
     from ..config import LearnerConfig
     from ..data.dataset import KEYS
     from ..errors import ConfigError
@@ -50,7 +50,7 @@ def chosen(settings: list[str]) -> DataOptions:
 
 
 def views(summary: Summary, dataset: Dataset) -> list[Any]:
-    """Return the counts, `summary`, and the most frequent predicates."""
+    """Return tables of the `summary` and of the most frequent predicates."""
     from .render import pairs_table, table
 
     s = summary
@@ -79,9 +79,9 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
 
 
 def scene_rows(scene: SceneCounts) -> dict[str, Any]:
-    """Return the paper's Table 2 row, and what the images of `scene` hold.
+    """Return the row of the paper's Table 2, and the contents of the images of `scene`.
 
-    Facts that boxes were made into are apart.
+    Facts made from boxes are listed separately.
     """
 
     def by_split(parts: dict[str, int]) -> str:

@@ -51,14 +51,14 @@ def learn(
 
     Args:
         session: The common options.
-        data: What to learn from.
+        data: The data to learn from.
         out (RUN): The run folder to write.
-        target (P): Learn rules for this predicate; repeat it for more. Default: every predicate with facts.
-        target_scores (FILE): Imitate a classifier: a table of entity, class, score (TSV, CSV, Parquet).
+        target (P): Learn rules for this predicate; may be repeated. Default: every predicate with facts.
+        target_scores (FILE): Imitate a classifier, given a table of entity, class, score (TSV, CSV, Parquet).
         config (FILE): Settings as TOML.
-        settings (--set KEY=VALUE): One setting, for example max_length=2; wins over --config.
-        rules_per_target (K): Rules of a theory, at most; 0: no theories, only the pool of all rules. Default: 20.
-        resume: Continue RUN if it was cut short.
+        settings (--set KEY=VALUE): A setting such as max_length=2; overrides --config.
+        rules_per_target (K): Most rules of a theory; 0: no theories, only the pool of all rules. Default: 20.
+        resume: Continue RUN if it was interrupted.
         force: Replace RUN.
         time_limit (TIME): Stop the search after e.g. 60s.
     """
@@ -71,7 +71,7 @@ def learn(
     chosen = resolve(session, config, settings or [], time_limit)
     if resume and force:
         raise ConfigError("--resume and --force exclude each other")
-    # A checkpoint in a complete run is of a replacement that was cut short: that one is continued.
+    # A checkpoint in a complete run belongs to an interrupted replacement, which is continued.
     is_complete = resume and (out / "run.json").exists() and not (out / FOLDER).is_dir()
     if is_complete and finished(session, out, data, chosen, target_scores):
         return
@@ -103,9 +103,9 @@ def learn(
 
 @dataclass(frozen=True)
 class Task:
-    """What to learn: rules for `targets`, or rules that imitate the `scores` of a classifier (None: there is none).
+    """What to learn: rules for `targets`, or rules that imitate the `scores` of a classifier (None: no classifier).
 
-    `about` is what a run remembers of the file of scores.
+    `about` is what the run stores about the file of scores.
     """
 
     targets: Sequence[Predicate]
@@ -115,7 +115,7 @@ class Task:
     def learn(
         self, dataset: Dataset, config: LearnerConfig, checkpoint: Checkpoint, progress: Progress, stop: Stop
     ) -> Learned:
-        """Learn it with the settings of `config`; `progress`, `stop` and `checkpoint` as in `Learner.fit`."""
+        """Learn with the settings of `config`; `progress`, `stop` and `checkpoint` as in `Learner.fit`."""
         from ..learning.imitation import imitate
         from ..learning.learner import Learner
 
@@ -128,7 +128,7 @@ class Task:
 
 
 def requested(dataset: Dataset, targets: list[str], target_scores: Path | None) -> Task:
-    """Return what the user wants to be learned: `targets` by name, or the classes in the file `target_scores`."""
+    """Return the task: `targets` by name, or the classes in the file `target_scores`."""
     from ..data.target_scores import read_target_scores
     from ..learning.imitation import scores_file
 
@@ -145,7 +145,7 @@ def requested(dataset: Dataset, targets: list[str], target_scores: Path | None) 
 
 @contextmanager
 def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator[None]:
-    """Hold RUN/checkpoint while the work lasts; work that fails before anything was saved leaves no trace.
+    """Hold RUN/checkpoint during the work; if the work fails before anything is saved, leave no trace.
 
     `again` is the command that continues it.
     """
@@ -171,9 +171,9 @@ def resume_command(
     config: Path | None,
     settings: list[str],
 ) -> str:
-    """Return the words that continue this call: all that its result depends on.
+    """Return the command that continues this call, with every option that its result depends on.
 
-    They are the options of `learn`: `targets`, `target_scores`, and `config`, the settings file.
+    These are the options of `learn`: `targets`, `target_scores`, and `config`, the settings file.
     """
     import shlex
 
@@ -187,7 +187,7 @@ def resume_command(
 
 
 def judged(run: Path) -> int:
-    """How many rules of a run that is about to be replaced people have accepted or rejected."""
+    """Return the number of verdicts of a `run` that is about to be replaced."""
     from ..learning.feedback import load_feedback
 
     try:
@@ -197,9 +197,9 @@ def judged(run: Path) -> int:
 
 
 def note_verdicts(session: Session, run: Path, said: int) -> None:
-    """Say what became of the verdicts, `said` of them, of the `run` that was replaced.
+    """Report what became of the verdicts of the replaced `run`; there were `said`.
 
-    Lost work is said even with --quiet.
+    Lost verdicts are reported even with --quiet.
     """
     kept = judged(run)
     if said > kept:
@@ -212,7 +212,7 @@ def note_verdicts(session: Session, run: Path, said: int) -> None:
 
 
 def draw_curves(session: Session, learned: Learned, out: Path) -> None:
-    """Draw curves.png for a run with a history, where matplotlib is installed."""
+    """Draw curves.png for a run with a history, if matplotlib is installed."""
     from ..errors import MissingExtra
     from ..learning.curves import plot_history
     from ..learning.run import CURVES
@@ -228,7 +228,7 @@ def draw_curves(session: Session, learned: Learned, out: Path) -> None:
 
 @contextmanager
 def interruptible(stop: Stop) -> Iterator[Event]:
-    """Let the first Ctrl-C end the search by `stop` and keep what it has; a second one ends the program."""
+    """Let the first Ctrl-C end the search through `stop` and keep its results; a second one ends the program."""
     interrupted = Event()
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
@@ -245,20 +245,20 @@ def interruptible(stop: Stop) -> Iterator[Event]:
 
 
 def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:
-    """Return the settings: defaults, then the `file`, then --set, then options of their own (`time_limit`)."""
+    """Return the settings: defaults, overridden by the `file`, by --set, and by options such as `time_limit`."""
     from ..config import LearnerConfig
 
     config = LearnerConfig.from_toml(file) if file is not None else LearnerConfig()
     config = config.with_settings(settings)
     if time_limit is not None:
         config = config.with_values({"time_limit": time_limit}, "--time-limit")
-    if config.merge:  # the run is opened again from other folders
+    if config.merge:  # the run may be opened from another folder
         config = config.with_values({"merge": str(Path(config.merge).expanduser().resolve())})
     return session.configure(config)
 
 
 def finished(session: Session, out: Path, data: str, config: LearnerConfig, target_scores: Path | None) -> bool:
-    """Return whether the run is complete, and say so; a run of other data or another search cannot be continued.
+    """Return whether the run is complete, and say so; raises RunError if it cannot be continued by this call.
 
     `config` has the settings of this call, `target_scores` its file of scores.
     """
@@ -281,7 +281,7 @@ def finished(session: Session, out: Path, data: str, config: LearnerConfig, targ
 
 
 def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
-    """Return the run in plain values for JSON."""
+    """Return the run as plain values for JSON."""
     from .render import kinds
 
     return {
@@ -304,7 +304,7 @@ def document(learned: Learned, out: Path, data: str) -> dict[str, Any]:
 
 
 def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
-    """Return the summary of a run: how many rules of which kind, the best of a few targets, what was not found."""
+    """Return the summary of a run: rules by kind, the best of a few targets, targets without rules."""
     from rich.text import Text
 
     from .render import kinds, listing
@@ -334,7 +334,7 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
 
 
 def theory_views(learned: Learned) -> list[Any]:
-    """Return how small the theories are, and the first rule of a few."""
+    """Return the size of the theories, and the first rule of a few."""
     from rich.text import Text
 
     from ..logic.labels import Labels
@@ -354,7 +354,7 @@ def theory_views(learned: Learned) -> list[Any]:
 
 
 def best_views(learned: Learned) -> list[Any]:
-    """The best rule of a few targets of a run without theories."""
+    """Return the best rule of a few targets of a run without theories."""
     from ..logic.labels import Labels
     from .render import number, rule_table
 
@@ -367,7 +367,7 @@ def best_views(learned: Learned) -> list[Any]:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Say what quality to expect on new facts by `estimate`, in one line."""
+    """Return the `estimate` of the quality on new facts, as one line."""
     from .render import number
 
     shown = [f"{name.upper() if name == 'mrr' else name} {number(value)}" for name, value in estimate.figures.items()]
@@ -377,7 +377,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def shown_targets(learned: Learned) -> list[Any]:
-    """Return the targets with most facts among those that have rules."""
+    """Return the targets with most facts among those with rules."""
     import numpy as np
 
     rules = learned.rules
@@ -387,7 +387,7 @@ def shown_targets(learned: Learned) -> list[Any]:
 
 
 def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
-    """Return the figures of `fidelity`, and where the two disagree: what they say, and which objects most."""
+    """Return the figures of `fidelity`, and the most frequent and largest disagreements."""
     from rich.text import Text
 
     from .render import number, pairs_table, table

@@ -1,4 +1,4 @@
-"""The command line: `nlil COMMAND`. Each command is one file, imported when it is called; so is what it needs."""
+"""The command line: `nlil COMMAND`. Each command is a module that is imported, with its dependencies, when called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import __version__
 from .session import command, complain
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-"""ClickException: typer carries click under one name or another, this is the class it raises from."""
+"""ClickException; typer bundles click under varying names, so it is found through a class that inherits from it."""
 
 COMMANDS: Mapping[str, str] = {
     name: name
@@ -43,7 +43,7 @@ def nlil(
 
 
 def installed_commands() -> dict[str, Callable[..., None]]:
-    """The commands above, then those that packages add as entry points of `nlil.commands`: `nlil bench` is one."""
+    """Return the commands above and those of other packages (entry points of `nlil.commands`), such as `nlil bench`."""
     from importlib.metadata import entry_points
 
     own = {name: own_command(name) for name in COMMANDS}
@@ -51,13 +51,13 @@ def installed_commands() -> dict[str, Callable[..., None]]:
 
 
 def own_command(name: str) -> Callable[..., None]:
-    """Return the function of the command `name`, one of ours."""
+    """Return the function of our command `name`."""
     found: Callable[..., None] = getattr(import_module(f".{COMMANDS[name]}", __package__), name)
     return found
 
 
 def application(commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
-    """`nlil` with these commands."""
+    """Return the typer application with these `commands`."""
     app = typer.Typer(
         name="nlil",
         add_completion=False,
@@ -78,9 +78,9 @@ def settings_help() -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do one call, `arguments` being its words, and return the exit code."""
+    """Run one command line, given by its `arguments`, and return the exit code."""
     words = list(arguments) or ["--help"]
-    # To load the others takes longer than many a command.
+    # Loading all commands takes longer than running many of them.
     commands = {words[0]: own_command(words[0])} if words[0] in COMMANDS else installed_commands()
     try:
         result = application(commands)(words, prog_name="nlil", standalone_mode=False)
@@ -94,7 +94,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def usage_sentence(error: BaseException) -> str:
-    """Return typer's complaint, `error`, as one sentence with the place to look."""
+    """Return the typer `error` as one sentence with a pointer to the help."""
     message = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nlil"
@@ -102,5 +102,5 @@ def usage_sentence(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Run the words of the command line and exit."""
+    """Run the command line and exit."""
     sys.exit(run(sys.argv[1:]))

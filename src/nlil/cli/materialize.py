@@ -18,14 +18,14 @@ def materialize(
     data: OtherData = None,
     theory: bool = False,
 ) -> None:
-    """Write all new facts that the strong rules derive, to a fixpoint.
+    """Write all new facts that the strong rules derive, up to the fixpoint.
 
     Args:
         session: The common options.
         run: The rules.
-        out (FACTS): Where the new facts go: .tsv, .csv, .nt, .pl or .parquet.
-        min_confidence: Rules with at least this confidence.
-        data: Other facts.
+        out (FACTS): The file for the new facts: .tsv, .csv, .nt, .pl or .parquet.
+        min_confidence: Use rules with at least this confidence.
+        data: Apply the rules to other facts.
         theory: Use only the theories of the run.
     """
     from ..data.files import ending
@@ -37,7 +37,7 @@ def materialize(
     opened = session.open_run(run, data, theory)
     strong = opened.rules.take(opened.rules.confidence >= min_confidence)
     with session.progress() as progress:
-        # How many rounds there will be is not known before the last one.
+        # The number of rounds is not known in advance.
         derived = derive(
             opened.dataset.kb,
             strong,

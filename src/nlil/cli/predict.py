@@ -24,16 +24,16 @@ def predict(
     data: OtherData = None,
     theory: bool = False,
 ) -> None:
-    """Rank the answers to a query; facts that are known already are marked.
+    """Rank the answers to a query; known facts are marked.
 
     Args:
         session: The common options.
         run: The rules.
-        query ([QUERY]): uncle(alice, ?) or uncle(?, bob)
-        top: Answers for each query.
-        queries (FILE): Many queries, one a line.
-        out (FILE.tsv): Where the answers to --queries go.
-        data: Other facts.
+        query ([QUERY]): A query such as uncle(alice, ?) or uncle(?, bob).
+        top: Answers per query.
+        queries (FILE): Many queries, one per line.
+        out (FILE.tsv): The file for the answers to --queries.
+        data: Apply the rules to other facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     if (query is None) == (queries is None) or (queries is None) != (out is None):
@@ -51,8 +51,8 @@ def predict(
 def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path, top: int) -> None:
     """Write one line for each answer to the `queries` of a file.
 
-    Its fields are: query, rank, entity, score, 1 if the fact is known, the probability where the run has a calibration.
-    `predictor` finds at most `top` answers to each.
+    The fields are: query, rank, entity, score, 1 if the fact is known, and the probability if the run has a
+    calibration. `predictor` finds at most `top` answers to each query.
     """
     from ..data.files import lines, replacing
 
@@ -79,7 +79,7 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
 
 
 def labelled(query: str, kb: KnowledgeBase) -> str:
-    """Return the `query` as typed, then what its names mean in `kb`."""
+    """Return the `query` as typed, followed by its labels in `kb` if they differ."""
     from ..logic.labels import Labels
     from ..logic.query import parse_query
 
@@ -94,7 +94,7 @@ def view(query: str, answers: list[Answer]) -> Any:
 
     if not answers:
         return f"{query}: no rule gives an answer"
-    # Without a calibration no column stands empty; with one the probability comes first.
+    # Columns without values are left out; the probability comes first.
     columns: tuple[str, ...] = ("score",)
     if any(a.probability is not None for a in answers):
         columns = ("probability", "from", "to", "score") if answers[0].probability_low else ("probability", "score")

@@ -1,6 +1,6 @@
-"""Values as tables for people (labels) and as documents for programs (names of the data).
+"""Tables for people (with labels) and documents for programs (with names of the data).
 
-`title` stands above a table, None: nothing does.
+`title` is shown above a table, unless it is None.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SHOWN_EXCLUSIONS = 6
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, right: Sequence[str] = ()
 ) -> Table:
-    """Return a table of `rows` with a rule under its head, the `columns`, and nothing else.
+    """Return a table of `rows` with a line below its header, the `columns`.
 
-    `right` columns hold numbers.
+    `right` are the columns with numbers.
     """
     from rich import box
 
@@ -42,7 +42,7 @@ def table(
 
 
 def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:
-    """Return `values` in two columns: what, how much."""
+    """Return `values` as a table of two columns."""
     from rich import box
 
     made = table(("", " "), values.items(), title)
@@ -51,12 +51,12 @@ def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:
 
 
 def cell(value: Any) -> Text:
-    """A value as it is: names from data may look like markup."""
+    """Return a value as plain text; names from the data may look like markup."""
     return Text("" if value is None else value if isinstance(value, str) else number(value))
 
 
 def number(value: float | int) -> str:
-    """Return `value` for people: a count with commas, a share with three digits.
+    """Format `value`: a count with commas, a fraction with three digits.
 
     >>> number(12345), number(0.95), number(1.0)
     ('12,345', '.950', '1.000')
@@ -68,9 +68,9 @@ def number(value: float | int) -> str:
 def rule_table(
     scored: Iterable[ScoredRule], labels: Labels, title: str | None = None, verdicts: Feedback | None = None
 ) -> Table:
-    """Return the rules of `scored` for reading: \u2260 stands for the inequalities of distinct variables.
+    """Return a table of the rules of `scored`; \u2260 stands for the inequalities of distinct variables.
 
-    What people said of a rule, its entry in `verdicts`, has a column where somebody has said something of one of these.
+    There is a column for the `verdicts` on rules if one of these rules has one.
     """
     numbers = ("weight", "confidence", "PCA", "support", "body")
     rows = []
@@ -85,7 +85,7 @@ def rule_table(
 
 
 def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
-    """Return for each of the `targets` one line with what excludes it, what chance speaks most against first."""
+    """Return one line with the exclusions of each of the `targets`, the most significant first."""
     from ..logic.labels import Labels
 
     by_target = {target: [e for e in rules.exclusions if e.target == target] for target in targets}
@@ -93,7 +93,7 @@ def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
 
 
 def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: Labels) -> str:
-    """Say what excludes a `target`: the first few of `exclusions`."""
+    """Return a line with the first few `exclusions` of a `target`."""
     from ..logic.text import step_text
 
     names = [step_text(e.step, labels.predicate) for e in exclusions[:SHOWN_EXCLUSIONS]]
@@ -103,7 +103,7 @@ def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: L
 
 
 def kinds(rules: RuleSet) -> dict[str, int]:
-    """How many rules there are of each kind: chains, paths (of unary heads), anchored, half-anchored, priors, other."""
+    """Count the rules by kind: chains, paths (of unary heads), anchored, half-anchored, priors, other."""
     from ..kernel.bodies import ANY_NODE, Y_NODE
 
     if not len(rules):
@@ -123,7 +123,7 @@ def kinds(rules: RuleSet) -> dict[str, int]:
 
 
 def listing(counts: Mapping[str, int]) -> str:
-    """Return `counts` by kind as words.
+    """Return `counts` by kind as text.
 
     >>> listing({"chains": 1200, "priors": 3})
     '1,200 chains, 3 priors'

@@ -14,13 +14,13 @@ ENDINGS = (".html", ".htm")
 def report(
     session: Session, run: Run, *, out: Path = Path("report.html"), data: OtherData = None, theory: bool = False
 ) -> None:
-    """Write one page that needs nothing else: data, figures, rules, surprising predictions, disputed facts.
+    """Write one self-contained page: data, figures, rules, surprising predictions, disputed facts.
 
     Args:
         session: The common options.
         run: The rules.
-        out (FILE.html): Where the page goes.
-        data: Other facts.
+        out (FILE.html): The page to write.
+        data: Apply the rules to other facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..explanation.outline import plural
@@ -60,6 +60,6 @@ def report(
 
 
 def check_page_name(out: Path) -> None:
-    """Refuse a name that no browser takes for a page: ConfigError."""
+    """Raise ConfigError for a file name that no browser would open as a page."""
     if out.suffix.lower() not in ENDINGS:
         raise ConfigError(f"{out}: expected a name ending in {' or '.join(ENDINGS)}, got {out.name!r}", "out")

@@ -44,18 +44,18 @@ def rules(
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets.
 
-    Where the run has theories, their rules come first, by what each adds; then all others by weight.
+    If the run has theories, their rules come first, in the order of what each adds; then all others by weight.
 
     Args:
         session: The common options.
         run: The rules.
         target (P): Only rules for this predicate.
-        top: So many, best first; 0: all. Default: 20 as text, else all.
+        top: The number of rules, best first; 0: all. Default: 20 as text, otherwise all.
         format: One of FORMATS.
-        facts (FILE): Also write what the program runs on: the facts in the language of --format.
-        data (DATA): The facts, where they are not those of the run.
-        examples (N): Under each rule so many examples, counterexamples and predictions that are not in the data.
-        leave_out: Leave out what the language cannot say.
+        facts (FILE): Also write the facts that the program runs on, in the language of --format.
+        data (DATA): Other facts than those of the run.
+        examples (N): Show this many examples, counterexamples and predictions that are not in the data below each rule.
+        leave_out: Leave out rules that the language cannot express.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..learning.feedback import load_feedback, rejected_note, without_rejected
@@ -64,7 +64,7 @@ def rules(
     chosen = "json" if session.as_json else format
     if chosen not in FORMATS:
         raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
-    opened = cache(lambda: session.open_run(run, data, theory))  # the rules can be read without the data
+    opened = cache(lambda: session.open_run(run, data, theory))  # the rules can be listed without the data
     if examples:
         if chosen not in ("text", "json"):
             raise ConfigError(
@@ -89,16 +89,16 @@ def rules(
             if learned.theory is not None and not theory:
                 session.show(None, THEORY_HINT)
         case _:
-            # There rejected rules could not be told from the others.
+            # These formats cannot mark rejected rules, so they are left out.
             kept = without_rejected(found, feedback)
             session.notes(rejected_note(len(found), len(kept)))
             write_program(session, kept, count, chosen, leave_out, opened)
 
 
 def show_cards(session: Session, opened: OpenedRun, target: str | None, count: int, examples: int) -> None:
-    """Show the `count` best rules of a `target` (None: of all), and what each rests on.
+    """Show the cards of the `count` best rules of a `target` (None: of all).
 
-    Under each stand so many `examples`, counterexamples and predictions that are not in the data.
+    Each card has this many `examples`, counterexamples and predictions that are not in the data.
     """
     from ..explanation.rule_card import RuleCards
 
@@ -113,7 +113,7 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
 
 
 def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:
-    """Show the best rules as a table, and what excludes their targets."""
+    """Show the best rules as a table, and the exclusions of their targets."""
     from rich.text import Text
 
     from ..logic.labels import Labels
@@ -131,9 +131,9 @@ def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) 
 
 
 def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
-    """Write one rule or exclusion per line, exact: parse_program reads it back.
+    """Write one rule or exclusion per line, exactly: parse_program reads it back.
 
-    What people said of a rule is a comment.
+    The verdict on a rule is a comment.
     """
     for row in rules.order()[:count]:
         text = str(rules.rule(int(row)))
@@ -144,7 +144,7 @@ def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
 
 
 def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
-    """Write one document, rule by rule: there may be millions. Rules that were judged say so (`verdict`)."""
+    """Write one document, rule by rule, since there may be millions. Judged rules have a `verdict`."""
     from ..exports.tree import rule_tree
     from ..logic.labels import Labels
 
@@ -179,7 +179,7 @@ def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
 def write_program(
     session: Session, rules: RuleSet, count: int, language: str, leave_out: bool, opened: Callable[[], OpenedRun]
 ) -> None:
-    """Write all rules in a `language` or nothing: one that cannot be said is an error, unless `leave_out`."""
+    """Write all rules in a `language`, or nothing: an inexpressible rule is an error unless `leave_out`."""
     from ..exports import programs
     from ..logic.labels import Labels
 
@@ -200,9 +200,9 @@ def write_program(
 
 
 def has_graphs(language: str, rules: list[ScoredRule], opened: Callable[[], OpenedRun]) -> bool:
-    """Return whether the facts are many graphs.
+    """Return whether the facts consist of many graphs.
 
-    They are looked at only where some rule means something else then, in an executable `language`.
+    The data is opened only if that changes the meaning of a rule in an executable `language`.
     """
     from ..exports.language import depends_on_graph
 

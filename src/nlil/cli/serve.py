@@ -20,15 +20,15 @@ def serve(
     data: OtherData = None,
     theory: bool = False,
 ) -> None:
-    """Look at a run in the browser: rules, answers, explanations, and what people say of the rules.
+    """Browse a run: rules, answers, explanations, and verdicts on the rules.
 
     Args:
         session: The common options.
         run: The rules.
-        port: Where the viewer listens; 0: any free port.
-        host (NAME): Who can reach it: by default only this machine; 0.0.0.0 lets everyone on the network read the data
-            and judge rules.
-        data: Other facts.
+        port: The port to listen on; 0: any free port.
+        host (NAME): The address to listen on: by default only this machine can connect; with 0.0.0.0 everyone on the
+            network can read the data and judge rules.
+        data: Apply the rules to other facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     for package in ("fastapi", "uvicorn", "jinja2"):
@@ -38,7 +38,7 @@ def serve(
 
     if host not in LOCAL:
         session.warn(f"--host {host}: everyone who can reach this machine can read this data and judge its rules")
-    with listen(host, port) as socket:  # before the data is read: a port that is taken should be said at once
+    with listen(host, port) as socket:  # before reading the data, so that a port in use is reported at once
         opened = session.open_run(run, data, theory)
         if not len(opened.all_rules):
             raise ConfigError(f"{run}: the run has no rules, so there is nothing to look at; nlil learn says why")
@@ -46,5 +46,5 @@ def serve(
         pages.warm_up()
         address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{socket.getsockname()[1]}/"
         session.show({"address": address, "run": str(run)}, f"viewer of {run} at {address} (stop it with Ctrl-C)")
-        sys.stdout.flush()  # whoever reads this through a pipe waits for the address
+        sys.stdout.flush()  # a program that reads a pipe waits for the address
         serve_until_stopped(application(pages, Guard.of([host])), socket)

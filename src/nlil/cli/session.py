@@ -1,7 +1,7 @@
-"""What every command shares: the common options, where output goes, and how trouble ends.
+"""What every command shares: common options, output, and error handling.
 
-stdout holds the answer (one JSON document with --json), stderr everything else. Exit code 0; 2 and one sentence on
-stderr for what the user can mend; 130 after Ctrl-C.
+stdout holds the result (one JSON document with --json), stderr everything else. The exit code is 0, or 2 after bad
+input, with one sentence on stderr, or 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..progress import Progress
 
 PLAIN_WIDTH = 160
-"""Columns of a table that is not shown on a terminal; rules should stay on one line there."""
+"""Width of tables that are not shown on a terminal, so that rules stay on one line."""
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")]
@@ -41,10 +41,10 @@ OtherData = Annotated[str | None, typer.Option(metavar="DATA", help="Apply the r
 
 @dataclass(frozen=True)
 class Session:
-    """The common options of one call; None where the user said nothing.
+    """The common options of one call; None if not given.
 
-    `as_json`: results are one JSON document; `seed`, `device`, `threads` and `memory` are settings; `quiet` leaves
-    notes out; `debug` shows tracebacks.
+    `as_json`: write one JSON document; `seed`, `device`, `threads` and `memory` are settings; `quiet` suppresses notes;
+    `debug` shows tracebacks.
     """
 
     as_json: bool = False
@@ -56,12 +56,12 @@ class Session:
     debug: bool = False
 
     def configure(self, config: LearnerConfig) -> LearnerConfig:
-        """`config` with the common options that were given on the command line."""
+        """Return `config` with the common options that were given."""
         given = {"seed": self.seed, "device": self.device, "threads": self.threads, "memory": self.memory}
         return config.with_values({k: v for k, v in given.items() if v is not None}, "command line")
 
     def read_data(self, source: str, seed: int, options: DataOptions | None = None) -> Dataset:
-        """Read the data set `source` with this `seed` and `options`; what its reader decided is said on stderr."""
+        """Load the data set `source` with this `seed` and `options`; the notes of its reader go to stderr."""
         from ..data.dataset import DataOptions
         from ..datasets import load_dataset
 
@@ -70,7 +70,7 @@ class Session:
         return dataset
 
     def open_run(self, run: Path, data: str | None, theory: bool = False) -> OpenedRun:
-        """A run, or its `theory`, with the data its rules are to be applied to; what is left out is said on stderr."""
+        """Open a run, or its `theory`, with the data to apply its rules to; warnings and notes go to stderr."""
         from ..learning.opening import open_run
 
         opened = open_run(run, data, theory)
@@ -81,21 +81,21 @@ class Session:
         return replace(opened, config=self.configure(opened.config))
 
     def note(self, text: str) -> None:
-        """Say `text` to the person in one line, on stderr."""
+        """Print the note `text` on stderr."""
         if not self.quiet:
             print(text, file=sys.stderr)
 
     def notes(self, texts: Iterable[str]) -> None:
-        """Say `texts` to the person, a line each, on stderr."""
+        """Print the notes `texts` on stderr, one per line."""
         for text in texts:
             self.note(text)
 
     def warn(self, text: str) -> None:
-        """Say `text` in a line that must be seen even with --quiet."""
+        """Print the warning `text` on stderr, even with --quiet."""
         print(f"warning: {text}", file=sys.stderr)
 
     def show(self, document: Any, *views: RenderableType) -> None:
-        """The answer: the document as JSON, or the views for reading."""
+        """Write the result: the `document` as JSON, or the `views` for people."""
         if self.as_json:
             sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
             return
@@ -105,7 +105,7 @@ class Session:
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
-        """Where long work reports itself: a bar after two seconds, or a plain line now and then."""
+        """Provide a progress reporter: a bar after two seconds, or a plain line now and then."""
         from ..progress import silent
         from .bar import Bar
 
@@ -120,12 +120,12 @@ class Session:
 
 
 def terminal() -> Console:
-    """stdout for people; wide when it is a file or a pipe, so that rules are not broken."""
+    """Return a console for stdout; wide if it is a file or a pipe, so that rules are not wrapped."""
     from rich.console import Console
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            raise  # the BrokenPipeError at hand: rich would exit with 1, `guarded` knows better
+            raise  # re-raise the BrokenPipeError; rich would exit with 1, `guarded` handles it better
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
     return Screen(file=sys.stdout, width=width, highlight=False)
@@ -152,16 +152,16 @@ COMMON: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """In the annotation of a number: the least, `min`, and the largest, `max`, that is taken; None: no bound."""
+    """Annotates a number with its least (`min`) and largest (`max`) allowed value; None: no bound."""
 
     min: int | None = None
     max: int | None = None
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """function(session, ...) as typer sees it: the same parameters, with the common options after them.
+    """Wrap function(session, ...) for typer: the same parameters, followed by the common options.
 
-    Parameters that may be given by place are arguments, the others options; the docstring has the help of each.
+    Positional parameters become arguments, keyword-only ones options; the docstring contains their help.
     """
     signature = inspect.signature(function, eval_str=True)
     about, _, described = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
@@ -179,12 +179,12 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
     run.__doc__ = about
-    del run.__wrapped__  # typer would look through it and miss the common options
+    del run.__wrapped__  # typer would follow it and miss the common options
     return run
 
 
 def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
-    """The parameter as its line `name (--flag METAVAR): help` of the docstring says, unless its annotation does."""
+    """Return the parameter with the help of its line `name (--flag METAVAR): help` in the docstring."""
     annotation = parameter.annotation
     kind, *about = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
     is_option = parameter.kind is inspect.Parameter.KEYWORD_ONLY
@@ -200,7 +200,7 @@ def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Paramete
 
 
 def guarded(session: Session, work: Callable[[], None]) -> int:
-    """Do the `work`; return the exit code it ends with."""
+    """Run `work` and return the exit code."""
     try:
         work()
         sys.stdout.flush()
@@ -209,7 +209,7 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
         complain("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader of a pipe went away (`nlil rules run | head`); nothing more can be said on stdout.
+        # The reader of a pipe has gone (`nlil rules run | head`); nothing more can be written to stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (NlilError, OSError, MemoryError) as error:
@@ -220,12 +220,12 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
 
 
 def complain(text: str) -> None:
-    """Print `text` as exactly one line on stderr."""
+    """Print `text` as one line on stderr."""
     print("nlil: " + " ".join(text.split()), file=sys.stderr)
 
 
 def sentence(error: Exception) -> str:
-    """Say what went wrong by `error`, where, what to do."""
+    """Return a sentence for `error`: what went wrong, where, what to do."""
     match error:
         case OSError(errno=errno.ENOSPC):
             where = f"{error.filename}: " if error.filename else ""

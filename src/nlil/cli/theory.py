@@ -1,6 +1,6 @@
 """nlil theory RUN
 
-`theories` are those to show, target by target, of the `theory` of a run; `pool` are all its rules.
+`theories` are those to show, by target, of the `theory` of a run; `pool` are all its rules.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def theory(
     format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}.")] = "text",
     leave_out: bool = False,
 ) -> None:
-    """Show the theory of a predicate: a few rules that together say what all rules of the run say.
+    """Show the theory of a predicate: a small set of rules that does nearly the work of all rules of the run.
 
     Args:
         session: The common options.
         run: The rules.
         target (P): The theory of this predicate. Default: one line for each predicate.
-        size (K): So many rules a predicate, at most. Default: as learned.
-        keep: The least rules that keep this share of what the pool of all rules scores on validation facts.
-        family (N): The rules that say the same as rule N of the target.
+        size (K): Most rules per predicate. Default: as learned.
+        keep: The fewest rules that keep this share of the pool's score on validation facts.
+        family (N): Show the rules that say the same as rule N of the target.
         format: One of FORMATS.
-        leave_out: Leave out what the language cannot say.
+        leave_out: Leave out rules that the language cannot express.
     """
     from ..learning.feedback import load_feedback, rejected_note, rows_not_rejected
     from ..learning.run import load_run
@@ -76,7 +76,7 @@ def theory(
         session.notes(rejected_note(len(learned.rules), len(kept)))
         learned = learned.over(learned.rules.take(kept), kept)
     learned = learned if target is None else learned.for_target(target)
-    small = learned.with_theory(size, keep).rules  # says so where the run has no theories
+    small = learned.with_theory(size, keep).rules  # raises an error if the run has no theories
     found, pool = learned.theory, learned.rules
     assert found is not None
     numbers = found.chosen(pool, size, keep)
@@ -97,7 +97,7 @@ def theory(
 
 
 def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> list[Any]:
-    """Return the rules of one target, or of those that share its name."""
+    """Return the rules of one target, or of the targets that share its name."""
     from ..theory.listing import ties_sentence
     from .render import exclusion_line
 
@@ -116,9 +116,9 @@ def theory_table(
 
     Args:
         rules: The rules, in the order of the table.
-        labels: How names are shown.
-        title: Stands above the table.
-        numbered: Count the rules from 1 on.
+        labels: Readable labels.
+        title: Shown above the table.
+        numbered: Whether to number the rules.
     """
     from .render import DISTINCT, table
 
@@ -147,7 +147,7 @@ def first_rules(learned: Learned, targets: Iterable[Predicate], count: int) -> l
 
 
 def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
-    """Return one line for each target."""
+    """Return one line per target."""
     from .render import table
 
     rows = [
@@ -168,9 +168,9 @@ def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
 def show_family(
     session: Session, pool: RuleSet, theory: Theory, numbers: Longs, target: str | None, number: int
 ) -> None:
-    """Show the rules that are left out for one of the theory: `number` among those of a `target`.
+    """Show the rules that rule `number` of the theory of a `target` stands for.
 
-    `numbers` are the places of the theory's rules as they are shown.
+    `numbers` are the positions of the theory's rules as shown.
     """
     from ..logic.labels import Labels
 
