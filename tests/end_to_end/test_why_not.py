@@ -80,10 +80,10 @@ def test_an_object_of_a_scene(nlil_command: Nlil, street_run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--why-not", "--necessary"), "--why-not and --necessary are different questions; ask one at a time"),
+        (("--why-not", "--necessary"), "--why-not and --necessary are different questions; use one at a time"),
         (("--necessary", "--out", "a.svg"), "--out draws why a fact holds; leave out --necessary"),
         (("--rather-than", "alice1"), "aunt(vera1, alice1) rather than itself"),
-        (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): the data has no such fact"),
+        (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): the data does not have this fact"),
         (("--add", "brother(emil1, nobody)"), "unknown entity 'nobody'"),
     ],
 )
@@ -102,7 +102,7 @@ def test_rules_with_examples(nlil_command: Nlil, golden: Golden, plain_run: Path
         assert len(card["examples"]) == min(2, card["support"])
         assert len(card["counterexamples"]) == min(2, card["body_size"] - card["support"])
         assert card["rule"].split(" :-")[0] == "uncle(X, Y)"
-    assert "as prolog rules have none" in nlil_command(*arguments, "--format", "prolog").complaint
+    assert "prolog has no examples" in nlil_command(*arguments, "--format", "prolog").complaint
 
 
 def test_check_shows_the_evidence(nlil_command: Nlil, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def get(session: Session, name: str) -> None:
     from ..datasets import builtin_names
 
     if name.partition(":")[0] in builtin_names():
-        session.show({"name": name, "path": None, "builtin": True}, f"{name} is built in, there is nothing to fetch")
+        session.show({"name": name, "path": None, "builtin": True}, f"{name} is built in; there is nothing to download")
         return
     path = find(name) or download(name)
     session.show({"name": name, "path": str(path), "builtin": False}, f"{name}: {path}")

@@ -108,7 +108,7 @@ def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, An
     try:
         save_metrics(opened.path, split, document)
     except OSError as error:
-        session.note(f"{opened.path}: the figures were not kept there ({error.strerror})")
+        session.note(f"{opened.path}: the figures were not stored there ({error.strerror})")
 
 
 def calibrated(session: Session, applied: Applied, split: str, picture: Path | None) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def calibrated(session: Session, applied: Applied, split: str, picture: Path | N
         # These scores only order the classes of an object; they are no probabilities.
         if picture is not None:
             raise ConfigError(
-                "--calibration draws scores as probabilities, but the scores of rules that were weighed "
-                "together (joint=on) only order classes; nlil explain RUN OBJECT gives probabilities"
+                "--calibration draws scores as probabilities, but the scores of rules that were weighted "
+                "jointly (joint=on) only order classes; nlil explain RUN OBJECT gives probabilities"
             )
         return {}
     with session.progress() as progress:
@@ -138,8 +138,8 @@ def calibrated(session: Session, applied: Applied, split: str, picture: Path | N
         session.note(f"reliability plot: {picture}")
     if found.calibration is None and len(found.candidates):
         session.note(
-            f"{name}: scores are not calibrated, as there are no validation facts or too few of them "
-            "are reached; brier and ece are those of the scores"
+            f"{name}: scores are not calibrated, because rules reach no validation facts or too few; "
+            "brier and ece are those of the raw scores"
         )
     return found.figures
 
@@ -164,5 +164,7 @@ def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any
         ]
         tables.append(table(("predicate", *columns), lines, right=columns))
         if len(order) > SHOWN_PREDICATES:
-            tables.append(f"{SHOWN_PREDICATES} of {len(order):,} predicates, those with most queries; --json has all")
+            tables.append(
+                f"{SHOWN_PREDICATES} of {len(order):,} predicates, those with the most queries; --json has all"
+            )
     return tables

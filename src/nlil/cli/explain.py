@@ -69,7 +69,7 @@ def explain(
     if side not in SIDES:
         raise ConfigError(f"--side {side}: choose {' or '.join(SIDES)}", "side")
     if image is not None and out is None:
-        raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, where the picture goes", "image")
+        raise ConfigError("--image needs --out FILE.svg, FILE.png or FILE.html, the file for the picture", "image")
     if out is not None:
         check_picture_name(out)
     question = Question(rather_than, why_not, necessary, tuple(without or ()), tuple(add or ()))
@@ -114,7 +114,7 @@ class Question:
     def check(self, out: Path | None) -> None:
         """Raise ConfigError for two questions at once, or for one together with a picture."""
         if len(self.options) > 1:
-            raise ConfigError(f"{' and '.join(self.options)} are different questions; ask one at a time", "explain")
+            raise ConfigError(f"{' and '.join(self.options)} are different questions; use one at a time", "explain")
         if self.options and out is not None:
             raise ConfigError(f"--out draws why a fact holds; leave out {self.options[0]}", "out")
 
@@ -204,7 +204,7 @@ def verdict(classes: ObjectClasses) -> str:
     ]
     true = " and ".join(predicate.name for predicate in classes.true) or "no class"
     rank = next((i for i, (p, _) in enumerate(classes.ranked, start=1) if p in classes.true), None)
-    place = "" if rank in (None, 1) else f", at place {rank} of {len(classes.ranked)}"
+    place = "" if rank in (None, 1) else f", at rank {rank} of {len(classes.ranked)}"
     known = "" if not classes.true or rank is not None else ", for which there are no rules"
     also = f"; next: {', '.join(others)}" if others else ""
     return f"{classes.name}: most probably {best}; in the data {true}{place}{known}{also}"
@@ -216,7 +216,7 @@ def heading(opened: OpenedRun, explanation: Explanation) -> str:
     image = ""
     if kb.graph_names is not None and kb.graph_of is not None:
         image = f" in {kb.graph_names.name(int(kb.graph_of[kb.entities.id(name)]))}"
-    return f"near X = {name}{image}, * what the strongest rules look at"
+    return f"near X = {name}{image}, * used by the strongest rules"
 
 
 def line(near: dict[str, Any]) -> str:

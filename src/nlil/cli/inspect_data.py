@@ -55,11 +55,11 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
 
     s = summary
     counts = {
-        "facts to learn from": f"{s.num_facts:,} ({s.num_unary_facts:,} unary, {s.num_binary_facts:,} binary)",
+        "training facts": f"{s.num_facts:,} ({s.num_unary_facts:,} unary, {s.num_binary_facts:,} binary)",
         "entities": s.num_entities,
         "predicates": f"{s.num_predicates:,} ({s.num_unary_predicates:,} unary, {s.num_binary_predicates:,} binary)",
         "splits": ", ".join(f"{name} {count:,}" for name, count in s.splits.items()),
-        "facts at an entity": "mean {mean:.1f}, median {median:g}, most {max:,}".format(**s.degree),
+        "facts per entity": "mean {mean:.1f}, median {median:g}, most {max:,}".format(**s.degree),
     }
     if s.num_weighted_facts:
         counts["soft facts"] = s.num_weighted_facts
@@ -104,6 +104,6 @@ def scene_rows(scene: SceneCounts) -> dict[str, Any]:
         )
     if scene.num_geometry_predicates:
         rows["made from boxes"] = (
-            f"{scene.num_geometry_facts:,} facts to learn from, {scene.num_geometry_predicates:,} predicates"
+            f"{scene.num_geometry_facts:,} training facts, {scene.num_geometry_predicates:,} predicates"
         )
     return rows

@@ -94,7 +94,7 @@ def learn(
     draw_curves(session, learned, out)
     session.notes(learned.notes)
     if dataset.is_scene and not chosen.joint and chosen.search != "neural":
-        session.note("object classes: --set preset=scene weighs their rules together and ranks them better")
+        session.note("object classes: --set preset=scene weights their rules jointly and ranks them better")
     session.show(document(learned, out, data), *views(learned, dataset, out))
     if interrupted.is_set():
         session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: {again}")
@@ -345,10 +345,10 @@ def theory_views(learned: Learned) -> list[Any]:
     assert theory is not None
     if not (rules := first_rules(learned, shown_targets(learned), 1)):
         return []
-    sentence = f"{len(theory.chosen(learned.rules)):,} of them make the theories, at most {theory.size} a target"
+    sentence = f"{len(theory.chosen(learned.rules)):,} of them form the theories, at most {theory.size} per target"
     shares = {one.size: one.mrr / theory.pool_score for one in theory.curve() if theory.pool_score}
     if theory.size in shares:
-        sentence += f": {shares[theory.size]:.0%} of what all score on validation facts"
+        sentence += f", with {shares[theory.size]:.0%} of the score of all rules on validation facts"
     title = f"first rule of {len(rules)} of {number(len(learned.targets) - len(learned.missing))} theories"
     return [Text(sentence), theory_table(rules, Labels.of(learned.rules), title), Text(f"{COLUMNS_MEAN}.")]
 

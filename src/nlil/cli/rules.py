@@ -67,9 +67,7 @@ def rules(
     opened = cache(lambda: session.open_run(run, data, theory))  # the rules can be listed without the data
     if examples:
         if chosen not in ("text", "json"):
-            raise ConfigError(
-                f"--examples: as {format} rules have none; leave out --format, or take --json", "examples"
-            )
+            raise ConfigError(f"--examples: {format} has no examples; leave out --format, or use --json", "examples")
         return show_cards(session, opened(), target, DEFAULT_TOP if top is None else top, examples)
     if facts is not None:
         write_facts(session, chosen, facts, opened)
@@ -108,7 +106,7 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
     cards = RuleCards(rules, opened.dataset.kb, splits.all(), splits.negatives.get("train"), opened.config.memory)
     shown = [cards.card(int(row), examples=examples) for row in rules.order()[: count or len(rules)]]
     size = f"{len(shown):,} of {len(rules):,} rules."
-    note = "Facts are those learned from; a prediction that is not among them need not be false."
+    note = "Facts are the training facts; a prediction that is not among them need not be false."
     session.show({"num_rules": len(rules), "cards": [card.to_dict() for card in shown]}, *shown, f"{size} {note}")
 
 
@@ -127,7 +125,9 @@ def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) 
         size = f"{count:,} of {len(rules):,} rules; --top 0 shows all."
     else:
         size = f"{len(rules):,} rules."
-    session.show(None, *views, f"{size} {DISTINCT}: variables take different entities; --format prolog spells it out.")
+    session.show(
+        None, *views, f"{size} {DISTINCT}: variables stand for different entities; --format prolog spells it out."
+    )
 
 
 def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
@@ -217,7 +217,9 @@ def write_facts(session: Session, language: str, out: Path, opened: Callable[[],
     from ..exports import facts as fact_pieces
 
     if language not in EXECUTABLE:
-        raise ConfigError(f"--facts: {language} runs on no facts; choose --format {', '.join(EXECUTABLE)}", "facts")
+        raise ConfigError(
+            f"--facts: {language} programs do not run on facts; choose --format {', '.join(EXECUTABLE)}", "facts"
+        )
     base = opened().base
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         stream.writelines(fact_pieces(base, language))

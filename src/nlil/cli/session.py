@@ -139,11 +139,11 @@ def _common(kind: Any, default: Any, *names: str, **about: Any) -> tuple[Any, An
 
 
 COMMON: dict[str, tuple[Any, Any]] = {
-    "as_json": _common(bool, False, "--json", help="One JSON document on stdout."),
-    "seed": _common(int | None, None, min=0, help="All randomness comes from here."),
+    "as_json": _common(bool, False, "--json", help="Write one JSON document to stdout."),
+    "seed": _common(int | None, None, min=0, help="Seed of all randomness."),
     "device": _common(str | None, None, metavar="NAME", help="auto, cpu or cuda."),
     "threads": _common(int | None, None, min=0, help="CPU threads; 0: all cores."),
-    "memory": _common(str | None, None, metavar="SIZE", help="Budget that block sizes are chosen for, e.g. 2GiB."),
+    "memory": _common(str | None, None, metavar="SIZE", help="Memory budget, e.g. 2GiB."),
     "quiet": _common(bool, False, "--quiet", help="No progress, no notes."),
     "debug": _common(bool, False, "--debug", help="Show the traceback of an error."),
 }

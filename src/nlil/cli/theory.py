@@ -42,7 +42,7 @@ def theory(
     size: Annotated[int | None, Bounds(1)] = None,
     keep: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", min=0, max=1, help="The least rules that keep this share of the score."),
+        typer.Option(metavar="SHARE", min=0, max=1, help="Use the fewest rules that keep this share of the score."),
     ] = None,
     family: Annotated[int | None, Bounds(1)] = None,
     format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}.")] = "text",
@@ -69,7 +69,7 @@ def theory(
     if chosen not in FORMATS:
         raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
     if size is not None and keep is not None:
-        raise ConfigError("--size and --keep exclude each other: ask for a number of rules or for a share of the score")
+        raise ConfigError("--size and --keep exclude each other: give a number of rules or a share of the score")
     learned, feedback = load_run(run), load_feedback(run)
     if feedback:
         kept = rows_not_rejected(learned.rules, feedback)
@@ -161,7 +161,7 @@ def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
         for target in theories
     ]
     columns = ("predicate", "rules", "explain", "of all rules", "the first one")
-    text = "explain: share of the facts that were tried. One theory: nlil theory RUN --target P"
+    text = "explain: share of the sampled facts. One theory: nlil theory RUN --target P"
     return [table(columns, rows, right=columns[1:4]), text]
 
 
@@ -175,7 +175,7 @@ def show_family(
     from ..logic.labels import Labels
 
     if target is None:
-        raise ConfigError("--family needs --target P: it counts the rules of one theory", "family")
+        raise ConfigError("--family needs --target P: it is the number of a rule in one theory", "family")
     if number > len(numbers):
         raise ConfigError(f"--family {number}: the theory has {len(numbers)} rules", "family")
     place, labels = int(numbers[number - 1]), Labels.of(pool)

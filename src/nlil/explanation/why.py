@@ -81,7 +81,7 @@ class Miss(ScoredRule):
     def item(self, labels: Labels) -> Item:
         """Return the rule and why it does not hold."""
         if isinstance(self.statement, Not):
-            reason = f"denied, but holds: {labels.formula(self.statement.argument, self.rule.distinct)}"
+            reason = f"negated, but holds: {labels.formula(self.statement.argument, self.rule.distinct)}"
         elif self.missing:
             reason = "missing: " + " or ".join(labels.query(query) for query in self.missing)
             if len(self.at) > len(self.missing):
@@ -224,15 +224,15 @@ class Listing(HasOutline):
             below.insert(0, Item(f"{found.excluded.text(found.fact, labels)} ({found.excluded.exclusion.counts})"))
         unshown = found.num_counted - len(found.supports)
         if unshown > 0:
-            below.append(Item(f"+{number(found.other_share)}", f"{plural(unshown, 'weaker rule')} beside these"))
+            below.append(Item(f"+{number(found.other_share)}", f"{plural(unshown, 'weaker rule')}"))
         if found.reasons:
             reasons = [reason.item(found.fact, labels) for reason in found.reasons]
-            below.append(Item("the same as reasons", "rules that fire through the same facts are one", tuple(reasons)))
+            below.append(Item("as reasons", "rules that fire through the same facts are merged", tuple(reasons)))
         if found.facts:
             facts = tuple(one.item(found.score, labels) for one in found.facts)
             below.append(Item("without one of these facts the score falls by", "", facts))
         if found.misses:
-            below.append(Item("these do not hold", "", tuple(miss.item(labels) for miss in found.misses)))
+            below.append(Item("rules that do not hold", "", tuple(miss.item(labels) for miss in found.misses)))
         fired = plural(found.num_fired, "rule") if found.num_fired else "no rule"
         verb = "fires" if found.num_fired <= 1 else "fire"
         figure, score = probability_text(found.probability, found.score)

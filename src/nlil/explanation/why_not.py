@@ -128,7 +128,7 @@ class WhyNot(HasOutline):
             text = self.excluded.text(self.fact, self.labels)
             below.insert(0, Item(text, "", () if self.lifted is None else (self._line(self.lifted),)))
         elif not below:
-            below = [Item("no rule fails whose head fits")]
+            below = [Item("every rule whose head matches fires")]
         figure, score = probability_text(self.probability, self.score)
         title = f"why not {self.labels.fact(self.fact)}  {figure}"
         return Item(title, f"{score}{known_text(self.known)}", tuple(below))
