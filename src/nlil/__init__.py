@@ -113,7 +113,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, from its home, on first use (PEP 562)."""
+    """Import a public name on first use (PEP 562)."""
     from importlib import import_module
 
     for home, names in _HOME.items():

@@ -1,7 +1,7 @@
-"""LearnerConfig: every choice a user can make about learning.
+"""LearnerConfig: all settings of learning.
 
-One line declares a setting: name, type, default, help text, what values it allows, and by the function that makes it
-its topic. `--set key=value`, a TOML file and keyword arguments all end here; the help page is made from it.
+One line declares a setting: name, type, default, help text, allowed values; the function that makes it says its topic.
+`--set key=value`, TOML files and keyword arguments all use it, and the help page is generated from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Number = TypeVar("Number", int, float)
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    # The paper to the letter, plus what no rule of it can be written without; docs/paper.md lists the differences.
+    # The paper as published, plus what it needs to produce rules at all; docs/paper.md lists the differences.
     "paper": {
         "search": "neural",
         "generator": "transformer",
@@ -47,13 +47,13 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "rate": 0.0005,
         "patience": 20,
     },
-    # The paper's sizes for scene graphs (T = 3, L = 2, C = 4); classes are weighed together, at most 30 rules for one.
+    # The paper's sizes for scene graphs (T = 3, L = 2, C = 4); classes are weighted jointly, at most 30 rules each.
     "scene": {"joint": True, "top_rules": 30, "steps": 3, "levels": 2, "formulas": 4},
 }
 
 
 def parse_size(text: str | float) -> int:
-    """Read a number of bytes from `text`: 2GiB, 512MB, 4g, 1000000. Raises ConfigError if it is no size.
+    """Parse a number of bytes from `text`: 2GiB, 512MB, 4g, 1000000. Raises ConfigError for other text.
 
     >>> parse_size("2GiB")
     2147483648
@@ -64,7 +64,7 @@ def parse_size(text: str | float) -> int:
 
 
 def parse_seconds(text: str | float) -> float:
-    """Read a number of seconds from `text`: 60, 60s, 5min, 1h. Raises ConfigError if it is no time."""
+    """Parse a number of seconds from `text`: 60, 60s, 5min, 1h. Raises ConfigError for other text."""
     units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
     plain = str(text).strip().lower()
     return _quantity(float, text, plain, units, "time limit: expected seconds such as 60s or 5min", "time_limit")
@@ -73,7 +73,7 @@ def parse_seconds(text: str | float) -> float:
 def _quantity(
     kind: type[Number], text: str | float, plain: str, units: Mapping[str, int], expected: str, key: str
 ) -> Number:
-    """A number with a unit, where `plain` is the text in lower case; refused with what was `expected`."""
+    """Parse a number with a unit; `plain` is the text in lower case, `expected` begins the error message."""
     digits = plain.rstrip("".join(units))
     try:
         return kind(float(digits) * units[plain[len(digits) :]])
@@ -82,19 +82,19 @@ def _quantity(
 
 
 class Allowed(NamedTuple):
-    """Which values a setting takes: `text` says it in messages, `holds` tests a value."""
+    """The allowed values of a setting: `text` describes them in messages, `holds` tests a value."""
 
     text: str
     holds: Callable[[Any], bool]
 
 
 def at_least(least: int) -> Allowed:
-    """Allow numbers from `least` on."""
+    """Allow numbers >= `least`."""
     return Allowed(f"{least} or more", lambda value: value >= least)
 
 
 def more_than(least: int) -> Allowed:
-    """Allow numbers above `least`, itself excluded."""
+    """Allow numbers > `least`."""
     return Allowed(f"more than {least}", lambda value: value > least)
 
 
@@ -104,7 +104,7 @@ def between(least: int, most: int) -> Allowed:
 
 
 def one_of(*names: str) -> Allowed:
-    """Allow these `names` and no others; two or more of them."""
+    """Allow only these `names`, two or more."""
     return Allowed(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
 
 
@@ -114,11 +114,11 @@ def setting(
     """Return a field of LearnerConfig.
 
     Args:
-        topic: what it is about.
-        default: its value where nothing is said; values are converted to its type.
+        topic: the group of the setting.
+        default: the default value; given values are converted to its type.
         help: one line for the help page.
-        allowed: which values it takes; default: all of its type, numbers from 0 on.
-        read: from a word to a value, where the type does not say how.
+        allowed: the allowed values; by default all of its type, and numbers >= 0.
+        read: converts a word to a value, if the type is not enough.
     """
     if allowed is None and type(default) in (int, float):
         allowed = at_least(0)
@@ -147,149 +147,146 @@ data = partial(setting, "data")
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """All settings; `to_dict` and `with_values` give and take them as plain values."""
+    """All settings; `to_dict` and `with_values` convert them to and from plain values."""
 
-    seed: int = general(0, "all randomness comes from here")
-    search: str = rules("both", "how rules are found: count, neural, both", one_of("count", "neural", "both"))
-    preset: str = general("default", "a named set of values, applied before all others", one_of(*PRESETS))
-    max_length: int = rules(3, "most body atoms of a chain found by counting", between(1, 8))
+    seed: int = general(0, "seed of all randomness")
+    search: str = rules("both", "how to find rules: count, neural, both", one_of("count", "neural", "both"))
+    preset: str = general("default", "a named set of values, applied before all other settings", one_of(*PRESETS))
+    max_length: int = rules(3, "most body atoms of a counted chain", between(1, 8))
     tried_length: int = rules(
         5,
-        "longer chains up to this are kept if they raise the score on validation facts (200 or more); 0: none",
+        "also try chains up to this length; kept if they raise the score on 200 or more validation facts; 0: off",
         between(0, 8),
     )
-    min_support: int = rules(2, "facts a rule must explain", at_least(1))
+    min_support: int = rules(2, "least number of facts that a rule explains", at_least(1))
     min_confidence: float = rules(
         -1.0,
-        "least standard confidence of a rule but a prior; -1: .002, on a large base .01",
+        "least standard confidence of a rule other than a prior; -1: .002, or .01 on a large base",
         Allowed("0 to 1, or -1", lambda v: 0 <= v <= 1 or v == -1),
     )
     body: tuple[str, ...] = rules((), "predicates allowed in bodies; empty: all")
     not_body: tuple[str, ...] = rules((), "predicates not allowed in bodies")
     constants: bool = rules(True, "rules with constants: anchored, half-anchored, priors")
-    typed: bool = rules(True, "variants of chains with a unary filter, where they raise confidence")
+    typed: bool = rules(True, "chains with a unary filter, if it raises the confidence")
     conjunctions: int = rules(
         10,
-        "conjunctions of statements tried for a target, kept where they raise the score on validation facts; 0: none",
+        "conjunctions tried per target; kept if they raise the score on validation facts; 0: none",
     )
     exclusions: bool = rules(
-        True, "what never holds together with a target rules candidates out; not with search=neural"
+        True, "exclude candidates by relations that never hold together with a target; not with search=neural"
     )
     rules_per_target: int = rules(
-        20, "rules of each target in its theory, the few that say what all say; 0: no theories"
+        20, "rules per target in its theory, the small set that does the work of all rules; 0: no theories"
     )
     theory_author: str = rules(
         "auto",
-        "who chooses the rules of a theory: cover (the rules that explain most), weights (the same, weighed together), "
-        "formulas (trained conjunctions of them); auto: whoever validation facts are better with",
+        "how to choose the rules of a theory: cover (those that explain most), weights (the same, weighted jointly), "
+        "formulas (trained conjunctions of them); auto: the best on validation facts",
         one_of("auto", "cover", "weights", "formulas"),
     )
-    top_rules: int = rules(0, "rules kept for each target, best first (with joint: for each class on average); 0: all")
-    joint: bool = rules(False, "rules of object classes are chosen and weighed together; not with search=neural")
-    samples: int = rules(1_000, "facts of each target from which chains longer than 2 are grown")
-    candidates: int = rules(200, "longer chains counted exactly for each target")
-    max_paths: float = rules(7e9, "chains of a length are left out when the graph has more paths of it; 0: no bound")
+    top_rules: int = rules(0, "rules kept per target, best first (with joint: per class on average); 0: all")
+    joint: bool = rules(False, "choose and weight the rules of all object classes jointly; not with search=neural")
+    samples: int = rules(1_000, "facts sampled per target to propose chains longer than 2")
+    candidates: int = rules(200, "longer chains counted exactly per target")
+    max_paths: float = rules(7e9, "skip chains of a length with more paths than this in the graph; 0: no limit")
     neural_targets: int = training(
-        4, "with search=both, targets that counting leaves unexplained and training takes on; 0: all"
+        4, "with search=both, most targets to train, those that counted rules explain badly; 0: all"
     )
     residuals: int = training(
         0,
-        "after counting, targets whose badly ranked validation facts are trained on; what is found is kept if it "
-        "raises the score on other validation facts; 0: none",
+        "after counting, most targets to train on their badly ranked validation facts; the rules found are kept if "
+        "they raise the score on other validation facts; 0: none",
     )
-    neural_facts: int = training(3_000, "with search=both, facts of the largest base that is trained on; 0: any")
-    steps: int = training(2, "T, the most operators of a path", at_least(1))
+    neural_facts: int = training(
+        3_000, "with search=both, train only if the base has at most this many facts; 0: always"
+    )
+    steps: int = training(2, "T, most operators of a path", at_least(1))
     heads: int = training(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))
-    instances: int = training(1, "statements of each predicate", at_least(1))
+    instances: int = training(1, "statements per predicate", at_least(1))
     levels: int = training(1, "L, levels of products over statements; 0: a rule is one statement or its negation")
-    formulas: int = training(4, "C, formulas of each level", at_least(1))
+    formulas: int = training(4, "C, formulas per level", at_least(1))
     vocabulary: int = training(
-        40, "predicates of a trained target's bodies, the most frequent around its facts", at_least(1)
+        40, "predicates in the bodies of a trained target, the most frequent ones around its facts", at_least(1)
     )
     domain: int = training(
-        0, "vocabulary of so many predicates of the head's root domain (the paper: 20); 0: by frequency"
+        0, "take this many predicates from the domain of the head's name instead (the paper: 20); 0: by frequency"
     )
-    neural_constants: int = training(8, "entities that trained statements may name; 0: none")
-    recursive: bool = training(True, "trained rules may use their own target in the body")
-    priors: bool = training(True, "with search=neural, also the rules p(X, c) :- true")
-    positives: int = training(200, "facts of each target that are trained on at a time", at_least(1))
-    fresh: int = training(
-        5, "epochs after which the oldest batch of queries gives way to a new one, from all facts; 0: never"
-    )
-    negatives: float = training(2.0, "tuples that are no facts, for each of them")
+    neural_constants: int = training(8, "entities that trained statements may use; 0: none")
+    recursive: bool = training(True, "trained rules may use their target in the body")
+    priors: bool = training(True, "with search=neural, add the rules p(X, c) :- true")
+    positives: int = training(200, "facts per target in training at a time", at_least(1))
+    fresh: int = training(5, "epochs after which the oldest batch of queries is replaced by a new sample; 0: never")
+    negatives: float = training(2.0, "negative tuples per fact")
     negative_sampling: str = training(
         "near",
-        "near: reached from x, or of the target's own range; uniform: any (the paper)",
+        "near: reached from x, or in the range of the target; uniform: any (the paper)",
         one_of("near", "uniform"),
     )
-    batch: int = training(256, "queries of one step of training", at_least(1))
-    step_edges: int = training(
-        1024, "edges that one step from a query may take; a step that needs more is left out", at_least(1)
-    )
-    meet_edges: int = training(2048, "edges that the statements of a query may use, nearest first", at_least(1))
+    batch: int = training(256, "queries per training step", at_least(1))
+    step_edges: int = training(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
+    meet_edges: int = training(2048, "most edges that the statements of a query use, nearest first", at_least(1))
     generator: str = training(
         "free",
-        "what makes the attentions: transformer (the paper), free (scores that are parameters)",
+        "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )
     residual: bool = training(
-        True, "free scores are added to those of a Transformer, 0 at the start; off: the Transformer alone (the paper)"
+        True, "add free scores, initially 0, to those of a Transformer; off: the Transformer alone (the paper)"
     )
-    dim: int = training(32, "d of the Transformer", at_least(1))
-    layers: int = training(3, "of each Transformer network", at_least(1))
-    attention_heads: int = training(4, "of each layer but the last, which has one", at_least(1))
+    dim: int = training(32, "d, the width of the Transformer", at_least(1))
+    layers: int = training(3, "layers of each Transformer network", at_least(1))
+    attention_heads: int = training(4, "attention heads of each layer except the last, which has one", at_least(1))
     squash: str = training(
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
-    restarts: int = training(48, "generators of each target", at_least(1))
-    epochs: int = training(70, "of training, at most", at_least(1))
+    restarts: int = training(48, "generators trained per target", at_least(1))
+    epochs: int = training(70, "most epochs of training", at_least(1))
     rate: float = training(0.0002, "learning rate of a Transformer", more_than(0))
-    score_rate: float = training(0.05, "learning rate of free scores, also of residual ones", more_than(0))
+    score_rate: float = training(0.05, "learning rate of free and residual scores", more_than(0))
     temperature: float = training(
         0.2,
-        "of the attentions at the end of training; 1 at its start",
+        "temperature of the attentions at the end of training; 1 at its start",
         Allowed("above 0, at most 1", lambda v: 0 < v <= 1),
     )
-    entropy: float = training(0.02, "weight of the attentions' entropy in the loss at the end of training")
-    patience: int = training(40, "epochs without a better validation loss, then training ends")
+    entropy: float = training(0.02, "weight of the entropy of the attentions in the loss at the end of training")
+    patience: int = training(40, "stop after this many epochs without a better validation loss")
     beam: int = training(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
     extract_samples: int = training(0, "rules drawn at random from each generator")
-    neural_candidates: int = training(500, "rules of a trained target that are counted exactly", at_least(1))
+    neural_candidates: int = training(500, "rules counted exactly per trained target", at_least(1))
     select: bool = training(
         True,
-        "after training, exact F1 chooses among what all restarts read, leaves out parts and joins others; "
-        "off: what the attentions of the restart with the least validation loss say, unchanged",
+        "after training, choose among the rules of all restarts, remove parts and join others by exact F1; "
+        "off: exactly what the attentions of the restart with the lowest validation loss say",
     )
-    refine: bool = training(
-        True, "after select, parts of the best rules are exchanged or added while exact F1 rises; not without select"
-    )
+    refine: bool = training(True, "after select, exchange or add parts of the best rules as long as the exact F1 rises")
     aggregation: str = scoring(
         "noisy-or", "how rules that fire become a score: noisy-or, max", one_of("noisy-or", "max")
     )
-    aggregation_top: int = scoring(5, "strongest rules that count in noisy-or; 0: all")
-    weigh: bool = scoring(
-        True, "after counting, how much each kind of rule counts is fitted on validation facts (200 or more)"
-    )
+    aggregation_top: int = scoring(5, "number of strongest rules in noisy-or; 0: all")
+    weigh: bool = scoring(True, "fit the weights of the kinds of rules on 200 or more validation facts")
     hold_out: float = scoring(
         0.1,
-        "share of the training facts held out in turn to choose by, where fewer than 200 validation facts are given; "
-        "0: none",
+        "share of the training facts to hold out for validation if fewer than 200 validation facts are given; 0: none",
         Allowed("0 to .5", lambda v: 0 <= v <= 0.5),
     )
-    geometry: bool = data(True, "boxes of a scene graph become predicates: large(X), left_of(X, Y)")
-    drop: tuple[str, ...] = data((), "relations of the data that are left out")
-    merge: str = data("", "file or folder of name merges, a line each: car: car,cars")
+    geometry: bool = data(True, "make predicates from the boxes of a scene graph: large(X), left_of(X, Y)")
+    drop: tuple[str, ...] = data((), "relations of the data to leave out")
+    merge: str = data("", "file or folder of name merges, one per line: car: car,cars")
     min_count: int = data(
-        0, "predicates with fewer training facts are left out; objects of such a class stay; 0: none is"
+        0, "leave out predicates with fewer training facts; objects of such a class stay; 0: keep all"
     )
-    num_classes: int = data(150, "targets of a scene graph unless named: its most frequent classes", at_least(1))
-    cuts: int = data(10, "quantile bins that a number of an object is cut into", at_least(2))
-    time_limit: float = general(0.0, "seconds of search, then the run is marked partial; 0: none", read=parse_seconds)
+    num_classes: int = data(
+        150, "default targets of a scene graph: this many of its most frequent classes", at_least(1)
+    )
+    cuts: int = data(10, "quantile bins per numeric attribute", at_least(2))
+    time_limit: float = general(
+        0.0, "stop the search after this time and mark the run as partial; 0: no limit", read=parse_seconds
+    )
     device: str = general("auto", "auto, cpu, cuda", one_of("auto", "cpu", "cuda"))
     threads: int = general(0, "CPU threads; 0: all cores")
     memory: int = general(
         4 * 2**30,
-        "bytes that block sizes are chosen for",
+        "memory budget in bytes",
         Allowed("at least 64MiB", lambda v: v >= 64 * 2**20),
         read=parse_size,
     )
@@ -301,15 +298,15 @@ class LearnerConfig:
                 self._check(f.name, allowed.holds(getattr(self, f.name)), allowed.text)
 
     def data_options(self) -> DataOptions:
-        """Return the choices that are about the facts: what `load_dataset` takes."""
-        from .data.dataset import DataOptions  # late: a help page must not wait for Arrow
+        """Return the settings of the data, for `load_dataset`."""
+        from .data.dataset import DataOptions  # deferred, so that a help page does not load Arrow
 
         return self.options(DataOptions)
 
     def options(self, kind: type[Options], **others: Any) -> Options:
-        """Fill the options of another room.
+        """Make the options of another package.
 
-        `kind` is a dataclass whose fields have the same names here; `others` are the values of the rest.
+        `kind` is a dataclass whose fields have the same names as settings; `others` are its other values.
         """
         names = [f.name for f in fields(kind) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return kind(**{name: getattr(self, name) for name in names} | others)
@@ -319,9 +316,9 @@ class LearnerConfig:
             raise ConfigError(f"{key}: expected {expected}, got {getattr(self, key)!r}", key)
 
     def with_values(self, values: Mapping[str, Any], where: str = "settings") -> LearnerConfig:
-        """Return the settings with `values` over the present ones; a preset among them is applied first.
+        """Return the settings overridden by `values`; a preset among them is applied first.
 
-        `where` begins the sentence of a ConfigError: the file or the option that the values came from.
+        `where`, the source of the values, begins the message of a ConfigError.
         """
         preset = values.get("preset", "default")
         if preset not in PRESETS:
@@ -341,7 +338,7 @@ class LearnerConfig:
         return replace(self, **clean)
 
     def with_settings(self, settings: Iterable[str]) -> LearnerConfig:
-        """Return the settings changed by `settings`, the `key=value` words of the command line."""
+        """Return the settings overridden by `settings`, `key=value` words of the command line."""
         values: dict[str, str] = {}
         for setting in settings:
             key, separator, value = setting.partition("=")
@@ -352,7 +349,7 @@ class LearnerConfig:
 
     @classmethod
     def from_toml(cls, path: Path) -> LearnerConfig:
-        """Read settings from the TOML file at `path`, over the defaults. Raises ConfigError."""
+        """Read settings from the TOML file `path`; others have their defaults. Raises ConfigError."""
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -360,15 +357,15 @@ class LearnerConfig:
         return cls().with_values(values, str(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all settings as values that JSON can write: tuples as lists."""
+        """Return all settings as plain values for JSON."""
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
 
 
 def settings_help() -> str:
-    """Return the settings that --set and --config know: key, default, help text."""
+    """Return the help of all settings: key, default, text."""
 
     def word(value: Any) -> str:
-        """A default as --set would take it."""
+        """Return a default in the syntax of --set."""
         if isinstance(value, bool):
             return "on" if value else "off"
         return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -3,15 +3,15 @@
     NlilError
     ├── DataError          a file or a fact is wrong        carries path, line
     ├── RuleSyntaxError    rule text is wrong               carries text, column
-    ├── RuleError          a rule cannot mean anything      e.g. Y in the body of a unary head
-    ├── ExportError        another language cannot say it   carries language
+    ├── RuleError          a rule is meaningless            e.g. Y in the body of a unary head
+    ├── ExportError        a language cannot express it     carries language
     ├── UnknownName        predicate, entity, data set      carries kind, name, closest
     ├── ConfigError        a key or a value is wrong        carries key
     ├── RunError           a run folder cannot be used      carries path
     ├── LimitError         a budget is too small            e.g. --memory
     └── MissingExtra       an optional package is absent    carries package, extra
 
-One sentence each: where, what was expected, what came, what to do.
+One sentence each: where, what was expected, what was found, what to do.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from collections.abc import Iterable
 from typing import Any
 
 FEW_NAMES = 8
-"""Where nothing is near, up to this many known names are listed."""
+"""If no name is similar, up to this many known names are listed."""
 MANY_NAMES = 20_000
-"""More known names than this are not all compared with an unknown one."""
+"""Limit of the known names that are compared with an unknown one."""
 
 
 class NlilError(Exception):
-    """Base of every error that is the user's to mend; the command line prints it and exits with 2."""
+    """Base of every error that the user can fix; the command line prints it and exits with code 2."""
 
 
 class DataError(NlilError):
     """A file or a fact is wrong.
 
-    `message` is the sentence; `path` and `line` (from 1) say where, None where there is no file or no single line.
+    `message` is the sentence; `path` and `line` (from 1) say where, None if there is no file or no single line.
     """
 
     def __init__(self, message: str, path: object = None, line: int | None = None) -> None:
@@ -51,11 +51,11 @@ class RuleSyntaxError(NlilError):
 
 
 class RuleError(NlilError):
-    """A rule that reads well but cannot be used with this data or for this purpose."""
+    """A well-formed rule that cannot be used with this data or for this purpose."""
 
 
 class ExportError(NlilError):
-    """A rule or a name that another language cannot say: refused, never approximated.
+    """A rule or a name that a language cannot express; it is refused, never approximated.
 
     `message` says what, `language` names the export.
     """
@@ -66,13 +66,13 @@ class ExportError(NlilError):
 
 
 class UnknownName(NlilError):
-    """A name that the data, a run or the catalogue does not have.
+    """A name that the data, a run or the catalogue does not contain.
 
     Args:
-        kind: what the name is of, such as "predicate" or "data set".
+        kind: what is named, such as "predicate" or "data set".
         name: the name as the user wrote it.
-        known: all names that exist; the closest ones are shown, or all if they are few.
-        hint: what to do, added at the end; "" for nothing.
+        known: all existing names; the closest ones are shown, or all if they are few.
+        hint: what to do, added at the end unless empty.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), hint: str = "") -> None:
@@ -94,7 +94,7 @@ class ConfigError(NlilError):
 
 
 class RunError(NlilError):
-    """A run folder cannot be read or written: `message` says why, `path` which file or folder."""
+    """A run folder cannot be read or written: `message` says why, `path` is the file or folder."""
 
     def __init__(self, message: str, path: object = None) -> None:
         self.path = path
@@ -106,7 +106,7 @@ class LimitError(NlilError):
 
 
 class MissingExtra(NlilError):
-    """An optional `package` is not installed: `extra` is the extra of nlil that brings it, `purpose` what needs it."""
+    """An optional `package` is not installed: `extra` is the extra of nlil that installs it, `purpose` what needs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
@@ -117,7 +117,7 @@ class MissingExtra(NlilError):
 
 
 def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Up to `limit` known names that look like `name`, nearest first; case is forgiven.
+    """Return up to `limit` of the `known` names that are similar to `name`, nearest first, ignoring case.
 
     >>> closest('mothr', ['father', 'mother', 'brother'])
     ('mother', 'brother', 'father')
@@ -126,7 +126,7 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     for candidate in known:
         by_lower.setdefault(candidate.lower(), candidate)
     if len(by_lower) > MANY_NAMES:
-        # Comparing with a million names takes a minute; a slip seldom changes the first letters or the length much.
+        # Comparing with a million names takes a minute; a typo rarely changes the first letters or the length much.
         near = [n for n in by_lower if n[:2] == name[:2].lower() and abs(len(n) - len(name)) <= 2]
         by_lower = {n: by_lower[n] for n in near[:MANY_NAMES]}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.5)
@@ -136,8 +136,8 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
 def require(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
     """Import the optional `module` and return it.
 
-    `extra` is the extra of nlil that brings it, `purpose` what needs it, `package` its name for pip if it is not the
-    top-level name of the module. Raises MissingExtra, which says how to install it.
+    `extra` is the extra of nlil that installs it, `purpose` what needs it, `package` its name for pip if it differs from
+    the top-level name of the module. Raises MissingExtra, which says how to install it.
     """
     import importlib
 

@@ -1,4 +1,4 @@
-"""How long work reports itself and is ended early: values handed down; nothing is printed below the command line."""
+"""How long work reports progress and is stopped early. Nothing below the command line prints."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Take a report: `done` of `total` pieces of a `stage` are complete; `note` is shown after the numbers."""
+    """Receives reports: `done` of `total` pieces of a `stage` are complete; `note` is shown after the numbers."""
 
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
-        """`done` of `total` units of `stage` are finished; `note` says what was found so far."""
+        """Report that `done` of `total` pieces of `stage` are complete; `note` says what was found so far."""
 
 
 def silent(stage: str, done: int, total: int, note: str = "") -> None:
-    """Report to nobody: takes `stage`, `done`, `total` and `note` and does nothing."""
+    """Ignore the report of `stage`, `done`, `total` and `note`."""
 
 
 class Stop:
-    """When to end early: after some seconds (0: never), or as soon as `set` is called.
+    """When to stop early: after some seconds (0: never), or as soon as `set` is called.
 
-    Work asks `stop()` before each piece that it could leave out; `cut` tells whether it left anything out. `seconds`
-    count from now; a part of some work also ends when its `whole` does.
+    Work calls `stop()` before each piece that it could skip; `cut` says whether it skipped anything. `seconds` count from
+    now; a part of some work also stops when its `whole` does.
     """
 
     def __init__(self, seconds: float = 0.0, whole: Stop | None = None) -> None:
@@ -33,14 +33,14 @@ class Stop:
         self.cut = False
 
     def part(self, share: float) -> Stop:
-        """For a stage that others wait for: it ends after `share` of the time that is left, or with the whole."""
+        """Return a Stop for a stage: it ends after `share` of the time left, or with the whole."""
         if self._deadline is None:
             return Stop(whole=self)
         return Stop(max(share * (self._deadline - time.monotonic()), 1e-6), whole=self)
 
     @property
     def left(self) -> float:
-        """Seconds until it is late; infinite without a limit."""
+        """Seconds left; infinite without a limit."""
         mine = float("inf") if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
         return mine if self._whole is None else min(mine, self._whole.left)
 
@@ -55,7 +55,7 @@ class Stop:
         return self.left < float("inf")
 
     def set(self) -> None:
-        """End the work at its next question."""
+        """Stop the work at its next check."""
         self._event.set()
 
     def __call__(self) -> bool:
