@@ -106,7 +106,10 @@ class LimitError(NlilError):
 
 
 class MissingExtra(NlilError):
-    """An optional `package` is not installed: `extra` is the extra of nlil that installs it, `purpose` what needs it."""
+    """An optional `package` is not installed.
+
+    `extra` is the extra of nlil that installs it, `purpose` what needs it.
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
@@ -136,8 +139,8 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
 def require(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
     """Import the optional `module` and return it.
 
-    `extra` is the extra of nlil that installs it, `purpose` what needs it, `package` its name for pip if it differs from
-    the top-level name of the module. Raises MissingExtra, which says how to install it.
+    `extra` is the extra of nlil that installs it, `purpose` what needs it, `package` its name for pip if it differs
+    from the top-level name of the module. Raises MissingExtra, which says how to install it.
     """
     import importlib
 

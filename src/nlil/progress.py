@@ -21,8 +21,8 @@ def silent(stage: str, done: int, total: int, note: str = "") -> None:
 class Stop:
     """When to stop early: after some seconds (0: never), or as soon as `set` is called.
 
-    Work calls `stop()` before each piece that it could skip; `cut` says whether it skipped anything. `seconds` count from
-    now; a part of some work also stops when its `whole` does.
+    Work calls `stop()` before each piece that it could skip; `cut` says whether it skipped anything. `seconds` count
+    from now; a part of some work also stops when its `whole` does.
     """
 
     def __init__(self, seconds: float = 0.0, whole: Stop | None = None) -> None:
