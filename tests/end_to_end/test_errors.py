@@ -92,7 +92,10 @@ def test_malformed_queries(query: str, expected: str, nlil_command: Nlil, kin_ru
         (("evaluate", "--rules", "r.pl", "--data", "kin"), "r.pl: no such file"),
         (("evaluate", "RUN", "--split", "tset"), "unknown split 'tset'; closest: 'test'"),
         (("rules", "RUN", "--format", "spraql"), "choose one of text, prolog, datalog, sparql, sql"),
-        (("rules", "RUN", "--format", "latex", "--facts", "f.txt"), "latex programs do not run on facts; choose --format prolog"),
+        (
+            ("rules", "RUN", "--format", "latex", "--facts", "f.txt"),
+            "latex programs do not run on facts; choose --format prolog",
+        ),
         (("rules", "RUN", "--target", "unlce"), "closest: 'uncle'"),
         (("materialize", "RUN", "--out", "facts.doc"), "expected a name ending in"),
         (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import oracle
 from nlil.kernel.bodies import BodyBuilder
 from nlil.kernel.compiled import SmallWork, interpreted
-from nlil.kernel.derived import Found
+from nlil.kernel.derived import FoundFacts
 from nlil.kernel.grow import OPEN, Grower, Solutions
 from nlil.logic.formula import X, Y
 from nlil.logic.rule import Head, Rule
@@ -28,7 +28,7 @@ def grower_of(kb, rule, derived):
     weight = np.ones(len(f)) if f.weight is None else f.weight.astype(np.float64)
     for part in np.array_split(np.flatnonzero(is_derived), 3):
         if len(part):
-            grower.derived.put(Found(f.predicate[part], f.subject[part], f.object[part], weight[part]))
+            grower.derived.put(FoundFacts(f.predicate[part], f.subject[part], f.object[part], weight[part]))
     return grower
 
 

@@ -108,7 +108,7 @@ MIN_SIZE = 30
 MAX_NOISE = 0.5
 """Above this there may not be enough false tuples to replace true ones."""
 PREDICATES_OF_AN_ARITY = (3, 6)
-MOST_EXTRA_EDGES = 3
+MAX_EXTRA_EDGES = 3
 TREE_SIZE = 9
 """Trees are small, so that a few sources reach neither everything nor hardly anything."""
 
@@ -207,9 +207,9 @@ def _spare(used: Collection[str], names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _edges(degree: float, size: int, num_objects: int, random: np.random.Generator) -> set[Row]:
     """Make edges from everyone to one or more of the first `num_objects` others, `degree` on average."""
-    extra = (degree - 1.0) * random.uniform(0.95, 1.05) / MOST_EXTRA_EDGES
+    extra = (degree - 1.0) * random.uniform(0.95, 1.05) / MAX_EXTRA_EDGES
     edges: set[Row] = set()
-    for subject, count in enumerate((1 + random.binomial(MOST_EXTRA_EDGES, extra, size)).tolist()):
+    for subject, count in enumerate((1 + random.binomial(MAX_EXTRA_EDGES, extra, size)).tolist()):
         objects = [o for o in random.choice(num_objects, count + 1, replace=False).tolist() if o != subject]
         edges |= {(subject, o) for o in objects[:count]}
     return edges

@@ -31,7 +31,7 @@ MAX_ALIKE = 4
 """Entities listed after "likewise with"."""
 IMPROBABLE = 0.01
 """Below this probability the sentence does not claim the fact."""
-LEAST_FREQUENCY = 0.0005
+MIN_FREQUENCY_SHARE = 0.0005
 """A smaller share of frequency is not shown."""
 
 
@@ -139,7 +139,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
     if rest["absence"]:
         what = plural(len(rest["absence"]), "reason") + " of absence"
         lines.append(Item(f"+{number(_total(rest['absence']))}  {what}", rest["absence"][0].clause(fact, labels)))
-    frequent = [r for r in rest["frequency"] if r.share >= LEAST_FREQUENCY or not families]
+    frequent = [r for r in rest["frequency"] if r.share >= MIN_FREQUENCY_SHARE or not families]
     lines += [Item(f"+{number(reason.share)}  frequency", reason.note(labels)) for reason in frequent]
     missed = explanation.against[:against]
     return lines + [Item(f"against: {against_text(miss, fact, labels)}", _right(miss)) for miss in missed]

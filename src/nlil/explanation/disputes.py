@@ -34,10 +34,10 @@ from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
 from .brief import probability_text
-from .chances import Chances
 from .changes import changed
 from .firing import Firing
 from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, rule_item
+from .probabilities import Probabilities
 from .why import specific_groundings
 
 FUNCTIONAL_SHARE = 0.9
@@ -131,11 +131,11 @@ def check(
     rules = bind(rules, kb).rules
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
     ids = sorted({kb.predicate_id(p) for p in named if targets is not None or p in kb.predicates})
-    chances = Chances(rules, kb, calibration, memory)
-    found = [*_classes(chances, ids, threads, progress), *_answers(chances, ids, threads, progress)]
+    probabilities = Probabilities(rules, kb, calibration, memory)
+    found = [*_classes(probabilities, ids, threads, progress), *_answers(probabilities, ids, threads, progress)]
     firing = Firing(rules, kb, memory)
     worst = _worst(kb, np.concatenate(found), top) if found else []
-    return sorted((_dispute(firing, chances, case) for case in worst), key=lambda dispute: -dispute.margin)
+    return sorted((_dispute(firing, probabilities, case) for case in worst), key=lambda dispute: -dispute.margin)
 
 
 class _Case(NamedTuple):
@@ -173,26 +173,28 @@ def _margin(table: Longs) -> Longs:
     return np.asarray(table[:, _Case._fields.index("margin")])
 
 
-def _classes(chances: Chances, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
-    kb, memory = chances.kb, chances.memory
+def _classes(probabilities: Probabilities, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
+    kb, memory = probabilities.kb, probabilities.memory
     classes = np.array([t for t in targets if t in kb.classes], np.int32)
     facts = kb.crisp.unary
     facts = facts[np.isin(facts.predicate, classes)]
     if len(facts):
-        scorer = MemberScorer(chances.rules, kb, classes, threads, memory)
-        yield _cases(facts, rival_classes(scorer, kb, facts, memory, progress), 0, chances.calibration)
+        scorer = MemberScorer(probabilities.rules, kb, classes, threads, memory)
+        yield _cases(facts, rival_classes(scorer, kb, facts, memory, progress), 0, probabilities.calibration)
 
 
-def _answers(chances: Chances, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
-    kb = chances.kb
+def _answers(probabilities: Probabilities, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
+    kb = probabilities.kb
     binary = kb.crisp.binary
     work = [(t, direction) for t in targets for direction in (0, 1) if is_functional(binary.of(t), direction)]
     if not work:
         return
-    ranker = Ranker(chances.rules, kb, threads, chances.memory)
+    ranker = Ranker(probabilities.rules, kb, threads, probabilities.memory)
     for done, (target, direction) in enumerate(work, start=1):
         facts = binary.of(target)
-        yield _cases(facts, rival_answers(ranker, target, direction, facts, kb.facts), direction, chances.calibration)
+        yield _cases(
+            facts, rival_answers(ranker, target, direction, facts, kb.facts), direction, probabilities.calibration
+        )
         progress("check", done, len(work))
 
 
@@ -219,7 +221,7 @@ def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
     return [_Case(*table[row].tolist()) for row in (order[:top] if top > 0 else order)]
 
 
-def _dispute(firing: Firing, chances: Chances, case: _Case) -> Dispute:
+def _dispute(firing: Firing, probabilities: Probabilities, case: _Case) -> Dispute:
     kb, (target, x, y) = firing.kb, case[:3]
     if y == NO_OBJECT:
         competitor, fired = kb.fact(case.rival, x), firing.member(case.rival, x)
@@ -232,10 +234,10 @@ def _dispute(firing: Firing, chances: Chances, case: _Case) -> Dispute:
     own, other = score(np.array([case.own, case.evidence])).tolist()
     fact = kb.fact(target, x, y)
     evidence = tuple(_evidence(kb, scored.rule, fact, competitor) for scored in reasons)
-    probabilities = chances.probability(fact, own), chances.probability(competitor, other)
-    values = [p.value for p in probabilities if p is not None]
+    both = probabilities.probability(fact, own), probabilities.probability(competitor, other)
+    values = [p.value for p in both if p is not None]
     margin = round(values[1] - values[0] if len(values) == 2 else other - own, 9)
-    return Dispute(fact, own, competitor, other, margin, reasons, evidence, Labels.of(kb), *probabilities)
+    return Dispute(fact, own, competitor, other, margin, reasons, evidence, Labels.of(kb), *both)
 
 
 def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:

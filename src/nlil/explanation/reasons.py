@@ -169,7 +169,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Necessary:
+class NecessaryFact:
     """Without `fact` the explained fact has the score `score`, lower by `fall`."""
 
     fact: Fact
@@ -187,7 +187,7 @@ class Necessary:
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class RuleGroundings:
     """The groundings of a rule: those `listed` have different facts, the most specific first; `total` counts all, up to
     a limit.
 
@@ -225,7 +225,7 @@ def kind_of(grounding: Grounding) -> Kind:
 
 
 def grouped(
-    supports: Sequence[Support], ways: Sequence[Ways], num_others: int, other_share: float
+    supports: Sequence[Support], ways: Sequence[RuleGroundings], num_others: int, other_share: float
 ) -> tuple[Reason, ...]:
     """Group rules into reasons, sorted by kind and then by share.
 
@@ -256,7 +256,7 @@ def _is_inside(keys: list[frozenset[object]], facts: frozenset[object]) -> bool:
     return all(len(way & facts) >= SHARED_PART * len(way) if way else not facts for way in keys)
 
 
-def _reason(supports: Sequence[Support], ways: Ways) -> Reason:
+def _reason(supports: Sequence[Support], ways: RuleGroundings) -> Reason:
     first = ways.listed[0] if ways.listed else Grounding(())
     rules = tuple(ScoredRule(s.rule, s.stats, s.weight) for s in supports)
     return Reason(kind_of(first), sum(s.share for s in supports), rules, first, max(ways.total, 1), len(rules))
@@ -280,20 +280,20 @@ class FactShares:
         self,
         aggregation: Aggregation,
         fired: Fired,
-        ways: Callable[[int], Ways],
+        ways: Callable[[int], RuleGroundings],
         score_without: Callable[[Fact], float],
         is_evaluated_anew: Callable[[Fact], bool],
     ) -> None:
         self.aggregation, self.fired, self.ways = aggregation, fired, ways
         self.score_without, self.is_evaluated_anew = score_without, is_evaluated_anew
 
-    def falls(self, candidates: Iterable[Fact], score: float) -> tuple[Necessary, ...]:
+    def falls(self, candidates: Iterable[Fact], score: float) -> tuple[NecessaryFact, ...]:
         """Return the `candidates` without which the `score` falls, largest fall first."""
         found = []
         for fact in dict.fromkeys(candidates):
             left = self._score(fact)
             if left < score:
-                found.append(Necessary(fact, left, score - left))
+                found.append(NecessaryFact(fact, left, score - left))
         return tuple(sorted(found, key=lambda one: (one.score, one.fact)))
 
     def _score(self, fact: Fact) -> float:

@@ -33,10 +33,9 @@ from ..logic.labels import Labels
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
-from .changes import find_fact
+from .changes import Scenes, find_fact
 from .disputes import is_functional
 from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, number, plural
-from .scenes import Scenes
 from .why import specific_groundings
 
 Z_95 = 1.959964

@@ -17,7 +17,7 @@ from ..logic.text import fact_text
 from .brief import change_texts, probability_text
 from .changes import as_facts
 from .outline import HasOutline, Item, fact_document, plural
-from .reasons import Necessary
+from .reasons import NecessaryFact
 from .why import Explainer, Explanation, Side, as_fact
 
 
@@ -80,7 +80,7 @@ class NecessaryFacts(HasOutline):
 
     fact: Fact
     score: float
-    facts: tuple[Necessary, ...]
+    facts: tuple[NecessaryFact, ...]
     num_tested: int
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
     probability: Probability | None = None

@@ -32,7 +32,6 @@ from ..logic.query import Query, parse_query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text, formula_text
 from .brief import MAX_AGAINST, against_text, brief, probability_text, sentence
-from .chances import Chances
 from .changes import changed, fact_ids, find_fact
 from .firing import Fired, Firing
 from .outline import (
@@ -46,7 +45,8 @@ from .outline import (
     rule_document,
     rule_item,
 )
-from .reasons import FactShares, Necessary, Reason, Support, Ways, grouped
+from .probabilities import Probabilities
+from .reasons import FactShares, NecessaryFact, Reason, RuleGroundings, Support, grouped
 
 Side = Literal["object", "subject"]
 """The argument that is explained as an answer: b in p(a, ?), or a in p(?, b)."""
@@ -145,10 +145,10 @@ class Explanation(HasOutline):
     reasons: tuple[Reason, ...] = ()
     against: tuple[Miss, ...] = ()
     probability: Probability | None = None
-    _find_facts: Callable[[], tuple[Necessary, ...]] = field(default=tuple, repr=False, compare=False)
+    _find_facts: Callable[[], tuple[NecessaryFact, ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
-    def facts(self) -> tuple[Necessary, ...]:
+    def facts(self) -> tuple[NecessaryFact, ...]:
         """The facts behind the score, by how much it falls without each. Computed on first access."""
         return self._find_facts()
 
@@ -298,21 +298,29 @@ class Explainer:
         rules: The rules that score facts.
         kb: The facts that the rules look at.
         memory: Bytes that one evaluation may take.
-        chances: A calibration, or `Chances` over more rules than these.
+        probabilities: A calibration, or `Probabilities` over more rules than these.
     """
 
     def __init__(
-        self, rules: RuleSet, kb: KnowledgeBase, memory: int = 2**30, chances: Calibration | Chances | None = None
+        self,
+        rules: RuleSet,
+        kb: KnowledgeBase,
+        memory: int = 2**30,
+        probabilities: Calibration | Probabilities | None = None,
     ) -> None:
         self.rules, self.kb = bind(rules, kb).rules, kb
         self.firing = Firing(self.rules, kb, memory)
-        self.chances = chances if isinstance(chances, Chances) else Chances(self.rules, kb, chances, memory)
+        self.probabilities = (
+            probabilities
+            if isinstance(probabilities, Probabilities)
+            else Probabilities(self.rules, kb, probabilities, memory)
+        )
 
     def changed(self, add: Sequence[Fact] = (), without: Sequence[Fact] = ()) -> Explainer:
         """Return an Explainer over the base with the facts `add` and without the facts `without`."""
         other = copy(self)
         other.kb = kb = changed(self.kb, add, without)
-        other.chances = self.chances.over(kb)
+        other.probabilities = self.probabilities.over(kb)
         different = {fact.predicate for fact in (*add, *without)}
         other.firing = self.firing.over(kb, {kb.predicate_id(predicate) for predicate in different})
         return other
@@ -323,7 +331,7 @@ class Explainer:
 
     def probability(self, found: ScoredFact) -> Probability | None:
         """Return the probability of the scored fact `found`; None if unknown."""
-        return self.chances.probability(found.fact, found.shares.score)
+        return self.probabilities.probability(found.fact, found.shares.score)
 
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
         """Return the rules that fire for a fact, with the fact itself hidden, and its score."""
@@ -393,11 +401,11 @@ class Explainer:
         """Add the class that an absence speaks against, if classes compete."""
         if reason.kind != "absence" or reason.strongest is None:
             return reason
-        return replace(reason, rival=self.chances.rival(fact, reason.strongest.rule))
+        return replace(reason, rival=self.probabilities.rival(fact, reason.strongest.rule))
 
     def necessary(
-        self, found: ScoredFact, ways: Callable[[int], Ways] | None = None
-    ) -> tuple[tuple[Necessary, ...], int]:
+        self, found: ScoredFact, ways: Callable[[int], RuleGroundings] | None = None
+    ) -> tuple[tuple[NecessaryFact, ...], int]:
         """Return the facts without which the score of `found` falls, largest fall first, and how many facts were tried.
 
         `ways` returns the groundings of a rule by its position among those that fire; by default they are computed.
@@ -427,11 +435,11 @@ class Explainer:
         """Return whether the data has the fact."""
         return find_fact(self.kb.facts, fact_ids(self.kb, fact))[1]
 
-    def _ways(self, found: ScoredFact, place: int) -> Ways:
+    def _ways(self, found: ScoredFact, place: int) -> RuleGroundings:
         """Return the groundings of the rule at this position among those that fire."""
         return ways_of(self.kb, self.rules.rule(int(found.fired.rows[place])), found.x, found.y)
 
-    def _support(self, found: ScoredFact, rank: int, ways: Ways, limit: int) -> Support:
+    def _support(self, found: ScoredFact, rank: int, ways: RuleGroundings, limit: int) -> Support:
         place = found.shares.order[rank]
         rule = self.rules[int(found.fired.rows[place])]
         share, value = float(found.shares.share[rank]), float(found.fired.value[place])
@@ -540,7 +548,7 @@ def specific_groundings(
     return ways.listed[: max(limit, 0)], ways.total
 
 
-def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0, hide: bool = True) -> Ways:
+def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0, hide: bool = True) -> RuleGroundings:
     """Return groundings, at least `limit` if there are as many, the most specific first."""
     most = MAX_COUNTED if rule.distinct else max(limit, MAX_COMPARED)
     listed = groundings(kb, rule, x, y, limit=most, hide=hide)
@@ -548,7 +556,7 @@ def ways_of(kb: KnowledgeBase, rule: Rule, x: int, y: int | None, limit: int = 0
     total = len(listed) if rule.distinct or is_complete else count_groundings(kb, rule, x, y, hide=hide)
     different = without_repeats(listed)
     total -= len(listed) - len(different)
-    return Ways(tuple(most_specific(kb, different)), min(total, MAX_COUNTED), is_complete)
+    return RuleGroundings(tuple(most_specific(kb, different)), min(total, MAX_COUNTED), is_complete)
 
 
 def without_repeats(listed: list[Grounding]) -> list[Grounding]:

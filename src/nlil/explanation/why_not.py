@@ -65,7 +65,7 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class Hindered(ScoredRule):
+class SilentRule(ScoredRule):
     """A strong rule that does not fire, and `remedies`: single changes that make it fire, if any were found."""
 
     remedies: tuple[Remedy, ...]
@@ -82,7 +82,7 @@ class WhyNot(HasOutline):
     fact: Fact
     known: bool
     score: float
-    rules: tuple[Hindered, ...]
+    rules: tuple[SilentRule, ...]
     excluded: Excluded | None = None
     lifted: Remedy | None = None
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
@@ -180,11 +180,11 @@ def explain_why_not(
         after = free.scored(found.fact, side)
         lifted = Remedy(Change("remove", ruled_out.by), after.shares.score, free.probability(after))
         return WhyNot(found.fact, known, found.shares.score, (), ruled_out, lifted, labels, probability)
-    hindered = tuple(_hindered(explainer, found, row, facts, side) for row in explainer.failing(found.fired, top))
-    return WhyNot(found.fact, known, found.shares.score, hindered, labels=labels, probability=probability)
+    silent = tuple(_silent_rule(explainer, found, row, facts, side) for row in explainer.failing(found.fired, top))
+    return WhyNot(found.fact, known, found.shares.score, silent, labels=labels, probability=probability)
 
 
-def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, side: Side) -> Hindered:
+def _silent_rule(explainer: Explainer, found: ScoredFact, row: int, facts: int, side: Side) -> SilentRule:
     scored = explainer.rules[row]
     remedies: list[Remedy] = []
     proposals = new_changes(found.fact, completions(explainer.kb, scored.rule, found.x, found.y))
@@ -199,7 +199,7 @@ def _hindered(explainer: Explainer, found: ScoredFact, row: int, facts: int, sid
         if len(remedies) == facts:
             break
     remedies.sort(key=lambda remedy: (-remedy.figure, -remedy.score))
-    return Hindered(scored.rule, scored.stats, scored.weight, tuple(remedies))
+    return SilentRule(scored.rule, scored.stats, scored.weight, tuple(remedies))
 
 
 # changes that may help ----------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from ..data.kb import KnowledgeBase
 from ..errors import ExportError, RuleError
+from ..kernel.materialize import strata
 from ..kernel.normal import Leaf, Term
-from ..kernel.strata import levels
 from ..logic.formula import Constant, Variable
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
@@ -139,7 +139,7 @@ def check_stratified(rules: Sequence[Rule]) -> None:
     for rule in rules:
         columns.add(rule, 0)
     try:
-        levels(columns.rules())
+        strata(columns.rules())
     except RuleError as error:
         raise ExportError(str(error), NAME) from error
 

@@ -46,14 +46,14 @@ ForeignAtom = tuple[str, Sequence[tuple[str, bool]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unsayable:
+class Inexpressible:
     """A valid rule of another system that nlil cannot express; `reason` continues "12 rules ..."."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class System:
+class RuleFormat:
     """How another system writes rules.
 
     Attributes:
@@ -73,8 +73,8 @@ class System:
     def read(self, text: str, path: object) -> tuple[RuleColumns, list[tuple[str, int]]]:
         """Read the rules of `text`; return also the reason and line of each unusable one. `path` is for messages."""
         columns, left_out = RuleColumns(), []
-        heads: dict[str, tuple[int, Variables] | Unsayable] = {}
-        bodies: dict[tuple[Variables, str], int | Unsayable] = {}
+        heads: dict[str, tuple[int, Variables] | Inexpressible] = {}
+        bodies: dict[tuple[Variables, str], int | Inexpressible] = {}
         reader = _BodyReader(columns, self.distinct)
         atoms: dict[str, list[ForeignAtom]] = {}
         for head_text, body_text, line in self.clauses(text, path):
@@ -83,14 +83,14 @@ class System:
             if body_text not in atoms:
                 atoms[body_text] = self.body(body_text, path, line)
             head = heads[head_text]
-            if isinstance(head, Unsayable):
+            if isinstance(head, Inexpressible):
                 left_out.append((head.reason, line))
                 continue
             number, variables = head
             body = bodies.get((variables, body_text))
             if body is None:
                 body = bodies[variables, body_text] = reader.body(variables, atoms[body_text])
-            if isinstance(body, Unsayable):
+            if isinstance(body, Inexpressible):
                 left_out.append((body.reason, line))
             else:
                 columns.rows.append((number, body, line))
@@ -101,13 +101,13 @@ Variables = tuple[str, ...]
 """The variables of a head as written, "" for a constant."""
 
 
-def _head(columns: RuleColumns, atom: ForeignAtom) -> tuple[int, Variables] | Unsayable:
+def _head(columns: RuleColumns, atom: ForeignAtom) -> tuple[int, Variables] | Inexpressible:
     """Return the number of a head, and its variables."""
     name, terms = atom
     try:
         head, _ = head_of(_atom(0, name, terms, {}))
     except Fault as fault:
-        return _unsayable(fault)
+        return _inexpressible(fault)
     return columns.head(head), tuple(term if is_variable else "" for term, is_variable in terms)
 
 
@@ -116,24 +116,24 @@ class _BodyReader:
 
     def __init__(self, columns: RuleColumns, distinct: bool) -> None:
         self.columns, self.distinct = columns, distinct
-        self.patterns: dict[tuple[Variables, ...], Pattern | Unsayable | None] = {}
+        self.patterns: dict[tuple[Variables, ...], Pattern | Inexpressible | None] = {}
 
-    def body(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> int | Unsayable:
+    def body(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> int | Inexpressible:
         """Return the number of the body of these `atoms` under a head with these `variables`."""
         key = (variables, *(tuple(t if is_variable else "" for t, is_variable in terms) for _, terms in atoms))
         if key not in self.patterns:
             self.patterns[key] = self._pattern(variables, key[1:])
         match self.patterns[key]:
-            case Unsayable() as unsayable:
-                return unsayable
+            case Inexpressible() as inexpressible:
+                return inexpressible
             case None:
                 rule = self._rule(variables, atoms)
-                return rule if isinstance(rule, Unsayable) else self.columns.builder.add(rule)
+                return rule if isinstance(rule, Inexpressible) else self.columns.builder.add(rule)
             case pattern:
                 constants = (term for _, terms in atoms for term, is_variable in terms if not is_variable)
                 return self.columns.body(pattern, [*(name for name, _ in atoms), *constants])
 
-    def _pattern(self, variables: Variables, body: Sequence[Variables]) -> Pattern | Unsayable | None:
+    def _pattern(self, variables: Variables, body: Sequence[Variables]) -> Pattern | Inexpressible | None:
         """Return the pattern of a body: the names of the atoms are the first slots, constants the next."""
         size = len(body)
         atoms: list[ForeignAtom] = []
@@ -146,9 +146,9 @@ class _BodyReader:
         if size > len(body) + 1:
             return None  # two constants may be equal
         rule = self._rule(variables, atoms)
-        return rule if isinstance(rule, Unsayable) else pattern_of(rule, size)
+        return rule if isinstance(rule, Inexpressible) else pattern_of(rule, size)
 
-    def _rule(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> Rule | Unsayable:
+    def _rule(self, variables: Variables, atoms: Sequence[ForeignAtom]) -> Rule | Inexpressible:
         """Return a rule with this body and a head with these variables, or why there is none."""
         try:
             head, anchors = head_of(_atom(0, "p", [(name or "c", name != "") for name in variables], {}))
@@ -156,7 +156,7 @@ class _BodyReader:
             rule = clause_rule(Clause(head, (body or (TrueMark(0),),), 0))
             return Rule(rule.head, rule.body, self.distinct)
         except (Fault, RuleError) as fault:
-            return _unsayable(fault)
+            return _inexpressible(fault)
 
 
 def _atom(number: int, name: str, terms: Sequence[tuple[str, bool]], anchors: Mapping[str, Anchor]) -> Atom:
@@ -168,8 +168,8 @@ def _atom(number: int, name: str, terms: Sequence[tuple[str, bool]], anchors: Ma
     return Atom(Predicate(name, 2), tuple(found), 3 * number)
 
 
-def _unsayable(fault: Fault | RuleError) -> Unsayable:
-    return Unsayable(next((many for one, many in REASONS.items() if one in str(fault)), OTHER))
+def _inexpressible(fault: Fault | RuleError) -> Inexpressible:
+    return Inexpressible(next((many for one, many in REASONS.items() if one in str(fault)), OTHER))
 
 
 def _anyburl_clauses(text: str, path: object) -> Iterator[tuple[str, str, int]]:
@@ -239,6 +239,6 @@ def _amie_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
 
 FORMATS = {
     # AnyBURL keeps variables distinct, AMIE does not.
-    "anyburl": System(ANYBURL_LINE, _anyburl_clauses, _anyburl_atom, _anyburl_atoms, distinct=True),
-    "amie": System(AMIE_LINE, _amie_clauses, _amie_head, _amie_atoms, distinct=False),
+    "anyburl": RuleFormat(ANYBURL_LINE, _anyburl_clauses, _anyburl_atom, _anyburl_atoms, distinct=True),
+    "amie": RuleFormat(AMIE_LINE, _amie_clauses, _amie_head, _amie_atoms, distinct=False),
 }

@@ -22,7 +22,7 @@ from ..logic.parse import parse_program, parse_rule
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
 from ..progress import Progress, silent
-from .foreign import FORMATS, System
+from .foreign import FORMATS, RuleFormat
 from .rule_columns import RuleColumns, RuleTexts
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _rule_file(columns: RuleColumns, path: Path, denials: list[tuple[tuple[Predi
     return RuleFile(path, rules, np.array([number for *_, number in columns.rows], np.int64), denials)
 
 
-def _from_another_system(system: System, text: str, path: Path) -> RuleFile:
+def _from_another_system(system: RuleFormat, text: str, path: Path) -> RuleFile:
     columns, left_out = system.read(text, path)
     return replace(_rule_file(columns, path, []), is_foreign=True, left_out=tuple(left_out))
 

@@ -31,7 +31,7 @@ SHIFT = 12
 UNIT = 1 << SHIFT
 """Factors of evidence are integers too, in units of 1/4096: (evidence * factor) >> 12 is the same everywhere."""
 
-MOST_FREQUENCY = 1e-5
+MAX_FREQUENCY_WEIGHT = 1e-5
 """Weight of the most frequent entity of an argument position, where frequency breaks ties."""
 
 KINDS = (
@@ -174,12 +174,12 @@ def frequency_evidence(count: Longs) -> Longs:
         count: the number of facts with each entity in the position that the query asks for.
     """
     share = np.log1p(count) / np.log1p(max(int(count.max(initial=0)), 1))
-    return np.rint(MOST_FREQUENCY * SCALE * share).astype(np.int64)
+    return np.rint(MAX_FREQUENCY_WEIGHT * SCALE * share).astype(np.int64)
 
 
 def no_rule(aggregation: Aggregation) -> int:
     """Return the most evidence of a candidate for which no rule fires under `aggregation`."""
-    return round(MOST_FREQUENCY * SCALE) if aggregation.by_frequency else 0
+    return round(MAX_FREQUENCY_WEIGHT * SCALE) if aggregation.by_frequency else 0
 
 
 # ranks and ties ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ..errors import LimitError
 Array = TypeVar("Array", bound=np.ndarray)
 
 
-class Outgrown(Exception):
+class TooLarge(Exception):
     """The answers of a statement, or the pairs that a rule ranges over, are too many to cache."""
 
 
@@ -26,16 +26,16 @@ class ArrayCache:
         )
 
     def get(self, name: Hashable, make: Callable[[], Array]) -> Array:
-        """Return the array `name`, from the cache or from `make`. Outgrown is cached too: it is slow to find."""
+        """Return the array `name`, from the cache or from `make`. TooLarge is cached too: it is slow to find."""
         if name not in self._arrays:
             try:
                 made: Array | None = make()
-            except (Outgrown, LimitError):
+            except (TooLarge, LimitError):
                 made = None
             if made is not None and made.nbytes > self._arrays.maxsize:
                 return made
             self._arrays[name] = made
         found = self._arrays[name]
         if found is None:
-            raise Outgrown
+            raise TooLarge
         return cast(Array, found)

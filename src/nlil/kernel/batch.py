@@ -19,7 +19,7 @@ from ..data.facts import Facts
 from ..errors import LimitError
 from ..logic.formula import Statement
 from ..logic.rule import Head, Rule, RuleStats
-from .array_cache import ArrayCache, Outgrown
+from .array_cache import ArrayCache, TooLarge
 from .bodies import IdHead, IdLine
 from .evaluator import Evaluator, is_guarded
 from .frontier import Queries
@@ -28,7 +28,7 @@ from .pairs import ALL, Pairs, among, combined, line_members, pack, row_counts, 
 from .statistics import fact_keys, matching, rule_stats, target_facts
 from .threads import one_torch_thread
 
-MOST_TUPLES = 100_000
+MAX_TUPLES = 100_000
 """Limit of the pairs of entities of a truth table for p(X, Y)."""
 
 
@@ -41,16 +41,16 @@ class BatchStatistics:
         self.pairs = Pairs(self.evaluator)
         self._table: tuple[Head, HeadTable] | None = None
 
-    def stats(self, rule: Rule, most_answers: float = math.inf) -> RuleStats:
+    def stats(self, rule: Rule, max_answers: float = math.inf) -> RuleStats:
         """Return the statistics of `rule`, the same integers as `rule_stats`.
 
-        Raises LimitError if `rule_stats` does; `most_answers` applies only if the answers cannot be cached.
+        Raises LimitError if `rule_stats` does; `max_answers` applies only if the answers cannot be cached.
         """
         with one_torch_thread():  # many small steps: more threads would mostly wait for each other
             try:
                 return self.table(rule).stats(rule)
-            except (Outgrown, LimitError):
-                return rule_stats(self.evaluator, rule, self.negatives, most_answers)
+            except (TooLarge, LimitError):
+                return rule_stats(self.evaluator, rule, self.negatives, max_answers)
 
     def table(self, rule: Rule) -> HeadTable:
         """Return the table of the head of `rule`; rules come target by target, so only the last one is cached."""
@@ -146,7 +146,7 @@ class OpenHead(HeadTable):
             counts = row_counts(self.unknown & combined(rule.body, lambda s: self.pairs.words(rule, s), ALL))
             return int(counts.sum()), int(counts[self.has_fact].sum())
         if not is_guarded(self.evaluator, rule.body):
-            raise Outgrown
+            raise TooLarge
         keys = self.pairs.reached(rule, rule.body)
         keys = keys[~among(keys, self.fact_keys)]
         x, y = keys // self.pairs.n, keys % self.pairs.n
@@ -241,7 +241,7 @@ class TruthTable:
         return (
             isinstance(self.table, OpenHead)
             and self.table.pairs.as_bits
-            and self.num_entities**2 <= MOST_TUPLES
+            and self.num_entities**2 <= MAX_TUPLES
             and self.table.evaluator.kb.graph_of is None
         )
 
@@ -249,7 +249,7 @@ class TruthTable:
         """Return where `statement` holds; None if its answers exceed the memory budget."""
         try:
             return self._of(statement)
-        except (Outgrown, LimitError):
+        except (TooLarge, LimitError):
             return None
 
     def _of(self, statement: Statement) -> Mask:

@@ -17,7 +17,7 @@ from .compiled import compiled
 from .graph import first_at_least
 
 
-class Found(NamedTuple):
+class FoundFacts(NamedTuple):
     """Facts by column, each with a `confidence`.
 
     `predicate`, `subject` and `object` are ids; the object of a unary fact is NO_OBJECT.
@@ -29,13 +29,13 @@ class Found(NamedTuple):
     confidence: Doubles
 
     @classmethod
-    def none(cls) -> Found:
+    def none(cls) -> FoundFacts:
         """Return an empty list of facts."""
         nothing = np.zeros(0, np.int64)
         return cls(nothing, nothing, nothing, np.zeros(0))
 
     @classmethod
-    def join(cls, parts: list[Found]) -> Found:
+    def join(cls, parts: list[FoundFacts]) -> FoundFacts:
         """Join `parts` in order; at least one."""
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts)))
 
@@ -44,11 +44,11 @@ class Found(NamedTuple):
         """A NamedTuple's own len is its number of columns."""
         return len(self.predicate)
 
-    def take(self, rows: np.ndarray) -> Found:
+    def take(self, rows: np.ndarray) -> FoundFacts:
         """Return the facts of the given rows (numbers or a mask)."""
-        return Found(*(column[rows] for column in self))
+        return FoundFacts(*(column[rows] for column in self))
 
-    def best(self) -> Found:
+    def best(self) -> FoundFacts:
         """Return the distinct facts, sorted, each with its best confidence."""
         return self.take(strongest(group_keys([self.predicate, self.subject, self.object]), self.confidence))
 
@@ -59,7 +59,7 @@ def strongest(key: Longs, confidence: Doubles) -> Longs:
     return order[np.diff(key[order], prepend=-1) != 0]
 
 
-def directed(facts: Found) -> tuple[Longs, Longs, Longs, Doubles]:
+def directed(facts: FoundFacts) -> tuple[Longs, Longs, Longs, Doubles]:
     """Return (code, node, neighbour, confidence) of `facts`: binary ones in both directions, unary ones as loops."""
     predicate, subject, object_ = (np.asarray(column, np.int64) for column in facts[:3])
     two = object_ != NO_OBJECT
@@ -101,7 +101,7 @@ class DerivedFacts:
         """The facts as a NamedTuple for compiled loops; valid until the next `put`."""
         return Levels(np.array(self.pointer), *(column[: self.pointer[-1]] for column in self.columns))
 
-    def put(self, facts: Found) -> None:
+    def put(self, facts: FoundFacts) -> None:
         """Add facts. A weaker copy of a fact may stay beside it; lookups take the stronger one."""
         code, node, neighbour, confidence = directed(facts)
         new = _sorted(code * self.num_entities + node, neighbour, confidence)
@@ -116,12 +116,12 @@ class DerivedFacts:
             column[begin:end] = values
         self.pointer.append(end)
 
-    def facts(self) -> Found:
+    def facts(self) -> FoundFacts:
         """Return all facts, sorted, each with its best confidence."""
         key, neighbour, confidence = _sorted(*self.levels[1:])
         code, node = np.divmod(key, max(self.num_entities, 1))
         object_ = np.where(self.is_unary[code >> 1], NO_OBJECT, neighbour)
-        return Found(code >> 1, node, object_, confidence).take(code & 1 == 0)
+        return FoundFacts(code >> 1, node, object_, confidence).take(code & 1 == 0)
 
 
 def _sorted(key: Longs, neighbour: Longs, confidence: Doubles) -> tuple[Longs, Longs, Doubles]:

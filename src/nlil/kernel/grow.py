@@ -21,7 +21,7 @@ from .derived import DerivedFacts, Levels, level_span, strongest
 from .graph import Graph, first_at_least, span_edges
 from .walk import NO_LIMIT, Walked
 
-MOST_ROWS = 2**21
+MAX_ROWS = 2**21
 """Limit of the rows made at once, unless a single row yields more; bounds the memory."""
 SOLUTIONS = 2**16
 """Solutions listed at once, unless a single row has more."""
@@ -242,13 +242,13 @@ class Grower:
 
 
 def parts(size: Longs) -> Iterator[Longs]:
-    """Yield the rows with `size` > 0, in groups whose sizes sum to at most MOST_ROWS, or of a single row."""
+    """Yield the rows with `size` > 0, in groups whose sizes sum to at most MAX_ROWS, or of a single row."""
     rows = np.flatnonzero(size)
     total = np.cumsum(size[rows])
     begin = 0
     while begin < len(rows):
         done = total[begin - 1] if begin else 0
-        end = max(int(np.searchsorted(total, done + MOST_ROWS, side="right")), begin + 1)
+        end = max(int(np.searchsorted(total, done + MAX_ROWS, side="right")), begin + 1)
         yield rows[begin:end]
         begin = end
 

@@ -9,7 +9,7 @@ would depend on the order of derivation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,17 +17,20 @@ import numpy as np
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..errors import ConfigError
+from ..errors import ConfigError, RuleError
+from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats, ScoredRule
+from .bodies import NO_STEP
 from .compiled import SmallWork, compiled
-from .derived import Found, Levels, derived_confidence
+from .derived import FoundFacts, Levels, derived_confidence
 from .exclusion import Exclusion, by_code
 from .graph import Graph, first_at_least, span_edges
 from .grow import Grower
 from .ruleset import RuleSet
-from .strata import levels
 from .stratum import Stratum, refuse_more
 
+Edges = dict[tuple[Predicate, Predicate], bool]
+"""(head, target used in its body) -> whether some use is negated."""
 NO_STATS = RuleStats(0, 0, 0)
 LOOKUP_STEPS = 20
 """Approximate number of steps to look up one fact."""
@@ -72,9 +75,9 @@ def materialize(
         columns, confidence = rules, rules.confidence
     else:
         columns, confidence = _columns(kb, rules)
-    level_of = levels(columns)
+    level_of = strata(columns)
     grower = Grower(kb, columns.bodies.lines)
-    news = News(kb, grower, exclusions, max_facts)
+    news = NewFacts(kb, grower, exclusions, max_facts)
     rounds = 0
     for level in np.unique(level_of).tolist():
         if rounds == max_rounds:
@@ -101,7 +104,7 @@ def _columns(kb: KnowledgeBase, rules: Sequence[tuple[Rule, float]]) -> tuple[Ru
     return columns, np.array([confidence for _, confidence in rules], np.float64)
 
 
-class News:
+class NewFacts:
     """Finds new facts: neither in `kb`, nor excluded by `exclusions`, nor derived before with this confidence.
 
     `grower` holds the facts derived so far; more than `max_facts` raise LimitError (None: no limit). `excluded` are the
@@ -116,35 +119,35 @@ class News:
         self.excluding = Graph.of(kb.crisp) if codes else grower.graph
         self.codes = np.array([code for target in sorted(codes) for code in codes[target]], np.int64)
         self.pointer = np.cumsum([0, *(len(codes.get(target, ())) for target in range(kb.num_predicates))])
-        self.excluded = Found.none()
+        self.excluded = FoundFacts.none()
 
-    def put(self, changes: Found) -> None:
+    def put(self, changes: FoundFacts) -> None:
         """Add the facts of `changes` to the derived ones."""
         before, _ = self._look_up(changes)
         self.num_derived += int((before == 0).sum())
         self.grower.derived.put(changes)
         refuse_more(self.num_derived, self.max_facts)
 
-    def among(self, found: Iterator[Found]) -> Found:
+    def among(self, found: Iterator[FoundFacts]) -> FoundFacts:
         """Return the new facts among those `found`, each with its best confidence."""
-        changes, waiting, size = Found.none(), [], 0
+        changes, waiting, size = FoundFacts.none(), [], 0
         for part in map(self._new, found):
             waiting.append(part)
             size += part.size
             # Merge when the parts have grown as large as the result: the work stays proportional to the number of
             # facts.
             if size > changes.size or (self.max_facts is not None and size + changes.size > self.max_facts):
-                changes, waiting, size = Found.join([changes, *waiting]).best(), [], 0
+                changes, waiting, size = FoundFacts.join([changes, *waiting]).best(), [], 0
                 refuse_more(changes.size, self.max_facts)
-        return Found.join([changes, *waiting]).best() if size else changes
+        return FoundFacts.join([changes, *waiting]).best() if size else changes
 
-    def _new(self, found: Found) -> Found:
+    def _new(self, found: FoundFacts) -> FoundFacts:
         before, is_excluded = self._look_up(found)
         if is_excluded.any():
-            self.excluded = Found.join([self.excluded, found.take(is_excluded & (found.confidence > 0))]).best()
+            self.excluded = FoundFacts.join([self.excluded, found.take(is_excluded & (found.confidence > 0))]).best()
         return found.take((found.confidence > before) & ~is_excluded)
 
-    def _look_up(self, found: Found) -> tuple[Doubles, Mask]:
+    def _look_up(self, found: FoundFacts) -> tuple[Doubles, Mask]:
         """Return the known confidence of each fact (infinite in the base), and whether an exclusion rules it out."""
         before, is_excluded = np.zeros(found.size), np.zeros(found.size, bool)
         columns = [np.ascontiguousarray(column, np.int64) for column in found[:3]]
@@ -195,3 +198,81 @@ def _has_edge(graph: Graph, node: int, code: int, neighbour: int) -> bool:
     low, high = span_edges(graph, node, code)
     place = first_at_least(graph.neighbour, low, high, neighbour)
     return place < high and graph.neighbour[place] == neighbour
+
+
+# strata: an order of the targets in which every negated target is complete before it is used ---------------
+
+
+def strata(rules: RuleSet) -> Longs:
+    """Return the stratum of each of `rules`, by row."""
+    predicates = rules.predicates
+    pairs = np.unique(rules.head.astype(np.int64) * (len(rules.bodies) + 1) + rules.body)
+    head, body = np.divmod(pairs, len(rules.bodies) + 1)
+    edges: Edges = {}
+    of_line = rules.bodies.line[body] if len(body) else body
+    steps = rules.bodies.lines.steps[of_line] if len(body) else np.zeros((0, 1), np.int64)
+    uses = (steps != NO_STEP) & (of_line >= 0)[:, None]
+    used = np.unique(np.repeat(head, uses.sum(axis=1)) * len(predicates) + (steps[uses] >> 1))
+    targets = sorted(predicates[number] for number in np.unique(head).tolist())
+    known = set(targets)
+    for own, other in zip(*(column.tolist() for column in np.divmod(used, max(len(predicates), 1)))):
+        if predicates[other] in known:
+            edges[predicates[own], predicates[other]] = False
+    _add_programs(edges, rules, head[of_line < 0], body[of_line < 0])
+    level = _levels(targets, edges)
+    return np.array([level.get(predicate, 0) for predicate in predicates], np.int64)[rules.head]
+
+
+def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> None:
+    """Add the targets that each head uses in a body of more than one line."""
+    targets, steps = set(rules.head.tolist()), rules.bodies.lines.steps
+    for head, body in zip(heads.tolist(), bodies.tolist()):
+        for alternative in rules.bodies.alternatives(body):
+            for negated, lines in enumerate(alternative):
+                for code in {code for line in lines for code in steps[line].tolist() if code != NO_STEP}:
+                    if code >> 1 in targets:
+                        edge = rules.predicates[head], rules.predicates[code >> 1]
+                        edges[edge] = edges.get(edge, False) or bool(negated)
+
+
+def _levels(targets: list[Predicate], edges: Edges) -> dict[Predicate, int]:
+    _refuse_negative_cycles(edges)
+    level = dict.fromkeys(targets, 0)
+    changed = True
+    while changed:
+        changed = False
+        for (head, used), negated in edges.items():
+            least = level[used] + negated
+            if level[head] < least:
+                level[head], changed = least, True
+    return level
+
+
+def _refuse_negative_cycles(edges: Edges) -> None:
+    uses: dict[Predicate, list[Predicate]] = {}
+    for head, used in edges:
+        uses.setdefault(head, []).append(used)
+    for (head, used), negated in edges.items():
+        if negated and (path := _path(used, head, uses)):
+            chain = " -> ".join(map(str, [head, *path]))
+            raise RuleError(
+                f"the rules for {head} negate {used}, which depends on {head} again ({chain}); "
+                "negation must not lead back to its own head: leave one of these rules out"
+            )
+
+
+def _path(start: Predicate, goal: Predicate, uses: Mapping[Predicate, Iterable[Predicate]]) -> list[Predicate]:
+    """Return a shortest path from `start` to `goal` along the dependencies; empty if there is none."""
+    came_from = {start: start}
+    queue = [start]
+    for predicate in queue:
+        for used in uses.get(predicate, ()):
+            if used not in came_from:
+                came_from[used] = predicate
+                queue.append(used)
+    if goal not in came_from:
+        return []
+    path = [goal]
+    while path[-1] != start:
+        path.append(came_from[path[-1]])
+    return path[::-1]

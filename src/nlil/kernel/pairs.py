@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Longs, Mask
 from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
-from .array_cache import ArrayCache, Outgrown
+from .array_cache import ArrayCache, TooLarge
 from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
 from .compiled import compiled
 from .evaluator import Evaluator, given_queries, is_guarded, walk_from_x
@@ -93,7 +93,7 @@ class Pairs:
             for block, rows in self._walk(rule, statement):
                 room -= len(rows.query)
                 if room < 0:
-                    raise Outgrown
+                    raise TooLarge
                 parts.append(((rows.query + block.start) * self.n + rows.node).cpu().numpy())
             return np.unique(np.concatenate(parts))
 

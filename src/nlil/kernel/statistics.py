@@ -20,14 +20,14 @@ from .evaluator import Evaluator, sparse_answers
 
 
 def rule_stats(
-    evaluator: Evaluator, rule: Rule, negatives: Facts | None = None, most_answers: float = math.inf
+    evaluator: Evaluator, rule: Rule, negatives: Facts | None = None, max_answers: float = math.inf
 ) -> RuleStats:
     """Return support, body size, head size and PCA body of `rule`, over the facts of `evaluator` of weight >= .5.
 
     The body size is the number of head tuples whose body holds: facts are hidden from themselves, and an object queried
     for its class hides all its classes. A unary target ranges over `kb.domain`. With given `negatives` of the target,
     other tuples are unknown and the body size is the number of covered positives and negatives. Raises LimitError if a
-    query exceeds the memory budget, or if the body holds for more than `most_answers` tuples that are not facts.
+    query exceeds the memory budget, or if the body holds for more than `max_answers` tuples that are not facts.
     """
     evaluator = evaluator.crisp
     facts = matching(evaluator.kb, rule, evaluator.kb.facts)
@@ -45,8 +45,8 @@ def rule_stats(
     for subjects in parts:  # a body may hold for more tuples than fit into memory
         others += len(subjects)
         others_with_fact += int(with_fact[subjects].sum())
-        if others > most_answers:
-            raise LimitError(f"the rule {rule} holds for more than {most_answers:,.0f} tuples that are no facts")
+        if others > max_answers:
+            raise LimitError(f"the rule {rule} holds for more than {max_answers:,.0f} tuples that are no facts")
     pca_body = support + others_with_fact if rule.target.arity == 2 else None
     return RuleStats(support, support + others, len(facts), pca_body)
 

@@ -15,7 +15,7 @@ from ..data.arrays import Doubles, Longs, Mask, ranges
 from ..data.facts import NO_OBJECT
 from ..errors import LimitError
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
-from .derived import Found, directed
+from .derived import FoundFacts, directed
 from .grow import OPEN, Grower, Solutions, parts
 from .ruleset import FIRST, SECOND, RuleSet
 
@@ -117,7 +117,7 @@ class Stratum:
 
     # rounds -----------------------------------------------------------------------------------------
 
-    def first(self) -> Iterator[Found]:
+    def first(self) -> Iterator[FoundFacts]:
         """Yield all that the rules derive from the known facts."""
         line = np.where(self.is_first, self.order[:, 0], NO_LINE)
         free = np.flatnonzero(self.is_first & (line == NO_LINE))
@@ -127,7 +127,7 @@ class Stratum:
         for found in self.grower.everything(chosen):
             yield from self._of_plans(found, self.is_first)
 
-    def from_facts(self, changes: Found) -> Iterator[Found]:
+    def from_facts(self, changes: FoundFacts) -> Iterator[FoundFacts]:
         """Yield what the rules derive using a fact of `changes`, which must already be among the derived facts."""
         self.answers = {}  # facts have been added since
         code, node, neighbour, confidence = directed(changes)
@@ -142,7 +142,7 @@ class Stratum:
             for found in self.grower.solve(begin):
                 yield from self._of_plans(found._replace(origin=line[found.origin]))
 
-    def _of_plans(self, found: Solutions, which: Mask | None = None) -> Iterator[Found]:
+    def _of_plans(self, found: Solutions, which: Mask | None = None) -> Iterator[FoundFacts]:
         """Yield what follows from solutions of lines, by the plans that begin with these lines."""
         size = np.diff(self.line_pointer)[found.origin]
         for rows in parts(size):
@@ -152,7 +152,7 @@ class Stratum:
 
     # joins ------------------------------------------------------------------------------------------
 
-    def _joined(self, found: Solutions, stage: int) -> Iterator[Found]:
+    def _joined(self, found: Solutions, stage: int) -> Iterator[FoundFacts]:
         """Yield what follows from solutions of the first `stage` lines of their plans."""
         whole = found
         if stage < self.order.shape[1]:
@@ -212,7 +212,7 @@ class Stratum:
 
     # negations --------------------------------------------------------------------------------------
 
-    def _unless_denied(self, found: Solutions) -> Iterator[Found]:
+    def _unless_denied(self, found: Solutions) -> Iterator[FoundFacts]:
         """Yield what follows if no negative line holds; first bind the variables that these lines need."""
         for row, x in self._filled(found.x, found.graph, self._denies_with(found, self.uses_x)):
             with_x = self._in_graph(found.take(row)._replace(x=x), x)
@@ -258,7 +258,7 @@ class Stratum:
 
     # heads ------------------------------------------------------------------------------------------
 
-    def _heads(self, found: Solutions) -> Iterator[Found]:
+    def _heads(self, found: Solutions) -> Iterator[FoundFacts]:
         """Yield the conclusions of the rules. An unbound head variable ranges over the entities of the graph."""
         body = self.owner[found.origin]
         size = np.diff(self.body_pointer)[body]
@@ -274,7 +274,7 @@ class Stratum:
                 for second, other in self._filled(object_[first], own, is_binary[first]):
                     second, other, _ = self._inside(second, other, own[second])
                     last = first[second]
-                    yield Found(target[last], filled[second], other, confidence[last])
+                    yield FoundFacts(target[last], filled[second], other, confidence[last])
 
     def _inside(self, row: Longs, entity: Longs, graph: Longs) -> tuple[Longs, Longs, Longs]:
         """Return (row, entity, its graph) of the entities that are in the given graph."""

@@ -18,8 +18,8 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 42
 """Margins around the lines, for ticks and labels."""
 INK, QUIET, GRID = "#1b2230", "#545d6d", "#d5dae2"
 BLUE, ORANGE, GREEN, PURPLE = "#14548f", "#b35900", "#1d6b3a", "#6a3d9a"
-FEWEST_TICKS = 4
-MOST_EPOCH_TICKS = 6
+MIN_TICKS = 4
+MAX_EPOCH_TICKS = 6
 Place = Callable[[tuple[float, float]], tuple[float, float]]
 """Maps a point to its position in the picture."""
 MANY_LINES = 40
@@ -146,7 +146,7 @@ def _text(text: str, across: float, down: float, anchor: str, colour: str, more:
 def from_zero(highest: float, label: str) -> Axis:
     """Return an axis from 0 to a round number of at least `highest`; `label` names it."""
     unit = 10.0 ** math.floor(math.log10(max(highest, 1e-9)))
-    step = next(s for s in (5 * unit, 2 * unit, unit, unit / 2, unit / 5) if highest / s >= FEWEST_TICKS - 1)
+    step = next(s for s in (5 * unit, 2 * unit, unit, unit / 2, unit / 5) if highest / s >= MIN_TICKS - 1)
     count = math.ceil(highest / step - 1e-9)
     ticks = [(i * step, number(i * step).rstrip("0").rstrip(".") or "0") for i in range(count + 1)]
     return Axis(0.0, count * step, ticks, label)
@@ -221,7 +221,7 @@ def epochs(found: Sequence[float]) -> Axis:
     """Return the axis of the epochs `found`."""
     low, high = min(found), max(found)
     span = max(high - low, 1.0)
-    step = max(1, next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if span / s <= MOST_EPOCH_TICKS))
+    step = max(1, next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if span / s <= MAX_EPOCH_TICKS))
     first = math.ceil(low / step) * step
     ticks = [(float(e), f"{e:,}") for e in range(int(first), int(high) + 1, step)]
     return Axis(low, low + span, ticks, "epoch")

@@ -117,7 +117,7 @@ def answer_document(
     and could contradict the order of several objects. `side` is that of the answer in the fact.
     """
     found = explainer.scored(fact, side)
-    shares, is_joint = found.shares, explainer.chances.is_joint(fact.predicate)
+    shares, is_joint = found.shares, explainer.probabilities.is_joint(fact.predicate)
     strips = [
         {"row": int(rows[found.fired.rows[position]]), "share": float(share)}
         for position, share in zip(shares.order[:MAX_STRIPS], shares.share[:MAX_STRIPS])

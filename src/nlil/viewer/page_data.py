@@ -19,9 +19,9 @@ from ..data.vocabulary import label_column
 from ..errors import NlilError, UnknownName
 from ..evaluation.members import MemberScorer
 from ..evaluation.prediction import Answer
-from ..explanation.chances import Chances
+from ..explanation.changes import Scenes
+from ..explanation.probabilities import Probabilities
 from ..explanation.rule_card import RuleCards
-from ..explanation.scenes import Scenes
 from ..explanation.why import Explainer
 from ..kernel.calibration import Probability
 from ..kernel.graph import Graph
@@ -61,7 +61,7 @@ class PageData:
         nothing = self.rules.take(np.zeros(0, np.int64))
         self._predictor = TablePredictor(nothing, self.kb, self.known, 1, run.config.memory)
         self._scenes = Scenes(self.kb)
-        self._explainer = Explainer(nothing, self.kb, run.config.memory, PageChances(self))
+        self._explainer = Explainer(nothing, self.kb, run.config.memory, PageProbabilities(self))
         self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
         self.store = lru_cache(CACHED_STORES)(self._store)
@@ -221,12 +221,12 @@ class PageData:
         ids, base = entity_ids(self.kb, names), self._explainer
         if self.kb.graph_of is not None:
             # Scenes are separate worlds, so only the scenes of these entities matter.
-            base = Explainer(base.rules, self._scenes.around(ids), self.run.config.memory, base.chances)
+            base = Explainer(base.rules, self._scenes.around(ids), self.run.config.memory, base.probabilities)
         return self.store(self.kb.predicate_id(predicate)).explainer(ids, base, only_firing)
 
     def probability(self, fact: Fact, value: float) -> Probability | None:
         """Return the probability of `fact` with the score `value`; None if unknown."""
-        return self._explainer.chances.probability(fact, value)
+        return self._explainer.probabilities.probability(fact, value)
 
     # scenes ---------------------------------------------------------------------------------------
 
@@ -266,14 +266,14 @@ class PageData:
         return ranked_classes(self.rules, scorer, self.kb, entity, known)
 
 
-class PageChances(Chances):
+class PageProbabilities(Probabilities):
     """Maps scores to probabilities; classes compete with all classes, whose scores the pages already have."""
 
     def __init__(self, data: PageData) -> None:
         super().__init__(data.rules, data.kb, data.run.calibration, data.run.config.memory)
         self.data = data
 
-    def over(self, kb: KnowledgeBase) -> Chances:
+    def over(self, kb: KnowledgeBase) -> Probabilities:
         """Return itself: pages show no probabilities for changed facts of `kb`."""
         return self
 

@@ -104,7 +104,7 @@ def test_the_probability_comes_before_the_score() -> None:
     kb = KnowledgeBase.from_facts(LIVES)
     covariance = (0.01, 0.0, 0.0, 0.01, 0.0, 0.01)
     known = Calibration({2: CalibrationMap(1.0, 1.0, -1.0, covariance)})
-    got = Explainer(rule_set(kb, ALL), kb, chances=known).explain("citizen_of(ann, switzerland)")
+    got = Explainer(rule_set(kb, ALL), kb, probabilities=known).explain("citizen_of(ann, switzerland)")
     assert got.probability is not None
     assert got.probability == known.estimate(got.score, 2)
     assert f"probability .{round(got.probability.value * 1000)} (." in str(got).splitlines()[1]

@@ -179,7 +179,11 @@ def test_what_if_says_which_rules_go_and_come():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"without": ["mother(bea, tom)"]}, ConfigError, r"without mother\(bea, tom\): the data does not have this fact"),
+        (
+            {"without": ["mother(bea, tom)"]},
+            ConfigError,
+            r"without mother\(bea, tom\): the data does not have this fact",
+        ),
         ({"add": ["mother(bea, max)"]}, ConfigError, r"add mother\(bea, max\): the data already has this fact"),
         ({"add": ["mother(bea, zoe)"]}, UnknownName, "entity 'zoe'"),
         ({"without": ["mothr(bea, max)"]}, UnknownName, "predicate 'mothr'; closest: 'mother'"),

@@ -11,9 +11,8 @@ from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.errors import ConfigError, RuleError, UnknownName
 from nlil.kernel.exclusion import Exclusion
-from nlil.kernel.materialize import materialize
+from nlil.kernel.materialize import materialize, strata
 from nlil.kernel.ruleset import RuleSet
-from nlil.kernel.strata import levels
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import RuleStats, ScoredRule
@@ -91,7 +90,7 @@ def test_negation_waits_for_its_stratum():
     found, _ = derive(kb, *rules)
     assert found == {"uncle(ann, tom)": 1.0, "uncle(bea, max)": 1.0, "aunt(ann, bea)": 1.0, "aunt(bea, cleo)": 1.0}
     columns = RuleSet.of(kb, [ScoredRule(rule, RuleStats(0, 0, 0), 0.0) for rule, _ in program(*rules)])
-    assert levels(columns).tolist() == [1, 0]
+    assert strata(columns).tolist() == [1, 0]
 
 
 def test_a_cycle_through_negation_is_named():

@@ -13,7 +13,7 @@ from nlil.data.vocabulary import Vocabulary
 from nlil.errors import DataError
 from nlil.evaluation.plan import stable_order
 from nlil.kernel.bodies import NO_STEP, Lines, step_dtype
-from nlil.kernel.derived import DerivedFacts, Found, directed
+from nlil.kernel.derived import DerivedFacts, FoundFacts, directed
 from nlil.kernel.graph import Graph, span_numbers
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Predicate
@@ -49,7 +49,7 @@ def test_ids_end_where_32_bits_end() -> None:
 
 def test_facts_that_were_found_are_told_apart_by_large_ids() -> None:
     predicate, subject = ids(LAST, LAST, 0, LAST, LAST), ids(LAST, LAST, LAST, 0, LAST)
-    found = Found(predicate, subject, ids(LAST, LAST - 1, LAST, LAST, LAST), np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
+    found = FoundFacts(predicate, subject, ids(LAST, LAST - 1, LAST, LAST, LAST), np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
     assert found.best().confidence.tolist() == [0.3, 0.4, 0.2, 0.5]
 
 
@@ -92,7 +92,9 @@ def test_spans_are_found_by_nodes_and_codes_of_any_size() -> None:
 
 
 def test_keys_of_derived_edges_are_exact() -> None:
-    changes = Found(ids(2_000, 2_001), ids(ENTITIES - 1, ENTITIES - 1), ids(ENTITIES - 2, -1), np.array([0.5, 0.25]))
+    changes = FoundFacts(
+        ids(2_000, 2_001), ids(ENTITIES - 1, ENTITIES - 1), ids(ENTITIES - 2, -1), np.array([0.5, 0.25])
+    )
     code, node, neighbour, confidence = directed(changes)
     assert list(zip(code.tolist(), node.tolist(), neighbour.tolist(), confidence.tolist())) == [
         (4_000, ENTITIES - 1, ENTITIES - 2, 0.5),

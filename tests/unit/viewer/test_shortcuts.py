@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import viewer_runs
-from nlil.explanation.scenes import Scenes
+from nlil.explanation.changes import Scenes
 from nlil.learning.opening import open_run
 from nlil.logic.query import Query
 from nlil.scene import class_table

@@ -15,7 +15,7 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Head, Rule
 
 
-class Chances:
+class Probabilities:
     """Maps scores to probabilities, over one base.
 
     Args:
@@ -32,9 +32,9 @@ class Chances:
         self.calibration = rules.calibration if calibration is None else calibration
         self._known: tuple[str, dict[Predicate, float]] = ("", {})
 
-    def over(self, kb: KnowledgeBase) -> Chances:
+    def over(self, kb: KnowledgeBase) -> Probabilities:
         """Return the same over another base."""
-        return Chances(self.rules, kb, self.calibration, self.memory)
+        return Probabilities(self.rules, kb, self.calibration, self.memory)
 
     def probability(self, fact: Fact, score: float) -> Probability | None:
         """Return the probability of `fact` with this `score`; None if unknown."""
