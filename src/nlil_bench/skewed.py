@@ -68,7 +68,7 @@ def write_skewed(folder: str | Path, num_facts: int, seed: int = 0) -> Written:
     keys, planted = _planted(world, int(PLANTED_SHARE * num_facts))
     noise = NUM_PREDICATES - len(keys)
     left = num_facts - sum(map(len, keys))
-    sizes = (left * _falling(noise, 3)).astype(np.int64) + 1
+    sizes = (left * _falling(noise, 1)).astype(np.int64) + 1
     keys += [world.noise(int(size)) for size in sizes]
     number = random.permutation(len(keys))
     rules = tuple(_named(text, number) for text in planted)
@@ -127,7 +127,7 @@ class _World:
     def noise(self, count: int) -> Longs:
         """About `count` random pairs between two types; more are drawn for those that repeat."""
         one, two = self.random.integers(0, NUM_TYPES, 2).tolist()
-        low, high = self.random.uniform(0.2, 0.7), self.random.uniform(0.5, 0.95)
+        low, high = self.random.uniform(0.3, 0.8), self.random.uniform(0.6, 1.3)
         found = np.zeros(0, np.int64)
         for _ in range(4):
             more = count - len(found)
