@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+from weakref import ref
+
+if TYPE_CHECKING:
+    from .data.arrays import Flag
+
+LOOK_EVERY = 0.05
+"""Seconds after which a flag is set once it is time."""
 
 
 class Progress(Protocol):
@@ -58,11 +66,35 @@ class Stop:
         """Stop the work at its next check."""
         self._event.set()
 
-    def __call__(self) -> bool:
+    @property
+    def is_late(self) -> bool:
+        """Whether it is time to end; unlike a call, to look leaves nothing out."""
         late = self._deadline is not None and time.monotonic() > self._deadline
-        late = late or self._event.is_set() or (self._whole is not None and self._whole())
+        return late or self._event.is_set() or (self._whole is not None and self._whole.is_late)
+
+    def __call__(self) -> bool:
+        late = self.is_late
         if late:
             self.cut = True
             if self._whole is not None:
                 self._whole.cut = True
         return late
+
+    @cached_property
+    def flag(self) -> Flag:
+        """The same for compiled loops: an array of one number, which another thread sets soon after it is time."""
+        import numpy as np
+
+        flag = np.zeros(1, np.uint8)
+        threading.Thread(target=_watch, args=(ref(self), flag), daemon=True).start()
+        return flag
+
+
+def _watch(stop: ref[Stop], flag: Flag) -> None:
+    """Set the flag once it is time; end when nobody needs it any more."""
+    while (mine := stop()) is not None:
+        if mine.is_late:
+            flag[0] = 1
+            return
+        del mine
+        time.sleep(LOOK_EVERY)

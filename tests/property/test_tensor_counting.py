@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.search.anchored import anchored_rows, body_sizes
-from nlil.search.chains import one_step_chains, two_step_chains
+from nlil.search.chains import one_step_chains
 from nlil.search.options import CountOptions, Task
 from nlil.search.tensors import TensorCounter
+from nlil.search.two_steps import two_step_chains
 from property.test_counting import bases
 
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])

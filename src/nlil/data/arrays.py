@@ -10,6 +10,8 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Flag = NDArray[np.uint8]
+"""One number that compiled loops look at while they work: not 0 once they are to end."""
 
 KEYS_AT_ONCE = 1 << 20
 

@@ -1,4 +1,4 @@
-"""Chains with exact statistics, for every target at once: one given chain, or all chains of one or two steps.
+"""Chains with exact statistics, for every target at once: one given chain, or all chains of one step.
 
     p(X, Y) :- r(X, Y)              p(X, Y) :- r1(X, Z1), r2(Z1, Y)        all variables distinct
 
@@ -17,9 +17,7 @@ from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.hidden import is_own_fact
-from ..kernel.pool import Pool
 from ..kernel.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
-from .hash_table import first_visit, new_table, next_epoch, table_mask
 from .options import ChainRows, Task, join_rows
 
 CHEAP = 50
@@ -217,97 +215,3 @@ def one_step_chains(task: Task) -> ChainRows:
     steps, counts = join_rows([counter.rows(code) for code in codes], 1)
     order = np.lexsort((steps[:, 0], counts[0]))
     return steps[order], counts[:, order]
-
-
-# all chains of two steps ------------------------------------------------------------------------------
-
-
-@compiled
-def _two_steps(
-    graph: Graph, facts: TargetFacts, first: int, epoch: int, table: Longs, mark: Longs, counts: Longs, body: Longs
-) -> int:
-    """Adds to the body size of each chain that begins with the step `first`, and to counts[0], counts[1]: support and
-    PCA body of each target and chain. Returns the last epoch used."""
-    num_keys = np.int64(graph.num_codes) * graph.num_entities
-    count = np.zeros(graph.num_codes, np.int64)
-    touched = np.empty(graph.num_codes, np.int64)
-    for i in range(graph.code_pointer[first], graph.code_pointer[first + 1]):
-        span = graph.code_span[i]
-        a, low, high = graph.span_node[span], graph.span_pointer[span], graph.span_pointer[span + 1]
-        reached = 0
-        for k in range(low, high):
-            z = graph.neighbour[k]
-            reached += graph.pointer[z + 1] - graph.pointer[z]
-        epoch = next_epoch(epoch, num_keys, table, mark)
-        mark_objects(facts, a, mark, epoch)
-        mask = table_mask(table, reached)
-        alone = high - low == 1  # a single middle entity reaches nothing twice
-        num_touched = 0
-        for k in range(low, high):
-            z = graph.neighbour[k]
-            if z == a:
-                continue
-            for e in range(graph.pointer[z], graph.pointer[z + 1]):
-                b = graph.neighbour[e]
-                if b == a or b == z:
-                    continue
-                second = graph.code[e]
-                key = np.int64(second) * graph.num_entities + b
-                if not alone and not first_visit(table, mask, epoch, num_keys, key):
-                    continue
-                if count[second] == 0:
-                    touched[num_touched] = second
-                    num_touched += 1
-                count[second] += 1
-                if mark[b, 0] == epoch:
-                    f = mark[b, 1]
-                    while f < facts.pointer[a + 1] and facts.object[f] == b:
-                        counts[0, facts.target[f], second] += 1
-                        f += 1
-        for k in range(num_touched):
-            second = touched[k]
-            body[second] += count[second]
-            for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
-                counts[1, facts.subject_target[t], second] += count[second]
-            count[second] = 0
-    return epoch
-
-
-class TwoStepCounter:
-    """Counts all chains of two steps that begin with one step; the scratch arrays of one thread.
-
-    For each start a the loop visits every distinct (r2, b) once. `epoch` never repeats, so nothing is ever cleared.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self.task, self.graph = task, task.graph
-        self.table, self.epoch = new_table(most_reached(self.graph)), 0
-        self.mark = np.full((self.graph.num_entities, 2), -1, np.int64)
-        self.counts = np.zeros((2, len(task.targets), self.graph.num_codes), np.int64)
-        self.body = np.zeros(self.graph.num_codes, np.int64)
-
-    def rows(self, first: int) -> ChainRows:
-        """Return all chains of length 2 that begin with the step code `first`."""
-        self.counts[:], self.body[:] = 0, 0
-        self.epoch = _two_steps(
-            self.graph, self.task.facts, first, self.epoch, self.table, self.mark, self.counts, self.body
-        )
-        support, pca = self.counts
-        target, second = np.nonzero(self.task.options.enough(support, self.body))
-        steps = np.stack((np.full(len(second), first), second), axis=1).astype(np.int32)
-        return steps, np.stack((target, support[target, second], self.body[second], pca[target, second]))
-
-
-def most_reached(graph: Graph) -> int:
-    """Return the most (r2, b) that one (a, r1) can reach: what the hash table must hold."""
-    if not len(graph.code):
-        return 1
-    reached = np.diff(graph.pointer)[graph.neighbour]
-    return int(np.add.reduceat(reached, graph.span_pointer[:-1]).max(initial=1))
-
-
-def two_step_chains(task: Task) -> ChainRows:
-    """Count all chains of length 2, by first step, target and second step."""
-    pool = Pool(lambda: TwoStepCounter(task), task.options.threads)
-    codes = range(task.graph.num_codes)
-    return join_rows(pool.map(TwoStepCounter.rows, codes, "chains", task.progress, task.options.stop), 2)

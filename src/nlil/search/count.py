@@ -18,9 +18,10 @@ from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .anchored import constant_rules, priors
-from .chains import one_step_chains, two_step_chains
+from .chains import one_step_chains
 from .longer import longer_chains
 from .options import ChainRows, CountOptions, Task
+from .two_steps import two_step_chains
 from .typed import typed_chains
 from .unary import unary_priors, unary_rules
 

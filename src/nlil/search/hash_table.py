@@ -45,15 +45,6 @@ def next_epoch(epoch: int, num_keys: int, table: Longs, mark: Longs) -> int:
     return 1
 
 
-@compiled
-def table_mask(table: Longs, entries: int) -> int:
-    """Return a mask that leaves the table at most half full with `entries` keys (the table must be that large)."""
-    size = 16
-    while size < 2 * entries:
-        size *= 2
-    return min(size, len(table)) - 1
-
-
 def new_table(entries: int) -> Longs:
     """Return a table for up to `entries` keys per epoch."""
     return np.full(max(16, 1 << (2 * entries - 1).bit_length()), -1, np.int64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Flag, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import Y_NODE
 from ..kernel.graph import Graph, TargetFacts, target_facts
@@ -53,6 +53,11 @@ class CountOptions:
     def is_late(self) -> bool:
         """Whether the time is up."""
         return self.stop is not None and self.stop()
+
+    @property
+    def flag(self) -> Flag:
+        """What compiled loops look at: not 0 once the time is up."""
+        return np.zeros(1, np.uint8) if self.stop is None else self.stop.flag
 
     def stop_after(self, share: float) -> Stop | None:
         """Return a stop after this share of the time that is left."""
