@@ -27,7 +27,8 @@ from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .members import MemberScorer
-from .ranking import Answers, Ranker
+from .queries import TargetQueries, answers_among
+from .ranking import Ranker
 
 CANDIDATES = 20
 MOST_QUERIES = 2_000
@@ -141,28 +142,44 @@ class _Sampler:
             axis=0,
         )
         queries = queries[self.some(len(queries))]
-        ranker = Ranker(self.rules, self.kb, self.threads, self.memory)
-        groups = np.unique(queries[:, :2], axis=0)
-        for done, (target, direction) in enumerate(groups, start=1):
-            known_ends = queries[(queries[:, :2] == (target, direction)).all(axis=1), 2].astype(np.int32)
-            yield from self._answers(ranker, int(target), int(direction), known_ends)
-            self.progress("calibration", done, len(groups))
+        groups = [
+            TargetQueries(
+                int(target),
+                int(direction),
+                (known_ends := queries[(queries[:, :2] == (target, direction)).all(axis=1), 2].astype(np.int32)),
+                np.full(len(known_ends), -1, np.int32),
+            )
+            for target, direction in np.unique(queries[:, :2], axis=0)
+        ]
+        yield from self._answers(groups)
 
-    def _answers(self, ranker: Ranker, target: int, direction: int, known_ends: Ids) -> list[Scored]:
-        answers, known = (Answers.of(f, target, direction, self.kb.num_entities) for f in (self.facts, self.known))
-        self.num_answers += sum(len(np.setdiff1d(answers.to(int(a)), known.to(int(a)))) for a in known_ends)
+    def _answers(self, groups: list[TargetQueries]) -> Iterator[Scored]:
         graph_of = self.kb.graph_of
+        true, known = (
+            [answers_among(facts, group.target, group.direction, group.query) for group in groups]
+            for facts in (self.facts, self.known)
+        )
 
-        def best(i: int, total: Longs) -> Scored:
-            a = int(known_ends[i])
-            total[known.to(a)] = 0
+        def answers(of: list[tuple[Longs, Ids]], g: int, i: int) -> Ids:
+            pointer, answer = of[g]
+            return answer[pointer[i] : pointer[i + 1]]
+
+        def best(g: int, i: int, total: Longs) -> Scored:
+            target, direction, query, _ = groups[g]
+            a = int(query[i])
+            total[answers(known, g, i)] = 0
             if graph_of is not None:
                 total[graph_of != graph_of[a]] = 0
             best = best_reached(total)
             ends = (best, a) if direction else (a, best)
-            return total[best], np.isin(best, answers.to(a)), _facts(target, *ends)
+            return total[best], np.isin(best, answers(true, g, i)), _facts(target, *ends)
 
-        return ranker.each(target, direction, known_ends, np.full(len(known_ends), -1, np.int32), best)
+        ranker = Ranker(self.rules, self.kb, self.threads, self.memory)
+        scored = ranker.each(groups, best, lambda _, *done: self.progress("calibration", *done))
+        for g, found in enumerate(scored):
+            both = ((answers(true, g, i), answers(known, g, i)) for i in range(len(found)))
+            self.num_answers += sum(len(np.setdiff1d(*pair)) for pair in both)
+            yield from found
 
     def classes(self) -> Iterator[Scored]:
         facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,22 @@ from .plan import Plan
 
 Group = tuple[int, int, Longs]
 """A target, a direction, and rows of facts."""
+
+
+class TargetQueries(NamedTuple):
+    """Queries of one target in one direction.
+
+    Attributes:
+        target: a predicate id.
+        direction: 0 asks for objects, 1 for subjects.
+        query: the entity that each query knows.
+        hidden: the other end of its own fact, which it does not see; -1 where it has none.
+    """
+
+    target: int
+    direction: int
+    query: Ids
+    hidden: Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +63,21 @@ def known_answers(graph: Graph, more: Facts, target: int, direction: int, query:
     this `direction` knows.
     """
     low, high = graph.edges(query, 2 * target + direction)
-    row, answer = np.repeat(np.arange(len(query)), high - low), graph.neighbour[ranges(low, high - low)]
-    mine = more.of(target)
+    answer = graph.neighbour[ranges(low, high - low)]
+    first, others = answers_among(more, target, direction, query)
+    row = np.concatenate([np.repeat(np.arange(len(query)), count) for count in (high - low, np.diff(first))])
+    pairs = np.unique(row * graph.num_entities + np.concatenate((answer, others)))
+    return offsets(pairs // graph.num_entities, len(query)), (pairs % graph.num_entities).astype(np.int32)
+
+
+def answers_among(facts: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
+    """Return (pointer, answer): the answers that `facts` hold for each query; the others as in `known_answers`."""
+    mine = facts.of(target)
     ends = (mine.subject, mine.object)
     order = np.argsort(ends[direction], kind="stable")
-    given, others = ends[direction][order], ends[1 - direction][order]
-    first = np.searchsorted(given, query)
-    count = np.searchsorted(given, query, side="right") - first
-    row = np.concatenate((row, np.repeat(np.arange(len(query)), count)))
-    answer = np.concatenate((answer, others[ranges(first, count)]))
-    pairs = np.unique(row * graph.num_entities + answer)
-    return offsets(pairs // graph.num_entities, len(query)), (pairs % graph.num_entities).astype(np.int32)
+    given = ends[direction][order]
+    first, last = np.searchsorted(given, query), np.searchsorted(given, query, side="right")
+    return np.append(0, np.cumsum(last - first)), ends[1 - direction][order][ranges(first, last - first)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
@@ -25,11 +25,13 @@ from ..progress import Progress, silent
 from .places import places
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, back_prior_of, excluded_codes, kinds, plan
 from .programs import program_evidence
-from .queries import Answers, Group, QueryBatch, Task, flat, queries_done
+from .queries import Answers, Group, QueryBatch, TargetQueries, Task, flat, queries_done
 from .scoring import collect, drop_priors, load_priors, sum_touched, write_totals
 from .settling import SHORT
 
 Result = TypeVar("Result")
+Planned = tuple[int, Plan, RuleSet]
+"""The number of a group of queries, its plan, and the rules that have no loop there."""
 
 BLOCK = 32
 """Queries of one task."""
@@ -121,26 +123,33 @@ class Ranker:
             return self._totals(self.pool.scratch(), layout, query, end, extra)[0]
 
     def each(
-        self, target: int, direction: int, query: Ids, hidden: Ids, use: Callable[[int, Longs], Result]
-    ) -> list[Result]:
-        """use(i, total) of each query i in order; total[b] is the evidence of candidate b, and may be written to.
+        self, queries: Sequence[TargetQueries], use: Callable[[int, int, Longs], Result], progress: Progress = silent
+    ) -> list[list[Result]]:
+        """use(g, i, total) of each query i of queries[g], in order; total[b] is the evidence of candidate b.
 
-        Args:
-            query: the entity that each query knows.
-            hidden: the other end of its own fact, which it does not see; -1 where it has none.
+        `total` may be written to. `progress` is told how many blocks of queries are done.
         """
-        layout, rest = self.target_plan(target, direction)
-        extra = program_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
+        results: list[list[Result]] = [[] for _ in queries]
         step = self._block_size()
+        Block = tuple[int, Plan, slice, list[np.ndarray]]
 
-        def run(space: ScoreSpace, task: tuple[int, list[np.ndarray]]) -> list[Result]:
-            begin, more = task
-            some = slice(begin, begin + len(more))
-            totals = self._totals(space, layout, query[some], hidden[some], more)
-            return [use(begin + i, total) for i, total in enumerate(totals)]
+        def run(space: ScoreSpace, block: Block) -> tuple[int, list[Result]]:
+            g, layout, some, extra = block
+            totals = self._totals(space, layout, queries[g].query[some], queries[g].hidden[some], extra)
+            return g, [use(g, some.start + i, total) for i, total in enumerate(totals)]
 
-        tasks = ((i, [next(extra) for _ in query[i : i + step]]) for i in range(0, len(query), step))
-        return [found for block in self.pool.map(run, list(tasks)) for found in block]
+        def blocks(g: int, layout: Plan, rest: RuleSet) -> Iterator[Block]:
+            _, _, query, hidden = queries[g]
+            extra = program_evidence(rest, self.kb, layout.code, query, hidden, self.memory)
+            for low in range(0, len(query), step):
+                some = slice(low, min(low + step, len(query)))
+                yield g, layout, some, [next(extra) for _ in query[some]]
+
+        for planned in self._planned([(target, direction) for target, direction, *_ in queries]):
+            work = [block for some in planned for block in blocks(*some)]
+            for g, found in self.pool.map(run, work, "score", progress):
+                results[g].extend(found)
+        return results
 
     def _num_members(self, layout: Plan, known: int) -> int:
         """How many entities the bodies of the back rules of an entity hold of, in all."""
@@ -207,7 +216,7 @@ class Ranker:
         from .device_ranking import DeviceRanker, Queries, fits
 
         rest, there = [], []
-        for group, (layout, general) in zip(groups, self._plans(groups)):
+        for group, (layout, general) in zip(groups, self._plans([group[:2] for group in groups])):
             _, direction, rows = group
             if len(general) or own[rows].any() or not self.top or not fits(layout, self.graph, self.is_unary):
                 rest.append(group)
@@ -224,33 +233,38 @@ class Ranker:
             for direction in (0, 1):
                 yield int(target), direction, rows
 
-    def _plans(self, groups: list[Group]) -> list[tuple[Plan, RuleSet]]:
-        """The plan of each group; the directions of a target share what can be shared."""
+    def _plans(self, groups: Sequence[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
+        """The plan of each target and direction; the directions of a target share what can be shared."""
 
-        def both(_: ScoreSpace, some: list[Group]) -> list[tuple[Plan, RuleSet]]:
+        def both(_: ScoreSpace, some: list[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
             mine = self._target_rules(some[0][0])
-            return [self._plan(mine, target, direction) for target, direction, _ in some]
+            return [self._plan(mine, target, direction) for target, direction in some]
 
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
         return [one for some in self.pool.map(both, by_target) for one in some]
 
-    def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
-        """Yield the queries of all groups, as many groups at once as have plans that fit in a quarter of the memory.
+    def _planned(self, groups: Sequence[tuple[int, int]]) -> Iterator[list[Planned]]:
+        """Yield the groups with their plans, as many at once as have plans that fit in a quarter of the memory.
 
-        `own` marks the facts that their query must not see. What `programs` finds may be much: groups that
-        need it come one at a time.
+        What `programs` finds may be much: groups that need it come one at a time.
         """
-        size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, *_ in groups])
+        size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, _ in groups])
         number = (np.cumsum(size) // max(self.memory // 4, 1)).astype(np.int64)
-        for _, some in groupby(zip(number, groups), lambda pair: pair[0]):
-            chosen = [group for _, group in some]
-            plans = self._plans(chosen)
-            found = self.pool.map(
-                lambda _, pair: QueryBatch.of(*pair[0], *pair[1], facts, known, own, self.graph),
-                list(zip(chosen, plans)),
-            )
-            yield [batch for batch in found if not len(batch.rest)]
-            yield from ([batch] for batch in found if len(batch.rest))
+        for _, some in groupby(range(len(groups)), lambda i: number[i]):
+            chosen = list(some)
+            planned = [(i, *plan) for i, plan in zip(chosen, self._plans([groups[i] for i in chosen]))]
+            yield [one for one in planned if not len(one[2])]
+            yield from ([one] for one in planned if len(one[2]))
+
+    def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
+        """Yield the queries of all groups, some at a time; `own` marks the facts that their query must not see."""
+
+        def batch(_: ScoreSpace, planned: Planned) -> QueryBatch:
+            i, layout, rest = planned
+            return QueryBatch.of(*groups[i], layout, rest, facts, known, own, self.graph)
+
+        for some in self._planned([(target, direction) for target, direction, _ in groups]):
+            yield self.pool.map(batch, some)
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
         """Yield the queries of a batch, some at a time."""

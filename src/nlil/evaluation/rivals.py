@@ -11,7 +11,8 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..progress import Progress, silent
 from .members import MemberScorer, class_chances
-from .ranking import Answers, Ranker
+from .queries import Answers, TargetQueries
+from .ranking import Ranker
 
 NO_RIVAL = -1
 
@@ -40,7 +41,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
     query, answer = ends[direction], ends[1 - direction]
     graph_of = ranker.kb.graph_of
 
-    def best(i: int, total: Longs) -> tuple[int, int, int]:
+    def best(_: int, i: int, total: Longs) -> tuple[int, int, int]:
         a, mine = int(query[i]), int(total[answer[i]])
         total[answers.to(a)] = NO_RIVAL
         if graph_of is not None:
@@ -48,7 +49,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
         rival = int(total.argmax())
         return mine, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
 
-    found = ranker.each(target, direction, query, answer, best)
+    (found,) = ranker.each([TargetQueries(target, direction, query, answer)], best)
     return Rivals(*np.array(found, np.int64).reshape(-1, 3).T)
 
 

@@ -18,6 +18,7 @@ from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import score
 from ..kernel.ruleset import RuleSet
 from .members import MemberScorer
+from .queries import TargetQueries
 from .ranking import Ranker
 
 
@@ -107,19 +108,18 @@ def labelled(
 def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
     """Return the score of each of `facts`, itself hidden."""
     evidence = np.zeros(len(facts), np.int64)
-    ranker = Ranker(rules, kb, threads, memory)
-    for p in np.unique(facts.predicate):
-        rows = np.flatnonzero(facts.predicate == p)
-        subject, object_ = facts.subject[rows], facts.object[rows]
-        if kb.predicates[p].arity == 1:
-            scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
-            evidence[rows] = scorer.evidence(subject)[:, 0]
-            continue
+    rows_of = {int(p): np.flatnonzero(facts.predicate == p) for p in np.unique(facts.predicate)}
+    binary = [p for p in rows_of if kb.predicates[p].arity == 2]
+    queries = [TargetQueries(p, 0, facts.subject[rows_of[p]], facts.object[rows_of[p]]) for p in binary]
 
-        def own(i: int, total: Longs, ends: Ids = object_) -> int:
-            return int(total[ends[i]])
+    def own(g: int, i: int, total: Longs) -> int:
+        return int(total[queries[g].hidden[i]])
 
-        evidence[rows] = ranker.each(int(p), 0, subject, object_, own)
+    for p, found in zip(binary, Ranker(rules, kb, threads, memory).each(queries, own)):
+        evidence[rows_of[p]] = found
+    for p in rows_of.keys() - binary:
+        scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
+        evidence[rows_of[p]] = scorer.evidence(facts.subject[rows_of[p]])[:, 0]
     return score(evidence)
 
 
