@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import ref
 
 if TYPE_CHECKING:
-    from .data.arrays import Flag
+    import numpy as np
+    from numpy.typing import NDArray
 
 LOOK_EVERY = 0.05
 """Seconds after which a flag is set once it is time."""
@@ -81,7 +82,7 @@ class Stop:
         return late
 
     @cached_property
-    def flag(self) -> Flag:
+    def flag(self) -> NDArray[np.uint8]:
         """The same for compiled loops: an array of one number, which another thread sets soon after it is time."""
         import numpy as np
 
@@ -90,7 +91,7 @@ class Stop:
         return flag
 
 
-def _watch(stop: ref[Stop], flag: Flag) -> None:
+def _watch(stop: ref[Stop], flag: NDArray[np.uint8]) -> None:
     """Set the flag once it is time; end when nobody needs it any more."""
     while (mine := stop()) is not None:
         if mine.is_late:

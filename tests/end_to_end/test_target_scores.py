@@ -88,7 +88,7 @@ def test_the_report_shows_fidelity(nlil_command: Nlil, imitating_run: Path, tmp_
         ("(r@5)", found["r@5"]),
         ("scores, " + number(found["entropy"]), found["cross_entropy"]),
         (
-            f"accuracy of the classifier, where the true class is known ({found.num_known:,})",
+            f"accuracy of the classifier if the true class is known ({found.num_known:,})",
             found.accuracy["classifier"],
         ),
     ):

@@ -117,7 +117,7 @@ def score_places(
     graph: Graph, plan: Plan, is_unary: Mask, asked: Asked, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
-    """Fill `rivals` for the queries from `begin` on; returns the first one that there was no room for."""
+    """Fill `rivals` for the queries of `asked` from `begin` on; returns the first one that there was no room for."""
     load_priors(plan, space)
     end = len(asked.query)
     for i in range(begin, end):
@@ -153,7 +153,10 @@ def score_places_soft(
     graph: Graph, crisp: Graph, plan: Plan, is_unary: Mask, asked: Asked, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
-    """`score_places` over soft facts."""
+    """Do what `score_places` does with soft facts; `crisp` has those that count for exclusions.
+
+    `asked`, `begin` and `rivals` as there.
+    """
     load_priors(plan, space)
     end = len(asked.query)
     for i in range(begin, end):
@@ -220,7 +223,10 @@ def count_places(
     plan: Plan, num_entities: int, asked: Asked, begin: int, end: int, strongest_only: bool, rivals: Rivals,
     low: Longs, high: Longs,
 ) -> np.ndarray:  # fmt: skip
-    """(above, tied, walked) of the answers of the queries begin .. end - 1; low and high are their `tie_bounds`."""
+    """Count (above, tied, walked) for the answers of the queries `begin` .. `end` - 1 of `asked`.
+
+    `rivals` was filled for them; there are `num_entities` candidates, and `low` and `high` are the `tie_bounds`.
+    """
     first = asked.pointer[begin]
     result = np.zeros((3, asked.pointer[end] - first), np.int64)
     for i in range(begin, end):

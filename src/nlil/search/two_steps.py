@@ -121,7 +121,7 @@ def _copy(old: Chains, new: Chains) -> None:
 
 
 @compiled
-def _mark(graph: Graph, node: int, stamp: int, marks: Marks) -> None:
+def _mark_edges(graph: Graph, node: int, stamp: int, marks: Marks) -> None:
     """Mark the edges of a node by where they lead."""
     first = graph.pointer[node]
     for e in range(first, graph.pointer[node + 1]):
@@ -198,7 +198,7 @@ def _close(
         marked = lookup * edges > graph.pointer[large[i] + 1] - graph.pointer[large[i]]
         if marked:
             stamp += 1
-            _mark(graph, large[i], stamp, marks)
+            _mark_edges(graph, large[i], stamp, marks)
         while i < end:
             if flag[0]:
                 return i, stamp, used
@@ -346,7 +346,7 @@ def _body(
 
 
 class BodyCounter:
-    """Counts the bodies of chains of two steps; the scratch arrays of one thread."""
+    """Counts the bodies of chains of two steps that `supports` names; the scratch arrays of one thread."""
 
     def __init__(self, task: Task, supports: Supports) -> None:
         self.task, self.supports = task, supports

@@ -139,6 +139,6 @@ def test_scores_where_rules_give_no_probabilities(found: Learned, slip: Slip) ->
 
 def test_on_the_page(found: Learned, slip: Slip) -> None:
     page = render(make_report(found, slip[0]))
-    assert "Objects that were held out, to which the rules give another class" in page
+    assert "Objects that were held out, whose class in the data the rules rank low" in page
     assert "The figures are probabilities." in page
     assert page == render(make_report(found, slip[0], threads=1))
