@@ -222,6 +222,38 @@ def kb_table(entries: Entries) -> str:
     return "\n\n".join((markdown(head, lines, right=range(3, 10)), PROTOCOL, source_text(COMMAND, shown)))
 
 
+def summary_table(entries: Entries) -> str:
+    """One line for each data set: the default on a CPU, the best baseline that we measured, the best published."""
+    found = rows(entries, "test")
+    lines = []
+    for data in KB:
+        default = found.get(Row(data, "cpu", OURS, ()))
+        if default is None:
+            continue
+        others = [row for row in found if row.data == data and row.model != OURS]
+        best = max(others, key=lambda row: found[row]["metrics"]["mrr"], default=None)
+        published = best_published(data)
+        *_, time, memory, num_rules, machine = _line(Row(data, "cpu", OURS, ()), default)
+        lines.append(
+            (
+                data,
+                _means(default),
+                time,
+                memory,
+                num_rules,
+                machine,
+                f"{_means(found[best])} ({ROW_NAMES[best.model]})" if best else "",
+                f"{_pair(share_text(published.mrr), share_text(published.hits10))} ({published.method})",
+            )
+        )
+    head = ("data", "**nlil**", "time", "peak memory", "rules", "machine", "best baseline, measured", "best published")
+    shown = {str(row): entry for row, entry in found.items() if row.model == OURS and not row.settings}
+    if not lines:
+        return markdown((), ())
+    about = "Test facts: MRR / Hits@10, filtered, both directions, realistic ties. Time: learning and evaluation."
+    return "\n\n".join((markdown(head, lines, right=range(1, 5)), about, source_text(COMMAND, shown)))
+
+
 def steps_table(entries: Entries) -> str:
     """What each step of ours brought on test facts, beside the best published figure."""
     found = _by_settings(entries, "test")
@@ -308,6 +340,10 @@ def _figure(entry: Entry, name: str) -> str:
     return share_text(entry["metrics"].get(name), entry.get("deviation", {}).get(name))
 
 
+def _means(entry: Entry) -> str:
+    return _pair(*(share_text(entry["metrics"].get(name)) for name in ("mrr", "hits@10")))
+
+
 def _pair(mrr: str, hits: str) -> str:
     return f"{mrr} / {hits}" if hits else mrr
 
@@ -319,7 +355,13 @@ def _words(settings: frozenset[str]) -> str:
 BENCH = Bench(
     measure,
     entries,
-    {"kb": kb_table, "kb-steps": steps_table, "kb-valid": valid_table, "kb-calibration": calibration_table},
+    {
+        "kb": kb_table,
+        "kb-summary": summary_table,
+        "kb-steps": steps_table,
+        "kb-valid": valid_table,
+        "kb-calibration": calibration_table,
+    },
     DATA,
     QUICK_DATA,
     frozenset({"data", "model", "seeds", "split", "set"}),

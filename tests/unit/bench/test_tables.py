@@ -9,7 +9,7 @@ import pytest
 
 from nlil.errors import DataError
 from nlil_bench import kb, scale, stats
-from nlil_bench.kb import kb_table, steps_table, valid_table
+from nlil_bench.kb import kb_table, steps_table, summary_table, valid_table
 from nlil_bench.registry import BENCHES, load_bench
 from nlil_bench.results import markdown, save_entries
 from nlil_bench.scale import scale_table
@@ -86,6 +86,25 @@ def test_ours_then_every_baseline_then_the_paper() -> None:
     assert rows[-1][:3] == ["kin", "**nlil**", "default"]
 
 
+def test_the_summary_has_the_default_beside_the_best_of_others() -> None:
+    rows = cells(
+        summary_table(
+            {
+                "wn18 cpu seeds=2": over_seeds("nlil", 0.8, 0.82),
+                "wn18 cpu weigh=off": entry(mrr=0.99),
+                "wn18 cuda": entry(mrr=0.98),
+                "wn18 cpu model=transe dim=5": entry("transe", 0.3),
+                "wn18 cuda model=rotate": entry("rotate", 0.4),
+                "umls cuda": entry(data="umls"),
+                "kin cpu": entry(data="kin"),
+            }
+        )
+    )
+    assert len(rows) == 1
+    assert rows[0][:2] == ["wn18", ".810 / .952"]
+    assert rows[0][-2:] == [".400 / .952 (RotatE, PyKEEN)", ".950 / .960 (ComplEx-N3)"]
+
+
 def test_several_seeds_stand_for_one() -> None:
     one, three = entry(mrr=0.9), over_seeds("nlil", 0.8, 0.82, 0.84)
     for entries in ({"wn18 cpu": one, "wn18 cpu seeds=3": three}, {"wn18 cpu seeds=3": three, "wn18 cpu": one}):
@@ -98,6 +117,7 @@ def test_several_seeds_stand_for_one() -> None:
 def test_quick_figures_and_validation_facts_stay_out() -> None:
     others = {"wn18 cpu quick": entry(quick=True), "wn18 cpu split=valid": entry(split="valid")}
     assert kb_table(others) == NOT_MEASURED
+    assert summary_table(others) == NOT_MEASURED
     assert steps_table(others) == NOT_MEASURED
     assert ".946 / .952" in valid_table(others)
     assert valid_table({"wn18 cpu": entry()}) == NOT_MEASURED
