@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Stop:
         """True if a time limit is set, here or for the whole."""
         return self.left < float("inf")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process has the same deadline by the clock on the wall; `set` does not reach it."""
+        return _until, (time.time() + self.left,)
+
     def set(self) -> None:
         """Stop the work at its next check."""
         self._event.set()
@@ -89,6 +93,10 @@ class Stop:
         flag = np.zeros(1, np.uint8)
         threading.Thread(target=_watch, args=(ref(self), flag), daemon=True).start()
         return flag
+
+
+def _until(deadline: float) -> Stop:
+    return Stop(max(deadline - time.time(), 1e-6) if deadline < float("inf") else 0.0)
 
 
 def _watch(stop: ref[Stop], flag: NDArray[np.uint8]) -> None:

@@ -331,7 +331,7 @@ class _Rules:
             return np.repeat(mine, len(rules)), size, *(np.tile(column, len(mine)) for column in of_rule), ends[:used]
 
         none = np.zeros(0, np.int64)
-        return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map(run, tasks)))
+        return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map_here(run, tasks)))
 
 
 def _by_entity(plan: Plan, num_entities: int) -> Longs:

@@ -17,7 +17,7 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.hidden import HiddenFact, hidden_mask, num_seen
 from ..kernel.line_answers import UNARY, LineAnswers
-from ..kernel.pool import Pool
+from ..kernel.pool import Pool, workers
 from ..kernel.ruleset import RuleSet
 from ..kernel.spread import spread
 from ..kernel.walk import Walked, WalkSpace, reach, walk_space
@@ -152,7 +152,7 @@ class MemberScorer:
         self.column = chosen[np.argsort(first, kind="stable")]  # by their first step
         self.first_pointer = offsets(np.sort(first), self.graph.num_codes)
         self.walked = Walked.of(lines.take(self.column), self.is_unary)
-        self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, lines.width), threads)
+        self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, lines.width), threads)
 
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
         """Return (entities, targets): the evidence of each target for each of `entities`, their own facts hidden."""

@@ -18,7 +18,7 @@ from ..kernel.compiled import SmallWork, compiled
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
-from ..kernel.pool import Pool
+from ..kernel.pool import Pool, workers
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, expected_steps
 from ..progress import Progress, silent
@@ -65,7 +65,7 @@ class Ranker:
         width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self._small = SmallWork()
-        self.pool: Pool[ScoreSpace] = Pool(lambda: score_space(kb.num_entities, self.top, width, kinds), threads)
+        self.pool: Pool[ScoreSpace] = workers(lambda: score_space(kb.num_entities, self.top, width, kinds), threads)
 
     def rows_of(self, target: int) -> Longs:
         """Return rows of the whole set whose head is the predicate id `target`."""
@@ -147,7 +147,7 @@ class Ranker:
 
         for planned in self._planned([(target, direction) for target, direction, *_ in queries]):
             work = [block for some in planned for block in blocks(*some)]
-            for g, found in self.pool.map(run, work, "score", progress):
+            for g, found in self.pool.map_here(run, work, "score", progress):
                 results[g].extend(found)
         return results
 
@@ -241,7 +241,7 @@ class Ranker:
             return [self._plan(mine, target, direction) for target, direction in some]
 
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
-        return [one for some in self.pool.map(both, by_target) for one in some]
+        return [one for some in self.pool.map_here(both, by_target) for one in some]
 
     def _planned(self, groups: Sequence[tuple[int, int]]) -> Iterator[list[Planned]]:
         """Yield the groups with their plans, as many at once as have plans that fit in a quarter of the memory.
@@ -264,7 +264,7 @@ class Ranker:
             return QueryBatch.of(*groups[i], layout, rest, facts, known, own, self.graph)
 
         for some in self._planned([(target, direction) for target, direction, _ in groups]):
-            yield self.pool.map(batch, some)
+            yield self.pool.map_here(batch, some)
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
         """Yield the queries of a batch, some at a time."""

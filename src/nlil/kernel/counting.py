@@ -20,7 +20,7 @@ from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, unary_mask
 from .compiled import compiled
 from .graph import Graph, TargetFacts, has_unary, span_edges, target_facts
 from .hidden import HiddenFact
-from .pool import Pool
+from .pool import Pool, workers
 from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
 from .walk import NO_LIMIT, Walked, WalkSpace, reach, walk_space
 
@@ -105,7 +105,7 @@ class LineCounter:
         self.walked = Walked.of(self.lines, self.is_unary)
         self.lengths, self.steps = self.walked.lengths, self.walked.steps
         self.line = rules.line
-        self.pool: Pool[WalkSpace] = Pool(lambda: walk_space(kb.num_entities, self.lines.width), threads)
+        self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, self.lines.width), threads)
         is_line = self.line >= 0
         start, end = (np.append(column, ANY_NODE)[self.line] for column in (self.lines.start, self.lines.end))
         moves = np.append(self.lines.moves(self.is_unary), False)[self.line]

@@ -1,11 +1,18 @@
-"""Work on several threads with the same result as on one: results in the order of the tasks."""
+"""Work in parallel with the same result as one after the other: results in the order of the tasks.
+
+A `Pool` runs tasks on threads. These share memory: functions that `map_here` runs may write into arrays of the caller.
+`map` is for pure functions, whose results depend only on what they are given. If `workers` made the pool and a cluster
+is in use (`cluster.py`), their tasks run there; the caller does not know.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
 
 from ..progress import Progress, Stop, silent
 
@@ -43,6 +50,20 @@ class Pool(Generic[Scratch]):
             return self._make()
 
     def map(
+        self,
+        function: Callable[[Scratch, Task], Result],
+        tasks: Sequence[Task],
+        stage: str = "",
+        progress: Progress = silent,
+        stop: Stop | None = None,
+    ) -> list[Result]:
+        """The same as `map_here`, for a pure `function` of `tasks`: pools of other kinds run it elsewhere.
+
+        `stage`, `progress` and `stop` as there.
+        """
+        return self.map_here(function, tasks, stage, progress, stop)
+
+    def map_here(
         self,
         function: Callable[[Scratch, Task], Result],
         tasks: Sequence[Task],
@@ -96,3 +117,40 @@ class Pool(Generic[Scratch]):
         if failures:
             raise min(failures, key=lambda pair: pair[0])[1]
         return [result for result in results if result is not None]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process has one thread and no scratch yet. The state comes after the object, since
+        `make_scratch` often refers to the owner of the pool."""
+        return _empty_pool, (), {"_make": self._make, "threads": 1}
+
+
+def _empty_pool() -> Pool[Any]:
+    return Pool(lambda: None, 1)
+
+
+Executor = Callable[[Callable[[], Any], int], Pool[Any]]
+"""What makes pools for pure functions, such as `Pool` itself."""
+
+_executor: ContextVar[Executor] = ContextVar("executor", default=Pool)
+
+
+def workers(make_scratch: Callable[[], Scratch], threads: int = 0) -> Pool[Scratch]:
+    """Return a pool for pure functions: threads here, or the workers of `executing`. Parameters as those of `Pool`.
+
+    Functions and tasks may be copied to other machines. They must not write to what they are given, nor may anybody
+    else while the pool is in use.
+    """
+    return _executor.get()(make_scratch, threads)
+
+
+@contextmanager
+def executing(executor: Executor) -> Iterator[None]:
+    """Let `executor` make the pools of `workers` inside this block, in this thread.
+
+    Like a joblib backend it is no argument: it changes where work is done, never its result.
+    """
+    before = _executor.set(executor)
+    try:
+        yield
+    finally:
+        _executor.reset(before)

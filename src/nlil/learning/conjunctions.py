@@ -157,7 +157,7 @@ class CandidateEvidence:
             mine = slice(graph.pointer[a], graph.pointer[a + 1])
             self.allowed[q, graph.neighbour[mine][plan.excluded[graph.code[mine]]]] = False
 
-        ranker.pool.map(one, range(len(query)))
+        ranker.pool.map_here(one, range(len(query)))
 
     def firings(self, rules: RuleSet) -> list[Fires]:
         """Return where each of some rules of the target fires, for candidates that no exclusion rules out."""

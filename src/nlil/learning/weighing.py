@@ -406,7 +406,8 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
     for batches in ranker.batches(groups, facts, known, np.zeros(len(facts), bool)):
         tasks = [task for batch in batches for task in ranker.tasks(batch)]
         reached = np.count_nonzero(done) + np.cumsum([0] + [len(task.rows) for task in tasks])
-        ranker.pool.map(run, tasks, progress=queries_done(progress, "weigh rules", reached, 2 * len(facts)), stop=stop)
+        report = queries_done(progress, "weigh rules", reached, 2 * len(facts))
+        ranker.pool.map_here(run, tasks, progress=report, stop=stop)
         if tasks and not done.any():  # stopped before the first
             run(ranker.pool.scratch(), tasks[0])
         if done.any() and stop():

@@ -21,7 +21,7 @@ from ..kernel.batch import BatchStatistics, TruthTable
 from ..kernel.evaluator import Evaluator
 from ..kernel.fixpoint import fixpoint_stats, is_recursive
 from ..kernel.graph import Graph
-from ..kernel.pool import Pool
+from ..kernel.pool import workers
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X
 from ..logic.predicate import Step
@@ -135,7 +135,7 @@ def count_chains(
         mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
         bodies = sorted({body for found in mine for body in found})
         steps = np.array(bodies, np.int32)
-        pool = Pool(partial(ChainCounter, task, length), config.threads)
+        pool = workers(partial(ChainCounter, task, length), config.threads)
         most = config.neural_candidates if length < LONG_STEPS else max(1, config.neural_candidates // 4)
         if max(map(len, mine)) > most:
             row = {body: i for i, body in enumerate(bodies)}

@@ -22,7 +22,7 @@ from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, find_span
 from ..kernel.hidden import hides_edge
-from ..kernel.pool import Pool
+from ..kernel.pool import Pool, workers
 from ..kernel.ruleset import FIRST, SECOND, RuleSet
 from ..kernel.sorting import sort_range
 from .options import CountOptions, Task
@@ -206,7 +206,7 @@ def constant_rules(task: Task, tensors: TensorCounter | None) -> list[RuleSet]:
             parts.append(part(code, rows))
             task.progress("constants", len(parts), len(codes))
         return parts
-    pool: Pool[None] = Pool(lambda: None, options.threads)
+    pool: Pool[None] = workers(lambda: None, options.threads)
     budget, sizes = max(options.memory // (4 * pool.threads), 2**20), body_sizes(graph)
 
     def constant(_: None, code: int) -> RuleSet:

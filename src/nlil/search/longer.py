@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from ..data.arrays import Doubles, Floats, Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.pool import Pool
+from ..kernel.pool import Pool, workers
 from ..kernel.sorting import sort_unique
 from ..kernel.walk import WalkSpace, walk_space
 from ..logic.rule import smoothed_confidence
@@ -256,12 +256,12 @@ def longer_chains(task: Task, length: int) -> ChainRows:
         return proposer.proposals(target, ESTIMATED * int(most[target]))
 
     # A stage that took all the time would leave nothing counted.
-    proposers = Pool(lambda: Proposer(task, length, synonym), options.threads)
+    proposers = workers(lambda: Proposer(task, length, synonym), options.threads)
     stage, stop = f"length {length}: propose", options.stop_after(1 / 3)
     proposed = proposers.map(propose, range(num_targets), stage, task.progress, stop)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = unpack(bodies, length, task.graph.num_codes)
-    pool = Pool(lambda: ChainCounter(task, length), options.threads)
+    pool = workers(lambda: ChainCounter(task, length), options.threads)
     guessed = estimates(pool, task, steps, f"length {length}: estimate", options.stop_after(1 / 2))
     chosen = np.zeros(len(guessed), bool)
     for target, mine in enumerate(guessed.T):

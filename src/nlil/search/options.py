@@ -91,6 +91,10 @@ class Task:
         """Return the task for the facts that `kb` has of the targets."""
         return cls(kb, graph, targets, target_facts(kb, targets), options, progress)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process has nobody to report to."""
+        return self.__dict__ | {"progress": silent}
+
     def chain_rules(self, rows: ChainRows) -> RuleSet:
         """Return p(X, Y) :- a chain from X to Y, all variables distinct, for each of `rows`."""
         steps, (target, support, body_size, pca_body) = rows

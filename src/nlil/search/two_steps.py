@@ -20,7 +20,7 @@ import numpy as np
 from ..data.arrays import Flag, Ids, Longs, Mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts, find_span, first_at_least
-from ..kernel.pool import Pool
+from ..kernel.pool import workers
 from ..kernel.walk import NO_LIMIT
 from .options import ChainRows, Task, join_rows
 
@@ -390,8 +390,8 @@ class BodyCounter:
 def two_step_chains(task: Task) -> ChainRows:
     """Count all chains of length 2, by first step, target and second step."""
     stop, threads = task.options.stop, task.options.threads
-    pool = Pool(lambda: SupportCounter(task), threads)
+    pool = workers(lambda: SupportCounter(task), threads)
     found = pool.map(SupportCounter.chains, range(len(task.targets)), "chains", task.progress, stop)
     supports = Supports.join(found)
-    bodies = Pool(lambda: BodyCounter(task, supports), threads)
+    bodies = workers(lambda: BodyCounter(task, supports), threads)
     return join_rows(bodies.map(BodyCounter.rows, range(task.graph.num_codes), "bodies", task.progress, stop), 2)

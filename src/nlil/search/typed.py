@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
-from ..kernel.pool import Pool
+from ..kernel.pool import workers
 from ..logic.rule import smoothed_confidence
 from .chains import mark_objects
 from .hash_table import first_visit, new_table, next_epoch
@@ -118,7 +118,7 @@ class TypedCounter:
 def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
     """Count the typed variants of those `chains` that do not hold always, chain by chain."""
     steps, counts = chains
-    pool = Pool(lambda: TypedCounter(task), task.options.threads)
+    pool = workers(lambda: TypedCounter(task), task.options.threads)
 
     def variants(counter: TypedCounter, row: int) -> ChainRows:
         return counter.rows(steps[row], counts[:, row])
