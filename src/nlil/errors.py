@@ -9,6 +9,7 @@
     ├── ConfigError        a key or a value is wrong        carries key
     ├── RunError           a run folder cannot be used      carries path
     ├── LimitError         a budget is too small            e.g. --memory
+    ├── ClusterError       the cluster cannot be reached or was lost
     └── MissingExtra       an optional package is absent    carries package, extra
 
 One sentence each: where, what was expected, what was found, what to do.
@@ -103,6 +104,10 @@ class RunError(NlilError):
 
 class LimitError(NlilError):
     """The work exceeds a limit that the user can raise, such as memory."""
+
+
+class ClusterError(NlilError):
+    """The cluster cannot be reached, or was lost during the work."""
 
 
 class MissingExtra(NlilError):

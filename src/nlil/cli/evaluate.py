@@ -40,6 +40,7 @@ def evaluate(
     data: OtherData = None,
     calibration: Path | None = None,
     theory: bool = False,
+    cluster: str | None = None,
 ) -> None:
     """Measure how well the rules predict the facts of a split, and how well their scores are calibrated.
 
@@ -50,6 +51,7 @@ def evaluate(
         rules (FILE): Rules written by hand or by another system: Prolog, JSON, or the output of AnyBURL or AMIE.
         data: Apply the rules to other facts.
         calibration (FILE.png): Draw a reliability plot.
+        cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same figures.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     if (run is None) == (rules is None) or (theory and run is None):
@@ -68,9 +70,10 @@ def evaluate(
     else:
         assert opened is not None
         applied = opened
-    with session.progress() as progress:
-        metrics = applied.evaluate(split, progress)
-    more |= calibrated(session, applied, split, calibration)
+    with session.workers(cluster, applied.config.threads):
+        with session.progress() as progress:
+            metrics = applied.evaluate(split, progress)
+        more |= calibrated(session, applied, split, calibration)
     document, name = metrics.to_dict() | more, applied.dataset.name
     if not metrics.num_queries:
         session.note(f"{name}: no {split} fact belongs to a target of these rules: no figures")

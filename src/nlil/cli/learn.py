@@ -46,6 +46,7 @@ def learn(
     resume: bool = False,
     force: bool = False,
     time_limit: str | None = None,
+    cluster: str | None = None,
 ) -> None:
     """Learn rules from facts and write them to a run folder.
 
@@ -60,6 +61,7 @@ def learn(
         rules_per_target (K): Most rules of a theory; 0: no theories, only the pool of all rules. Default: 20.
         resume: Continue RUN if it was interrupted.
         force: Replace RUN.
+        cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same rules, same files.
         time_limit (TIME): Stop the search after e.g. 60s.
     """
     from ..datasets.load import lasting_source
@@ -86,7 +88,11 @@ def learn(
         if force:
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
-            with session.progress() as progress, interruptible(stop) as interrupted:
+            with (
+                session.workers(cluster, chosen.threads),
+                session.progress() as progress,
+                interruptible(stop) as interrupted,
+            ):
                 learned = task.learn(dataset, chosen, checkpoint, progress, stop)
             said = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)

@@ -104,6 +104,14 @@ class Session:
             console.print(view, markup=False)  # names from data may look like markup
 
     @contextmanager
+    def workers(self, cluster: str | None, threads: int) -> Iterator[None]:
+        """Run the work of this block on the `cluster` that was named, or on `threads` here."""
+        from ..kernel.cluster import cluster as connected
+
+        with connected(cluster, threads):
+            yield
+
+    @contextmanager
     def progress(self) -> Iterator[Progress]:
         """Provide a progress reporter: a bar after two seconds, or a plain line now and then."""
         from ..progress import silent
