@@ -26,6 +26,7 @@ def test_learn_writes_a_whole_folder(nlil_command: Nlil, tmp_path: Path) -> None
         "config.json",
         "entities.parquet",
         "history.jsonl",
+        "journal.json",
         "predicates.json",
         "rules.parquet",
         "run.json",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import oracle
 from nlil.errors import RuleError
+from nlil.kernel import stratum
 from nlil.kernel.compiled import SmallWork, interpreted
 from nlil.kernel.materialize import materialize
 from nlil.logic.formula import Constant, X, Y
@@ -32,11 +33,11 @@ def named(kb, derived):
     return {kb.fact(*key): c for key, c in zip(keys, derived.confidence.tolist(), strict=True)}
 
 
-@given(kb=bases(), program=programs, plain=st.booleans())
+@given(kb=bases(), program=programs, plain=st.booleans(), rows=st.sampled_from([1, 3, stratum.SHARD_ROWS]))
 @settings(deadline=None, max_examples=120)
-def test_materialize_equals_naive_iteration(kb, program, plain):
-    """As machine code, and in plain Python as small bases are done."""
-    with interpreted(plain), patch.object(SmallWork, "limit", -1):
+def test_materialize_equals_naive_iteration(kb, program, plain, rows):
+    """As machine code, and in plain Python as small bases are done; in one piece or in shards of a few rows."""
+    with interpreted(plain), patch.object(SmallWork, "limit", -1), patch.object(stratum, "SHARD_ROWS", rows):
         if oracle.strata([rule for rule, _ in program]) is None:
             with pytest.raises(RuleError, match="negation must not lead back"):
                 materialize(kb, program)

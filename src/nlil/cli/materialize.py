@@ -17,6 +17,7 @@ def materialize(
     min_confidence: Annotated[float, Bounds(0, 1)] = 0.95,
     data: OtherData = None,
     theory: bool = False,
+    cluster: str | None = None,
 ) -> None:
     """Write all new facts that the strong rules derive, up to the fixpoint.
 
@@ -27,6 +28,7 @@ def materialize(
         min_confidence: Use rules with at least this confidence.
         data: Apply the rules to other facts.
         theory: Use only the theories of the run.
+        cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same facts.
     """
     from ..data.files import ending
     from ..data.write import FORMATS, write_facts
@@ -36,12 +38,13 @@ def materialize(
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
     opened = session.open_run(run, data, theory)
     strong = opened.rules.take(opened.rules.confidence >= min_confidence)
-    with session.progress() as progress:
+    with session.workers(cluster, opened.config.threads), session.progress() as progress:
         # The number of rounds is not known in advance.
         derived = derive(
             opened.dataset.kb,
             strong,
             exclusions=opened.rules.exclusions,
+            threads=opened.config.threads,
             progress=lambda rounds, new: progress("rounds", rounds, rounds, f"{new:,} new facts"),
         )
     write_facts(opened.dataset.kb, derived.facts, out, derived.confidence)

@@ -144,7 +144,7 @@ class Packages:
 
 
 class Work:
-    """A function with all its tasks, as a worker has opened it: `shared` are the large values that it names."""
+    """A function with all its tasks, `packed`, as a worker opens it: `shared` are the large values that it names."""
 
     def __init__(self, packed: Any, shared: list[Any]) -> None:
         self.shared = [_writable(value) if isinstance(value, np.ndarray) else value for value in shared]
@@ -190,7 +190,10 @@ def _run(work: list[Any], part: int, parts: int) -> bytes:
 
 
 class RayPool(Pool[Scratch]):
-    """A pool whose `map` runs on the cluster; `packages` are those of this connection, the rest as for `Pool`."""
+    """A pool whose `map` runs on the cluster.
+
+    `packages` are those of the connection; `make_scratch` and `threads` as for `Pool`.
+    """
 
     def __init__(self, packages: Packages, make_scratch: Callable[[], Scratch], threads: int = 0) -> None:
         super().__init__(make_scratch, threads)
@@ -204,7 +207,7 @@ class RayPool(Pool[Scratch]):
         progress: Progress = silent,
         stop: Stop | None = None,
     ) -> list[Result]:
-        """Return the results of `tasks` in their order. `stage`, `progress` and `stop` as in `Pool.map`."""
+        """Return what the `function` gives for `tasks`, in their order. `stage`, `progress` and `stop` as in `Pool`."""
         if len(tasks) < 2:
             return self.map_here(function, tasks, stage, progress, stop)
         import ray

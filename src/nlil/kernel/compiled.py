@@ -41,6 +41,10 @@ class Compiled:
             return self.function(*arguments)
         return (self._entry or self.entry)(*[_plain(value, self.names) for value in arguments])
 
+    def __reduce__(self) -> str:
+        """In another process it is what has the same name there."""
+        return self.function.__qualname__
+
     @property
     def is_ready(self) -> bool:
         """Whether it has run as machine code in this process."""

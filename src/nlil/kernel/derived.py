@@ -6,15 +6,23 @@ one argument.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import NO_OBJECT
+from ..errors import LimitError
 from .bodies import group_keys
 from .compiled import compiled
 from .graph import first_at_least
+
+
+def refuse_more(size: int, max_facts: int | None) -> None:
+    """Raise LimitError if `size` is more than `max_facts`; None: no limit."""
+    if max_facts is not None and size > max_facts:
+        raise LimitError(f"the rules derive more than {max_facts:,} facts; leave out those that derive too much")
 
 
 class FoundFacts(NamedTuple):
@@ -38,6 +46,20 @@ class FoundFacts(NamedTuple):
     def join(cls, parts: list[FoundFacts]) -> FoundFacts:
         """Join `parts` in order; at least one."""
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts)))
+
+    @classmethod
+    def gather(cls, parts: Iterable[FoundFacts], max_facts: int | None = None) -> FoundFacts:
+        """Return the distinct facts of `parts`, each with its best confidence; refuse more than `max_facts`."""
+        result, waiting, size = cls.none(), list[FoundFacts](), 0
+        for part in parts:
+            waiting.append(part)
+            size += part.size
+            # Merge when the parts have grown as large as the result: the work stays proportional to the number of
+            # facts.
+            if size > result.size or (max_facts is not None and size + result.size > max_facts):
+                result, waiting, size = cls.join([result, *waiting]).best(), [], 0
+                refuse_more(result.size, max_facts)
+        return cls.join([result, *waiting]).best() if size else result
 
     @property
     def size(self) -> int:
@@ -100,6 +122,10 @@ class DerivedFacts:
     def levels(self) -> Levels:
         """The facts as a NamedTuple for compiled loops; valid until the next `put`."""
         return Levels(np.array(self.pointer), *(column[: self.pointer[-1]] for column in self.columns))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the room for more; and `put` writes into these arrays, so a copy has its own."""
+        return self.__dict__ | {"columns": tuple(column[: self.pointer[-1]].copy() for column in self.columns)}
 
     def put(self, facts: FoundFacts) -> None:
         """Add facts. A weaker copy of a fact may stay beside it; lookups take the stronger one."""

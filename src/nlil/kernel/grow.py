@@ -9,7 +9,7 @@ counts, and facts may be derived ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,8 +127,19 @@ class Grower:
         self.walked = Walked.of(lines, self.is_unary)
         self.derived = DerivedFacts(kb.num_entities, self.is_unary)
         self.small = SmallWork(grow)
-        self.space = grow_space(kb.num_entities, lines.width)
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        self.space = grow_space(self.graph.num_entities, self.lines.width)
         self.found = np.zeros((4, SOLUTIONS), np.int64), np.zeros(SOLUTIONS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes its own scratch."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("space", "found")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_scratch()
 
     def solve(self, rows: Rows, least: float = 0.0) -> Iterator[Solutions]:
         """Yield the solutions of each of `rows`; `origin` is the row.
@@ -172,11 +183,14 @@ class Grower:
         nothing = np.full(len(line), OPEN)
         return Rows(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
 
-    def everything(self, lines: Longs) -> Iterator[Solutions]:
-        """Yield all solutions of `lines`; `origin` is the line."""
+    def everything(self, lines: Longs, shard: int = 0, shards: int = 1) -> Iterator[Solutions]:
+        """Yield all solutions of `lines`; `origin` is the line.
+
+        With `shards`, only those that grow from every `shards`-th row, from the row `shard` on.
+        """
         waiting: list[Rows] = []
         for rows in self._all_rows(lines):
-            waiting.append(rows)
+            waiting.append(rows if shards == 1 else Rows._make(column[shard::shards] for column in rows))
             if sum(len(part.line) for part in waiting) >= SOLUTIONS:  # one call for many codes
                 yield from self._of_lines(waiting)
                 waiting = []
@@ -209,6 +223,14 @@ class Grower:
                 yield self.along(
                     line, where, np.tile(node, copies), np.tile(neighbour, copies), np.tile(confidence, copies)
                 )
+
+    def num_rows(self, lines: Longs) -> int:
+        """Return how many rows `everything` grows for `lines`."""
+        is_fixed = (self.lines.start[lines] >= 0) | (self.lines.end[lines] >= 0)
+        steps, most = self.walked.steps[lines], np.iinfo(np.int64).max
+        least = np.where(steps != NO_STEP, self.num_facts()[steps], most).min(axis=1, initial=most)
+        least[self.walked.lengths[lines] == 0] = self.graph.num_entities
+        return int(np.where(is_fixed, 1, least).sum())
 
     def num_facts(self) -> Longs:
         """Return the number of facts of each code."""

@@ -22,12 +22,12 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from .bodies import NO_STEP
 from .compiled import SmallWork, compiled
-from .derived import FoundFacts, Levels, derived_confidence
+from .derived import FoundFacts, Levels, derived_confidence, refuse_more
 from .exclusion import Exclusion, by_code
 from .graph import Graph, first_at_least, span_edges
 from .grow import Grower
 from .ruleset import RuleSet
-from .stratum import Stratum, refuse_more
+from .stratum import Stratum
 
 Edges = dict[tuple[Predicate, Predicate], bool]
 """(head, target used in its body) -> whether some use is negated."""
@@ -56,6 +56,7 @@ def materialize(
     progress: Callable[[int, int], None] | None = None,
     max_facts: int | None = None,
     exclusions: Iterable[Exclusion] = (),
+    threads: int = 1,
 ) -> Derived:
     """Return the new facts of the least fixpoint of the rules, with their confidence.
 
@@ -70,6 +71,7 @@ def materialize(
         progress: Called with (rounds, new facts so far) after every round.
         max_facts: Limit of the derived facts (None: no limit).
         exclusions: Relations that never hold together with a target.
+        threads: For rounds of many facts; 0: all cores.
     """
     if isinstance(rules, RuleSet):
         columns, confidence = rules, rules.confidence
@@ -84,13 +86,13 @@ def materialize(
             break
         mine = level_of == level
         stratum = Stratum(grower, columns.take(mine), confidence[mine], max_facts)
-        changes = news.among(stratum.first())
+        changes = news.among(stratum.derived(None, threads))
         while changes.size and (max_rounds is None or rounds < max_rounds):
             news.put(changes)
             rounds += 1
             if progress is not None:
                 progress(rounds, news.num_derived)
-            changes = news.among(stratum.from_facts(changes))
+            changes = news.among(stratum.derived(changes, threads))
     found = grower.derived.facts()
     predicate, subject, object_ = (column.astype(np.int32) for column in found[:3])
     return Derived(Facts(predicate, subject, object_), found.confidence, rounds, news.excluded.size)
@@ -130,16 +132,7 @@ class NewFacts:
 
     def among(self, found: Iterator[FoundFacts]) -> FoundFacts:
         """Return the new facts among those `found`, each with its best confidence."""
-        changes, waiting, size = FoundFacts.none(), [], 0
-        for part in map(self._new, found):
-            waiting.append(part)
-            size += part.size
-            # Merge when the parts have grown as large as the result: the work stays proportional to the number of
-            # facts.
-            if size > changes.size or (self.max_facts is not None and size + changes.size > self.max_facts):
-                changes, waiting, size = FoundFacts.join([changes, *waiting]).best(), [], 0
-                refuse_more(changes.size, self.max_facts)
-        return FoundFacts.join([changes, *waiting]).best() if size else changes
+        return FoundFacts.gather(map(self._new, found), self.max_facts)
 
     def _new(self, found: FoundFacts) -> FoundFacts:
         before, is_excluded = self._look_up(found)

@@ -135,10 +135,10 @@ _executor: ContextVar[Executor] = ContextVar("executor", default=Pool)
 
 
 def workers(make_scratch: Callable[[], Scratch], threads: int = 0) -> Pool[Scratch]:
-    """Return a pool for pure functions: threads here, or the workers of `executing`. Parameters as those of `Pool`.
+    """Return a pool for pure functions: threads here, or the workers of `executing`.
 
-    Functions and tasks may be copied to other machines. They must not write to what they are given, nor may anybody
-    else while the pool is in use.
+    `make_scratch` and `threads` as for `Pool`. Functions and tasks may be copied to other machines. They must not write
+    to what they are given, nor may anybody else while the pool is in use.
     """
     return _executor.get()(make_scratch, threads)
 

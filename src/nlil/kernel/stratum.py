@@ -8,28 +8,27 @@ outward from the facts that are new or stronger, so a round takes time proportio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 
 import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask, ranges
 from ..data.facts import NO_OBJECT
-from ..errors import LimitError
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
-from .derived import FoundFacts, directed
+from .derived import FoundFacts, directed, refuse_more
 from .grow import OPEN, Grower, Solutions, parts
+from .pool import workers
 from .ruleset import FIRST, SECOND, RuleSet
 
 HOLDS = 0.5
 """A negated statement fails if it has a grounding in facts of at least this weight."""
 
+SHARD_ROWS = 2**15
+"""Partial solutions with which a shard of a round begins, about."""
+MAX_SHARDS = 64
+
 NO_LINE = -1
 """Padding after the last line of a plan."""
-
-
-def refuse_more(size: int, max_facts: int | None) -> None:
-    """Raise LimitError if `size` is more than `max_facts`; None: no limit."""
-    if max_facts is not None and size > max_facts:
-        raise LimitError(f"the rules derive more than {max_facts:,} facts; leave out those that derive too much")
 
 
 class Stratum:
@@ -117,19 +116,51 @@ class Stratum:
 
     # rounds -----------------------------------------------------------------------------------------
 
-    def first(self) -> Iterator[FoundFacts]:
-        """Yield all that the rules derive from the known facts."""
+    def derived(self, changes: FoundFacts | None, threads: int = 1) -> Iterator[FoundFacts]:
+        """Yield what the rules derive from all known facts, or using a fact of `changes`, which must be known already.
+
+        A round that begins with many rows is cut into shards, which run on `threads` or on a cluster.
+        """
+        self.answers = {}  # facts have been added since
+        shards = min(MAX_SHARDS, 1 + (self._num_rows() if changes is None else changes.size) // SHARD_ROWS)
+        if shards == 1:
+            yield from self._shard(changes, 0, 1)
+            return
+
+        def shard(own: Stratum, number: int) -> FoundFacts:
+            return FoundFacts.gather(own._shard(changes, number, shards))
+
+        yield from workers(self._copy, threads).map(shard, range(shards))
+
+    def _copy(self) -> Stratum:
+        """Return the same with scratch space of its own."""
+        own = copy(self)
+        own.grower, own.answers = copy(self.grower), {}
+        return own
+
+    def _shard(self, changes: FoundFacts | None, number: int, shards: int) -> Iterator[FoundFacts]:
+        """Yield the same for every `shards`-th row, from the row `number` on."""
+        if changes is None:
+            return self._first(number, shards)
+        return self._from_facts(changes.take(np.arange(number, changes.size, shards)))
+
+    def _first_lines(self) -> tuple[Longs, Longs]:
+        """Return the lines that plans of the first round begin with, and the plans that begin with none."""
         line = np.where(self.is_first, self.order[:, 0], NO_LINE)
-        free = np.flatnonzero(self.is_first & (line == NO_LINE))
-        nothing = np.full(len(free), OPEN)
-        yield from self._joined(Solutions(free, nothing, nothing, nothing, np.ones(len(free))), 1)
-        chosen = np.unique(line[line != NO_LINE])
-        for found in self.grower.everything(chosen):
+        return np.unique(line[line != NO_LINE]), np.flatnonzero(self.is_first & (line == NO_LINE))
+
+    def _num_rows(self) -> int:
+        return self.grower.num_rows(self._first_lines()[0])
+
+    def _first(self, number: int, shards: int) -> Iterator[FoundFacts]:
+        chosen, free = self._first_lines()
+        if number == 0:
+            nothing = np.full(len(free), OPEN)
+            yield from self._joined(Solutions(free, nothing, nothing, nothing, np.ones(len(free))), 1)
+        for found in self.grower.everything(chosen, number, shards):
             yield from self._of_plans(found, self.is_first)
 
-    def from_facts(self, changes: FoundFacts) -> Iterator[FoundFacts]:
-        """Yield what the rules derive using a fact of `changes`, which must already be among the derived facts."""
-        self.answers = {}  # facts have been added since
+    def _from_facts(self, changes: FoundFacts) -> Iterator[FoundFacts]:
         code, node, neighbour, confidence = directed(changes)
         nothing = np.full_like(neighbour, OPEN)
         key = np.concatenate([self._place_key(code, constant) for constant in (nothing, neighbour)])

@@ -15,6 +15,8 @@
     fidelity.json      how well the rules imitate a classifier (only of rules that do; see imitation.py)
     feedback.json      rules that people accepted or rejected (once somebody has; see feedback.py)
     checksums.json     sha256 of every file above, verified on load
+    journal.json       what the work took: time and host of learning and evaluation, and notes. All else is the same for
+                       any number of threads or machines, so this file has no checksum
     curves.png         history.jsonl as a picture (only after training); without a checksum, as no command reads it
     checkpoint/        unfinished work; see checkpoint.py
 
@@ -24,6 +26,7 @@ A run appears whole or not at all: it is written beside its place and renamed, r
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -66,7 +69,9 @@ REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "r
 THEORY = "theory.parquet"
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
 METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.json"
-FIDELITY = "fidelity.json"
+FIDELITY, JOURNAL = "fidelity.json", "journal.json"
+TIMES = ("seconds", "peak_memory_mb")
+"""Figures of `evaluate` that differ from run to run; they go into the journal."""
 LATER = (THEORY, ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
 """Files that not every run has: those of a run that is replaced must not stay."""
 
@@ -113,7 +118,7 @@ class Learned:
     missing: for each target without rules the reason, and what to change.
     seconds: how long learning took.
     history: how training went, a record for each epoch of a target.
-    notes: what was left out, a sentence each; not kept in a run folder.
+    notes: what was left out, a sentence each.
     attentions: what training attended to, by names such as `uncle/2|operators`.
     fidelity: how well the rules imitate a classifier, where they do.
     theory: a few rules for each target; None where none were to be chosen.
@@ -248,7 +253,7 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     path = Path(path)
     verify(path)
     try:
-        values = read_json(path / "run.json")
+        values, journal = read_json(path / "run.json"), _read_journal(path).get("learn", {})
         info = RunInfo(values["source"], values["checksum"], int(values["seed"]), dict(values["versions"]))
         rules = _load_rules(path)
         return info, Learned(
@@ -257,7 +262,8 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             targets=tuple(Predicate(name, arity) for name, arity in values["targets"]),
             partial=bool(values["partial"]),
             missing=dict(values["missing"]),
-            seconds=float(values["seconds"]),
+            seconds=float(journal.get("seconds", 0.0)),
+            notes=tuple(journal.get("notes", ())),
             history=read_json_lines(path / HISTORY),
             attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
             fidelity=_load_fidelity(path / FIDELITY),
@@ -302,10 +308,17 @@ def _check_format(path: Path) -> None:
 
 
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
-    """Keep the `metrics` that were measured on a `split` in the folder."""
+    """Keep the `metrics` that were measured on a `split` in the folder; what it took goes into the journal."""
     path = Path(path)
     known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
-    add_json(path, METRICS, {**known, split: dict(metrics)})
+    add_json(path, METRICS, {**known, split: {key: metrics[key] for key in metrics if key not in TIMES}})
+    journal = _read_journal(path)
+    measured = {"host": platform.node(), **{key: metrics[key] for key in TIMES if key in metrics}}
+    replace_json(path / JOURNAL, {**journal, "evaluate": {**journal.get("evaluate", {}), split: measured}})
+
+
+def _read_journal(path: Path) -> dict[str, Any]:
+    return dict(read_json(path / JOURNAL)) if (path / JOURNAL).is_file() else {}
 
 
 def add_json(path: Path, name: str, value: Any) -> None:
@@ -335,7 +348,6 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
         "targets": [[p.name, p.arity] for p in learned.targets],
         "partial": learned.partial,
         "missing": dict(learned.missing),
-        "seconds": learned.seconds,
         "estimate": None if learned.estimate is None else learned.estimate.to_dict(),
         "versions": versions(),
     }
@@ -359,6 +371,8 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     if rules.calibration is not None:
         replace_json(folder / CALIBRATION, rules.calibration.to_dict())
     replace_json(folder / "checksums.json", {file.name: sha256(file) for file in sorted(folder.iterdir())})
+    about = {"host": platform.node(), "seconds": learned.seconds, "notes": list(learned.notes)}
+    replace_json(folder / JOURNAL, {"learn": about})
 
 
 def _save_entities(rules: RuleSet, path: Path) -> None:
