@@ -1,6 +1,7 @@
-"""The Debian package graph: facts about packages, from the indexes that apt keeps on a Debian machine.
+"""nlil bench debian: the Debian package graph, from the indexes that apt keeps on a Debian machine.
 
-    python -m nlil_bench.debian OUT [LISTS]       LISTS: a folder of apt indexes, /var/lib/apt/lists by default
+    python -m nlil_bench.debian OUT [LISTS]       only write the graph
+    nlil bench debian [--data LISTS]              LISTS: a folder of apt indexes, /var/lib/apt/lists by default
 
 `write_debian` writes a folder with train.tsv, valid.tsv and test.tsv. A package is known by its name; whatever else is
 named gets a prefix: source:, section:, maintainer: and so on. Of a dependency on `a | b` both are facts; names are also
@@ -12,16 +13,23 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from nlil.errors import DataError
+from nlil.errors import DataError, NlilError
+from nlil.progress import Progress
+
+from .registry import Bench, Request
+from .results import Entries, Entry, Job, entry_key, markdown, measured, source_text
+from .watched import watch
 
 LISTS = "/var/lib/apt/lists"
 INDEX = re.compile(r"_Packages(\.gz|\.xz|\.lz4)?$")
@@ -32,6 +40,9 @@ RELATIONS = (
 VALUES = ("Source", "Section", "Priority", "Architecture", "Multi-Arch", "Maintainer", "Homepage", "Tag", "Essential")
 HELD_OUT = 5_000
 """Facts of `valid` and of `test`."""
+MEMORY = "4GiB"
+KEPT = ("num_rules", "kinds", "mrr", "hits@1", "hits@10", "num_queries")
+"""Of what the commands say."""
 
 Triple = tuple[str, str, str]
 
@@ -133,5 +144,55 @@ def _values(field: str, text: str) -> list[str]:
     return [text] if text else []
 
 
+def measure(job: Job, progress: Progress) -> dict[str, Any]:
+    """Write the graph, learn from it and evaluate, each in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="nlil-debian-") as folder:
+        place = Path(folder)
+        progress("read the indexes", 0, 3)
+        sizes = write_debian(place / "graph", job["lists"], job["seed"])
+        budget = ["--memory", MEMORY, "--threads", str(job["threads"]), "--quiet", "--json"]
+        took: dict[str, Any] = {}
+        commands = {"learn": ["learn", str(place / "graph"), "--out"], "evaluate": ["evaluate"]}
+        for done, (name, words) in enumerate(commands.items(), start=1):
+            progress(name, done, 3)
+            found = watch([sys.executable, "-m", "nlil", *words, str(place / "run"), *budget])
+            if found.code:
+                raise NlilError(f"nlil {name} ended with {found.code}: {found.errors.strip()[-500:]}")
+            took[name] = {"seconds": found.seconds, "cpu": found.cpu_seconds, "peak_mb": found.peak_mb}
+            took[name]["document"] = {key: found.document[key] for key in KEPT if key in found.document}
+    return {"num_facts": sizes["train"], "took": took, "load_average": os.getloadavg()[0]}
+
+
+def entries(request: Request, lists: str) -> Iterator[dict[str, Entry]]:
+    """The graph of one folder of indexes."""
+    job = {"bench": "debian", "data": "debian", "lists": lists, "seed": request.seed, "quick": False}
+    entry = request.measure(job | {"threads": request.options.get("threads", 0)})
+    yield {entry_key(entry, "debian"): entry}
+
+
+def debian_table(entries: Entries) -> str:
+    """A row for each command."""
+    shown = measured(entries)
+    rows = [
+        (
+            f"{entry['num_facts']:,}",
+            name,
+            f"{took['seconds']:.0f} s",
+            f"{took['cpu']:.0f} s",
+            f"{took['peak_mb'] / 1000:.1f} GB",
+            ", ".join(f"{key} {value}" for key, value in took["document"].items()),
+        )
+        for entry in shown.values()
+        for name, took in entry["took"].items()
+    ]
+    text = markdown(
+        ("facts", f"command, --memory {MEMORY}", "time", "CPU", "memory", "found"), rows, right=(0, 2, 3, 4)
+    )
+    return f"{text}\n\n{source_text('nlil bench debian', shown)}" if rows else text
+
+
+BENCH = Bench(measure, entries, {"debian": debian_table}, names=lambda request: request.names or [LISTS])
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{write_debian(*sys.argv[1:3])}\n")
+    sys.stdout.write(f"{write_debian(sys.argv[1], (*sys.argv, LISTS)[2])}\n")

@@ -28,6 +28,8 @@ BENCHES: Mapping[str, str] = {
     "fewshot": "object classes from few graphs",
     "stats": "counts of data sets",
     "scale": "loading",
+    "cluster": "learning on Ray clusters of this machine",
+    "debian": "the Debian package graph",
     "recovery": "planted rules found again",
     "es": "even numbers",
     "length": "an epoch against the longest rule",

@@ -74,7 +74,7 @@ def watch(command: Sequence[str], environment: Mapping[str, str] | None = None, 
 def memory_of(process: int) -> tuple[int, int]:
     """Bytes of a process and its children: anonymous and shared memory, pages of mapped files."""
     private, mapped = 0, 0
-    for one in _tree(process):
+    for one in processes_of(process):
         try:
             text = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
         except OSError:
@@ -87,7 +87,8 @@ def memory_of(process: int) -> tuple[int, int]:
     return private, mapped
 
 
-def _tree(process: int) -> list[int]:
+def processes_of(process: int) -> list[int]:
+    """The process and all its descendants."""
     found, waiting = [], [process]
     while waiting:
         one = waiting.pop()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, RunError
+from ..errors import ClusterError, ConfigError, RunError
 from ..progress import Stop
 from .session import Bounds, Session, Source
 
@@ -89,11 +89,12 @@ def learn(
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
             with (
-                session.workers(cluster, chosen.threads),
+                session.workers(cluster, chosen.threads) as worked,
                 session.progress() as progress,
                 interruptible(stop) as interrupted,
             ):
                 learned = task.learn(dataset, chosen, checkpoint, progress, stop)
+            learned = replace(learned, notes=(*learned.notes, *worked()))
             said = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
     note_verdicts(session, out, said)
@@ -161,7 +162,9 @@ def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator
         yield
     except BaseException as error:
         others = [path.name for path in run.iterdir() if path != checkpoint.folder]
-        if checkpoint.is_empty and (not others or "run.json" in others):
+        if isinstance(error, ClusterError):  # the work was right and can go on, here or there
+            session.warn(f"{run} is unfinished; continue it, with or without --cluster, with: {again}")
+        elif checkpoint.is_empty and (not others or "run.json" in others):
             checkpoint.clear()
         elif isinstance(error, KeyboardInterrupt):
             session.warn(f"{run} is unfinished; continue it with: {again}")

@@ -104,12 +104,15 @@ class Session:
             console.print(view, markup=False)  # names from data may look like markup
 
     @contextmanager
-    def workers(self, cluster: str | None, threads: int) -> Iterator[None]:
-        """Run the work of this block on the `cluster` that was named, or on `threads` here."""
+    def workers(self, cluster: str | None, threads: int) -> Iterator[Callable[[], tuple[str, ...]]]:
+        """Run the work of this block on the `cluster` that was named, or on `threads` here.
+
+        Yields what says, as notes, which nodes have worked.
+        """
         from ..kernel.cluster import cluster as connected
 
-        with connected(cluster, threads):
-            yield
+        with connected(cluster, threads) as done:
+            yield lambda: (f"{done.total():,} tasks on nodes of the cluster: {dict(done)}",) if cluster else ()
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:

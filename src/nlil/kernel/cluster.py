@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pickle import Unpickler
@@ -37,15 +38,18 @@ LAST_PARTS = 2.0
 
 
 @contextmanager
-def cluster(address: str | None, threads: int = 0) -> Iterator[None]:
+def cluster(address: str | None, threads: int = 0) -> Iterator[Counter[str]]:
     """Run the tasks of `workers` on the cluster at `address` inside this block; None: on threads here, as usual.
+
+    Yields how many tasks each node has done so far.
 
     Args:
         address: `ray`: a cluster of this machine alone; `ray://HOST:PORT`: the one with this head.
         threads: workers of a cluster of this machine alone; 0: all cores.
     """
+    done: Counter[str] = Counter()
     if address is None:
-        yield
+        yield done
         return
     if address != "ray" and not re.fullmatch(f"{SCHEME}[^:/]+:[0-9]+", address):
         raise ConfigError(f"expected ray or ray://HOST:PORT, got {address!r}", "cluster")
@@ -64,8 +68,8 @@ def cluster(address: str | None, threads: int = 0) -> Iterator[None]:
             raise ClusterError(f"{address}: no cluster answers there ({_first_line(error)})") from error
     try:
         packages = Packages()
-        with executing(lambda make, threads: RayPool(packages, make, threads)):
-            yield
+        with executing(lambda make, threads: RayPool(packages, done, make, threads)):
+            yield done
     finally:
         if ours:
             ray.shutdown()
@@ -154,7 +158,7 @@ class Work:
         self.scratch = make()
 
     def run(self, part: int, parts: int) -> bytes:
-        """Return the numbers and results of every `parts`-th task, from the task `part` on."""
+        """Return, packed, the numbers and results of every `parts`-th task, from the task `part` on."""
         found = []
         for number in range(part, len(self.tasks), parts):
             if self.stop is not None and self.stop():
@@ -173,8 +177,8 @@ _opened: dict[str, Work] = {}
 """The latest work of this worker process: its other tasks find its scratch there."""
 
 
-def _run(work: list[Any], part: int, parts: int) -> bytes:
-    """One task of Ray. `work` holds a reference to (package, references to what it names)."""
+def _run(work: list[Any], part: int, parts: int) -> tuple[str, bytes]:
+    """One task of Ray. `work` holds a reference to (package, references to what it names). Returns node and results."""
     import ray
 
     key = work[0].hex()
@@ -183,7 +187,7 @@ def _run(work: list[Any], part: int, parts: int) -> bytes:
         packed, stored = ray.get(work[0])
         _opened[key] = Work(packed, ray.get(stored))
     try:
-        return _opened[key].run(part, parts)
+        return ray.get_runtime_context().get_node_id()[:8], _opened[key].run(part, parts)
     except BaseException:
         _opened.clear()  # it may hold half of something
         raise
@@ -192,12 +196,23 @@ def _run(work: list[Any], part: int, parts: int) -> bytes:
 class RayPool(Pool[Scratch]):
     """A pool whose `map` runs on the cluster.
 
-    `packages` are those of the connection; `make_scratch` and `threads` as for `Pool`.
+    `packages` are those of the connection; `done` counts the tasks of each node; `make_scratch` and `threads` as for
+    `Pool`.
     """
 
-    def __init__(self, packages: Packages, make_scratch: Callable[[], Scratch], threads: int = 0) -> None:
+    def __init__(
+        self, packages: Packages, done: Counter[str], make_scratch: Callable[[], Scratch], threads: int = 0
+    ) -> None:
         super().__init__(make_scratch, threads)
-        self._packages = packages
+        self._packages, self._done = packages, done
+
+    def _collect(self, ready: list[Any], shared: list[Any], results: dict[int, Any]) -> None:
+        import ray
+
+        for node, packed in ray.get(ready):
+            found = _unpack(packed, shared)
+            self._done[node] += len(found)
+            results.update(found)
 
     def map(
         self,
@@ -222,15 +237,17 @@ class RayPool(Pool[Scratch]):
             results: dict[int, Result] = {}
             while waiting and (stop is None or not stop()):
                 ready, waiting = ray.wait(waiting, timeout=REPORT_EVERY)
-                _collect(ready, shared, results)
+                self._collect(ready, shared, results)
                 if ready:
                     progress(stage, len(results), len(tasks))
             if waiting:
                 ready, late = ray.wait(waiting, num_returns=len(waiting), timeout=LAST_PARTS)
                 for part in late:
                     ray.cancel(part, force=True)
-                _collect(ready, shared, results)
+                self._collect(ready, shared, results)
         except RayTaskError as error:
+            if "failed to import" in str(error.cause):
+                raise ClusterError("a node of the cluster cannot import nlil; install this version there") from error
             raise (error.cause if isinstance(error.cause, Exception) else error) from error
         except (RayError, ConnectionError) as error:
             raise ClusterError(f"the cluster was lost ({_first_line(error)})") from error
@@ -238,10 +255,3 @@ class RayPool(Pool[Scratch]):
             stop.set()  # the clock of a worker may be ahead
             stop()
         return [results[number] for number in sorted(results) if results[number] is not None]
-
-
-def _collect(ready: list[Any], shared: list[Any], results: dict[int, Any]) -> None:
-    import ray
-
-    for packed in ray.get(ready):
-        results.update(_unpack(packed, shared))
