@@ -61,7 +61,7 @@ def _command(place: Path, name: str, *options: str) -> list[str]:
 
 
 def _learn(place: Path, name: str, *options: str) -> dict[str, Any]:
-    """Learn in a process of its own: seconds with and without the start of the program, CPU seconds, memory."""
+    """Learn in a process of its own: seconds with and without the start of the program, and memory."""
     took = watch(_command(place, name, *options))
     if took.code:
         raise NlilError(f"nlil learn {' '.join(options)} ended with {took.code}: {took.errors.strip()[-500:]}")
@@ -69,16 +69,20 @@ def _learn(place: Path, name: str, *options: str) -> dict[str, Any]:
     return {
         "wall": took.seconds,
         "learn": learned["seconds"],
-        "cpu": took.cpu_seconds,
         "peak_mb": took.peak_mb,
         "is_same": _is_same(place / "alone", place / name),
     }
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two run folders have the same files, all but the journal."""
-    names = [sorted(file.name for file in run.iterdir() if file.name != "journal.json") for run in (one, other)]
-    return names[0] == names[1] and all((one / n).read_bytes() == (other / n).read_bytes() for n in names[0])
+    """Whether two run folders are the same but for the journal and the number of threads that was asked for."""
+    if not one.is_dir():
+        return True  # it is the first
+    left_out = ("journal.json", "config.json", "checksums.json")
+    names = [sorted(file.name for file in run.iterdir() if file.name not in left_out) for run in (one, other)]
+    settings = [{**read_json(run / "config.json"), "threads": 0} for run in (one, other)]
+    same = names[0] == names[1] and settings[0] == settings[1]
+    return same and all((one / name).read_bytes() == (other / name).read_bytes() for name in names[0])
 
 
 # what may happen to a cluster -----------------------------------------------------------------------------------------
@@ -194,13 +198,12 @@ def cluster_table(entries: Entries) -> str:
                     f"{run['wall']:.0f} s",
                     f"{run['learn']:.0f} s",
                     f"{alone['learn'] / run['learn']:.2f}",
-                    f"{run['cpu']:.0f} s",
                     f"{run['peak_mb'] / 1000:.1f} GB",
                     "yes" if run["is_same"] else "NO",
                 )
             )
-    head = ("facts", "workers", "command", "learning", "times as fast", "CPU", "memory, all processes", "same files")
-    text = markdown(head, rows, right=range(2, 7))
+    head = ("facts", "workers", "command", "learning", "times as fast", "memory, all processes", "same files")
+    text = markdown(head, rows, right=range(2, 6))
     for entry in shown.values():
         for event, seen in entry["events"].items():
             told = ", ".join(f"{key}: {value}" for key, value in seen.items())
