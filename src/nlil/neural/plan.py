@@ -272,8 +272,10 @@ def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Source
 
     width = graph.num_entities + 1
     pairs, pair = torch.unique((hidden[..., 0] + 1) * width + hidden[..., 1] + 1, return_inverse=True)
-    # What is hidden cannot matter to a start that is everything: one source serves all queries of a target.
-    pair = torch.where(kind == Kind.ANY, 0, pair[..., None])
+    # To a start that no path leaves from, only the members of its own set can be hidden. To any other, to a constant
+    # and to everything nothing is: one source then serves all queries of a target.
+    own = (kind == Kind.UNARY) & tables.hidden.gather(1, 2 * tables.id.where(tables.kind == Kind.UNARY, 0))[:, None, :]
+    pair = torch.where(tables.walks[:, None, :] | own, pair[..., None], 0)
     count, starts = tables.kind.shape
     size = max(graph.num_entities, graph.num_graphs) + 1
     start = torch.arange(count * starts, device=device).view(count, 1, starts)

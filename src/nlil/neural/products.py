@@ -69,7 +69,10 @@ class Products:
 
 
 def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
-    """Return (segments, columns): the sums over `entries` of products of rows of `a` and `b`, both (rows, columns)."""
+    """Return (segments, columns): the sums over `entries` of products of rows of `a` and `b`, both (rows, columns).
+
+    Rows may have a middle axis, both of one size: (rows, slots, columns). Products are then added up over it too.
+    """
     return _MultiplyAdd.apply(a.contiguous(), b.contiguous(), entries)
 
 
@@ -81,9 +84,9 @@ class _MultiplyAdd(torch.autograd.Function):
         if a.is_cuda:
             from .gpu_kernels import sums
 
-            return sums(entries, "segment", a, b)
-        out = torch.zeros(entries.num_segments, a.shape[1], dtype=a.dtype)
-        _multiply_add(a.numpy(), b.numpy(), *_arrays(entries, a), out.numpy())
+            return torch.stack([sums(entries, "segment", *slot) for slot in zip(_slots(a), _slots(b))]).sum(0)
+        out = torch.zeros(entries.num_segments, a.shape[-1], dtype=a.dtype)
+        _multiply_add(_array(a), _array(b), *_arrays(entries, a), out.numpy())
         return out
 
     @staticmethod
@@ -93,13 +96,30 @@ class _MultiplyAdd(torch.autograd.Function):
         if a.is_cuda:
             from .gpu_kernels import sums
 
+            def by(column: str, other: Tensor) -> Tensor:
+                return torch.stack([sums(entries, column, gradient, slot) for slot in _slots(other)], -2)
+
             want_a, want_b, _ = ctx.needs_input_grad
-            grad_a = sums(entries, "left", gradient, b) if want_a else None
-            return grad_a, sums(entries, "right", gradient, a) if want_b else None, None
+            grad_a, grad_b = by("left", b) if want_a else None, by("right", a) if want_b else None
+            return _as(grad_a, a), _as(grad_b, b), None
         grads = torch.zeros_like(a), torch.zeros_like(b)
-        given = (a.numpy(), b.numpy(), gradient.numpy(), *_arrays(entries, a))
-        _gradients(*given, *(grad.numpy() for grad in grads))
+        given = (_array(a), _array(b), gradient.numpy(), *_arrays(entries, a))
+        _gradients(*given, *(_array(grad) for grad in grads))
         return *grads, None
+
+
+def _slots(x: Tensor) -> tuple[Tensor, ...]:
+    """(rows, columns) of each slot."""
+    return (x,) if x.dim() == 2 else tuple(slot.contiguous() for slot in x.unbind(1))
+
+
+def _as(gradient: Tensor | None, like: Tensor) -> Tensor | None:
+    return None if gradient is None else gradient.view(like.shape)
+
+
+def _array(x: Tensor) -> np.ndarray:
+    """(rows, slots, columns), the same memory."""
+    return x.view(len(x), -1, x.shape[-1]).numpy()
 
 
 def _arrays(entries: Products, like: Tensor) -> tuple[np.ndarray, ...]:
@@ -120,14 +140,15 @@ def _multiply_add(
     out: np.ndarray,
 ) -> None:
     """No array as long as the list of entries is ever made."""
-    columns = a.shape[1]
+    slots, columns = a.shape[1], a.shape[2]
     weighted = len(weight) > 0
     one = a.dtype.type(1)  # not 1.0: that would lift the product to double precision
     for e in range(len(segment)):
         s, i, j = segment[e], left[e], right[e]
         w = weight[e] if weighted else one  # multiplying by one changes no bit, and costs nothing measurable
-        for c in range(columns):
-            out[s, c] += w * a[i, c] * b[j, c]
+        for p in range(slots):
+            for c in range(columns):
+                out[s, c] += w * a[i, p, c] * b[j, p, c]
 
 
 @compiled
@@ -143,16 +164,17 @@ def _gradients(
     grad_b: np.ndarray,
 ) -> None:
     """Both in one pass over the entries, which is quicker than one for each."""
-    columns = a.shape[1]
+    slots, columns = a.shape[1], a.shape[2]
     weighted = len(weight) > 0
     one = a.dtype.type(1)
     for e in range(len(segment)):
         s, i, j = segment[e], left[e], right[e]
         w = weight[e] if weighted else one
-        for c in range(columns):
-            g = w * gradient[s, c]
-            grad_a[i, c] += g * b[j, c]
-            grad_b[j, c] += g * a[i, c]
+        for p in range(slots):
+            for c in range(columns):
+                g = w * gradient[s, c]
+                grad_a[i, p, c] += g * b[j, p, c]
+                grad_b[j, p, c] += g * a[i, p, c]
 
 
 # sums on a GPU ------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Lifted:
 
 
 def paths(plan: Plan, attentions: Attentions) -> Tensor:
-    """Return (P, rows, R): the value of every row in every slot."""
+    """Return (rows, P, R): the value of every row in every slot."""
     shape = plan.shape
     restarts = attentions.members // plan.targets
     heads = shape.heads
@@ -59,11 +59,11 @@ def paths(plan: Plan, attentions: Attentions) -> Tensor:
     table = table.permute(3, 0, 4, 2, 1).reshape(shape.steps, plan.targets * shape.operators, heads * restarts)
     start = plan.start.to(table.dtype)
     value = start[:, None].expand(-1, heads * restarts)
-    slots = [start[None, :, None].expand(1, -1, restarts)]
+    slots = [start[:, None, None].expand(-1, 1, restarts)]
     for t, move in enumerate(plan.moves):
         value = multiply_add(value, table[t], move)
-        slots.append(value.reshape(-1, heads, restarts).transpose(0, 1))
-    return torch.cat(slots)
+        slots.append(value.view(-1, heads, restarts))
+    return torch.cat(slots, 1)
 
 
 def statements(plan: Plan | Given, attentions: Attentions, squash: Squash) -> Tensor:
@@ -84,9 +84,8 @@ def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
     def argument(attention: Tensor, pairs: Products) -> Tensor:
         """(pairs, I * R): the value of each pair's row, its slots as the attention of its start weighs them."""
         split = attention.reshape(plan.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
-        table = split.permute(5, 0, 3, 4, 2, 1).reshape(shape.slots, -1, shape.instances * restarts)
-        first, *others = (multiply_add(*slot, pairs) for slot in zip(value, table))
-        return sum(others, first)
+        table = split.permute(0, 3, 4, 5, 2, 1).reshape(-1, shape.slots, shape.instances * restarts)
+        return multiply_add(value, table, pairs)
 
     left, right = argument(attentions.left, plan.left), argument(attentions.right, plan.right)
     left = torch.cat([left.new_ones(1, left.shape[1]), left])

@@ -275,7 +275,7 @@ def test_a_lift_ends_as_the_clamp() -> None:
 @pytest.mark.parametrize("steps", [1, 2, 3])
 @pytest.mark.parametrize("predicates", [1, 6])
 def test_one_sparse_product_per_step(steps: int, predicates: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """T products, one for each slot of both arguments, one where they meet, however many predicates there are."""
+    """T products, one for each argument, one where they meet, however many predicates there are."""
     facts = [(a, f"p{k}", b) for k in range(predicates) for a, b in itertools.pairwise(NAMES)]
     kb = KnowledgeBase.from_facts(facts)
     space = space_of(kb, "p0")
@@ -289,4 +289,4 @@ def test_one_sparse_product_per_step(steps: int, predicates: int, monkeypatch: p
 
     monkeypatch.setattr(soft, "multiply_add", counted)
     scores(plan_of(kb, space, shape, queries_of(kb, ("a", "b"))), attend(space, shape, random_logits(shape, 2, 0)))
-    assert len(calls) == steps + 2 * shape.slots + 1
+    assert len(calls) == steps + 2 + 1
