@@ -119,7 +119,7 @@ def _as(gradient: Tensor | None, like: Tensor) -> Tensor | None:
 
 def _array(x: Tensor) -> np.ndarray:
     """(rows, slots, columns), the same memory."""
-    return x.view(len(x), -1, x.shape[-1]).numpy()
+    return (x if x.dim() == 3 else x[:, None]).numpy()
 
 
 def _arrays(entries: Products, like: Tensor) -> tuple[np.ndarray, ...]:

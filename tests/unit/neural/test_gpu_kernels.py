@@ -100,14 +100,18 @@ def with_gradients(a: Tensor, b: Tensor, gradient: Tensor, entries: Products) ->
     return [out.detach(), *torch.autograd.grad(out, (a, b), gradient)]
 
 
+SLOTS = pytest.mark.parametrize("slots", [(), (1,), (3,)], ids=["", "one slot", "three slots"])
+
+
 @needs_gpu
+@SLOTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_and_gradients(name: str, weighted: bool, dtype: torch.dtype) -> None:
+def test_products_and_gradients(name: str, weighted: bool, dtype: torch.dtype, slots: tuple[int, ...]) -> None:
     *sizes, columns = PRODUCTS[name]
     entries = products(*sizes, weighted)
-    a, b = (draw(rows, columns, dtype=dtype) for rows in (entries.num_left, entries.num_right))
+    a, b = (draw(rows, *slots, columns, dtype=dtype) for rows in (entries.num_left, entries.num_right))
     gradient = draw(entries.num_segments, columns, dtype=dtype)
     there = moved(entries)
     device = with_gradients(*(t.to(DEVICE) for t in (a, b, gradient)), there)
@@ -126,15 +130,17 @@ def test_runs_repeat_to_the_bit() -> None:
         assert all(torch.equal(one, other) for one, other in zip(first, with_gradients(*given, moved(entries))))
 
 
+@SLOTS
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["nothing", "no entries", "one", "small", "long"])
-def test_the_loop_adds_up_what_plain_torch_does(name: str, weighted: bool) -> None:
+def test_the_loop_adds_up_what_plain_torch_does(name: str, weighted: bool, slots: tuple[int, ...]) -> None:
     *sizes, columns = PRODUCTS[name]
     entries = products(*sizes, weighted)
-    a, b = (draw(rows, columns, dtype=torch.float64) for rows in (entries.num_left, entries.num_right))
+    a, b = (draw(rows, *slots, columns, dtype=torch.float64) for rows in (entries.num_left, entries.num_right))
     gradient = draw(entries.num_segments, columns, dtype=torch.float64)
     a, b = a.requires_grad_(), b.requires_grad_()
     both = a[entries.left.long()] * b[entries.right.long()]
+    both = both.sum(1) if slots else both
     weight = torch.ones(len(entries)) if entries.weight is None else entries.weight
     out = torch.zeros(entries.num_segments, columns, dtype=torch.float64)
     out = out.index_add(0, entries.segment.long(), both * weight[:, None])
