@@ -79,9 +79,8 @@ def _trained(
     config = replace(config, device="cpu", fresh=0, heads=1, instances=1, steps=1)
     masks = _masks(allowed, config.restarts)
     each = [member_seed(seed, 0, r) for seed in seeds for r in range(config.restarts)]
-    stack = make_stack(
-        config.generator, masks, shape, each, config.dim, config.layers, config.attention_heads, config.residual
-    )
+    sizes = (config.restarts, config.dim, config.layers, config.attention_heads)
+    stack = make_stack(config.generator, masks, shape, each, *sizes, config.residual)
     trainer = Trainer(stack, [train], [valid], config)
     trainer.run(lambda trainer: None)
     with torch.no_grad():

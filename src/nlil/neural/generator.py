@@ -4,13 +4,14 @@ It sees predicates, never an entity or a query. Three stages mimic the evaluatio
 operator calls, statements, formulas. Each returns scores; `space.softmax_attentions` makes distributions of them.
 
 A stack is many members (a target and a restart each) that are computed, trained and stored as one. `GeneratorStack`
-holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. A generator's scores
-may have free ones added to them, 0 at the start (`residual`): one choice can then change without the others, which
-share its weights. Every parameter starts from a random generator of its own, named after it, and with the axis that
-padding may lengthen in front, so that a member starts the same whatever shares its stack.
+holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. The restarts of a
+target share the weights of one Transformer and differ in all that it looks at: embeddings and queries. A generator's
+scores may have free ones added to them, 0 at the start (`residual`): one choice can then change without the others,
+which share its weights. Every parameter starts from a random generator of its own, named after it, and with the axis
+that padding may lengthen in front, so that a target starts the same whatever shares its stack.
 
 `dim` is the length of an embedding, `layers` and `heads` are those of each Transformer, `copies` run side by side with
-weights of their own; `name` makes what is drawn for two parameters differ.
+weights of their own; `name` makes what is drawn for two parameters differ. In shapes M counts members, G targets.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from .space import Attentions, Masks, Shape, softmax_attentions
 EXCLUDED = -1e9  # finite, so that a row without any choice is uniform instead of nan; exp of it is exactly 0
 WIDENING = 1  # hidden units of a feed-forward block for each of its inputs
 ENCODING_DEVIATION = 0.5  # of what is added to many embeddings alike: below theirs, so that they stay distinct
-FREE_DEVIATION = 0.5  # of free scores at the start: near-uniform attentions, no two restarts alike
-GENERATED_SHARE = 0.5  # of a Transformer's scores beside residual ones, for the same reason
+FREE_DEVIATION = 0.25  # of free scores at the start: near-uniform attentions, no two restarts alike
+HELD_STEPS = 8  # of training, with scores of a Transformer that stay as they are while residual ones move
+GENERATED_SHARE = 0.25  # of a Transformer's scores beside residual ones, for the same reason
 RESIDUAL = "residual."  # how the names of residual scores begin
 
 
@@ -132,13 +134,24 @@ class Attention(nn.Module):
     def forward(self, queries: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         """queries (M, c, b, q, d), values (M, c or 1, b, v, d), bias (M, v) -> O like queries, S (M, c, b, q, v)."""
         M, copies, batches, _, dim = queries.shape
-        seen = normal(values).expand(M, copies, *values.shape[2:]).reshape(M * copies, -1, dim)
-        looked = iter(torch.bmm(seen, self.look.flatten(0, 1)).split(dim, -1))
-        excluded = bias[:, None, None, None].expand(M, copies, batches, 1, -1).flatten(0, 1)
-        x = queries.reshape(M * copies, -1, dim)
+        targets = len(self.look)
+
+        def together(x: Tensor) -> Tensor:
+            """(M, c, b, ...) -> (G * c, R * b, ...): the restarts of a target are batches of one product."""
+            x = x.expand(M, copies, batches, *x.shape[3:]).unflatten(0, (targets, -1)).transpose(1, 2)
+            return x.flatten(2, 3).flatten(0, 1)
+
+        def apart(x: Tensor) -> Tensor:
+            """The inverse, for anything with n rows of each query."""
+            x = x.view(targets, copies, -1, *queries.shape[2:4], x.shape[-1])
+            return x.transpose(1, 2).flatten(0, 1)
+
+        looked = iter(torch.bmm(together(normal(values)).flatten(1, 2), self.look.flatten(0, 1)).split(dim, -1))
+        excluded = together(bias[:, None, None, None])
+        x = together(queries).flatten(1, 2)
         for layer in self.layers:
             x, scores = layer(x, next(looked), next(looked, None), excluded)
-        return x.view(queries.shape), scores.view(*queries.shape[:-1], -1)
+        return apart(x), apart(scores)
 
 
 def split_heads(x: Tensor, batches: int, heads: int) -> Tensor:
@@ -159,11 +172,14 @@ def join_heads(x: Tensor, like: Tensor, batches: int, heads: int) -> Tensor:
 class Generator(nn.Module):
     """T(e_X, h*, e_X'; w): the scores of S_phi, S_psi, S_psi', S_f, S_f', s_o.
 
-    Members (one for each seed) share no weights: axis M leads everywhere and the rest reads as the paper.
-    Predicates have two embeddings, as operators (O, one for each direction) and as statements (K).
+    Members (one for each seed) share no embedding: axis M leads everywhere and the rest reads as the paper. The first
+    `restarts` members share weights, and so on. Predicates have two embeddings, as operators (O, one for each direction)
+    and as statements (K).
     """
 
-    def __init__(self, shape: Shape, seeds: Sequence[int], dim: int = 32, layers: int = 3, heads: int = 4) -> None:
+    def __init__(
+        self, shape: Shape, seeds: Sequence[int], restarts: int = 1, dim: int = 32, layers: int = 3, heads: int = 4
+    ) -> None:
         super().__init__()
         if dim % heads:
             raise ConfigError(
@@ -172,15 +188,16 @@ class Generator(nn.Module):
                 "heads",
             )
         self.shape = shape
+        owners = seeds[::restarts]
 
         def embedding(name: str, *sizes: int, deviation: float = 1.0) -> nn.Parameter:
             return parameter(seeds, name, *sizes, dim, deviation=deviation)
 
         def linear(name: str) -> nn.Parameter:
-            return parameter(seeds, name, 2 * dim, dim, deviation=1 / math.sqrt(dim))
+            return parameter(owners, name, 2 * dim, dim, deviation=1 / math.sqrt(dim))
 
         def attention(name: str, copies: int = 1, scores_only: bool = False) -> Attention:
-            return Attention(seeds, name, copies, dim, layers, heads, scores_only)
+            return Attention(owners, name, copies, dim, layers, heads, scores_only)
 
         self.operators = embedding("operators", shape.operators)  # H, for the operator search
         self.predicates = embedding("predicates", shape.predicates)  # H, for the statement search
@@ -213,7 +230,7 @@ class Generator(nn.Module):
     def forward(self, masks: Masks) -> Attentions:
         """Scores of every choice; the masks only say what the stages may aggregate."""
         both = torch.cat([self.operators, self.predicates], 1)
-        altered = torch.cat([both, self.target.expand_as(both)], -1) @ self.alter  # h_hat = fc(concat(h_k, h*))
+        altered = linear(torch.cat([both, self.target.expand_as(both)], -1), self.alter)  # h_hat = fc(concat(h_k, h*))
         as_operators, as_statements = altered.split([self.shape.operators, self.shape.predicates], 1)
 
         starts = excluding(masks.arguments[:, :, 0])
@@ -255,7 +272,7 @@ class Generator(nn.Module):
         statements = (altered[:, None] + self.instances).flatten(1, 2)
         queries = statements[:, None] + self.argument_encodings
         values, scores = self.argue(queries[:, :, None], tokens.flatten(1, 2)[:, None, None], arguments)
-        return scores.view(*queries.shape[:3], *tokens.shape[1:3]), concat(values) @ self.state
+        return scores.view(*queries.shape[:3], *tokens.shape[1:3]), linear(concat(values), self.state)
 
     def _search_formulas(self, formulas: Tensor, statements: Tensor) -> tuple[list[Tensor], Tensor]:
         """S_f and S_f' of each level (M, 2, C_l, 2 * C_(l-1)), and s_o over both signs of all levels."""
@@ -264,7 +281,7 @@ class Generator(nn.Module):
             queries = self.formula_queries[level][:, :, None]
             values, found = self.combine(queries, levels[-1], biases[-1])
             scores.append(found[:, :, 0])
-            levels.append(self._signed(concat(values) @ self.conclude))
+            levels.append(self._signed(linear(concat(values), self.conclude)))
             biases.append(statements.new_zeros(len(statements), 2 * width))
         _, output = self.choose(self.output_query, torch.cat(levels, 3), torch.cat(biases, 1))
         return scores, output.flatten(1)
@@ -272,6 +289,11 @@ class Generator(nn.Module):
     def _signed(self, formulas: Tensor) -> Tensor:
         """[V + e_+, V + e_neg], as the values of an ATTN: (M, 1, 1, 2 * C, d)"""
         return (formulas[:, None] + self.signs).flatten(1, 2)[:, None, None]
+
+
+def linear(x: Tensor, weights: Tensor) -> Tensor:
+    """Return (M, n, d'): each row of `x` (M, n, d) times the `weights` (G, d, d') of its target."""
+    return torch.bmm(x.reshape(len(weights), -1, x.shape[-1]), weights).view(*x.shape[:2], -1)
 
 
 def concat(pair: Tensor) -> Tensor:
@@ -284,6 +306,7 @@ class Stack(ABC):
 
     def __init__(self, masks: Masks, shape: Shape, values: Mapping[str, Tensor]) -> None:
         self.masks, self.shape = masks, shape
+        self.held_steps = 1  # steps of training between two calls of `pass_back`
         self.prior: Tensor | None = None  # (M, 1, 1, O), added to the operators' scores: a warm start
         self.device = masks.operators.device
         self._named = {
@@ -310,9 +333,23 @@ class Stack(ABC):
     def logits(self) -> Attentions:
         """Scores of every choice, before the softmax. What masks exclude has no meaning: anything, or about -1e9."""
 
-    def attentions(self, temperature: float = 1.0) -> Attentions:
-        """Return the distributions of every member, softmax of scores / `temperature`."""
-        logits = self.logits()
+    def held_logits(self) -> Attentions:
+        """Return the same scores; they may stay as they are until `pass_back`, and gather gradients meanwhile."""
+        return self.logits()
+
+    def pass_back(self) -> None:
+        """Hand the gradients that held scores have gathered on to the parameters that made them."""
+
+    def gathered(self) -> dict[str, Tensor]:
+        """Return the gradients of held scores that were not passed back yet, by name."""
+        return {}
+
+    def gather(self, gradients: Mapping[str, Tensor]) -> None:
+        """Take over what `gathered` gave, `gradients`."""
+
+    def attentions(self, temperature: float = 1.0, held: bool = False) -> Attentions:
+        """Return the distributions of every member, softmax of scores / `temperature`; of `held` scores if asked for."""
+        logits = self.held_logits() if held else self.logits()
         if self.prior is not None:
             logits = replace(logits, operators=logits.operators + self.prior)
         return softmax_attentions(logits, self.masks, self.shape, temperature)
@@ -337,25 +374,31 @@ class Stack(ABC):
 
 
 class GeneratorStack(Stack):
-    """Generators of one shape, run by one pass; with `residual`, free scores are added to what they say."""
+    """Generators of one shape, run by one pass; with `residual`, free scores are added to what they say.
+
+    Scores are generated once and then held until `pass_back`: meanwhile only residual ones move.
+    """
 
     def __init__(
         self,
         masks: Masks,
         shape: Shape,
         seeds: Sequence[int],
+        restarts: int,
         dim: int,
         layers: int,
         heads: int,
         residual: bool = False,
     ) -> None:
-        generator = Generator(shape, seeds, dim, layers, heads)
+        generator = Generator(shape, seeds, restarts, dim, layers, heads)
         values: dict[str, Tensor] = dict(generator.named_parameters())
         if residual:
             zeros = free_scores(shape, 0)
             values |= {RESIDUAL + name: torch.zeros(len(seeds), *t.shape) for name, t in zeros.items()}
         super().__init__(masks, shape, values)
-        self.residual = residual
+        self.held_steps = HELD_STEPS if residual else 1
+        self._made: Attentions | None = None  # what the generators said, ...
+        self._held: Attentions | None = None  # ... and the same values, which gather gradients
         self._generator = generator.to("meta")  # the parameters are handed to it; it only says how they are used
 
     def _split(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -368,11 +411,44 @@ class GeneratorStack(Stack):
         return [{"params": list(named.values()), "lr": lr} for named, lr in groups if named]
 
     def logits(self) -> Attentions:
-        weights, added = self._split()
+        return self._with_residual(self._generate())
+
+    def held_logits(self) -> Attentions:
+        if self._held is None:
+            self._made = self._generate()
+            self._held = self._made.map(lambda t: t.detach().requires_grad_())
+        return self._with_residual(self._held)
+
+    def _generate(self) -> Attentions:
+        weights, _ = self._split()
         generated: Attentions = functional_call(self._generator, weights, self.masks)
-        if not self.residual:
+        return generated
+
+    def _with_residual(self, generated: Attentions) -> Attentions:
+        _, added = self._split()
+        if not added:
             return generated
         return Attentions.of_tensors({n: GENERATED_SHARE * t + added[n] for n, t in generated.tensors().items()})
+
+    def pass_back(self) -> None:
+        known = self.gathered()
+        if self._made is not None and known:
+            made = self._made.tensors()
+            torch.autograd.backward([made[name] for name in known], list(known.values()))
+        self._made = self._held = None
+
+    def gathered(self) -> dict[str, Tensor]:
+        held = {} if self._held is None else self._held.tensors()
+        return {name: t.grad for name, t in held.items() if t.grad is not None}
+
+    def gather(self, gradients: Mapping[str, Tensor]) -> None:
+        self.held_logits()
+        for name, t in self._held.tensors().items() if self._held is not None else ():
+            t.grad = gradients[name].to(self.device) if name in gradients else None
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        super().load(state)
+        self._made = self._held = None
 
 
 class FreeStack(Stack):
@@ -425,6 +501,7 @@ def make_stack(
     masks: Masks,
     shape: Shape,
     seeds: Sequence[int],
+    restarts: int = 1,
     dim: int = 32,
     layers: int = 3,
     heads: int = 4,
@@ -437,6 +514,7 @@ def make_stack(
         masks: which choices exist.
         shape: sizes of the attentions.
         seeds: one for each member.
+        restarts: members of each target.
         dim: of every ATTN of a Transformer.
         layers: likewise.
         heads: likewise.
@@ -450,7 +528,7 @@ def make_stack(
         )
     match kind:
         case "transformer":
-            return GeneratorStack(masks, shape, seeds, dim, layers, heads, residual)
+            return GeneratorStack(masks, shape, seeds, restarts, dim, layers, heads, residual)
         case "free":
             return FreeStack(masks, shape, seeds)
     raise ConfigError(f"stack: expected the kind 'transformer' or 'free', got {kind!r}; name one of them", "kind")

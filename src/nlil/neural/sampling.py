@@ -15,6 +15,8 @@ from ..kernel.hidden import hides_without_fact
 
 NO_ENTITY = -1
 """The y of a query of a unary target, and the x and y of padding."""
+EVERY_KIND = 0.5
+"""Share of the facts of a block that are drawn kind by kind, one of each before a second of any."""
 TRIES = 20
 """Draws for each negative until one is no fact; a target that holds nearly everywhere has few negatives."""
 
@@ -37,7 +39,7 @@ class Queries:
     def __len__(self) -> int:
         return len(self.x)
 
-    def __getitem__(self, rows: Longs | slice) -> Queries:
+    def __getitem__(self, rows: Longs | Mask | slice) -> Queries:
         return Queries(self.x[rows], self.y[rows], self.label[rows], self.hide[rows])
 
     @property
@@ -67,6 +69,7 @@ class Sampler:
         # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
         self.valid = valid if valid is not None and valid.context is None else Facts.empty()
         self.held: dict[int, Longs] = {}  # keys of the validation queries of each target
+        self._kinds: Longs | None = None
 
     def queries(self, target: int) -> tuple[Queries, Queries]:
         """Return (training, validation) queries. Without validation facts of its own a tenth of them is held out."""
@@ -79,7 +82,8 @@ class Sampler:
         elif held < 10:
             checked = train  # too few to spare any
         else:
-            train, checked = train[held:], train[:held]
+            spared = self._spared(train, held)
+            train, checked = train[~spared], train[spared]
         self.held[target] = np.zeros(0, np.int64) if checked is train else self._keys(checked.x, checked.y)
         return train, checked
 
@@ -111,7 +115,7 @@ class Sampler:
         unary = self.kb.predicates[target].arity == 1
         weight = np.ones(len(x), np.float32) if facts.weight is None else facts.weight.astype(np.float32)
         if len(x) > most:
-            some = np.sort(random.choice(len(x), most, replace=False))
+            some = self._some(x, y, most, random)
             x, y, weight = x[some], y[some], weight[some]
         wanted = int(np.ceil(self.config.negatives * max(len(x), 1)))
         given = self.given.of(target)
@@ -130,6 +134,35 @@ class Sampler:
         hide = np.isin(self._keys(all_x, all_y), visible) | hides_without_fact(self.kb, target)
         order = random.permutation(len(all_x))
         return Queries(all_x, all_y, label, hide)[order]
+
+    def _spared(self, queries: Queries, count: int) -> Mask:
+        """Which queries are held out, facts and others by their shares.
+
+        The first fact of a kind is held out last: no other one may teach what it does.
+        """
+        true, false = (np.flatnonzero((queries.label > 0) == wanted) for wanted in (True, False))
+        is_first = turns(self._kinds_of(queries.x[true], queries.y[true])) == 0
+        num_true = count * len(true) // len(queries)
+        spared = np.zeros(len(queries), bool)
+        spared[true[np.argsort(is_first, kind="stable")[:num_true]]] = True
+        spared[false[: count - num_true]] = True
+        return spared
+
+    def _some(self, x: Longs, y: Longs, most: int, random: np.random.Generator) -> Longs:
+        """Rows of the facts that are drawn: half of them any, half kind by kind.
+
+        `zero` is one of a thousand even numbers, and the only one that needs a rule of its own.
+        """
+        order = random.permutation(len(x))
+        any_of, rest = np.split(order, [most - int(EVERY_KIND * most)])
+        turn = turns(self._kinds_of(x[order], y[order]))[len(any_of) :]
+        return np.sort(np.concatenate([any_of, rest[np.argsort(turn, kind="stable")[: most - len(any_of)]]]))
+
+    def _kinds_of(self, x: Longs, y: Longs) -> Longs:
+        """A number for each query: the same where the same steps lead from its entities."""
+        if self._kinds is None:
+            self._kinds = entity_kinds(self.kb)
+        return self._kinds[x] * 31 + np.where(y == NO_ENTITY, 0, self._kinds[y])
 
     def _unary_negatives(self, wanted: int, random: np.random.Generator) -> tuple[Longs, Longs]:
         everyone = np.flatnonzero(self.kb.domain)
@@ -171,6 +204,32 @@ class Sampler:
 
     def _keys(self, x: Longs, y: Longs) -> Longs:
         return x * (self.kb.num_entities + 1) + y + 1
+
+
+def entity_kinds(kb: KnowledgeBase) -> Longs:
+    """Return a number for each entity: the same for two where the same steps lead from both."""
+    graph = Graph.of(kb)
+    number = np.random.default_rng(0).integers(0, 2**62, kb.num_codes)  # of a set of steps: the sum of theirs
+    kind = np.zeros(kb.num_entities, np.int64)
+    np.add.at(kind, graph.span_node, number[graph.span_code])
+    owner = np.repeat(np.arange(kb.num_entities), np.diff(graph.unary_pointer))
+    np.add.at(kind, owner, number[2 * graph.unary_predicate])
+    return kind
+
+
+def turns(kind: Longs) -> Longs:
+    """Return for each row how many rows of its `kind` stand before it.
+
+    >>> turns(np.array([7, 5, 7, 7, 5])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(kind, kind="stable")
+    position = np.arange(len(kind))
+    is_first = np.ones(len(kind), bool)
+    is_first[1:] = kind[order][1:] != kind[order][:-1]
+    turn = np.zeros(len(kind), np.int64)
+    turn[order] = position - np.maximum.accumulate(np.where(is_first, position, 0))
+    return turn
 
 
 def _columns(facts: Facts) -> tuple[Longs, Longs]:

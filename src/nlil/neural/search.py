@@ -45,7 +45,7 @@ READINGS = tuple(part / 10 for part in range(1, 11))
 BEAMS = (0.3, 0.6, 1.0)
 """... and after which the most probable rules are read, which takes longer."""
 BEAM_RESTARTS = 16
-"""Restarts of a target whose most probable rules are read: those with the least validation loss."""
+"""Restarts of a target whose most probable rules are read: those with the least loss."""
 MOST_PAIRS = 4_000_000
 """Pairs of entities over which a binary rule may range freely, such as a negation; on larger bases X leads to Y."""
 SAVE_SECONDS = 10.0
@@ -207,7 +207,7 @@ class Group:
         drawn = [sampler.queries(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, config.restarts, device)
         seeds = [member_seed(config.seed, space.target, r) for space in self.spaces for r in range(config.restarts)]
-        sizes = (config.dim, config.layers, config.attention_heads)
+        sizes = (config.restarts, config.dim, config.layers, config.attention_heads)
         stack = make_stack(config.generator, masks, self.shape, seeds, *sizes, config.residual)
         if self.hints:
             prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(config.restarts, 0)
@@ -268,8 +268,9 @@ class Group:
         """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
         config, large = self.config, self.large
         wide = config.beam > 1 and (trainer.epoch in self.beams or trainer.done)
-        promising = [self._promising(trainer, g) if wide else () for g in range(len(self.spaces))]
-        members = [g * config.restarts + restart for g, mine in enumerate(promising) for restart in mine]
+        # Of each target the restarts whose most probable rules are read.
+        promising = np.sort(trainer.order()[:, :BEAM_RESTARTS], 1) if wide else np.zeros((len(self.spaces), 0), int)
+        members = [g * config.restarts + restart for g, mine in enumerate(promising.tolist()) for restart in mine]
         chains: dict[int, dict[Chain, float]] = {}
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
@@ -289,14 +290,6 @@ class Group:
                     self._add(g, reader.beam(config.beam))
                 random = np.random.default_rng((config.seed, 3, space.target, restart, trainer.epoch))
                 self._add(g, reader.samples(config.extract_samples, random))
-
-    def _promising(self, trainer: Trainer, g: int) -> list[int]:
-        """The restarts of a target whose most probable rules are read, the same number for every target."""
-        restarts = self.config.restarts
-        if restarts <= BEAM_RESTARTS or not trainer.history:
-            return list(range(min(restarts, BEAM_RESTARTS)))
-        mine = trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts]
-        return sorted(np.argsort(np.nan_to_num(mine, nan=np.inf), kind="stable")[:BEAM_RESTARTS].tolist())
 
     def _add(self, g: int, rules: Iterable[Rule]) -> None:
         self.found[g] |= {as_codes(self.kb, rule): None for rule in usable(rules, self.large)}
@@ -325,17 +318,13 @@ class Group:
         return arrays, history
 
     def _best_members(self, trainer: Trainer) -> list[int]:
-        """Of each target the restart with the least validation loss whose largest choices make a rule at all: one that
-        negates its own head fits a step ahead, and derives nothing."""
-        restarts = self.config.restarts
-        if not trainer.history:
-            return [g * restarts for g in range(len(self.spaces))]
+        """Of each target the restart with the least loss whose largest choices make a rule at all: one that negates its
+        own head fits a step ahead, and derives nothing."""
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
-        best = []
+        ranked, best = trainer.order(), []
         for g, space in enumerate(self.spaces):
-            loss = np.nan_to_num(trainer.history[-1].valid_loss[g * restarts : (g + 1) * restarts], nan=np.inf)
-            order = (g * restarts + np.argsort(loss, kind="stable")).tolist()
+            order = (g * self.config.restarts + ranked[g]).tolist()
             readers = (Reader(self.kb, space, self.shape, attentions, m, self.linked, self.longest) for m in order)
             said = (m for m, reader in zip(order, readers) if usable([reader.argmax()], self.large, parts=False))
             best.append(next(said, order[0]))

@@ -25,8 +25,8 @@ from .space import Attentions
 
 MARGIN = 1e-5
 """Scores are kept this far from 0 and 1: a positive that no path reaches costs -log(MARGIN) and has no gradient."""
-SOLVED_LOSS, SOLVED_F1 = 0.01, 0.99
-"""A target is solved by a restart with less loss, and more F1 on the validation queries, than this."""
+SOLVED_LOSS = 0.01
+"""A target is solved by a restart with less loss than this, that of its attentions and that of its largest choices."""
 VALIDATION_EPOCHS = 5
 """Epochs from one look at the validation queries to the next."""
 FIRST_FLOOR = 1e-4
@@ -35,7 +35,7 @@ ANNEALING = 0.8
 """The part of the epochs in which temperature and floor reach their last values."""
 COLUMNS = ("loss", "valid_loss", "valid_f1", "entropy")
 """What the history has of every member."""
-MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq", "s": "step"}
 """Names of Adam's state in a checkpoint."""
 
 
@@ -134,6 +134,30 @@ class Trainer:
         settled = last and bool((self.waited >= self.config.patience).all())
         return self.solved or settled or self.epoch >= self.config.epochs
 
+    @torch.no_grad()
+    def order(self) -> np.ndarray:
+        """(targets, restarts): the restarts of each target by the loss of the rules that they say, the least first.
+
+        The loss is that of the largest choices, on training and validation queries: the latter alone are few, and what
+        attentions mix is not what is read. Of equal ones the restart with the least loss of its attentions is first.
+        """
+        count = self.config.restarts
+        soft = self.history[-1].loss if self.history else np.zeros(len(self.stack))
+        keys = [np.nan_to_num(some, nan=np.inf).reshape(-1, count) for some in (soft, self._rule_losses().cpu().numpy())]
+        return np.lexsort(keys, 1)
+
+    def _rule_losses(self) -> Tensor:
+        """(M,) the mean loss of the largest choices over all queries."""
+        hard = self.stack.attentions(self.temperature(self.epoch)).one_hot()
+        total, queries = torch.zeros(len(self.stack), device=self.stack.device), 0
+        for block in (*self.blocks, *self.valid):
+            size = int(block.plan.real.sum())
+            queries += size
+            for piece in self._pieces(block.plan):
+                members = self._members(piece)
+                total[members] += size * block.losses(hard[members], clamp)[0].flatten()
+        return total / max(1, queries)
+
     def run(self, each: Callable[[Trainer], None], stop: Stop | None = None) -> None:
         """Train until done; `each` is called after every epoch."""
         while not self.done and not (stop is not None and stop()):
@@ -148,10 +172,12 @@ class Trainer:
         order = np.random.default_rng((self.config.seed, 2, self.epoch)).permutation(len(self.blocks))
         total = torch.zeros(len(self.stack), device=self.stack.device)
         penalty = self.config.entropy * self.epoch / max(1, self.config.epochs)
-        for index in order:
+        for step, index in enumerate(order, start=1 + self.epoch * len(order)):
             self.optimiser.zero_grad()
-            total += self._learn(self.blocks[index], self.stack.attentions(temperature), squash, penalty)
-            self.optimiser.step()
+            total += self._learn(self.blocks[index], self.stack.attentions(temperature, held=True), squash, penalty)
+            if step % self.stack.held_steps == 0:
+                self.stack.pass_back()
+            self.optimiser.step()  # parameters without a gradient stay as they are
         self.epoch += 1
         if self.epoch % VALIDATION_EPOCHS == 0 or self.epoch >= self.config.epochs:
             self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
@@ -213,11 +239,18 @@ class Trainer:
         self.best = np.where(better, now, self.best)
         row = Row(self.epoch, temperature, loss, now, f1.cpu().numpy(), attentions.entropy().cpu().numpy())
         self.history.append(row)
-        # Solved: next to no loss, the largest choices alone say the same, and they make a rule.
-        ready = ((row.loss < SOLVED_LOSS) & (row.valid_f1 > SOLVED_F1)).reshape(-1, self.config.restarts)
-        self.solved = bool(ready.any(1).all()) and all(
-            any(self.accepts(self, g * self.config.restarts + int(r)) for r in np.flatnonzero(mine))
-            for g, mine in enumerate(ready)
+        self.solved = self._is_solved(row.loss)
+
+    def _is_solved(self, loss: np.ndarray) -> bool:
+        """Whether each target has a restart with next to no loss whose largest choices alone say the same, and make a
+        rule."""
+        restarts = self.config.restarts
+        ready = (loss < SOLVED_LOSS).reshape(-1, restarts)
+        if not ready.any(1).all():
+            return False
+        ready &= (self._rule_losses().cpu().numpy() < SOLVED_LOSS).reshape(-1, restarts)
+        return all(
+            any(self.accepts(self, g * restarts + int(r)) for r in np.flatnonzero(mine)) for g, mine in enumerate(ready)
         )
 
     # checkpoints ----------------------------------------------------------------------------------
@@ -229,20 +262,24 @@ class Trainer:
             moments = self.optimiser.state.get(parameter)
             if moments:
                 arrays |= {f"{key}.{index}": moments[name].cpu().numpy() for key, name in MOMENTS.items()}
+        arrays |= {f"g.{name}": t.cpu().numpy() for name, t in self.stack.gathered().items()}
         arrays |= {"best": self.best, "waited": self.waited}
         arrays |= {f"h.{name}": np.array([getattr(row, name) for row in self.history]) for name in COLUMNS}
         when = [[row.epoch, row.temperature] for row in self.history]
-        steps = self.epoch * len(self.blocks)
-        return arrays, {"epoch": self.epoch, "steps": steps, "history": when, "solved": self.solved}
+        return arrays, {"epoch": self.epoch, "history": when, "solved": self.solved}
 
     def load(self, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
         """Go on from a state: `arrays` and `values` as `state` gave them."""
-        self.stack.load({name[2:]: torch.from_numpy(a) for name, a in arrays.items() if name.startswith("p.")})
+        values_of, gathered = (
+            {name[2:]: torch.from_numpy(a.copy()) for name, a in arrays.items() if name.startswith(kind)}
+            for kind in ("p.", "g.")
+        )
+        self.stack.load(values_of)
+        self.stack.gather(gathered)
         for index, parameter in enumerate(self.stack.parameters()):
             moments = {name: arrays.get(f"{key}.{index}") for key, name in MOMENTS.items()}
             found = {name: torch.from_numpy(a.copy()) for name, a in moments.items() if a is not None}
             if found:
-                found["step"] = torch.tensor(float(values["steps"]))
                 self.optimiser.state[parameter] = {name: t.to(parameter.device) for name, t in found.items()}
         self.best, self.waited = arrays["best"].copy(), arrays["waited"].copy()
         self.epoch, self.solved = int(values["epoch"]), bool(values["solved"])
