@@ -28,6 +28,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "search": "neural",
         "generator": "transformer",
         "residual": False,
+        "deep_score": 0.0,
         "squash": "sigmoid",
         "heads": 1,
         "instances": 1,
@@ -232,6 +233,9 @@ class LearnerConfig:
     )
     residual: bool = training(
         True, "add free scores, initially 0, to those of a Transformer; off: the Transformer alone (the paper)"
+    )
+    deep_score: float = training(
+        4.0, "added to the output scores of the last level: learn a rule as a whole, not part by part; 0: the paper"
     )
     dim: int = training(32, "d, the width of the Transformer", at_least(1))
     layers: int = training(3, "layers of each Transformer network", at_least(1))

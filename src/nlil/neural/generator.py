@@ -173,8 +173,8 @@ class Generator(nn.Module):
     """T(e_X, h*, e_X'; w): the scores of S_phi, S_psi, S_psi', S_f, S_f', s_o.
 
     Members (one for each seed) share no embedding: axis M leads everywhere and the rest reads as the paper. The first
-    `restarts` members share weights, and so on. Predicates have two embeddings, as operators (O, one for each direction)
-    and as statements (K).
+    `restarts` members share weights, and so on. Predicates have two embeddings, as operators (O, one for each
+    direction) and as statements (K).
     """
 
     def __init__(
@@ -309,6 +309,7 @@ class Stack(ABC):
         self.held_steps = 1  # steps of training between two calls of `pass_back`
         self.prior: Tensor | None = None  # (M, 1, 1, O), added to the operators' scores: a warm start
         self.device = masks.operators.device
+        self.deep_score = 0.0  # added to the output's scores of the last level
         self._named = {
             name: value.detach().to(self.device).contiguous().requires_grad_() for name, value in values.items()
         }
@@ -337,6 +338,7 @@ class Stack(ABC):
         """Return the same scores; they may stay as they are until `pass_back`, and gather gradients meanwhile."""
         return self.logits()
 
+    @abstractmethod
     def pass_back(self) -> None:
         """Hand the gradients that held scores have gathered on to the parameters that made them."""
 
@@ -344,12 +346,17 @@ class Stack(ABC):
         """Return the gradients of held scores that were not passed back yet, by name."""
         return {}
 
+    @abstractmethod
     def gather(self, gradients: Mapping[str, Tensor]) -> None:
         """Take over what `gathered` gave, `gradients`."""
 
     def attentions(self, temperature: float = 1.0, held: bool = False) -> Attentions:
-        """Return the distributions of every member, softmax of scores / `temperature`; of `held` scores if asked for."""
+        """Return the distributions of every member: softmax of scores / `temperature`; `held` scores may be old."""
         logits = self.held_logits() if held else self.logits()
+        if self.deep_score:
+            deep = logits.output.new_zeros(self.shape.outputs)
+            deep[-2 * self.shape.levels[-1] :] = self.deep_score
+            logits = replace(logits, output=logits.output + deep)
         if self.prior is not None:
             logits = replace(logits, operators=logits.operators + self.prior)
         return softmax_attentions(logits, self.masks, self.shape, temperature)
@@ -463,6 +470,12 @@ class FreeStack(Stack):
 
     def logits(self) -> Attentions:
         return Attentions.of_tensors(self._named)
+
+    def pass_back(self) -> None:
+        """Nothing is held."""
+
+    def gather(self, gradients: Mapping[str, Tensor]) -> None:
+        """Nothing is held."""
 
 
 def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from ..kernel.hidden import hides_without_fact
 
 NO_ENTITY = -1
 """The y of a query of a unary target, and the x and y of padding."""
-EVERY_KIND = 0.5
+EVERY_KIND = 0.2
 """Share of the facts of a block that are drawn kind by kind, one of each before a second of any."""
 TRIES = 20
 """Draws for each negative until one is no fact; a target that holds nearly everywhere has few negatives."""
@@ -149,7 +149,7 @@ class Sampler:
         return spared
 
     def _some(self, x: Longs, y: Longs, most: int, random: np.random.Generator) -> Longs:
-        """Rows of the facts that are drawn: half of them any, half kind by kind.
+        """Rows of the facts that are drawn: most of them any, some kind by kind.
 
         `zero` is one of a thousand even numbers, and the only one that needs a rule of its own.
         """

@@ -209,6 +209,7 @@ class Group:
         seeds = [member_seed(config.seed, space.target, r) for space in self.spaces for r in range(config.restarts)]
         sizes = (config.restarts, config.dim, config.layers, config.attention_heads)
         stack = make_stack(config.generator, masks, self.shape, seeds, *sizes, config.residual)
+        stack.deep_score = config.deep_score
         if self.hints:
             prior = torch.from_numpy(warm_start(self.hints, self.spaces)).repeat_interleave(config.restarts, 0)
             stack.prior = prior[:, None, None, :].to(device)

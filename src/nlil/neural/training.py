@@ -143,7 +143,9 @@ class Trainer:
         """
         count = self.config.restarts
         soft = self.history[-1].loss if self.history else np.zeros(len(self.stack))
-        keys = [np.nan_to_num(some, nan=np.inf).reshape(-1, count) for some in (soft, self._rule_losses().cpu().numpy())]
+        keys = [
+            np.nan_to_num(some, nan=np.inf).reshape(-1, count) for some in (soft, self._rule_losses().cpu().numpy())
+        ]
         return np.lexsort(keys, 1)
 
     def _rule_losses(self) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from nlil.config import LearnerConfig
 from nlil.errors import ConfigError, RunError
 from nlil.neural.generator import GENERATED_SHARE, Attention, Generator, Stack, draw, make_stack
 from nlil.neural.space import Attentions, Masks, Shape
@@ -100,6 +101,54 @@ def test_a_member_does_not_see_the_others(kind):
         for value in together.parameters():
             value[0] += 1
     assert_same(together.logits()[1:], before[1:], atol=1e-5)
+
+
+def test_restarts_of_a_target_share_weights_and_no_embedding():
+    masks = masks_of(SHAPE, *[full(SHAPE)] * 4)
+    stack = make_stack("transformer", masks, SHAPE, [1, 2, 3, 4], restarts=2)
+    named = dict(zip(stack.state(), stack.parameters()))
+    assert {name: len(t) for name, t in named.items() if len(t) != 4}.keys() == {
+        name for name in named if name in ("alter", "state", "conclude") or ("." in name and "queries" not in name)
+    }
+    assert all(len(t) in (2, 4) for t in named.values())
+    before = stack.logits()
+    with torch.no_grad():
+        named["alter"][0] *= -1
+    changed = [(one - two).abs().flatten(1).amax(1) > 1e-3 for one, two in zip(tensors_of(before), tensors(stack))]
+    assert all(rows.tolist() == [True, True, False, False] for rows in changed)
+    alone = make_stack("transformer", masks_of(SHAPE, *[full(SHAPE)] * 2), SHAPE, [3, 4], restarts=2)
+    assert_same(stack.logits()[2:], alone.logits(), atol=1e-5)
+
+
+def test_held_scores_gather_gradients_until_they_are_passed_back():
+    """Two steps with held scores give the weights what one pass with the sum of both losses gives them."""
+    masks = masks_of(SHAPE, full(SHAPE), full(SHAPE))
+    held, plain = (make_stack("transformer", masks, SHAPE, [1, 2], restarts=2, residual=True) for _ in range(2))
+    source = torch.Generator().manual_seed(0)
+    steps = [[torch.rand(t.shape, generator=source) for t in tensors(plain)] for _ in range(2)]
+    for weights in steps:
+        for stack in (held, plain):
+            attentions = stack.attentions(0.5, held=stack is held).tensors().values()
+            sum((w * t).sum() for w, t in zip(weights, attentions)).backward()
+    is_residual = [name.startswith("residual.") for name in held.state()]
+    assert all((p.grad is not None) == free for p, free in zip(held.parameters(), is_residual))
+    held.pass_back()
+    for name, one, two in zip(held.state(), held.parameters(), plain.parameters()):
+        assert torch.allclose(one.grad, two.grad, atol=1e-6), name
+    assert not held.gathered()
+
+
+def test_the_last_level_is_preferred_at_first():
+    """Not by a formula of it, and not so much that it could not be unlearned."""
+    for kind in KINDS:
+        stack = stack_of(SHAPE, [1, 2, 3], kind)
+        assert stack.attentions().output[:, -2 * SHAPE.levels[-1] :].sum(1).max() < 0.7
+        stack.deep_score = LearnerConfig().deep_score
+        output = stack.attentions().output
+        last = output[:, -2 * SHAPE.levels[-1] :]
+        assert (last.sum(1) > 0.7).all()
+        assert (output > 1e-4).all()
+        assert (last < 0.8).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -283,4 +332,8 @@ def test_residual_scores_begin_at_zero_and_learn_at_their_own_rate():
 
 
 def tensors(stack: Stack) -> list[torch.Tensor]:
-    return list(stack.logits().tensors().values())
+    return tensors_of(stack.logits())
+
+
+def tensors_of(attentions: Attentions) -> list[torch.Tensor]:
+    return list(attentions.tensors().values())

@@ -235,3 +235,38 @@ def test_what_has_been_seen_whole_brings_nothing_new() -> None:
     assert Sampler(kb, few).has_more(predicate_id(kb, "second")), "pairs that are no facts are many"
     assert Sampler(kb, few).has_more(red) == (SIZE - len(facts_of(kb, "red")) > 2 * len(facts_of(kb, "red")))
     assert not Sampler(kb, LearnerConfig(positives=SIZE, negatives=100.0)).has_more(red)
+
+
+def numbers(size: int) -> KnowledgeBase:
+    """0, 1, ..., of which the even ones are the target; only 0 is `zero`."""
+    facts: list[tuple[str, ...]] = [(f"n{i:03}", "succ", f"n{i + 1:03}") for i in range(size)]
+    facts += [(f"n{i:03}", "even") for i in range(0, size, 2)]
+    return KnowledgeBase.from_facts([*facts, ("n000", "zero")])  # type: ignore[arg-type]
+
+
+def test_every_kind_of_fact_is_drawn_and_not_held_out() -> None:
+    """Of 300 even numbers 0 is the only one without a predecessor; it is to be learned from in every round."""
+    kb = numbers(600)
+    zero, target = kb.entities.id("n000"), predicate_id(kb, "even")
+    for seed in range(10):
+        sampler = Sampler(kb, LearnerConfig(positives=40, seed=seed))
+        train, held = sampler.queries(target)
+        assert (zero, NO_ENTITY) in pairs(train, 1.0)
+        assert held.label.sum() > 0
+        assert (zero, NO_ENTITY) not in pairs(held)
+        for round in range(1, 4):
+            fresh = sampler.fresh(target, round, 20)
+            assert (zero, NO_ENTITY) in pairs(fresh, 1.0)
+            assert fresh.label.sum() > 15
+
+
+def test_most_of_the_facts_are_any() -> None:
+    """A kind with one fact in ten is drawn more often than that, and does not crowd out the others."""
+    facts: list[tuple[str, ...]] = [(f"n{i:03}", "seen") for i in range(500)]
+    facts += [(f"n{i:03}", "rare") for i in range(50)]
+    kb = KnowledgeBase.from_facts(facts)  # type: ignore[arg-type]
+    sampler, target = Sampler(kb, LearnerConfig()), predicate_id(kb, "seen")
+    sampler.queries(target)
+    drawn = sampler.fresh(target, 1, 100)
+    rare = sum(kb.entities.name(x) < "n050" for x, _ in pairs(drawn, 1.0))
+    assert 15 <= rare <= 35
