@@ -227,7 +227,7 @@ class LearnerConfig:
     step_edges: int = training(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
     meet_edges: int = training(2048, "most edges that the statements of a query use, nearest first", at_least(1))
     generator: str = training(
-        "free",
+        "transformer",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )
@@ -244,9 +244,9 @@ class LearnerConfig:
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
     restarts: int = training(48, "generators trained per target", at_least(1))
-    epochs: int = training(70, "most epochs of training", at_least(1))
+    epochs: int = training(50, "most epochs of training", at_least(1))
     rate: float = training(0.0002, "learning rate of a Transformer", more_than(0))
-    score_rate: float = training(0.05, "learning rate of free and residual scores", more_than(0))
+    score_rate: float = training(0.1, "learning rate of free and residual scores", more_than(0))
     temperature: float = training(
         0.2,
         "temperature of the attentions at the end of training; 1 at its start",
@@ -260,7 +260,7 @@ class LearnerConfig:
     select: bool = training(
         True,
         "after training, choose among the rules of all restarts, remove parts and join others by exact F1; "
-        "off: exactly what the attentions of the restart with the lowest validation loss say",
+        "off: exactly what the attentions of the best restart say",
     )
     refine: bool = training(True, "after select, exchange or add parts of the best rules as long as the exact F1 rises")
     aggregation: str = scoring(

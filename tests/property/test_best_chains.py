@@ -218,9 +218,13 @@ class Untrained:
         masks = Masks.of(group.spaces, group.shape, group.config.restarts)
         self.stack = FreeStack(masks, group.shape, range(epoch, epoch + len(masks.operators)))
         self.epoch = epoch
+        self.targets = len(group.spaces)
 
     def temperature(self, epoch: int) -> float:
         return 0.3
+
+    def order(self) -> np.ndarray:
+        return np.arange(len(self.stack)).reshape(self.targets, -1) % (len(self.stack) // self.targets)
 
 
 def test_a_group_keeps_what_its_members_say_in_their_order() -> None:

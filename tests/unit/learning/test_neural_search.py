@@ -230,7 +230,7 @@ def test_settings_that_cannot_be(key: str, value: Any) -> None:
 
 
 def test_without_select_there_is_one_rule_and_counts_do_not_choose_it() -> None:
-    """Of 16 rules that training reads the one of the least validation loss stays, however badly it counts."""
+    """Of 16 rules that training reads that of the best restart stays, however badly it counts."""
     base = planted("conjunction", size=120)
     settings = {"levels": 1, "epochs": 3, "restarts": 16, "min_support": 1, "min_confidence": 0.0, "refine": False}
     (alone,) = learn(base.kb, base.target, select=False, beam=1, **settings).rules
