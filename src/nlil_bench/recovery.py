@@ -5,9 +5,10 @@ learn from, not to be learned.
 
 Three stages are judged, so that a figure says what brought it. `argmax` is the rule that the attentions of the best
 restart say, the one whose rule has the least loss on the queries, whatever counts say of it. `select` lets exact counts
-choose among what all restarts read, leave out parts and join others. `refine` then searches on from there by exact counts alone. And three generators:
-the paper's Transformer, free scores, and a Transformer that was never trained. What the last one reaches is no merit of
-training: a construct is learned where the argmax of a trained generator is found for more seeds than its argmax.
+choose among what all restarts read, leave out parts and join others. `refine` then searches on from there by exact
+counts alone. And three generators: the paper's Transformer, free scores, and a Transformer that was never trained. What
+the last one reaches is no merit of training: a construct is learned where the argmax of a trained generator is found
+for more seeds than its argmax.
 """
 
 from __future__ import annotations
