@@ -336,7 +336,7 @@ def found_table(entries: Entries) -> str:
         "settings",
         "found at argmax",
         "least of precision and recall",
-        "time",
+        "CPU time",
         "machine",
     )
     table = markdown(head, rows, right=(0, 1, 3, 5))
