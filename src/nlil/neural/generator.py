@@ -381,9 +381,10 @@ class Stack(ABC):
 
 
 class GeneratorStack(Stack):
-    """Generators of one shape, run by one pass; with `residual`, free scores are added to what they say.
+    """Generators of one shape, run by one pass; `restarts` of a target share weights.
 
-    Scores are generated once and then held until `pass_back`: meanwhile only residual ones move.
+    With `residual`, free scores are added to what they say. Scores are generated once and then held until `pass_back`:
+    meanwhile only residual ones move.
     """
 
     def __init__(
@@ -475,7 +476,7 @@ class FreeStack(Stack):
         """Nothing is held."""
 
     def gather(self, gradients: Mapping[str, Tensor]) -> None:
-        """Nothing is held."""
+        """Nothing is held, so `gradients` is empty."""
 
 
 def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:
