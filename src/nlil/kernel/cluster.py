@@ -236,7 +236,7 @@ class RayPool(Pool[Scratch]):
             waiting = [run.remote([work], part, parts) for part in range(parts)]
             results: dict[int, Result] = {}
             while waiting and (stop is None or not stop()):
-                ready, waiting = ray.wait(waiting, timeout=REPORT_EVERY)
+                ready, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=REPORT_EVERY)
                 self._collect(ready, shared, results)
                 if ready:
                     progress(stage, len(results), len(tasks))
