@@ -189,7 +189,11 @@ class LearnerConfig:
     joint: bool = rules(False, "choose and weight the rules of all object classes jointly; not with search=neural")
     samples: int = rules(1_000, "facts sampled per target to propose chains longer than 2")
     candidates: int = rules(200, "longer chains counted exactly per target")
-    max_paths: float = rules(7e9, "skip chains of a length with more paths than this in the graph; 0: no limit")
+    max_paths: float = rules(
+        7e9,
+        "skip chains of a length with more paths than this in the graph, unless they are few for its size (up to "
+        "16 for each pair of entities, up to max_length steps); 0: no limit",
+    )
     neural_targets: int = training(
         4, "with search=both, most targets to train, those that counted rules explain badly; 0: all"
     )

@@ -27,6 +27,10 @@ def silent(stage: str, done: int, total: int, note: str = "") -> None:
     """Ignore the report of `stage`, `done`, `total` and `note`."""
 
 
+class Stopped(Exception):
+    """Work was stopped before it had a result; whoever asked for it goes on without."""
+
+
 class Stop:
     """When to stop early: after some seconds (0: never), or as soon as `set` is called.
 

@@ -43,6 +43,7 @@ def bench(
         str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")
     ] = None,
     seconds: Annotated[str | None, typer.Option(metavar="A,B", help="curve: how long is learned.")] = None,
+    sizes: Annotated[str | None, typer.Option(metavar="A,B", help="ladder: millions of facts.")] = None,
     peer: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="curve: AnyBURL.jar, and venv with PyClause, to be measured beside ours."),
@@ -61,7 +62,7 @@ def bench(
 ) -> None:
     """Measure the paper's tables, our figures beside its own, and keep the figures."""
     names = tuple(name.strip() for name in data.split(",") if name.strip()) if data else None
-    request = Request(session, names, quick, model, seeds, split, seconds, peer, tuple(settings or ()), out)
+    request = Request(session, names, quick, model, seeds, split, seconds, sizes, peer, tuple(settings or ()), out)
     if what == TABLES:
         write_tables(session, file, check, out)
         return
@@ -82,6 +83,7 @@ def check_request(name: str, bench: Bench, request: Request) -> None:
         "seeds": request.seeds if request.seeds > 1 else None,
         "split": request.split if request.split != "test" else None,
         "seconds": request.seconds,
+        "sizes": request.sizes,
         "peer": request.peer,
         "set": " ".join(request.settings),
     }

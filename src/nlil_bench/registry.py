@@ -30,6 +30,7 @@ BENCHES: Mapping[str, str] = {
     "scale": "loading",
     "cluster": "learning on Ray clusters of this machine",
     "debian": "the Debian package graph",
+    "ladder": "learning and evaluating generated graphs of up to 20 million facts",
     "recovery": "planted rules found again",
     "es": "even numbers",
     "length": "an epoch against the longest rule",
@@ -54,6 +55,7 @@ class Request:
         seeds: Mean and standard deviation over so many seeds.
         split: The facts that queries are made of, `test` or `valid`.
         seconds: Limits of learning, as text such as `10,50`.
+        sizes: Millions of facts, as text such as `0.3,1`.
         peer: Folder with the programs to be measured beside ours.
         settings: `key=value` words of --set.
         out: Folder that keeps the figures.
@@ -66,6 +68,7 @@ class Request:
     seeds: int = 1
     split: str = "test"
     seconds: str | None = None
+    sizes: str | None = None
     peer: Path | None = None
     settings: tuple[str, ...] = ()
     out: Path = Path("benchmarks/results")
@@ -118,7 +121,8 @@ class Bench:
         tables: Place in documents -> its table. A place is called like the bench, or starts with its name and `-`.
         data: Data sets that are measured where the user names none.
         quick_data: The same for --quick.
-        options: The options of one bench that this one takes: data, model, seeds, split, seconds, peer, set.
+        options: The options of one bench that this one takes: data, model, seeds, split, seconds, sizes, peer,
+            set.
         models: The names that --model may have.
         names: What --data names, where that is no data set; complains about unknown ones.
         check: Complains about a request before anything runs.

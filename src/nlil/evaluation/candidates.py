@@ -6,7 +6,7 @@ A query is p(s, ?) or p(?, o) of a fact of the split, "which class?" of an objec
                0; of equals the smaller id); P(x) wherever some rule reaches it
     left out   what is known through another split (the filter of ranking), and what no rule reaches
     true       the facts of the split; anything else counts as false
-    sampled    MOST_QUERIES queries of each kind, by seed, where there are more
+    sampled    MOST_QUERIES queries of each kind, by seed, where there are more; fewer on large bases (`affordable`)
 
 Whether a candidate counts never depends on whether it is true: an answer that no rule reaches, or that stands below the
 best, is left out as a wrong one would be. `num_answers` says how many answers the queries have.
@@ -25,7 +25,8 @@ from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import score
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
+from .gate import affordable
 from .members import MemberScorer
 from .queries import TargetQueries, answers_among
 from .ranking import Ranker
@@ -83,12 +84,13 @@ def scored_candidates(
     memory: int = 2**30,
     progress: Progress = silent,
     parts: int = 1,
+    stop: Stop | None = None,
 ) -> Candidates:
     """Score the candidates of the facts of a `split`, valid or test, whose predicate is a target of the rules.
 
     There are none for train: training facts are what rules were counted on, so their scores say nothing about facts not
     seen. `splits` has all facts, which tell what is true. A sample that comes in several `parts` takes its part of the
-    queries from each.
+    queries from each. After a `stop` it raises Stopped.
     """
     rules = bind(rules, kb).rules
     facts = splits[split]
@@ -99,7 +101,7 @@ def scored_candidates(
         kb = kb.with_facts(context)
     targets = [kb.predicate_id(p) for p in rules.targets if p in kb.predicates]
     facts = facts[np.isin(facts.predicate, targets)] if split != "train" else Facts.empty()
-    sampler = _Sampler(rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress, parts)
+    sampler = _Sampler(rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress, parts, stop)
     kinds = [(2, sampler.binary()), (1, sampler.classes()), (1, sampler.members())]
     rows = [(arity, *scored) for arity, found in kinds for scored in found]
     none = np.zeros(0, np.int64)
@@ -121,11 +123,12 @@ class _Sampler:
     memory: int
     progress: Progress
     parts: int = 1
+    stop: Stop | None = None
     num_answers: int = 0
 
     def some(self, count: int) -> Longs:
         """At most MOST_QUERIES positions below `count`, ascending; of a sample in parts, its part of them."""
-        most = -(-MOST_QUERIES // self.parts)
+        most = -(-affordable(MOST_QUERIES, self.kb.num_entities) // self.parts)
         return np.arange(count) if count <= most else np.sort(self.random.choice(count, most, replace=False))
 
     def binary(self) -> Iterator[Scored]:
@@ -174,7 +177,7 @@ class _Sampler:
             ends = (best, a) if direction else (a, best)
             return total[best], np.isin(best, answers(true, g, i)), _facts(target, *ends)
 
-        ranker = Ranker(self.rules, self.kb, self.threads, self.memory)
+        ranker = Ranker(self.rules, self.kb, self.threads, self.memory, stop=self.stop)
         scored = ranker.each(groups, best, lambda _, *done: self.progress("calibration", *done))
         for g, found in enumerate(scored):
             both = ((answers(true, g, i), answers(known, g, i)) for i in range(len(found)))

@@ -9,6 +9,20 @@ import numpy as np
 from ..data.arrays import Doubles
 from ..data.facts import Facts
 
+MANY_ENTITIES = 50_000
+"""Entities of a base beyond which fewer facts are ranked: each takes longer, and chance is the same."""
+LEAST_SHARE = 0.2
+"""... but this share of what a small base takes."""
+
+
+def affordable(most: int, num_entities: int) -> int:
+    """Return how many of `most` facts are to be ranked on a base of `num_entities`.
+
+    >>> affordable(5_000, 40_000), affordable(5_000, 100_000), affordable(5_000, 10_000_000)
+    (5000, 2500, 1000)
+    """
+    return int(most * max(min(1.0, MANY_ENTITIES / max(num_entities, 1)), LEAST_SHARE))
+
 
 class Gate(NamedTuple):
     """What it takes to keep something.

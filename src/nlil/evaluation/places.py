@@ -121,6 +121,8 @@ def score_places(
     load_priors(plan, space)
     end = len(asked.query)
     for i in range(begin, end):
+        if space.walk.flag[0]:
+            break
         first, last = asked.pointer[i], asked.pointer[i + 1]
         known = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
         touched, walked = score_until_settled(
@@ -160,6 +162,8 @@ def score_places_soft(
     load_priors(plan, space)
     end = len(asked.query)
     for i in range(begin, end):
+        if space.walk.flag[0]:
+            break
         known = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
         extra = asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]]
         a, hidden = asked.query[i], asked.hidden[i]

@@ -21,7 +21,7 @@ from ..kernel.graph import Graph
 from ..kernel.pool import Pool, workers
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, expected_steps
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, Stopped, silent
 from .places import places
 from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, back_prior_of, excluded_codes, kinds, plan
 from .programs import program_evidence
@@ -44,13 +44,20 @@ BYTES_PER_RULE = 32
 class Ranker:
     """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`.
 
-    On the `device` cuda, or auto where there is one, a GPU ranks what it can; scores are the same.
+    On the `device` cuda, or auto where there is one, a GPU ranks what it can; scores are the same. Work that is under
+    way at a `stop` raises Stopped.
     """
 
     def __init__(
-        self, rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30, device: str = "cpu"
+        self,
+        rules: RuleSet,
+        kb: KnowledgeBase,
+        threads: int = 0,
+        memory: int = 2**30,
+        device: str = "cpu",
+        stop: Stop | None = None,
     ) -> None:
-        self.rules, self.kb, self.memory, self.device = rules, kb, memory, device
+        self.rules, self.kb, self.memory, self.device, self.stop = rules, kb, memory, device, stop
         if device != "auto":
             resolve_device(device)  # who asks for one that is not there learns it now
         self.graph: Graph = Graph.of(kb)
@@ -65,7 +72,9 @@ class Ranker:
         width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self._small = SmallWork()
-        self.pool: Pool[ScoreSpace] = workers(lambda: score_space(kb.num_entities, self.top, width, kinds), threads)
+        self.pool: Pool[ScoreSpace] = workers(
+            lambda: score_space(kb.num_entities, self.top, width, kinds, None if stop is None else stop.flag), threads
+        )
 
     def rows_of(self, target: int) -> Longs:
         """Return rows of the whole set whose head is the predicate id `target`."""
@@ -147,9 +156,16 @@ class Ranker:
 
         for planned in self._planned([(target, direction) for target, direction, *_ in queries]):
             work = [block for some in planned for block in blocks(*some)]
-            for g, found in self.pool.map_here(run, work, "score", progress):
+            scored = self.pool.map_here(run, work, "score", progress, self.stop)
+            self.check_time()
+            for g, found in scored:
                 results[g].extend(found)
         return results
+
+    def check_time(self) -> None:
+        """Raise Stopped once it is time: what was found since is not complete."""
+        if self.stop is not None and self.stop():
+            raise Stopped
 
     def _num_members(self, layout: Plan, known: int) -> int:
         """How many entities the bodies of the back rules of an entity hold of, in all."""
@@ -193,7 +209,9 @@ class Ranker:
             tasks = [task for batch in batches for task in self.tasks(batch)]
             reached = done + np.cumsum([0] + [len(task.rows) for task in tasks])
             report = queries_done(progress, "rank", reached, total)
-            for task, ranked in zip(tasks, self.pool.map(self._block, tasks, progress=report)):
+            found = self.pool.map(self._block, tasks, progress=report, stop=self.stop)
+            self.check_time()
+            for task, ranked in zip(tasks, found):
                 counts[:, task.batch.direction, task.rows] = ranked
             done = int(reached[-1])
         for _, direction, rows in groups:
@@ -241,7 +259,9 @@ class Ranker:
             return [self._plan(mine, target, direction) for target, direction in some]
 
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
-        return [one for some in self.pool.map_here(both, by_target) for one in some]
+        found = self.pool.map_here(both, by_target, stop=self.stop)
+        self.check_time()
+        return [one for some in found for one in some]
 
     def _planned(self, groups: Sequence[tuple[int, int]]) -> Iterator[list[Planned]]:
         """Yield the groups with their plans, as many at once as have plans that fit in a quarter of the memory.

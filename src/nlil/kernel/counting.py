@@ -45,7 +45,7 @@ def count_statistics(
     is.
     """
     kb = kb.crisp
-    counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities))
+    counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities**2))
     done = np.zeros(len(rules), bool)
     if kb.graph_of is None and not kb.classes and len(rules):
         counter = LineCounter(rules, kb, threads)

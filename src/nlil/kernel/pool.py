@@ -85,8 +85,10 @@ class Pool(Generic[Scratch]):
             i = -1
             try:
                 scratch = self._borrowed()
-                for i in waiting:
-                    if ended.is_set() or (stop is not None and stop()):
+                while not ended.is_set():
+                    is_late = stop is not None and stop.is_late
+                    i = next(waiting, -1)
+                    if i < 0 or is_late:
                         break
                     results[i] = function(scratch, tasks[i])
                     done[worker] += 1
@@ -114,6 +116,8 @@ class Pool(Generic[Scratch]):
         except BaseException:
             ended.set()
             raise
+        if stop is not None and sum(done) < len(tasks) and not failures:
+            stop()  # so that it knows that something was left out
         if failures:
             raise min(failures, key=lambda pair: pair[0])[1]
         return [result for result in results if result is not None]

@@ -106,7 +106,8 @@ class RuleSet:
         `steps`, `start`, `end` and `distinct` are those of `Lines.of`; the others (`head`, `head_entity`, `fixed`,
         `support`, `body_size`, `head_size`, `pca_body`) are columns of the set. Equal bodies are merged by `join` only.
         """
-        size, counts = len(steps), count_dtype(kb.num_entities)
+        counts = count_dtype(max(int(np.max(c, initial=0)) for c in (support, body_size, head_size, pca_body)))
+        size = len(steps)
         lines = Lines.of(steps.astype(step_dtype(kb.num_codes)), start, end, distinct)
 
         def column(values: np.ndarray | int, dtype: type) -> np.ndarray:
@@ -131,7 +132,7 @@ class RuleSet:
     @classmethod
     def of(cls, kb: KnowledgeBase, scored: Sequence[ScoredRule], aggregation: Aggregation | None = None) -> RuleSet:
         """Make a set of the rules of `scored`, in this order and in the ids of `kb`; `aggregation` as in `empty`."""
-        builder, counts = BodyBuilder(kb), count_dtype(kb.num_entities)
+        builder, counts = BodyBuilder(kb), count_dtype(kb.num_entities**2)
         body = [builder.add(s.rule) for s in scored]
         heads = np.array([_head_columns(kb, s.rule) for s in scored], np.int64).reshape(-1, 3)
         stats = [(s.stats.support, s.stats.body_size, s.stats.head_size, _pca(s.stats)) for s in scored]
@@ -333,12 +334,9 @@ class RuleSet:
         return [self[int(row)] for row in self.order()[:count]]
 
 
-def count_dtype(num_entities: int) -> type:
-    """Return an integer type wide enough for every count on a base of `num_entities`.
-
-    A body holds for at most all pairs.
-    """
-    return np.int32 if num_entities**2 < 2**31 else np.int64
+def count_dtype(most: int) -> type:
+    """Return an integer type wide enough for counts up to `most`, such as all pairs of entities."""
+    return np.int32 if most < 2**31 else np.int64
 
 
 def _head_columns(kb: KnowledgeBase, rule: Rule) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrays import Doubles, Flag, Ids, Longs, Mask
 from .bodies import NO_STEP, Lines
 from .compiled import compiled
 from .graph import Graph, has_unary, span_edges
@@ -41,6 +41,7 @@ class WalkSpace(NamedTuple):
         seen: by entity, the walk that last ended there.
         ends: the entities found.
         clock: one number, as above.
+        flag: one number, not 0 once the work is to stop: what is found after that is not to be used.
         few: entities of no more edges are not tested by `is_needless`.
         product: for `spread`, by depth: the product of weights along the path.
         value: for `spread`, by entity: its degree as an end.
@@ -58,6 +59,7 @@ class WalkSpace(NamedTuple):
     seen: Longs
     ends: Longs
     clock: Longs
+    flag: Flag
     few: int
     product: Doubles
     value: Doubles
@@ -65,8 +67,8 @@ class WalkSpace(NamedTuple):
     amount: np.ndarray
 
 
-def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
-    """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` as in WalkSpace.
+def walk_space(num_entities: int, most_steps: int, few: int = FEW, flag: Flag | None = None) -> WalkSpace:
+    """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` and `flag` as in WalkSpace.
 
     Epochs begin at 1, so all of it is zero at first: what no walk comes to takes no memory.
     """
@@ -82,6 +84,7 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW) -> WalkSpace:
         np.zeros(num_entities, np.int64),
         np.zeros(max(num_entities, 1), np.int64),
         np.zeros(1, np.int64),
+        np.zeros(1, np.uint8) if flag is None else flag,
         few,
         np.zeros(depth),
         np.zeros(num_entities),
@@ -275,6 +278,8 @@ def reach(
                 if found >= limit or constant >= 0:
                     return found
             continue
+        if space.flag[0]:
+            return 0
         space.node[depth + 1] = there
         if not distinct:
             if space.visit_epoch[depth + 1, there] == epoch:

@@ -20,7 +20,7 @@ from ..evaluation.metrics import rank_figures
 from ..evaluation.protocol import unary_figures
 from ..evaluation.ranking import Ranker
 from ..kernel.calibration import Calibration
-from ..progress import Progress, silent
+from ..progress import Progress, Stop, silent
 from .run import Estimate
 from .validation import Fold, Validation
 
@@ -31,7 +31,11 @@ FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1"
 
 
 def calibrate(
-    validation: Validation, elsewhere: Facts, config: LearnerConfig, progress: Progress = silent
+    validation: Validation,
+    elsewhere: Facts,
+    config: LearnerConfig,
+    progress: Progress = silent,
+    stop: Stop | None = None,
 ) -> Calibration | None:
     """Return what scores of the rules mean; None where validation facts are too few.
 
@@ -40,6 +44,7 @@ def calibrate(
         elsewhere: facts known from other splits: neither true nor false here.
         config: seed, threads and memory.
         progress: told how far it is.
+        stop: raises Stopped.
     """
     parts = []
     for fold in validation.folds:
@@ -56,13 +61,20 @@ def calibrate(
                 memory=config.memory,
                 progress=progress,
                 parts=len(validation.folds),
+                stop=stop,
             )
         )
     found = fit_calibration(Candidates.join(parts))
     return found if found.maps else None
 
 
-def estimate(validation: Validation, elsewhere: Facts, config: LearnerConfig, progress: Progress = silent) -> Estimate:
+def estimate(
+    validation: Validation,
+    elsewhere: Facts,
+    config: LearnerConfig,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> Estimate:
     """Estimate the quality of the rules of `validation`, by at most MOST_FACTS of its facts.
 
     Other arguments as in `calibrate`: facts of `elsewhere` are known to be true. What no split knows counts as wrong,
@@ -75,7 +87,7 @@ def estimate(validation: Validation, elsewhere: Facts, config: LearnerConfig, pr
         parts = list(_unary(fold, known, config, progress))
         binary = fold.facts[~fold.facts.is_unary]
         if len(binary):
-            ranker = Ranker(fold.rules, fold.kb, config.threads, config.memory)
+            ranker = Ranker(fold.rules, fold.kb, config.threads, config.memory, stop=stop)
             ranks = ranker.rank(binary, known, progress=progress)
             reciprocal.append(1 / ranks.realistic)
             parts.append((rank_figures(ranks), len(ranks.fact)))

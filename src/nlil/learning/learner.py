@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,8 @@ from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
-from ..progress import Progress, Stop, silent
+from ..progress import Progress, Stop, Stopped, silent
+from ..search.cost import check_memory
 from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
@@ -102,6 +104,7 @@ class Learner:
         config = self.config
         if config.min_confidence < 0:
             config = replace(config, min_confidence=least_confidence(kb))
+        check_memory(config.memory, len(kb.facts))
         fit = Fit(config, kb, chosen_targets(kb, targets), splits, progress, stop, checkpoint)
         return replace(fit.learn(), config=self.config)
 
@@ -233,11 +236,12 @@ class Fit:
             validation, more = self._judged(validation)
             notes += more
         quality = None
-        if validation is not None and not stop():
-            rules = replace(validation.rules, calibration=calibrate(validation, self.elsewhere, config, self.progress))
-            quality = estimate(validation, self.elsewhere, config, self.progress)
-        elif validation is not None:
+        if validation is not None:
             rules = validation.rules
+            with suppress(Stopped):
+                self._check_time()
+                rules = replace(rules, calibration=calibrate(validation, *self._judging))
+                quality = estimate(validation, *self._judging)
         theory = self._theory(rules, validation)
         if theory is not None:
             rules, theory = theory.joined(rules)
@@ -255,6 +259,15 @@ class Fit:
             estimate=quality,
             theory=theory,
         )
+
+    @property
+    def _judging(self) -> tuple[Facts, LearnerConfig, Progress, Stop]:
+        """What `calibrate` and `estimate` are told beside the rules."""
+        return self.elsewhere, self.config, self.progress, self.stop
+
+    def _check_time(self) -> None:
+        if self.stop():
+            raise Stopped
 
     def _rule_set(self, parts: Sequence[RuleSet], kb: KnowledgeBase, valid: Facts) -> RuleSet:
         """The counted rules, those that training found behind them, and the exclusions that hold for all facts.
@@ -423,7 +436,7 @@ class Fit:
     def _meaning(self, rules: RuleSet, judges: Judges) -> Calibration | None:
         """What the scores of a theory mean, by facts that did not help to choose its rules."""
         fold = Fold(judges.kb, rules, judges.facts, judges.known)
-        return calibrate(Validation(judges.kb, rules, (fold,)), self.elsewhere, self.config, self.progress)
+        return calibrate(Validation(judges.kb, rules, (fold,)), *self._judging)
 
     def _missing(self, rules: RuleSet, partial: bool) -> dict[str, str]:
         """For each target without rules the reason."""

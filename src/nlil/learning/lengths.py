@@ -15,7 +15,7 @@ from ..evaluation.settling import SHORT
 from ..kernel.bodies import unary_mask
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
-from ..progress import Progress, Stop, silent
+from ..progress import Progress, Stop, Stopped, silent
 from ..search.options import CountOptions
 from .gates import LENGTHS
 from .validation import Fold, Validation, is_judged
@@ -88,11 +88,14 @@ def _reciprocal_ranks(
     for done, most in enumerate(reversed(lengths)):
         if options.stop is not None and options.stop():
             return []
-        ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory)
-        if not done:
-            facts = _in_time(ranker, facts, known, len(lengths) * num_folds, options.stop)
-            again = np.ones(len(facts), bool)
-        reciprocal, walked = _ranked(ranker, facts[again], known)
+        ranker = Ranker(rules.take(length <= most), kb, options.threads, options.memory, stop=options.stop)
+        try:
+            if not done:
+                facts = _in_time(ranker, facts, known, len(lengths) * num_folds, options.stop)
+                again = np.ones(len(facts), bool)
+            reciprocal, walked = _ranked(ranker, facts[again], known)
+        except Stopped:
+            return []
         mine = found[-1].copy() if found else np.zeros((len(facts), 2))
         mine[again] = reciprocal
         found.append(mine)

@@ -21,6 +21,7 @@ from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
+from ..search.cost import check_memory
 from .feedback import Feedback, load_feedback, rejected_note, rows_not_rejected, without_rejected
 from .folder import read_json
 from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info
@@ -74,6 +75,7 @@ class Applied:
         if not len(facts):
             raise DataError(f"{self.dataset.name} has no {split} facts; choose another split with --split")
         config = self.config
+        check_memory(config.memory, len(self.dataset.kb.facts), len(self.rules))
         from ..evaluation.protocol import evaluate
 
         return evaluate(
@@ -93,7 +95,7 @@ class Applied:
         from ..evaluation.candidates import scored_candidates
 
         kb, splits, config = self.dataset.kb, self.dataset.splits, self.config
-        budget = {"threads": config.threads, "memory": config.memory}
+        budget: dict[str, Any] = {"threads": config.threads, "memory": config.memory}
         return scored_candidates(self.rules, kb, splits, split, seed=seed, progress=progress, **budget)
 
     def fit_calibration(self, seed: int) -> Calibration | None:

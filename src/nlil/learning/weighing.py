@@ -21,6 +21,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..evaluation.gate import affordable
 from ..evaluation.places import Asked
 from ..evaluation.plan import Plan, back_prior_of, prior_of
 from ..evaluation.queries import Task, queries_done
@@ -32,7 +33,7 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
-from ..progress import Progress, Stop, silent
+from ..progress import Progress, Stop, Stopped, silent
 from .gates import WEIGHING
 from .validation import Validation, is_judged
 
@@ -81,16 +82,19 @@ def fit_weighing(
     """
     stop = Stop(whole=stop)  # its `cut` tells about this fitting alone
     before = validation.rules.aggregation
-    folds = validation.drawn(WEIGHING.most_facts, np.random.default_rng((seed, 5)), is_judged)
+    most = affordable(WEIGHING.most_facts, validation.kb.num_entities)
+    folds = validation.drawn(most, np.random.default_rng((seed, 5)), is_judged)
     num_facts = sum(len(fold.facts) for fold in folds)
     if not before.adds or num_facts < WEIGHING.least_facts:
         return before
     start = np.array([START] * len(KINDS))
     samples = []
     for fold in folds:
-        ranker = Ranker(started(fold.rules), fold.kb, threads, memory)
-        samples.append(gather(ranker, fold.facts, fold.known, progress, stop))
-        if stop():
+        ranker = Ranker(started(fold.rules), fold.kb, threads, memory, stop=stop)
+        try:
+            samples.append(gather(ranker, fold.facts, fold.known, progress, stop))
+            ranker.check_time()
+        except Stopped:
             return before
     sample = Sample.join(samples, [len(fold.facts) for fold in folds])
     half = np.random.default_rng((seed, 6)).permutation(num_facts)[sample.fact] % 2 == 0
@@ -439,6 +443,8 @@ def _gather_block(
     chosen = np.zeros(sample.real.shape[1] - 1, np.int64)
     load_priors(plan, space)
     for i in range(len(asked.query)):
+        if space.walk.flag[0]:
+            break
         a, begin, end = asked.query[i], asked.pointer[i], asked.pointer[i + 1]
         known_answers = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
         answers = asked.answer[begin:end]

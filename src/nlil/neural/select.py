@@ -140,7 +140,9 @@ def count_chains(
         if max(map(len, mine)) > most:
             row = {body: i for i, body in enumerate(bodies)}
             rows = [np.array([row[body] for body in found], np.int64) for found in mine]
-            guessed = estimates(pool, task, steps, f"estimate chains of length {length}", stop)
+            told = estimates(pool, task, steps, f"estimate chains of length {length}", stop)
+            guessed = np.zeros((len(steps), len(targets)), np.float32)
+            guessed[told.body, told.target] = told.confidence
             steps = steps[_promising(guessed, rows, most)]
 
         def count(counter: ChainCounter, block: Ids) -> list[ChainRows]:
@@ -156,7 +158,6 @@ def _promising(guessed: Floats, rows: list[Longs], most: int) -> Longs:
     """The bodies that are, for some target, among the `most` of its own rows with the best estimate."""
     best = []
     for position, mine in enumerate(rows):
-        mine = mine[mine < len(guessed)]  # fewer when it was stopped
         best.append(mine[np.argsort(-guessed[mine, position], kind="stable")[:most]])
     return np.unique(np.concatenate(best))
 

@@ -45,7 +45,8 @@ class ChainEdges(NamedTuple):
         span: (steps, entities, 2), from where to where the edges of an entity stand; ~from where not `cheap`.
         neighbour: (steps, edges).
         ways: (steps, entities, 2), the chain that it was written for, and how many ways on there are, MANY at most.
-        chain: (1,), the number of the present chain.
+        chain: by step, the number of the chain that the rest from there on was written for.
+        steps: by step, the code that it was written for; -1 where only some starts were.
         cheap: ways on from an entity up to which they are walked again without a test (CHEAP).
     """
 
@@ -53,31 +54,53 @@ class ChainEdges(NamedTuple):
     neighbour: Ids
     ways: Ids
     chain: Longs
+    steps: Ids
     cheap: int
 
 
 @compiled
-def _keep_alive(graph: Graph, steps: Ids, path: ChainEdges) -> None:
-    """Fill `path` for this chain, from its last step to its first."""
-    path.chain[0] += 1
-    chain = path.chain[0]
-    for depth in range(len(steps) - 1, -1, -1):
+def _keep_alive(graph: Graph, steps: Ids, path: ChainEdges, with_starts: bool) -> None:
+    """Fill `path` for this chain, from its last step to its first, or to the second; what is there already stays."""
+    same, number = len(steps), 1
+    while same > 0 and path.steps[same - 1] == steps[same - 1]:
+        same -= 1
+    for depth in range(len(steps)):
+        number = max(number, path.chain[depth] + 1)
+    for depth in range(same - 1, -1, -1):
+        path.chain[depth] = number
+        path.steps[depth] = steps[depth] if depth > 0 or with_starts else -1
         is_last = depth == len(steps) - 1
+        if depth == 0 and not with_starts:
+            return
         kept = 0
         for i in range(graph.code_pointer[steps[depth]], graph.code_pointer[steps[depth] + 1]):
             span = graph.code_span[i]
             here, begin, ways = graph.span_node[span], kept, 0
             for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
                 there = graph.neighbour[e]
-                if here == there or not (is_last or path.ways[depth + 1, there, 0] == chain):
+                if here == there or not (is_last or path.ways[depth + 1, there, 0] == path.chain[depth + 1]):
                     continue
                 path.neighbour[depth, kept] = there
                 kept += 1
                 ways += 1 if is_last else path.ways[depth + 1, there, 1]
             if kept > begin:
-                path.ways[depth, here, 0], path.ways[depth, here, 1] = chain, min(ways, MANY)
+                path.ways[depth, here, 0], path.ways[depth, here, 1] = number, min(ways, MANY)
                 path.span[depth, here, 0] = begin if ways <= path.cheap else ~begin
                 path.span[depth, here, 1] = kept
+
+
+@compiled
+def _keep_start(graph: Graph, span: int, length: int, path: ChainEdges) -> None:
+    """Fill the first step of `path` for the start of this span alone."""
+    here, kept = graph.span_node[span], 0
+    for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
+        there = graph.neighbour[e]
+        if here != there and (length == 1 or path.ways[1, there, 0] == path.chain[1]):
+            path.neighbour[0, kept] = there
+            kept += 1
+    if kept:
+        path.ways[0, here, 0] = path.chain[0]
+        path.span[0, here, 0], path.span[0, here, 1] = 0, kept
 
 
 @compiled
@@ -109,6 +132,8 @@ def _ends(space: WalkSpace, path: ChainEdges, start: int, length: int) -> int:
         if space.position[depth] >= space.stop[depth]:
             depth -= 1
             continue
+        if space.flag[0]:
+            return 0
         there = path.neighbour[depth, space.position[depth]]
         space.position[depth] += 1
         repeated = False
@@ -142,14 +167,16 @@ def _count_chain(
 ) -> int:
     """Adds to the support and PCA body of each target; returns the body size. Only every `stride`-th start counts, and
     no start after `most_pairs` pairs."""
-    _keep_alive(graph, steps, path)
-    first = graph.code_pointer[steps[0]]
+    is_sample = stride > 1
+    _keep_alive(graph, steps, path, not is_sample)
     body = 0
-    for i in range(first, graph.code_pointer[steps[0] + 1]):
-        if body >= most_pairs:
+    for i in range(graph.code_pointer[steps[0]] + stride - 1, graph.code_pointer[steps[0] + 1], stride):
+        if body >= most_pairs or space.flag[0]:
             break
         a = graph.span_node[graph.code_span[i]]
-        if (i - first + 1) % stride or path.ways[0, a, 0] != path.chain[0]:
+        if is_sample:
+            _keep_start(graph, graph.code_span[i], len(steps), path)
+        if path.ways[0, a, 0] != path.chain[0]:
             continue
         found = _ends(space, path, a, len(steps))
         body += found
@@ -176,13 +203,14 @@ class ChainCounter:
     def __init__(self, task: Task, length: int) -> None:
         graph, shape = task.graph, (length, task.graph.num_entities, 2)
         self.task = task
-        self.space: WalkSpace = walk_space(graph.num_entities, length)
+        self.space: WalkSpace = walk_space(graph.num_entities, length, flag=task.options.flag)
         self.mark = np.full((graph.num_entities, 2), -1, np.int64)
         self.path = ChainEdges(
             np.zeros(shape, np.int32),
             np.zeros((length, int(graph.code_edges.max(initial=0))), np.int32),
             np.zeros(shape, np.int32),
-            np.zeros(1, np.int64),
+            np.zeros(length, np.int64),
+            np.full(length, -1, np.int32),
             CHEAP,
         )
 
@@ -197,9 +225,12 @@ class ChainCounter:
         return support, body, pca
 
     def rows(self, steps: Ids) -> ChainRows:
-        """Return the rules that have this chain as body, for every target that it supports well enough."""
+        """Return the rules that have this chain as body, for every target that it supports well enough.
+
+        None where the search was stopped before all was counted.
+        """
         support, body, pca = self.count(steps)
-        enough = self.task.options.enough(support, body)
+        enough = self.task.options.enough(support, body) & (self.space.flag[0] == 0)
         if len(steps) == 1:
             enough &= ~is_own_fact(2 * self.task.targets, steps[0])
         target = np.flatnonzero(enough)

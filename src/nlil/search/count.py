@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from .tensors import TensorCounter
 
 
+PATHS_PER_PAIR = 16
+"""Paths between two entities, on average, up to which they say something: FB15k-237 has 39 of three steps, and a
+generated graph of a million facts with hubs has 3."""
 MOST_WAYS = 1e6
 """Paths from an entity, on average, up to which chains longer than max_length are tried."""
 
@@ -57,7 +60,9 @@ def count_rules(
     notes: list[str] = []
     if len(binary):
         options, notes = _bounded(graph, options)
-        parts += _binary(Task.of(kb, graph, binary, options, progress), body)
+        found, more = _binary(Task.of(kb, graph, binary, options, progress), body)
+        parts += found
+        notes += more
     if len(unary) and not options.is_late:
         parts += unary_rules(kb, graph, unary, options, progress)
     return Counted(RuleSet.join(parts), options.stop is not None and options.stop.cut, tuple(notes))
@@ -71,13 +76,15 @@ def _by_arity(kb: KnowledgeBase, targets: Ids) -> tuple[Ids, Ids]:
 
 
 def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[str]]:
-    """Chains only as long as the graph's paths of that length stay within max_paths (two steps always).
+    """Chains only as long as the graph's paths of that length stay within max_paths, or are few for its size.
 
     Steps between the same two entities are one: most are synonyms.
     """
-    longest = max(options.max_length, options.tried_length)
+    longest, pairs = max(options.max_length, options.tried_length), float(graph.num_entities) ** 2
     for length, paths in enumerate(num_paths(graph, longest), start=1):
-        if length > 2 and 0 < options.max_paths < paths:
+        # Two steps always. Effort is bounded for every length: a large graph has many paths, but joins few pairs.
+        is_sparse = length <= options.max_length and paths <= PATHS_PER_PAIR * pairs
+        if length > 2 and 0 < options.max_paths < paths and not is_sparse:
             note = (
                 f"chains of length {length} left out: the graph has {paths:.1e} such paths, "
                 f"more than max_paths = {options.max_paths:.0e}"
@@ -91,11 +98,11 @@ def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[st
     return replace(options, chain_length=longest), []
 
 
-def _binary(task: Task, body: KnowledgeBase | None) -> list[RuleSet]:
+def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list[str]]:
     options, tensors = task.options, _tensors(task)
     short = _short(task, tensors)
     # Before longer chains, though they stand behind them: where time is short they bring more for less.
-    constants = _constants(task, tensors, body)
+    constants, notes = _constants(task, tensors, body)
     found = list(short)
     for length in range(3, options.chain_length + 1):
         # What is only tried leaves time for what comes after the counting.
@@ -103,7 +110,7 @@ def _binary(task: Task, body: KnowledgeBase | None) -> list[RuleSet]:
         found.append(longer_chains(replace(task, options=replace(options, stop=stop)), length))
     if options.typed and len(task.graph.unary_predicate):
         found += [typed_chains(task, rows) for rows in short if rows[0].shape[1] < options.max_length]
-    return [*map(task.chain_rules, found), *constants]
+    return [*map(task.chain_rules, found), *constants], notes
 
 
 def _tensors(task: Task) -> TensorCounter | None:
@@ -121,15 +128,18 @@ def _short(task: Task, tensors: TensorCounter | None) -> list[ChainRows]:
     return [one_step_chains(task), *([two_step_chains(task)] if task.options.max_length >= 2 else [])]
 
 
-def _constants(task: Task, tensors: TensorCounter | None, body: KnowledgeBase | None) -> list[RuleSet]:
-    """Anchored, half-anchored rules and priors, where they are wanted."""
+def _constants(
+    task: Task, tensors: TensorCounter | None, body: KnowledgeBase | None
+) -> tuple[list[RuleSet], list[str]]:
+    """Anchored, half-anchored rules and priors, where they are wanted, and notes."""
     if not task.options.constants or task.kb.graph_of is not None:
-        return []
+        return [], []
     if body is None:
         return constant_rules(task, tensors)
     # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
     task = replace(task, graph=Graph.of(task.kb))
-    return [_with_bodies(part, body) for part in constant_rules(task, _tensors(task))]
+    parts, notes = constant_rules(task, _tensors(task))
+    return [_with_bodies(part, body) for part in parts], notes
 
 
 def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:

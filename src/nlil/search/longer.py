@@ -13,10 +13,12 @@ and not under the other.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..data.arrays import Doubles, Floats, Ids, Longs
+from ..data.arrays import Floats, Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.pool import Pool, workers
@@ -53,9 +55,10 @@ MOST_SPELLED = 4
 class Proposer:
     """Finds bodies of `length` steps from facts; the scratch arrays of one thread. `synonym` is that of `synonyms`."""
 
-    def __init__(self, task: Task, length: int, synonym: Ids) -> None:
+    def __init__(self, task: Task, length: int, synonym: Ids, stop: Stop | None = None) -> None:
+        """No further fact is looked at after `stop`."""
         self.task, self.length, self.synonym = task, length, synonym
-        self.space = walk_space(task.graph.num_entities, length)
+        self.space = walk_space(task.graph.num_entities, length, flag=None if stop is None else stop.flag)
         self.buffer = np.zeros(2**16, np.int64)
 
     def proposals(self, target: int, keep: int) -> Longs:
@@ -106,7 +109,7 @@ def _bodies_of_facts(
 ) -> tuple[int, int, int, int]:
     """Goes on at `fact`. Returns where it ended, how much of `out` is used, how many edges were looked at, and how many
     numbers there must be room for to go on: 0 when all is done."""
-    while fact < len(subject) and looked <= MOST_LOOKED:
+    while fact < len(subject) and looked <= MOST_LOOKED and not space.flag[0]:
         a, b = subject[fact], object[fact]
         if a != b:
             found, more = _paths_between(graph, a, b, length, synonym, space, buffer, MOST_EDGES)
@@ -227,24 +230,50 @@ def spellings(steps: Ids, synonym: Ids) -> Ids:
 # counting ---------------------------------------------------------------------------------------------
 
 
-def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop: Stop | None) -> Floats:
-    """Estimate (bodies, targets): the smoothed confidence of each body on every n-th start; 0 where it is not enough.
+class Estimates(NamedTuple):
+    """The smoothed confidence of bodies for targets on every n-th start, where it is enough: most are not listed.
 
-    Fewer rows where it was stopped by `stop`. `pool` has the threads; `stage` names the work for `task.progress`.
+    Attributes:
+        body: rows of the steps.
+        target: places of targets.
+        confidence: as above.
+    """
+
+    body: Longs
+    target: Longs
+    confidence: Floats
+
+    def best(self, most: Longs) -> Longs:
+        """Return the bodies that are among the `most` best ones of some target, ascending; of equals the first."""
+        order = np.lexsort((self.body, -self.confidence, self.target))
+        target = self.target[order]
+        rank = np.arange(len(order)) - np.searchsorted(target, target)
+        return np.unique(self.body[order[rank < most[target]]])
+
+
+def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop: Stop | None) -> Estimates:
+    """Estimate the confidence of the bodies `steps`, all but those that come after `stop`.
+
+    `pool` has the threads; `stage` names the work for `task.progress`.
     """
     edges, min_confidence = task.graph.code_edges, task.options.min_confidence
 
-    def estimate(counter: ChainCounter, row: Ids) -> Doubles:
-        stride = max(1, int(edges[row[0]]) // ESTIMATE_STARTS)
-        support, body, _ = counter.count(row, stride, ESTIMATE_PAIRS)
-        smoothed = smoothed_confidence(stride * support, stride * body)
-        return np.where(support >= min_confidence * body, smoothed, 0.0)
+    def estimate(counter: ChainCounter, body: int) -> tuple[Longs, Longs, Floats]:
+        stride = max(1, int(edges[steps[body, 0]]) // ESTIMATE_STARTS)
+        support, size, _ = counter.count(steps[body], stride, ESTIMATE_PAIRS)
+        target = np.flatnonzero((support > 0) & (support >= min_confidence * size))
+        smoothed = smoothed_confidence(stride * support[target], stride * size)
+        return np.full(len(target), body), target, smoothed.astype(np.float32)
 
-    def block(counter: ChainCounter, begin: int) -> Floats:
-        return np.array([estimate(counter, row) for row in steps[begin : begin + ESTIMATE_BLOCK]], np.float32)
+    # Those that end alike after each other: what they can end with is found once.
+    order = np.lexsort(steps.T)
+
+    def block(counter: ChainCounter, begin: int) -> list[tuple[Longs, Longs, Floats]]:
+        return [estimate(counter, body) for body in order[begin : begin + ESTIMATE_BLOCK].tolist()]
 
     found = pool.map(block, range(0, len(steps), ESTIMATE_BLOCK), stage, task.progress, stop)
-    return np.concatenate([np.zeros((0, len(task.targets)), np.float32), *found])
+    none = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    return Estimates(*map(np.concatenate, zip(none, *(one for some in found for one in some))))
 
 
 def longer_chains(task: Task, length: int) -> ChainRows:
@@ -256,18 +285,14 @@ def longer_chains(task: Task, length: int) -> ChainRows:
         return proposer.proposals(target, ESTIMATED * int(most[target]))
 
     # A stage that took all the time would leave nothing counted.
-    proposers = workers(lambda: Proposer(task, length, synonym), options.threads)
     stage, stop = f"length {length}: propose", options.stop_after(1 / 3)
+    proposers = workers(lambda: Proposer(task, length, synonym, stop), options.threads)
     proposed = proposers.map(propose, range(num_targets), stage, task.progress, stop)
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = unpack(bodies, length, task.graph.num_codes)
     pool = workers(lambda: ChainCounter(task, length), options.threads)
     guessed = estimates(pool, task, steps, f"length {length}: estimate", options.stop_after(1 / 2))
-    chosen = np.zeros(len(guessed), bool)
-    for target, mine in enumerate(guessed.T):
-        best = np.argsort(-mine, kind="stable")[: most[target]]
-        chosen[best[mine[best] > 0]] = True
-    picked = spellings(steps[: len(guessed)][chosen], synonym)
+    picked = spellings(steps[guessed.best(most)], synonym)
 
     def count(counter: ChainCounter, place: int) -> tuple[int, ChainRows]:
         return place, counter.rows(picked[place])

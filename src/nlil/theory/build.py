@@ -13,14 +13,14 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
-from ..evaluation.gate import Gate
+from ..evaluation.gate import Gate, affordable
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
 from ..kernel.aggregation import Aggregation, ScoreSpace
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import smoothed_confidence
-from ..progress import Progress, Stop, silent
+from ..progress import Progress, Stop, Stopped, silent
 from .authors import WRITERS
 from .cover import Choice, cover, plainness
 from .firings import Hits, Sample, propose, survey, survey_members
@@ -85,12 +85,31 @@ def make_theory(
     """
     if isinstance(author, str) and author not in ("auto", *AUTHORS):
         raise ConfigError(f"author: expected auto, {', '.join(AUTHORS)}, got {author!r}", "theory_author")
-    work = _Work.of(pool, kb, size, Facts.empty() if valid is None else valid, judges, seed, threads, memory)
+    work = _Work.of(pool, kb, size, Facts.empty() if valid is None else valid, judges, seed, threads, memory, stop)
     covers = work.covers(progress, stop)
+    theory = work.theory([pair[0] for pair in covers])
+    if len(covers) < len(work.targets):
+        return theory
+    try:
+        return _judged(work, covers, author, elsewhere, calibrate, progress)
+    except Stopped:
+        return theory
+
+
+def _judged(
+    work: _Work,
+    covers: list[tuple[Choice, Choice]],
+    author: str | Mapping[str, str],
+    elsewhere: Facts | None,
+    calibrate: Calibrate | None,
+    progress: Progress,
+) -> Theory:
+    """The theories of the covers, or of other authors where the facts that judge are better with them; `make_theory`
+    says what the arguments are."""
+    kb = work.kb
     everyone: dict[str, list[tuple[Choice, Choice]]] = {"cover": covers}
     theory, half = (work.theory([pair[i] for pair in covers]) for i in (0, 1))
-    is_over = len(covers) < len(work.targets) or (stop is not None and stop())
-    measure = None if is_over else work.measure()
+    measure = work.measure()
     if measure is not None:
         half = measure.with_aggregation(half)
         theory = replace(theory, aggregation=half.aggregation)
@@ -100,10 +119,10 @@ def make_theory(
         """The theory with what the facts that judge say of it, by the half that they did not help to choose."""
         if measure is None or work.judges is None:
             return theory
-        meaning = None if calibrate is None else calibrate(half.rules(pool), work.judges)
+        meaning = None if calibrate is None else calibrate(half.rules(work.pool), work.judges)
         return replace(theory, scores=measure.scores(half, elsewhere), calibration=meaning)
 
-    if is_over or not names:
+    if not names:
         return told(theory, half)
     everyone |= work.others(names, covers, half.aggregation, progress)
     wanted = dict(author) if isinstance(author, Mapping) else {}
@@ -181,6 +200,7 @@ class _Work:
         seed: int,
         threads: int,
         memory: int,
+        stop: Stop | None,
     ) -> _Work:
         rows = considered(pool, kb.num_predicates)
         some = replace(pool.take(rows).compact(), aggregation=Aggregation("noisy-or", 0), exclusions=())
@@ -189,7 +209,7 @@ class _Work:
         is_judge &= np.count_nonzero(np.isin(valid.predicate, targets)) >= LEAST_MEASURED and judges is None
         if judges is None and is_judge.any():
             judges = Judges(valid[is_judge], kb.facts + valid, kb)
-        ranker = Ranker(some, kb.crisp, threads, memory)
+        ranker = Ranker(some, kb.crisp, threads, memory, stop=stop)
         return cls(pool, kb, size, valid, is_judge, judges, seed, ranker, rows, targets)
 
     def measure(self) -> _Measure | None:
@@ -198,7 +218,7 @@ class _Work:
             return None
         facts, ranker = self.judges.facts, self.ranker
         facts = facts[~facts.is_unary & np.isin(facts.predicate, self.targets)]
-        budget = ranker.pool.threads, ranker.memory
+        budget = ranker.pool.threads, ranker.memory, ranker.stop
         return _Measure(self.pool, self.kb, facts, self.judges.known, self.seed, *budget) if len(facts) else None
 
     def sample(self, target: int) -> tuple[Sample, Mask]:
@@ -247,7 +267,7 @@ class _Work:
             few.append(np.unique(np.concatenate(wanted)).astype(np.int64))
         local = np.concatenate([self.ranker.rows_of(t)[some] for t, some in zip(self.targets, few)])
         kept = replace(self.ranker.rules.take(np.sort(local)).compact(), aggregation=aggregation)
-        ranker = Ranker(kept, self.kb.crisp, self.ranker.pool.threads, self.ranker.memory)
+        ranker = Ranker(kept, self.kb.crisp, self.ranker.pool.threads, self.ranker.memory, stop=self.ranker.stop)
 
         def one(space: ScoreSpace, t: int) -> dict[str, tuple[Choice, Choice]]:
             target, pair = self.targets[t], covers[t]
@@ -266,7 +286,9 @@ class _Work:
                 found[name] = drafts[0], drafts[-1]
             return found
 
-        drafts = ranker.pool.map(one, range(len(self.targets)), f"choose rules: {', '.join(names)}", progress)
+        stage = f"choose rules: {', '.join(names)}"
+        drafts = ranker.pool.map(one, range(len(self.targets)), stage, progress, ranker.stop)
+        ranker.check_time()
         return {name: [found[name] for found in drafts] for name in names}
 
     def theory(self, choices: Sequence[Choice], authors: Sequence[str] | None = None) -> Theory:
@@ -355,14 +377,16 @@ class _Measure(NamedTuple):
     seed: int
     threads: int
     memory: int
+    stop: Stop | None
 
     def drawn(self, most: int) -> _Measure:
-        """The same with at most so many facts."""
+        """The same with at most so many facts, fewer on a large base."""
+        most = affordable(most, self.kb.num_entities)
         return self._replace(facts=self.facts.drawn(most, np.random.default_rng((self.seed, 9))))
 
     def reciprocal(self, rules: RuleSet) -> Doubles:
         """(facts,): the mean 1 / rank of both directions."""
-        ranks = Ranker(rules, self.kb, self.threads, self.memory).rank(self.facts, self.known)
+        ranks = Ranker(rules, self.kb, self.threads, self.memory, stop=self.stop).rank(self.facts, self.known)
         total = np.bincount(ranks.fact, 1.0 / ranks.realistic, len(self.facts))
         return np.asarray(total / 2)
 

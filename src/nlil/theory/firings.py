@@ -242,6 +242,8 @@ def survey(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Hits:
     """
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
     rule, query, _ = _fired(ranker, sample, walk, wrong, False)
+    if walk.flag[0]:  # what some of the facts say would be a false count
+        rule, query = rule[:0], query[:0]
     return Hits(*_by_rule([(rule, query)]), wrong, sample.weight, len(sample.tried))
 
 
@@ -348,6 +350,8 @@ def _survey_block(
     """Queries from `begin` on, as many as there is room for: (the first that is left, firings in `out`)."""
     used = 0
     for q in range(begin, len(known)):
+        if walk.flag[0]:
+            break
         a, b = known[q], answer[q]
         size = list_firings(graph, plan, is_unary, nothing, a, b, walk, buffer)
         if size > len(buffer.rule) or used + size > out.shape[1]:

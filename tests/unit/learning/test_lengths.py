@@ -101,7 +101,7 @@ def test_a_rise_that_may_be_chance_is_no_rise(num_better: int, is_kept: bool, mo
     the mean is about .035; 103 rises are .015 on average, 120 are .1."""
 
     class Ranked:
-        def __init__(self, rules: RuleSet, *_: object) -> None:
+        def __init__(self, rules: RuleSet, *_: object, **options: object) -> None:
             self.is_long = bool((rules.lengths > 2).any())
 
         def rank(self, *_: object) -> SimpleNamespace:

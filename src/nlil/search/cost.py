@@ -1,0 +1,216 @@
+"""What learning takes, from counts alone: memory, time, paths and rules, before anything runs.   [docs/scale.md]
+
+Everything is a count times a constant. The constants are fitted to `nlil bench ladder` on one machine; another one is
+faster or slower as a whole. The same numbers decide how many rules there is room for (`most_rules`) and whether a
+budget can hold a base at all (`check_memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.kb import KnowledgeBase
+from ..errors import LimitError
+
+PROCESS_BYTES = 150e6
+"""Python with the libraries that learning needs."""
+FACT_BYTES = 280
+"""A fact with its edges, indexes, and what sorting them takes at a time."""
+RULE_BYTES = 260
+"""A rule, and what is computed of all rules at a time: orders, weights, plans for ranking."""
+ENTITY_BYTES = 500
+"""Scratch of a thread for one entity: paths, candidates and their evidence, as far as queries touch them."""
+LEAST_RULES = 100_000
+"""There is always room for so many."""
+ROOM, SPARE = 1.2, 500e6
+"""What a run may take: so many times the budget, and this much more."""
+
+NEAR_SECONDS = 4e-8
+WALK_SECONDS = 1.6e-7
+FACT_SECONDS = 7e-6
+CHAIN_SECONDS = 3.5e-5
+RULE_SECONDS = 1.5e-6
+QUERY_SECONDS = 2.5e-9
+"""Of one core: for an edge walked from the smaller end of a fact, for an edge walked to count anchored rules, for
+reading and sorting a fact, for counting long chains per fact, for writing and ordering a rule, and for a query per
+entity."""
+QUERIES = 30_000
+"""Queries of weighing, calibration and theories together, whatever the size."""
+
+NETWORK_BYTES = 1e9
+"""Bytes that a node receives in a second."""
+FILE_BYTES = 16
+"""A fact in the file that travels to every node."""
+ROW_BYTES = 24
+"""A rule on its way back."""
+
+
+class Size(NamedTuple):
+    """What the cost depends on.
+
+    Attributes:
+        facts: binary training facts.
+        entities: as many as the base has.
+        targets: binary predicates with facts.
+        near: over all facts, the edges of their smaller end: what chains of two steps are found from.
+        walked: edges walked to count anchored rules, over all heads with enough facts.
+        heads: such heads q(X, c); each has a prior.
+    """
+
+    facts: float
+    entities: float
+    targets: float
+    near: float
+    walked: float
+    heads: float
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, min_support: int = 2) -> Size:
+        """Count `kb`, predicate by predicate; heads are those with `min_support` facts."""
+        facts, count = kb.crisp.binary, kb.num_entities
+        degree = np.bincount(facts.subject, minlength=count) + np.bincount(facts.object, minlength=count)
+        near = int(np.minimum(degree[facts.subject], degree[facts.object]).sum())
+        walked, heads, targets = 0, 0, np.unique(facts.predicate)
+        for target in targets.tolist():
+            mine = facts.of(target)
+            for node, other in ((mine.subject, mine.object), (mine.object, mine.subject)):
+                order = np.argsort(node, kind="stable")
+                first = np.flatnonzero(np.diff(node[order], prepend=-1))
+                enough = np.diff(first, append=len(node)) >= min_support
+                edges = degree[other[order]]
+                left = np.add.reduceat(edges, first) - np.maximum.reduceat(edges, first)
+                walked += int(left[enough].sum())
+                heads += int(enough.sum())
+        return cls(len(facts), count, len(targets), near, walked, heads)
+
+    @classmethod
+    def generated(cls, facts: float) -> Size:
+        """Return the size of a graph of so many `facts`, if it were one of `nlil bench ladder`."""
+        millions = facts / 1e6
+        return cls(facts, facts / 8, 220, 6e7 * millions**1.2, 1.3e8 * millions**1.4, 0.33 * facts)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one process takes, by part.
+
+    Attributes:
+        size: what it was computed from.
+        memory: bytes, by what they are for.
+        seconds: of one core, by what they are for.
+        paths: edges walked.
+        rules: how many are kept.
+    """
+
+    size: Size
+    memory: Mapping[str, float]
+    seconds: Mapping[str, float]
+    paths: float
+    rules: float
+
+    @property
+    def bytes(self) -> float:
+        """All memory."""
+        return sum(self.memory.values())
+
+    @property
+    def cpu_seconds(self) -> float:
+        """All seconds of one core."""
+        return sum(self.seconds.values())
+
+    def wall_seconds(self, cores: int) -> float:
+        """Return the seconds on so many `cores`: what threads share, and what one thread does alone."""
+        alone = sum(value for name, value in self.seconds.items() if name in ALONE)
+        return alone + (self.cpu_seconds - alone) / max(cores, 1)
+
+
+ALONE = ("read and index", "write rules")
+"""What is done by one thread."""
+
+
+def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> Cost:
+    """Estimate what learning on a base of this `size` takes.
+
+    Args:
+        size: counts of the base.
+        memory: the budget in bytes; how many rules are kept depends on it.
+        threads: each has its own scratch.
+        constants: whether anchored rules and priors are counted.
+    """
+    anchored = min(0.25 * size.walked, most_rules(memory, int(size.facts), int(size.heads))) if constants else 0.0
+    rules = anchored + (size.heads if constants else 0.0) + 20 * size.targets
+    bytes_of = {
+        "program": PROCESS_BYTES,
+        "facts and indexes": FACT_BYTES * size.facts,
+        "rules": RULE_BYTES * rules,
+        "scratch of threads": ENTITY_BYTES * size.entities * threads,
+    }
+    seconds = {
+        "read and index": FACT_SECONDS * size.facts,
+        "chains of two steps": NEAR_SECONDS * size.near,
+        "longer chains": CHAIN_SECONDS * size.facts,
+        "anchored rules": WALK_SECONDS * size.walked if constants else 0.0,
+        "weights, calibration, theories": QUERIES * QUERY_SECONDS * size.entities,
+        "write rules": RULE_SECONDS * rules,
+    }
+    return Cost(size, bytes_of, seconds, size.near + (size.walked if constants else 0.0), rules)
+
+
+def most_rules(memory: int, facts: int, others: int) -> int:
+    """Return how many anchored rules a budget of `memory` bytes has room for, beside so many `facts` and `others`."""
+    left = memory - PROCESS_BYTES - FACT_BYTES * facts - RULE_BYTES * others
+    return max(int(left / RULE_BYTES), LEAST_RULES)
+
+
+def check_memory(memory: int, facts: int, rules: int = 0) -> None:
+    """Raise LimitError where a budget of `memory` bytes cannot hold a base of so many `facts`, and so many `rules`."""
+    least = PROCESS_BYTES + FACT_BYTES * facts + RULE_BYTES * rules
+    if least > ROOM * memory + SPARE:
+        needed = (least - SPARE) / ROOM / 2**30
+        what = f"{facts:,} facts" + (f" and {rules:,} rules" if rules else "")
+        raise LimitError(f"--memory {memory / 2**30:.3g}GiB is too little for {what}; they need {needed:.1f}GiB")
+
+
+# many machines ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What learning takes on many machines that each hold the whole base and count some of the targets' shards.
+
+    Attributes:
+        nodes, cores: machines, and cores of each.
+        node_bytes: memory of one machine.
+        moved_bytes: the base to every machine, and all rules back.
+        seconds: by part, of the clock.
+    """
+
+    nodes: int
+    cores: int
+    node_bytes: float
+    moved_bytes: float
+    seconds: Mapping[str, float]
+
+    @property
+    def total_seconds(self) -> float:
+        """All parts, one after the other."""
+        return sum(self.seconds.values())
+
+
+def simulate(cost: Cost, nodes: int, cores: int) -> Simulation:
+    """Simulate the work of `cost` on so many `nodes` of so many `cores`: counting is shared, the rest is not."""
+    base, rows = FILE_BYTES * cost.size.facts, ROW_BYTES * cost.rules
+    shared = ("chains of two steps", "longer chains", "anchored rules", "weights, calibration, theories")
+    seconds = {
+        "read and index, on every node": cost.seconds["read and index"],
+        "send the base": base / NETWORK_BYTES * np.ceil(np.log2(max(nodes, 2))),
+        "count and rank": sum(cost.seconds[name] for name in shared) / (nodes * cores),
+        "collect rules": rows / NETWORK_BYTES,
+        "write rules": cost.seconds["write rules"],
+    }
+    held = cost.bytes - cost.memory["rules"] + cost.memory["rules"] / nodes
+    return Simulation(nodes, cores, held, base * nodes + rows, seconds)
