@@ -39,3 +39,10 @@ def test_of_many_facts_a_random_part_is_drawn_in_order() -> None:
     assert len(drawn) == 30
     assert (np.diff(drawn.subject) > 0).all()
     assert gate.drawn(drawn, np.random.default_rng(2)) is drawn
+
+
+def test_a_weighing_that_helps_on_the_whole_passes() -> None:
+    gains = np.array([0.5] * 20 + [-0.45] * 20)  # mean .025, standard error .075
+    assert WEIGHING.passes(gains)
+    assert not LENGTHS.passes(gains)
+    assert not WEIGHING.passes(-gains)
