@@ -16,5 +16,5 @@ CONJUNCTIONS = Gate(least_facts=50, most_facts=300, least_gain=1e-9, standard_er
 RESIDUALS = Gate(least_facts=20, most_facts=300, least_gain=1e-9, standard_errors=2.0)
 """Rules that training finds for facts that counted rules rank badly; facts are those of one target."""
 WEIGHING = Gate(least_facts=200, most_facts=5_000, least_gain=0.0002, standard_errors=0.0)
-"""How much each kind of rule counts. Half of the facts chooses, and the other half must gain, by however little: sixteen
+"""How much each kind of rule counts. Half of the facts chooses, the other half must gain, by however little: sixteen
 numbers seldom do harm, and on small dense graphs a gain of .02 to .06 is no larger than its standard error."""
