@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", *LANGUAGES, "json")
 DEFAULT_TOP = 20
+DEFAULT_FORMULAS = 10
 THEORY_HINT = "Rules of theories come first: nlil theory RUN shows what each adds, and how many rules say the same."
 
 
@@ -39,6 +40,7 @@ def rules(
     facts: Path | None = None,
     data: str | None = None,
     examples: Annotated[int, Bounds(0)] = 0,
+    formulas: Annotated[int | None, Bounds(1)] = None,
     leave_out: bool = False,
     theory: bool = False,
 ) -> None:
@@ -55,6 +57,7 @@ def rules(
         facts (FILE): Also write the facts that the program runs on, in the language of --format.
         data (DATA): Other facts than those of the run.
         examples (N): Show this many examples, counterexamples and predictions that are not in the data below each rule.
+        formulas (K): Show one formula for each class: the disjunction of up to K bodies with the best F1.
         leave_out: Leave out rules that the language cannot express.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
@@ -69,6 +72,10 @@ def rules(
         if chosen not in ("text", "json"):
             raise ConfigError(f"--examples: {format} has no examples; leave out --format, or use --json", "examples")
         return show_cards(session, opened(), target, DEFAULT_TOP if top is None else top, examples)
+    if formulas is not None:
+        if chosen not in ("text", "json"):
+            raise ConfigError(f"--formulas: not available as {format}; leave out --format, or take --json", "formulas")
+        return show_formulas(session, opened(), target, DEFAULT_FORMULAS if top is None else top, formulas)
     if facts is not None:
         write_facts(session, chosen, facts, opened)
     learned, feedback = load_run(run), load_feedback(run)
@@ -108,6 +115,47 @@ def show_cards(session: Session, opened: OpenedRun, target: str | None, count: i
     size = f"{len(shown):,} of {len(rules):,} rules."
     note = "Facts are the training facts; a prediction that is not among them need not be false."
     session.show({"num_rules": len(rules), "cards": [card.to_dict() for card in shown]}, *shown, f"{size} {note}")
+
+
+def show_formulas(session: Session, opened: OpenedRun, target: str | None, count: int, most: int) -> None:
+    """Show one formula of up to `most` bodies for a `target`, or for the `count` most frequent classes (0: all)."""
+    from ..logic.labels import Labels
+    from ..scene.class_formulas import class_formulas
+    from .render import table
+
+    learned = opened.active if target is None else opened.active.for_target(target)
+    kb, rules, config = opened.dataset.kb, learned.rules, opened.config
+    counts = kb.predicate_counts
+    targets = sorted((t for t in rules.targets if t.arity == 1), key=lambda t: -int(counts[kb.predicate_id(t)]))
+    if not targets:
+        raise ConfigError(
+            "--formulas: expected rules of classes, p(X), got none; nlil theory shows a few rules of other targets",
+            "formulas",
+        )
+    shown = targets[:count] if count else targets
+    with session.progress() as progress:
+        found = class_formulas(rules, kb, shown, most, config.threads, config.memory, progress)
+    labels = Labels.of(rules)
+    figures = ("precision", "recall", "f1")
+    rows = [(labels.short_rule(one.rule), *(getattr(one, name) for name in figures)) for one in found]
+    document = [
+        {
+            "rule": str(one.rule),
+            "label": labels.rule(one.rule),
+            "target": one.rule.target.name,
+            "num_bodies": len(one.adds),
+            "length": one.rule.length,
+            **{name: getattr(one, name) for name in (*figures, "support", "body_size", "head_size")},
+            "adds": list(one.adds),
+        }
+        for one in found
+    ]
+    text = (
+        f"{len(found):,} of {len(targets):,} classes, the most frequent first. The class is that of every object for "
+        "which one of the bodies holds; variables take different entities. Counted on the facts learned from."
+    )
+    view = table(("formula", *figures), rows, right=figures)
+    session.show({"num_classes": len(targets), "formulas": document}, view, text)
 
 
 def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) -> None:

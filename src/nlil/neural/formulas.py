@@ -30,6 +30,7 @@ from .training import Block, Trainer
 
 Literal = tuple[int, bool]
 """A statement, and whether it holds (else its negation)."""
+Conjunction = tuple[Literal, ...]
 
 HELD_OUT = 5
 """One of so many queries is held out to validate."""
@@ -46,10 +47,10 @@ class GivenReader(Reader):
 
 def train_formulas(
     values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
-) -> list[list[tuple[Literal, ...]]]:
+) -> list[list[Conjunction]]:
     """For each group of queries the conjunctions that training says its label is, those of the best restart first.
 
-    A disjunction is as many conjunctions.
+    A disjunction is as many conjunctions. Arguments are those of `train_disjunctions`.
 
     Args:
         values: of each group (queries, statements): whether a statement holds.
@@ -58,70 +59,92 @@ def train_formulas(
         config: the settings of training.
         seeds: one for each group.
     """
+    said = train_disjunctions(values, labels, allowed, replace(config, device="cpu"), seeds)
+    return [list(dict.fromkeys(part for formula in mine for part in formula)) for mine in said]
+
+
+def train_disjunctions(
+    values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
+) -> list[list[list[Conjunction]]]:
+    """For each group of queries what each restart says its label is, the best restart first: a disjunction each.
+
+    Args:
+        values: of each group (queries, statements): whether a statement holds.
+        labels: of each group (queries,): what formulas should say.
+        allowed: (groups, statements): what the formulas of a group may be made of.
+        config: the settings of training; `device` is cpu or cuda.
+        seeds: one for each group.
+    """
     with one_torch_thread():
         return _trained(values, labels, allowed, config, seeds)
 
 
 def _trained(
     values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
-) -> list[list[tuple[Literal, ...]]]:
+) -> list[list[list[Conjunction]]]:
     num_statements = allowed.shape[1]
     shape = Shape(1, num_statements, 1, 1, widths=(config.formulas,) * config.levels)
     parts = [_held_out(len(label), seed) for label, seed in zip(labels, seeds)]
     train, valid = (
-        _block(
+        _blocks(
             [some[held == is_held] for some, held in zip(values, parts)],
             [some[held == is_held] for some, held in zip(labels, parts)],
             shape,
+            config,
         )
         for is_held in (False, True)
     )
-    config = replace(config, device="cpu", fresh=0, heads=1, instances=1, steps=1)
-    masks = _masks(allowed, config.restarts)
+    config = replace(config, fresh=0, heads=1, instances=1, steps=1)
+    masks = _masks(allowed, config.restarts, config.device)
     each = [member_seed(seed, 0, r) for seed in seeds for r in range(config.restarts)]
     sizes = (config.restarts, config.dim, config.layers, config.attention_heads)
     stack = make_stack(config.generator, masks, shape, each, *sizes, config.residual)
-    trainer = Trainer(stack, [train], [valid], config)
+    trainer = Trainer(stack, train, valid, config)
     trainer.run(lambda trainer: None)
     with torch.no_grad():
-        attentions = stack.attentions(trainer.temperature(trainer.epoch))
+        attentions = stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
     predicates = tuple(Predicate(f"s{k}", 1) for k in range(num_statements))
     names = KnowledgeBase(Vocabulary([]), predicates, Facts.empty())
     space = Space(0, 1, np.zeros(1, np.int32), np.arange(num_statements, dtype=np.int32), (Start(Kind.X),))
     loss = np.nan_to_num(trainer.history[-1].valid_loss, nan=np.inf).reshape(len(seeds), config.restarts)
-    found = []
-    for g, mine in enumerate(loss):
-        said: dict[tuple[Literal, ...], None] = {}
-        for restart in np.argsort(mine, kind="stable").tolist():
-            reader = GivenReader(names, space, shape, attentions, g * config.restarts + restart)
-            said |= dict.fromkeys(conjunctions(reader.argmax().body))
-        found.append(list(said))
-    return found
+    return [
+        [
+            conjunctions(GivenReader(names, space, shape, attentions, g * config.restarts + restart).argmax().body)
+            for restart in np.argsort(mine, kind="stable").tolist()
+        ]
+        for g, mine in enumerate(loss)
+    ]
 
 
 def _held_out(count: int, seed: int) -> Mask:
     return np.asarray(np.random.default_rng((seed, 4)).permutation(count) % HELD_OUT == 0)
 
 
-def _block(values: Sequence[Mask], labels: Sequence[Mask], shape: Shape) -> Block:
-    """The queries of all groups, padded."""
+def _blocks(values: Sequence[Mask], labels: Sequence[Mask], shape: Shape, config: LearnerConfig) -> list[Block]:
+    """The queries of all groups in their order, `batch` at a time, padded."""
     width = max(1, *map(len, labels))
     table = np.zeros((len(values), width, shape.predicates), np.float32)
     label, real = np.zeros((len(values), width), np.float32), np.zeros((len(values), width), bool)
     for g, (some, says) in enumerate(zip(values, labels)):
         table[g, : len(some)], label[g, : len(says)], real[g, : len(says)] = some, says, True
-    return Block(Given(shape, torch.from_numpy(real), torch.from_numpy(table)), torch.from_numpy(label))
+    found = []
+    for begin in range(0, width, config.batch):
+        here = slice(begin, begin + config.batch)
+        parts = (torch.from_numpy(part[:, here]).to(config.device) for part in (real, table, label))
+        real_here, table_here, label_here = parts
+        found.append(Block(Given(shape, real_here, table_here), label_here))
+    return found
 
 
-def _masks(allowed: Mask, restarts: int) -> Masks:
+def _masks(allowed: Mask, restarts: int, device: str) -> Masks:
     members = len(allowed) * restarts
     arguments = torch.tensor([True, False]).expand(members, 1, 2)
     statements = torch.from_numpy(allowed).repeat_interleave(restarts, 0)
     yes, no = torch.ones(members, 1, dtype=torch.bool), torch.zeros(members, dtype=torch.bool)
-    return Masks(yes, statements, arguments, no)
+    return Masks(*(mask.to(device) for mask in (yes, statements, arguments, no)))
 
 
-def conjunctions(formula: Formula) -> list[tuple[Literal, ...]]:
+def conjunctions(formula: Formula) -> list[Conjunction]:
     """The formula over s0(X), s1(X), ... as a disjunction of conjunctions of literals, each in order.
 
     >>> a, b = (Statement(X, (Step(Predicate(name, 1)),)) for name in ("s0", "s1"))
@@ -133,7 +156,7 @@ def conjunctions(formula: Formula) -> list[tuple[Literal, ...]]:
     return [tuple(sorted(set(literals))) for literals in _parts(simplify_formula(formula))]
 
 
-def _parts(formula: Formula) -> list[tuple[Literal, ...]]:
+def _parts(formula: Formula) -> list[Conjunction]:
     match formula:
         case Statement():
             return [((_number(formula), True),)]

@@ -33,7 +33,7 @@ from ..kernel.compiled import compiled
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .fitting import Labelled, Model, columns, fit, one_hot, probabilities, scores, slopes
-from .growing import Grower, Growth, with_literals
+from .growing import Grower, Growth, literals_of, with_literals
 from .patterns import Patterns, find_patterns
 from .thinning import Thinning, needless_priors
 
@@ -91,6 +91,7 @@ class Choice:
     growth: Growth = field(default_factory=Growth)
     swaps: int = 3
     swapped: float = 0.25
+    regrow: float = 0.0
     sample: int = 250_000
     seed: int = 0
     threads: int = 0
@@ -259,6 +260,9 @@ def choose(
         if stop():
             break
         progress("rules of classes", steps - choice.swaps + number, steps)
+        if choice.regrow:
+            search.regrow(int(room * choice.regrow))
+            search.thin(room)
         search.add(int(room * (1 + choice.swapped)))
         search.thin(int(room * (1 + choice.swapped / 2)))
         search.thin(room)
@@ -340,6 +344,29 @@ class _Search:
         found = grower.grow(gain, chances, self.data.label)
         if found:
             self._take(with_literals(self.patterns, found))
+
+    def regrow(self, most: int) -> None:
+        """Longer bodies join those that they are grown from, at most so many, those that bring most."""
+        kb, places = self.patterns.kb, self.rows[self.some]
+        group = self.patterns.entities[places] if kb.graph_of is None else kb.graph_of[self.patterns.entities[places]]
+        half = self.random.random(int(group.max(initial=0)) + 1) < 0.5
+        grower = Grower(self.patterns, self.data, half[group], self.choice.growth, self.choice.threads)
+        chances = probabilities(self.model, self.data, self.choice.threads)
+        found = sorted(grower.regrow(self.model, chances, self.data.label), key=lambda one: -one[2])[:most]
+        if not found:
+            return
+        self._take(with_literals(self.patterns, list(dict.fromkeys(one[0] for one in found))))
+        number = {
+            tuple(sorted(literals_of(self.patterns.bodies, body))): body
+            for body in np.flatnonzero(self.patterns.bodies.line < 0).tolist()
+        }
+        known = set(zip(self.model.pattern.tolist(), self.model.target.tolist()))
+        pairs = [(number[tuple(sorted(literals))], target) for literals, target, _ in found]
+        pairs = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        if pairs:
+            pattern, target = np.array(pairs, np.int32).T
+            self.model = self.model.added(pattern, target)
+            self._fit()
 
     def thin(self, room: int) -> None:
         """At most `room` pairs: those that are needed least go, those given at the start last."""
