@@ -16,13 +16,9 @@ from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
 from nlil.scene.fitting import Labelled, Model, one_hot, scores
 from nlil.scene.growing import with_literals
-from nlil.scene.joint import (
-    as_rules,
-    class_counts,
-    labelled_rows,
-    with_telling_conjunctions,
-)
+from nlil.scene.joint import as_rules, labelled_rows
 from nlil.scene.patterns import Patterns, find_patterns
+from nlil.scene.telling import class_counts, with_telling_conjunctions
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
 
 MEMORY = 2**30

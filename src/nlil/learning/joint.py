@@ -44,7 +44,8 @@ def class_rules(
     objects, if not those of `kb`.
     """
     # scipy, which these import, is not needed to learn anything else.
-    from ..scene.joint import Choice, joint_rules
+    from ..scene.choosing import Choice
+    from ..scene.joint import joint_rules
 
     choice = Choice(
         pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),

@@ -234,24 +234,25 @@ def probabilities(model: Model, data: Labelled, threads: int) -> Floats:
     return found
 
 
-def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu") -> tuple[Floats, Floats]:
+def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu", first: int = 0) -> tuple[Floats, Floats]:
     """Return how the logarithm of the likelihood changes with a weight: first and second derivative.
 
-    Each is (patterns, classes).
+    Each is (patterns, classes), of the patterns from `first` on.
 
     `device` is cpu or cuda.
     """
     if device != "cpu":
         from .device_fitting import device_slopes
 
-        return device_slopes(model, data, device)
+        found = device_slopes(model, data, device)
+        return found[0][first:], found[1][first:]
     classes = len(model.bias)
-    gradient, curvature = (np.zeros((data.held.shape[1], classes), np.float32) for _ in range(2))
+    gradient, curvature = (np.zeros((data.held.shape[1] - first, classes), np.float32) for _ in range(2))
     pool: Pool[None] = Pool(lambda: None, threads)
     edges = np.linspace(0, classes, min(pool.threads, classes) + 1).astype(int).tolist()
 
     def add(part: Labelled) -> None:
-        weights, held, shares = Weights.of(model, part), columns(part.held), columns(part.shares)
+        weights, held, shares = Weights.of(model, part), columns(part.held[:, first:]), columns(part.shares)
         probability = np.zeros((len(part), classes), np.float32)
 
         def fill(_: None, begin: int) -> None:

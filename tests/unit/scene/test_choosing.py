@@ -10,33 +10,32 @@ from scipy import sparse
 
 import nlil
 from nlil.data.kb import KnowledgeBase
+from nlil.scene.choosing import Choice, _sampled
 from nlil.scene.fitting import Labelled, Model, fit, one_hot, probabilities
 from nlil.scene.growing import Grower, Growth, literals_of, with_literals
-from nlil.scene.joint import (
+from nlil.scene.joint import labelled_rows
+from nlil.scene.patterns import find_patterns
+from nlil.scene.telling import (
     MAX_JOINED_PER_OBJECT,
     MAX_SURE_PER_CLASS,
-    Choice,
-    _sampled,
-    _sure,
     class_counts,
-    labelled_rows,
+    sure_patterns,
     with_telling_conjunctions,
 )
-from nlil.scene.patterns import find_patterns
 from nlil.scene.thinning import Thinning, needless_priors
 
 
 def test_sure_patterns_are_taken_first() -> None:
     counts = np.array([[90, 5, 5], [79, 21, 0], [1, 49, 0], [0, 100, 0], [0, 0, 100]], np.int32)
     sizes = counts.sum(axis=1)
-    pattern, target = _sure(counts, sizes, min_support=50)
+    pattern, target = sure_patterns(counts, sizes, min_support=50)
     # The second is not sure enough, the third explains too few, the last speaks for no target.
     assert list(zip(pattern.tolist(), target.tolist())) == [(0, 0), (3, 1)]
 
 
 def test_of_many_sure_patterns_the_most_telling() -> None:
     counts = np.array([[100 + i, 0, 1] for i in range(9)], np.int32)
-    pattern, _ = _sure(counts, counts.sum(axis=1), min_support=50)
+    pattern, _ = sure_patterns(counts, counts.sum(axis=1), min_support=50)
     assert pattern.tolist() == list(range(8, 8 - MAX_SURE_PER_CLASS, -1))
 
 

@@ -1,0 +1,145 @@
+"""What tells a class by itself, found by counting: sure patterns, and conjunctions that say more than their parts.
+
+They are taken before all others: what is sure by itself is said, also where several unsure rules would do together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ..data.arrays import Ids, Longs
+from ..kernel.bodies import X_NODE, unary_mask
+from ..kernel.compiled import compiled
+from .fitting import Labelled, columns
+from .patterns import Patterns
+
+MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
+"""Patterns that are taken before all others."""
+MAX_JOINED_PER_OBJECT = 12
+"""Patterns of an object that are counted two by two, rarest first."""
+MAX_CONJUNCTIONS_PER_CLASS = 40
+MIN_LIFT = 1.2
+"""The confidence of a conjunction, as a multiple of that of the better of its two patterns."""
+MIN_CLEAR_CONFIDENCE, MAX_CLEAR_PER_CLASS = 0.5, 5
+"""Conjunctions that are taken before all others."""
+
+
+def class_counts(data: Labelled) -> Ids:
+    """Return (patterns, classes): objects of the class for which the pattern holds in `data`."""
+    out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
+    _count(*columns(data.held)[:2], data.label, out)
+    return out
+
+
+@compiled
+def _count(pointer: Longs, column: Ids, label: Ids, out: Ids) -> None:
+    for i in range(len(label)):
+        for k in range(pointer[i], pointer[i + 1]):
+            out[column[k], label[i]] += 1
+
+
+def sure_patterns(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
+    """Return (pattern, class) of the patterns that hold for hardly any other class, the most telling of each class."""
+    share = counts.sum(axis=0) / max(int(counts.sum()), 1)
+    confidence = counts[:, :-1] / np.maximum(sizes, 1)[:, None]
+    pattern, target = np.nonzero((confidence >= MIN_SURE_CONFIDENCE) & (counts[:, :-1] >= min_support))
+    power = counts[pattern, target] * np.log(confidence[pattern, target] / share[target])
+    order = np.lexsort((pattern, -power, target))
+    pattern, target = pattern[order], target[order]
+    first = _place_in_run(target) < MAX_SURE_PER_CLASS
+    return pattern[first].astype(np.int32), target[first].astype(np.int32)
+
+
+def _place_in_run(values: Longs) -> Longs:
+    """0, 1, 2, ... within each run of equal values of a sorted array."""
+    return np.arange(len(values)) - np.searchsorted(values, values)
+
+
+# conjunctions of two patterns ---------------------------------------------------------------------------
+
+
+def with_telling_conjunctions(
+    patterns: Patterns, data: Labelled, counts: Ids, min_support: int
+) -> tuple[Patterns, Ids, Ids]:
+    """The patterns with conjunctions that tell at least one class better than their two patterns do, by counting.
+
+    In each object of `data` all pairs of what is said of itself or in one step are counted. Geometry predicates and
+    those of numbers are left out: there are too many.
+
+    Args:
+        patterns: Of one line each.
+        data: The objects with their classes.
+        counts: As from `class_counts`.
+        min_support: Objects of the class that a conjunction must hold for.
+
+    Returns:
+        The patterns, and (pattern, class) of the clearest conjunctions.
+    """
+    local, sizes, num_classes = _local(patterns), patterns.sizes, counts.shape[1]
+    rank = np.argsort(np.argsort(sizes[local], kind="stable"), kind="stable").astype(np.int32)
+    pointer, column, _ = columns(data.held[:, local])
+    owner, key = _all_pairs(pointer, rank[column], len(local))
+    known, place, size = np.unique(key, return_inverse=True, return_counts=True)
+    by_rank = local[np.argsort(rank)]
+    first, second = (by_rank[part] for part in np.divmod(known, max(len(local), 1)))
+    both, support = np.unique(place * np.int64(num_classes) + data.label[owner], return_counts=True)
+    pair, label = np.divmod(both, num_classes)
+    one, two = first[pair], second[pair]
+    alone = np.maximum(counts[one, label] / sizes[one], counts[two, label] / sizes[two])
+    confidence = support / size[pair]
+    good = (support >= min_support) & (confidence >= MIN_LIFT * alone) & (label < num_classes - 1)
+    good &= size[pair] < np.minimum(sizes[one], sizes[two])
+    power = support[good] * np.log(confidence[good] / alone[good])
+    order = np.flatnonzero(good)[np.lexsort((pair[good], -power, label[good]))]
+    pair, label, confidence = pair[order], label[order], confidence[order]
+    kept = np.unique(pair[_place_in_run(label) < MAX_CONJUNCTIONS_PER_CLASS])
+    clear = np.flatnonzero(confidence >= MIN_CLEAR_CONFIDENCE)
+    clear = clear[_place_in_run(label[clear]) < MAX_CLEAR_PER_CLASS]
+    pairs = [(min(i, j), max(i, j)) for i, j in zip(first[kept].tolist(), second[kept].tolist())]
+    number = len(patterns) + np.searchsorted(kept, pair[clear])
+    # Rows come from the patterns themselves: an object may have more patterns than were counted.
+    found = patterns.with_conjunctions(pairs, list(_rows_of_both(patterns, pairs)))
+    return found, number.astype(np.int32), label[clear].astype(np.int32)
+
+
+def _local(patterns: Patterns) -> Longs:
+    """The patterns about X itself or one step away that end in a unary predicate and have no geometry predicate."""
+    lines = patterns.bodies.lines
+    last = np.take_along_axis(lines.steps, lines.lengths[:, None] - 1, axis=1)[:, 0]
+    ends_in_unary = unary_mask(patterns.kb.predicates)[last >> 1]
+    short = (lines.start == X_NODE) & (lines.lengths <= 2)
+    return np.flatnonzero(short & ends_in_unary & ~lines.names(patterns.kb.geometry))
+
+
+def _all_pairs(pointer: Longs, column: Ids, size: int) -> tuple[Ids, Longs]:
+    """(object, first * size + second) of all pairs of numbers in the rows (pointer, column), the smallest of each."""
+    count = np.minimum(np.diff(pointer), MAX_JOINED_PER_OBJECT)
+    total = int((count * (count - 1) // 2).sum())
+    owner, key = np.zeros(total, np.int32), np.zeros(total, np.int64)
+    _list_pairs(pointer, column, size, owner, key)
+    return owner, key
+
+
+@compiled
+def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) -> None:
+    used = 0
+    for i in range(len(pointer) - 1):
+        mine = np.sort(column[pointer[i] : pointer[i + 1]])
+        for a in range(min(len(mine), MAX_JOINED_PER_OBJECT)):
+            for b in range(a + 1, min(len(mine), MAX_JOINED_PER_OBJECT)):
+                owner[used] = i
+                key[used] = np.int64(mine[a]) * size + mine[b]
+                used += 1
+
+
+def _rows_of_both(patterns: Patterns, pairs: Iterable[tuple[int, int]]) -> Iterator[Ids]:
+    """For each pair of patterns the places in patterns.entities where both hold, ascending."""
+    by_pattern = patterns.held.tocsc()
+    held = np.zeros(len(patterns.entities), bool)
+    for pair in pairs:
+        first, second = (by_pattern.indices[slice(*by_pattern.indptr[k : k + 2])] for k in pair)
+        held[first] = True
+        yield second[held[second]]
+        held[first] = False
