@@ -49,7 +49,20 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "patience": 20,
     },
     # The paper's sizes for scene graphs (T = 3, L = 2, C = 4); classes are weighted jointly, at most 30 rules each.
-    "scene": {"joint": True, "top_rules": 30, "steps": 3, "levels": 2, "formulas": 4},
+    # Training formulas (search=neural, both) trains many classes at once, so each has fewer restarts and epochs.
+    "scene": {
+        "search": "count",
+        "joint": True,
+        "top_rules": 30,
+        "steps": 3,
+        "levels": 2,
+        "formulas": 4,
+        "neural_facts": 0,
+        "restarts": 16,
+        "epochs": 40,
+        "batch": 64,
+        "score_rate": 0.1,
+    },
 }
 
 
@@ -186,7 +199,9 @@ class LearnerConfig:
         one_of("auto", "cover", "weights", "formulas"),
     )
     top_rules: int = rules(0, "rules kept per target, best first (with joint: per class on average); 0: all")
-    joint: bool = rules(False, "choose and weight the rules of all object classes jointly; not with search=neural")
+    joint: bool = rules(
+        False, "choose and weight the rules of all object classes jointly; with search=neural: one trained formula each"
+    )
     samples: int = rules(1_000, "facts sampled per target to propose chains longer than 2")
     candidates: int = rules(200, "longer chains counted exactly per target")
     max_paths: float = rules(

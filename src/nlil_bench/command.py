@@ -30,7 +30,7 @@ def bench(
             metavar="NAME",
             help="kb: ours as `nlil learn` has it (default), or with "
             "one search (count, neural, both), or a baseline: popularity, neural-lp, "
-            "dilp, transe, rotate; scene, fewshot: only nlil, freq, "
+            "dilp, transe, rotate; scene, fewshot: only nlil, neural, freq, "
             "logistic or mlp; es: only this method.",
         ),
     ] = None,

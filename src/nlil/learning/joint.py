@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..config import LearnerConfig
 from ..data.arrays import Ids
 from ..data.kb import KnowledgeBase
@@ -17,7 +19,7 @@ RULES = 30
 
 def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:
     """Return whether these targets are to be learned together."""
-    if not config.joint or config.search == "neural":
+    if not config.joint:
         return False
     others = [kb.predicates[t].name for t in targets.tolist() if t not in kb.classes]
     if others and len(others) < len(targets):
@@ -45,13 +47,34 @@ def class_rules(
     """
     # scipy, which these import, is not needed to learn anything else.
     from ..scene.choosing import Choice
+    from ..scene.formulas import Training
     from ..scene.joint import joint_rules
 
+    device = resolve_device(config.device)
     choice = Choice(
         pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),
         min_support=config.min_support,
         seed=config.seed,
         threads=config.threads,
-        device=resolve_device(config.device),
+        device=device,
     )
-    return joint_rules(kb, targets, config.max_length - 1, choice, config.memory, progress, stop, body, given)
+    return joint_rules(
+        kb,
+        targets,
+        config.max_length - 1,
+        choice,
+        config.memory,
+        progress,
+        stop,
+        body,
+        given,
+        Training(replace(config, device=device)) if is_trained(kb, config) else None,
+        config.search == "neural",
+    )
+
+
+def is_trained(kb: KnowledgeBase, config: LearnerConfig) -> bool:
+    """Return whether formulas are trained for the classes of `kb`, as `config` says."""
+    if config.search == "both":
+        return not config.neural_facts or len(kb.facts) <= config.neural_facts
+    return config.search == "neural"

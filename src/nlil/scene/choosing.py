@@ -13,6 +13,7 @@ that two patterns together say much more than each (`telling.py`), and in every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,10 +22,14 @@ from scipy import sparse
 from ..data.arrays import Floats, Ids, Longs, Mask
 from ..progress import Progress, Stop
 from .fitting import Labelled, Model, fit, probabilities, slopes
-from .growing import Grower, Growth, literals_of, with_literals
+from .formulas import Disjunction, Training, best_formula, train_classes, with_disjunctions
+from .growing import Grower, Growth, Literals, with_literals
 from .patterns import Patterns
 from .telling import class_counts, sure_patterns, with_telling_conjunctions
 from .thinning import Thinning, needless_priors
+
+FIRST_PAIRS = 4
+"""Pairs of a class in the model that tells which objects are hard, where formulas are trained alone."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,6 @@ class Choice:
     growth: Growth = field(default_factory=Growth)
     swaps: int = 3
     swapped: float = 0.25
-    regrow: float = 0.0
     sample: int = 250_000
     seed: int = 0
     threads: int = 0
@@ -78,7 +82,13 @@ class Choice:
 
 
 def choose(
-    patterns: Patterns, rows: Longs, everything: Labelled, choice: Choice, progress: Progress, stop: Stop
+    patterns: Patterns,
+    rows: Longs,
+    everything: Labelled,
+    choice: Choice,
+    progress: Progress,
+    stop: Stop,
+    training: Training | None = None,
 ) -> tuple[Patterns, Model]:
     """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs and a prior a class.
 
@@ -89,6 +99,7 @@ def choose(
         choice: How many pairs, and how carefully.
         progress: Told after each round.
         stop: Asked before each round; what is chosen so far is fitted once more and stays.
+        training: Conjunctions that training finds compete too, where it is given.
     """
     given: tuple[Ids, Ids] = (np.zeros(0, np.int32), np.zeros(0, np.int32))
     if choice.conjunctions:  # what is sure by itself is said, also where several unsure rules would do together
@@ -104,6 +115,9 @@ def choose(
         if stop():
             break
         progress("rules of classes", number, steps)
+        if training is not None and number in _training_rounds(training, choice.rounds):
+            said = search.train(training, progress, stop)
+            search.join([part for formulas in said.values() for formula in formulas for part in formula])
         search.add(full * (number + 1) // choice.rounds)
     extra = max(len(search.model) - choice.pairs, 0)
     for left in range(choice.thinnings - 1, -1, -1):
@@ -115,15 +129,52 @@ def choose(
         if stop():
             break
         progress("rules of classes", steps - choice.swaps + number, steps)
-        if choice.regrow:
-            search.regrow(int(room * choice.regrow))
-            search.thin(room)
         search.add(int(room * (1 + choice.swapped)))
         search.thin(int(room * (1 + choice.swapped / 2)))
         search.thin(room)
     model = search.settled()
     progress("rules of classes", steps, steps)
     return search.patterns, model
+
+
+def _training_rounds(training: Training, rounds: int) -> list[int]:
+    """Rounds before which formulas are trained: after the first one, which tells objects that are hard, and later."""
+    return [1 + k * rounds // (2 * training.times) for k in range(training.times)]
+
+
+def choose_formulas(
+    patterns: Patterns,
+    rows: Longs,
+    everything: Labelled,
+    choice: Choice,
+    progress: Progress,
+    stop: Stop,
+    training: Training,
+) -> tuple[Patterns, Model]:
+    """The patterns with one trained formula for each class behind them, and a model of these and a prior a class.
+
+    Args:
+        patterns: What holds for which object.
+        rows: As in `choose`.
+        everything: As in `choose`.
+        choice: How the weights are fitted, and which objects are looked at.
+        progress: Told how many classes are trained.
+        stop: Asked before each group of classes; those after it have a prior only.
+        training: How formulas are trained.
+    """
+    nothing = np.zeros(0, np.int32)
+    search = _Search(patterns, rows, everything.label, everything.shares, choice, (nothing, nothing))
+    priors, worth = search.model, search.gains()  # statements are chosen by what they say beside the priors alone
+    search.add(FIRST_PAIRS * (everything.shares.shape[1] - 1))
+    said = search.train(training, progress, stop, worth)
+    held = search.data.held.tocsc()
+    best = {c: best_formula(mine, held, search.data.label == c, training) for c, mine in sorted(said.items())}
+    best = {c: formula for c, formula in best.items() if formula}
+    found = with_disjunctions(patterns, list(best.values()))
+    number = len(patterns) + np.arange(len(best), dtype=np.int32)
+    model = priors.added(number, np.array(list(best), np.int32))
+    data = Labelled(everything.label, found.held[rows], everything.shares)
+    return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)
 
 
 class _Search:
@@ -161,12 +212,12 @@ class _Search:
 
     def add(self, goal: int) -> None:
         """The pairs with the largest gain that are not in the model, until it has `goal` of them."""
-        gain, speaks_for = self._gains()
+        gain, speaks_for = self.gains()
         if self.choice.conjunctions and self.choice.growth.seeds:
             known = len(self.patterns)
             self._grow(np.where(speaks_for, gain, 0))
             if len(self.patterns) > known:
-                gain = np.concatenate((gain, self._gains(known)[0]))
+                gain = np.concatenate((gain, self.gains(known)[0]))
         gain[self.model.pattern, self.model.target] = 0
         flat = gain.reshape(-1)
         room = max(min(goal - len(self.model), int(np.count_nonzero(flat))), 0)
@@ -175,7 +226,7 @@ class _Search:
             self.model = self.model.added(pattern.astype(np.int32), target.astype(np.int32))
         self._fit()
 
-    def _gains(self, first: int = 0) -> tuple[Floats, Mask]:
+    def gains(self, first: int = 0) -> tuple[Floats, Mask]:
         """(patterns, classes): what a pair would bring, 0 where it explains too little; and whether it speaks for.
 
         Of the patterns from `first` on.
@@ -194,6 +245,21 @@ class _Search:
         gain[:, -1] = 0  # any other class: no target
         return gain, speaks_for
 
+    def train(
+        self, training: Training, progress: Progress, stop: Stop, worth: tuple[Floats, Mask] | None = None
+    ) -> dict[int, list[Disjunction]]:
+        """What training says of each class. `worth` of statements, as from `gains`; default: beside the model."""
+        chances = probabilities(self.model, self.data, self.choice.threads)
+        gain, speaks_for = worth or self.gains()
+        seed = int(self.random.integers(2**31))
+        return train_classes(self.patterns, self.data, gain, speaks_for, chances, training, seed, progress, stop)
+
+    def join(self, bodies: Sequence[Literals]) -> None:
+        """Conjunctions of two literals or more become patterns."""
+        new = [literals for literals in dict.fromkeys(bodies) if len(literals) > 1]
+        if new:
+            self._take(with_literals(self.patterns, new))
+
     def _grow(self, gain: Floats) -> None:
         kb, places = self.patterns.kb, self.rows[self.some]
         group = self.patterns.entities[places] if kb.graph_of is None else kb.graph_of[self.patterns.entities[places]]
@@ -203,29 +269,6 @@ class _Search:
         found = grower.grow(gain, chances, self.data.label)
         if found:
             self._take(with_literals(self.patterns, found))
-
-    def regrow(self, most: int) -> None:
-        """Longer bodies join those that they are grown from, at most so many, those that bring most."""
-        kb, places = self.patterns.kb, self.rows[self.some]
-        group = self.patterns.entities[places] if kb.graph_of is None else kb.graph_of[self.patterns.entities[places]]
-        half = self.random.random(int(group.max(initial=0)) + 1) < 0.5
-        grower = Grower(self.patterns, self.data, half[group], self.choice.growth, self.choice.threads)
-        chances = probabilities(self.model, self.data, self.choice.threads)
-        found = sorted(grower.regrow(self.model, chances, self.data.label), key=lambda one: -one[2])[:most]
-        if not found:
-            return
-        self._take(with_literals(self.patterns, list(dict.fromkeys(one[0] for one in found))))
-        number = {
-            tuple(sorted(literals_of(self.patterns.bodies, body))): body
-            for body in np.flatnonzero(self.patterns.bodies.line < 0).tolist()
-        }
-        known = set(zip(self.model.pattern.tolist(), self.model.target.tolist()))
-        pairs = [(number[tuple(sorted(literals))], target) for literals, target, _ in found]
-        pairs = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        if pairs:
-            pattern, target = np.array(pairs, np.int32).T
-            self.model = self.model.added(pattern, target)
-            self._fit()
 
     def thin(self, room: int) -> None:
         """At most `room` pairs: those that are needed least go, those given at the start last."""

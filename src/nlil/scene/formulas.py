@@ -1,140 +1,256 @@
-"""Trained formulas of classes: the upper half of the paper's generator over the patterns of an object.   [paper §3, §5]
+"""Trained formulas of classes: the upper half of the paper's generator over the patterns of objects.   [paper §3, §5]
 
 For each class the patterns that tell most about it are statements, and some objects are queries: members of the class,
-and others that a first model takes for members, since they are hard to tell apart. What the largest attentions say is a
-disjunction of conjunctions of patterns and their negations.
+and others, those more often that a first model takes for members. What the largest attentions say is a disjunction of
+conjunctions of patterns and their negations.
 
-`patterns` has what holds for the objects of `data`; `gain` is (patterns, classes), what a pair would bring, and
-`speaks_for` where it speaks for the class; `probability` is (objects, classes), of the first model.
+`patterns` has what holds for the objects of `data`; `gain` is (patterns, classes), what each would bring, `speaks_for`
+where it speaks for the class; `chances` is (objects, classes), of the first model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..config import LearnerConfig
 from ..data.arrays import Floats, Ids, Longs, Mask
+from ..kernel.bodies import OR
+from ..kernel.pool import Pool
+from ..progress import Progress, Stop
+from .class_formulas import best_disjunction
 from .fitting import Labelled
-from .growing import MAX_ATOMS, Literals
-
-Disjunction = tuple[Literals, ...]
+from .growing import MAX_ATOMS, Literals, num_lines, program_of
+from .patterns import Patterns
 
 SAME = 0.97
-"""Of two patterns that agree on this share of the queries where either holds, one is a statement."""
+"""Of two patterns that agree on this share of the queries for which either holds, one is a statement."""
+LEAST_MEMBERS = 4
+"""Objects of a class, with fewer of which nothing is trained."""
+LEAST_OTHERS = 50
+"""Objects of other classes among the queries."""
+CPU_GROUP, GPU_GROUP = 8, 256
+"""Classes that are trained as one stack."""
+
+Disjunction = tuple[Literals, ...]
 
 
 @dataclass(frozen=True)
 class Training:
-    """What the formulas of a class are trained on.
+    """How formulas are trained, and on what.
 
     Attributes:
-        settings: of training.
+        settings: of training; its `device` is cpu or cuda.
         statements: patterns of a class that formulas are made of.
         against: of them, those that speak against the class.
-        queries: objects of the class, and as many others.
+        queries: objects of a class, and as many others.
+        times: how often conjunctions are trained while pairs are chosen, each time on what is not explained yet.
     """
 
     settings: LearnerConfig
     statements: int = 48
     against: int = 12
     queries: int = 400
+    times: int = 2
 
 
-@dataclass(frozen=True, eq=False)
-class ClassFormulas:
-    """The formulas of one class, as training ordered them, and what they were trained on."""
+class ClassQueries(NamedTuple):
+    """What one class is trained on: `holds` is (queries, statements), `statement` the pattern of each."""
 
     target: int
-    said: tuple[Disjunction, ...]
+    statement: Longs
+    holds: Mask
+    is_member: Mask
 
 
 def train_classes(
-    held: sparse.csr_array,
-    atoms: Longs,
+    patterns: Patterns,
     data: Labelled,
     gain: Floats,
     speaks_for: Mask,
-    probability: Floats,
+    chances: Floats,
     training: Training,
     seed: int,
-) -> list[ClassFormulas]:
+    progress: Progress,
+    stop: Stop,
+) -> dict[int, list[Disjunction]]:
+    """Return for each class that can be trained what each restart says, the best restart first.
+
+    Args:
+        patterns: Statements are those of one line.
+        data: The objects with their classes.
+        gain: (patterns, classes).
+        speaks_for: (patterns, classes).
+        chances: (objects, classes).
+        training: How.
+        seed: All randomness comes from here.
+        progress: Told how many groups of classes are done.
+        stop: Groups that come after it are not trained.
+    """
     from ..neural.formulas import train_disjunctions  # imports torch
 
-    by_pattern = held.tocsc()
-    groups, values, labels, statements = [], [], [], []
-    for target in range(gain.shape[1] - 1):
-        random = np.random.default_rng((seed, 17, target))
-        rows = _queries(data.label, probability[:, target], target, training.queries, random)
-        if rows is None:
-            continue
-        chosen, holds = _statements(by_pattern, atoms, rows, gain[:, target], speaks_for[:, target], training)
-        if not len(chosen):
-            continue
-        groups.append(target)
-        values.append(holds)
-        labels.append(data.label[rows] == target)
-        statements.append(chosen)
-    width = max((len(chosen) for chosen in statements), default=0)
-    if not width:
-        return []
-    allowed = np.arange(width) < np.array([len(chosen) for chosen in statements])[:, None]
-    padded = [np.pad(holds, ((0, 0), (0, width - holds.shape[1]))) for holds in values]
-    seeds = [int(np.random.SeedSequence((seed, 18, target)).generate_state(1)[0]) for target in groups]
-    said = train_disjunctions(padded, labels, allowed, training.settings, seeds)
-    return [
-        ClassFormulas(target, tuple(_lines(formula, chosen, atoms) for formula in mine))
-        for target, mine, chosen in zip(groups, said, statements)
-    ]
+    size = num_lines(patterns.bodies)
+    by_pattern, atoms = data.held[:, :size].tocsc(), patterns.bodies.lines.lengths[:size].astype(np.int64)
+    settings = training.settings
+    group = CPU_GROUP if settings.device == "cpu" else GPU_GROUP
+
+    def work(_: None, first: int) -> dict[int, list[Disjunction]]:
+        some = [
+            queries
+            for target in range(first, min(first + group, gain.shape[1] - 1))
+            if (
+                queries := class_queries(
+                    by_pattern, data.label, gain[:size, target], speaks_for[:size, target], chances[:, target],
+                    target, training, np.random.default_rng((seed, 17, target)),
+                )
+            )
+        ]  # fmt: skip
+        if not some or stop():
+            return {}
+        width = max(len(one.statement) for one in some)
+        allowed = np.arange(width) < np.array([len(one.statement) for one in some])[:, None]
+        padded = [np.pad(one.holds, ((0, 0), (0, width - len(one.statement)))) for one in some]
+        seeds = [int(np.random.SeedSequence((seed, 18, one.target)).generate_state(1)[0]) for one in some]
+        said = train_disjunctions(padded, [one.is_member for one in some], allowed, settings, seeds)
+        return {
+            one.target: [_of_lines(formula, one.statement, atoms) for formula in mine] for one, mine in zip(some, said)
+        }
+
+    pool: Pool[None] = Pool(lambda: None, settings.threads if settings.device == "cpu" else 1)
+    every = pool.map(work, range(0, gain.shape[1] - 1, group), "formulas of classes", progress, None)
+    return {target: formulas for found in every for target, formulas in found.items()}
 
 
-def _lines(formula: Sequence[tuple[tuple[int, bool], ...]], chosen: Longs, atoms: Longs) -> Disjunction:
-    """The disjuncts as literals of lines, without those that are too long."""
-    found = []
-    for part in formula:
-        literals = tuple(sorted((int(chosen[k]) if sign else ~int(chosen[k]) for k, sign in part), key=_place))
-        if sum(int(atoms[max(one, ~one)]) for one in literals) <= MAX_ATOMS:
-            found.append(literals)
-    return tuple(dict.fromkeys(found))
+def class_queries(
+    by_pattern: sparse.csc_array,
+    label: Ids,
+    gain: Floats,
+    speaks_for: Mask,
+    chance: Floats,
+    target: int,
+    training: Training,
+    random: np.random.Generator,
+) -> ClassQueries | None:
+    """Return the queries and the statements of a class; None where it has too few objects or nothing tells of it.
 
-
-def _place(literal: int) -> tuple[bool, int]:
-    return literal < 0, max(literal, ~literal)
-
-
-def _queries(label: Ids, chance: Floats, target: int, most: int, random: np.random.Generator) -> Longs | None:
+    Args:
+        by_pattern: (objects, patterns), the patterns that may be statements.
+        label: The class of each object.
+        gain: Of each pattern for the class.
+        speaks_for: Which patterns speak for it.
+        chance: Of the class, by object.
+        target: The class.
+        training: How many.
+        random: Draws the objects.
+    """
     members, others = np.flatnonzero(label == target), np.flatnonzero(label != target)
-    if len(members) < 4 or len(others) < 4:
+    if len(members) < LEAST_MEMBERS or len(others) < LEAST_MEMBERS:
         return None
-    weight = chance[others].astype(np.float64) + 1e-6
-    mine = random.permutation(members)[:most]
-    rest = random.choice(others, min(len(others), max(len(mine), 50)), replace=False, p=weight / weight.sum())
-    return random.permutation(np.concatenate((mine, rest)))
+    mine = random.permutation(members)[: training.queries]
+    weight = np.sqrt(chance[others].astype(np.float64)) + 1e-9
+    count = min(len(others), max(len(mine), LEAST_OTHERS))
+    rest = random.choice(others, count, replace=False, p=weight / weight.sum())
+    rows = random.permutation(np.concatenate((mine, rest)))
+    statement, holds = _statements(by_pattern, rows, gain, speaks_for, training)
+    return ClassQueries(target, statement, holds, label[rows] == target) if len(statement) else None
 
 
 def _statements(
-    by_pattern: sparse.csc_array, atoms: Longs, rows: Longs, gain: Floats, speaks_for: Mask, training: Training
+    by_pattern: sparse.csc_array, rows: Longs, gain: Floats, speaks_for: Mask, training: Training
 ) -> tuple[Longs, Mask]:
-    """(patterns, which of the rows each holds for): those with the largest gain that differ."""
+    """(patterns, for which of the rows each holds): those with the largest gain that differ."""
     found: list[int] = []
     columns: list[Mask] = []
+    holds = np.zeros(by_pattern.shape[0], bool)
     for side, most in ((speaks_for, training.statements - training.against), (~speaks_for, training.against)):
-        here = np.where(side[: len(atoms)], gain[: len(atoms)], 0)
+        here = np.where(side, gain, 0)
         order = np.argsort(-here, kind="stable")[: 4 * most]
-        count = 0
+        full = len(found) + most
         for pattern in order[here[order] > 0].tolist():
-            holds = np.zeros(by_pattern.shape[0], bool)
-            holds[by_pattern.indices[by_pattern.indptr[pattern] : by_pattern.indptr[pattern + 1]]] = True
+            there = by_pattern.indices[by_pattern.indptr[pattern] : by_pattern.indptr[pattern + 1]]
+            holds[there] = True
             mine = holds[rows]
-            if any((mine & other).sum() > SAME * (mine | other).sum() for other in columns):
+            holds[there] = False
+            if len(found) == full or any((mine & other).sum() > SAME * (mine | other).sum() for other in columns):
                 continue
             found.append(pattern)
             columns.append(mine)
-            count += 1
-            if count == most:
-                break
     table = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), bool)
     return np.array(found, np.int64), table
+
+
+def _of_lines(formula: Sequence[tuple[tuple[int, bool], ...]], statement: Longs, atoms: Longs) -> Disjunction:
+    """The disjuncts as literals of lines, without those that are too long or only say what is absent."""
+    found = []
+    for part in formula:
+        literals = [int(statement[k]) if sign else ~int(statement[k]) for k, sign in part]
+        if sum(int(atoms[max(one, ~one)]) for one in literals) <= MAX_ATOMS and max(literals, default=-1) >= 0:
+            found.append(tuple(sorted(literals, key=lambda one: (one < 0, max(one, ~one)))))
+    return tuple(dict.fromkeys(found))
+
+
+# one formula a class ------------------------------------------------------------------------------------
+
+
+def best_formula(
+    said: Sequence[Disjunction], held: sparse.csc_array, is_member: Mask, training: Training
+) -> Disjunction:
+    """Return one formula of a class; empty where nothing was said.
+
+    With `select` it is the disjunction of the best exact F1 of what all restarts say, without literals that do not
+    raise it; else what the best restart says.
+
+    Args:
+        said: By each restart, the best one first.
+        held: (objects, lines), where each line holds.
+        is_member: The objects of the class.
+        training: How formulas are trained.
+    """
+    if not training.settings.select:
+        return next((formula for formula in said if formula), ())
+    pool = list(dict.fromkeys(part for formula in said for part in formula))
+    holds = [holds_for(held, part) for part in pool]
+    if not pool:
+        return ()
+    chosen = best_disjunction(np.stack(holds, axis=1), is_member, 2**training.settings.levels)
+    parts, found = [pool[k] for k in chosen], [holds[k] for k in chosen]
+    for k, part in enumerate(parts):
+        rest = np.logical_or.reduce([*found[:k], *found[k + 1 :], np.zeros_like(is_member)])
+        for literal in part:
+            fewer = tuple(one for one in parts[k] if one != literal)
+            if max(fewer, default=-1) < 0:
+                continue
+            without = holds_for(held, fewer)
+            if _f1(without | rest, is_member) >= _f1(found[k] | rest, is_member):
+                parts[k], found[k] = fewer, without
+    return tuple(dict.fromkeys(parts))
+
+
+def _f1(says: Mask, is_member: Mask) -> float:
+    return 2 * float((says & is_member).sum()) / max(float(says.sum() + is_member.sum()), 1.0)
+
+
+def holds_for(held: sparse.csc_array, literals: Literals) -> Mask:
+    """Return for which objects the conjunction of `literals` holds; `held` is (objects, lines)."""
+    found = np.ones(held.shape[0], bool)
+    for one in literals:
+        line = max(one, ~one)
+        mine = np.zeros(held.shape[0], bool)
+        mine[held.indices[held.indptr[line] : held.indptr[line + 1]]] = True
+        found &= mine if one >= 0 else ~mine
+    return found
+
+
+def with_disjunctions(patterns: Patterns, formulas: Sequence[Disjunction]) -> Patterns:
+    """Return the `patterns`, and behind them one for each of the `formulas`."""
+    by_pattern = patterns.held.tocsc()
+    programs, rows = [], []
+    for formula in formulas:
+        programs.append([*program_of(formula[0]), *(op for part in formula[1:] for op in (*program_of(part), OR))])
+        holds = np.logical_or.reduce([holds_for(by_pattern, part) for part in formula])
+        rows.append(np.flatnonzero(holds).astype(np.int32))
+    return patterns.with_programs(programs, rows)

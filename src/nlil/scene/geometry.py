@@ -10,6 +10,8 @@ Binary, between two objects of one image, in one direction each, as every relati
     above(X, Z)         X's lower edge is at or above Z's middle
     left_of(X, Z)       X's right edge is at or left of Z's middle
     larger_than(X, Z)   X has more than twice Z's area
+    high_in(X, Z)       X's middle lies in the upper third of Z
+    low_in(X, Z)        X's middle lies in the lower third of Z
 
 docs/scenes.md lists them all.
 """
@@ -37,7 +39,7 @@ PLAIN_NAMES: Mapping[str, tuple[str, str]] = {
 """Number -> the names of "up to its lowest cut" and "over its highest cut"."""
 PREFIX = "box_"
 """Before a name that the data uses already."""
-RELATIONS = ("inside", "overlaps", "above", "left_of", "larger_than")
+RELATIONS = ("inside", "overlaps", "above", "left_of", "larger_than", "high_in", "low_in")
 INSIDE_PERCENT = 90
 TIMES_LARGER = 2
 
@@ -261,7 +263,9 @@ def _relations(x: Doubles, z: Doubles) -> dict[str, Mask]:
     x_end, z_end = x[:, :2] + x[:, 2:], z[:, :2] + z[:, 2:]
     shared = np.clip(np.minimum(x_end, z_end) - np.maximum(x[:, :2], z[:, :2]), 0, None).prod(axis=1)
     x_area, z_area = x[:, 2:].prod(axis=1), z[:, 2:].prod(axis=1)
-    z_middle = z[:, :2] + z[:, 2:] / 2
+    x_middle, z_middle = x[:, :2] + x[:, 2:] / 2, z[:, :2] + z[:, 2:] / 2
+    is_within = ((x_middle >= z[:, :2]) & (x_middle <= z_end)).all(axis=1)
+    third = z[:, 3] / 3
     x_inside, z_inside = (100 * shared >= INSIDE_PERCENT * area for area in (x_area, z_area))
     return {
         "inside": x_inside,
@@ -269,4 +273,6 @@ def _relations(x: Doubles, z: Doubles) -> dict[str, Mask]:
         "above": x_end[:, 1] <= z_middle[:, 1],
         "left_of": x_end[:, 0] <= z_middle[:, 0],
         "larger_than": x_area > TIMES_LARGER * z_area,
+        "high_in": is_within & (x_middle[:, 1] <= z[:, 1] + third),
+        "low_in": is_within & (x_middle[:, 1] >= z_end[:, 1] - third),
     }

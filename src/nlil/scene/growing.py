@@ -17,7 +17,7 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
 from ..kernel.bodies import AND, NOT, Bodies
 from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
-from .fitting import Labelled, Model, columns
+from .fitting import Labelled, columns
 from .patterns import Patterns
 
 MAX_ATOMS = 6
@@ -73,7 +73,7 @@ class Grower:
 
     def __init__(self, patterns: Patterns, data: Labelled, half: Mask, growth: Growth, threads: int) -> None:
         self.bodies, self.growth, self.threads, self.half = patterns.bodies, growth, threads, half
-        self.num_lines = int(np.searchsorted(-(patterns.bodies.line >= 0).astype(int), 0))  # single lines come first
+        self.num_lines = num_lines(patterns.bodies)
         single = data.held[:, : self.num_lines]
         self.pointer, self.column, _ = columns(single)
         self.held = data.held.tocsc()
@@ -100,43 +100,6 @@ class Grower:
         pool: Pool[None] = Pool(lambda: None, self.threads)
         every = pool.map(of_class, range(gain.shape[1] - 1))
         return list(dict.fromkeys(found for of_target in every for found in of_target))
-
-    def regrow(self, model: Model, probability: Floats, label: Ids) -> list[tuple[Literals, int, float]]:
-        """Longer bodies in place of those that speak for a class now: (body, class, how much more each would bring).
-
-        Each is judged by what the model would say without the body that it is grown from.
-
-        Args:
-            model: Fitted to the objects.
-            probability: (objects, classes), of the model.
-            label: The class of each object.
-        """
-
-        def of_pair(_: None, place: int) -> list[tuple[Literals, int, float]]:
-            body, target, weight = int(model.pattern[place]), int(model.target[place]), float(model.weight[place])
-            chance, is_member = probability[:, target].astype(np.float64), label == target
-            rows = self._rows(body)
-            odds = chance[rows] * np.exp(-weight)
-            chance[rows] = odds / (1 - chance[rows] + odds)
-            residual = _Residual(is_member - chance, chance * (1 - chance), is_member)
-            before = residual.gain(rows, self.growth.caution)
-            found = [
-                (literals, target, residual.gain(self._rows_of(literals), self.growth.caution) - before)
-                for literals in self._longer(body, residual)
-            ]
-            return found[-1:]
-
-        pool: Pool[None] = Pool(lambda: None, self.threads)
-        every = pool.map(of_pair, np.flatnonzero(model.weight > 0).tolist())
-        return [found for of_one in every for found in of_one]
-
-    def _rows_of(self, literals: Literals) -> Ids:
-        holds = np.ones(len(self.half), bool)
-        for one in literals:
-            mine = np.zeros(len(self.half), bool)
-            mine[self._rows(max(one, ~one))] = True
-            holds &= mine if one >= 0 else ~mine
-        return np.flatnonzero(holds).astype(np.int32)
 
     def _longer(self, body: int, residual: _Residual) -> list[Literals]:
         growth, caution = self.growth, self.growth.caution / 2
@@ -190,6 +153,11 @@ def _sum(
         for k in range(pointer[i], pointer[i + 1]):
             by_gradient[column[k]] += gradient[i]
             by_spread[column[k]] += spread[i]
+
+
+def num_lines(bodies: Bodies) -> int:
+    """Return how many of the `bodies` are single lines; they come first."""
+    return int(np.searchsorted(-(bodies.line >= 0).astype(int), 0))
 
 
 def literals_of(bodies: Bodies, body: int) -> Literals:

@@ -21,8 +21,9 @@ from ..kernel.aggregation import Aggregation
 from ..kernel.bodies import NO_STEP, NOT, Bodies, Lines
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
-from .choosing import Choice, choose
+from .choosing import Choice, choose, choose_formulas
 from .fitting import Labelled, Model, one_hot, scores
+from .formulas import Training
 from .patterns import Patterns, find_patterns
 from .telling import class_counts
 
@@ -44,6 +45,8 @@ def joint_rules(
     stop: Stop | None = None,
     body: KnowledgeBase | None = None,
     given: TargetScores | None = None,
+    training: Training | None = None,
+    alone: bool = False,
 ) -> RuleSet:
     """Rules for object classes, at most `choice.pairs` and a prior for each class.
 
@@ -58,6 +61,8 @@ def joint_rules(
         body: The facts that bodies may use; default: all.
         given: The classes of the objects to learn from, where they are not the facts of `kb`; statistics then count
             the class with the largest share.
+        training: How formulas are trained, where they are.
+        alone: One trained formula for each class, and nothing else but priors.
     """
     stop = stop or Stop()
     progress("patterns", 0, 1)
@@ -72,7 +77,10 @@ def joint_rules(
         rows, label = np.arange(len(given)), given.top
         shares = sparse.csr_array((given.share, given.label, given.pointer), shape=(len(given), num_classes))
     data = Labelled(label, patterns.held[rows], shares)
-    patterns, model = choose(patterns, rows, data, choice, progress, stop)
+    if training is not None and alone:
+        patterns, model = choose_formulas(patterns, rows, data, choice, progress, stop, training)
+    else:
+        patterns, model = choose(patterns, rows, data, choice, progress, stop, training)
     return as_rules(kb, patterns, model, replace(data, held=patterns.held[rows]), targets)
 
 

@@ -39,6 +39,8 @@ def entry(
         "quick": False,
         "metrics": figures,
         "num_rules": 250,
+        "num_bodies": 280,
+        "num_atoms": 1200,
         "num_classes": 100,
         "num_graphs": round(4000 * share),
         "seed": 0,
@@ -61,7 +63,11 @@ def test_every_row_with_boxes_and_only_different_ones_without() -> None:
     assert everything == [(model, settings) for model in ROWS for settings in ROWS[model]]
     assert ("nlil", (LABELS_ONLY,)) in everything
     built_in = rows("scenes:500", None, ())
-    assert [settings for model, settings in built_in if model == "nlil"] == [(), ("top_rules=5",)]
+    assert [settings for model, settings in built_in if model == "nlil"] == [
+        (),
+        ("top_rules=5",),
+        ("top_rules=5", "search=both"),
+    ]
     assert [settings for model, settings in built_in if model == "mlp"] == [()]
     assert len(built_in) == len(set(built_in))
     assert rows("vrd", "freq", ()) == [("freq", ()), ("freq", ("prior=on",))]
@@ -82,7 +88,7 @@ def test_few_graphs_are_part_of_more_and_test_graphs_stay() -> None:
     assert fewer_graphs(street, 0.1, 1).kb.facts.subject.tolist() != few.kb.facts.subject.tolist()
 
 
-@pytest.mark.parametrize("model", ["nlil", "freq", "mlp"])
+@pytest.mark.parametrize("model", ["nlil", "neural", "freq", "mlp"])
 def test_an_entry_holds_what_a_figure_needs(model: str) -> None:
     settings = {"nlil": ("search=count", "max_length=2"), "mlp": ("epochs=1",)}.get(model, ())
     job = scene.job("street:30", model, settings, {"seed": 2, "device": "cpu", "threads": 1}, True, share=0.5)
@@ -92,7 +98,13 @@ def test_an_entry_holds_what_a_figure_needs(model: str) -> None:
     assert (found["num_graphs"], found["num_classes"], found["seed"]) == (15, 15, 2)
     assert 0 < found["metrics"]["r@1"] <= found["metrics"]["r@5"]
     assert {"r@1_related", "r@5_related", "r@1_unrelated", "r@5_unrelated"} <= set(found["metrics"])
-    assert (found["num_rules"] > 0) == (model == "nlil")
+    is_ours = model in ("nlil", "neural")
+    assert (found["num_rules"] > 0) == is_ours
+    assert ("num_bodies" in found) == is_ours
+    if is_ours:
+        assert found["num_bodies"] >= found["num_rules"]
+        assert found["num_atoms"] > 0
+        assert found["config"]["search"] == ("count" if model == "nlil" else "neural")
     said = [] if model == "nlil" else [f"model={model}"]
     assert scene.key(found, job) == " ".join(["street:30 cpu", *said, "share=0.5 seed=2 threads=1", *settings, "quick"])
 
@@ -129,7 +141,7 @@ def test_quick_benches(nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("scene", "--model", "transe"), "choose one of nlil, freq, logistic, mlp"),
+        (("scene", "--model", "transe"), "choose one of nlil, neural, freq, logistic, mlp"),
         (("fewshot", "--model", "mlp", "--set", "hiden=3"), "did you mean 'hidden'?"),
         (("scene", "--set", "top_rulez=3"), "did you mean 'top_rules'?"),
         (("kb", "--model", "freq"), "choose one of count, neural, both, popularity, neural-lp, dilp, transe, rotate"),
@@ -169,7 +181,8 @@ def test_the_table_has_ours_then_baselines_then_the_paper() -> None:
         ".800",
         ".100",
         ".200",
-        "2.5",
+        "2.8",
+        "1,200",
         "23 s",
         "0.7 GB",
         "2 cores",
