@@ -61,7 +61,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "restarts": 16,
         "epochs": 40,
         "batch": 64,
-        "score_rate": 0.1,
+        "score_rate": 0.2,
     },
 }
 

@@ -64,7 +64,12 @@ def train_formulas(
 
 
 def train_disjunctions(
-    values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
+    values: Sequence[Mask],
+    labels: Sequence[Mask],
+    allowed: Mask,
+    config: LearnerConfig,
+    seeds: Sequence[int],
+    positives: float = 0.5,
 ) -> list[list[list[Conjunction]]]:
     """For each group of queries what each restart says its label is, the best restart first: a disjunction each.
 
@@ -74,13 +79,19 @@ def train_disjunctions(
         allowed: (groups, statements): what the formulas of a group may be made of.
         config: the settings of training; `device` is cpu or cuda.
         seeds: one for each group.
+        positives: what the queries that should hold weigh together, up to 1; the others weigh the rest.
     """
     with one_torch_thread():
-        return _trained(values, labels, allowed, config, seeds)
+        return _trained(values, labels, allowed, config, seeds, positives)
 
 
 def _trained(
-    values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
+    values: Sequence[Mask],
+    labels: Sequence[Mask],
+    allowed: Mask,
+    config: LearnerConfig,
+    seeds: Sequence[int],
+    positives: float,
 ) -> list[list[list[Conjunction]]]:
     num_statements = allowed.shape[1]
     shape = Shape(1, num_statements, 1, 1, widths=(config.formulas,) * config.levels)
@@ -91,6 +102,7 @@ def _trained(
             [some[held == is_held] for some, held in zip(labels, parts)],
             shape,
             config,
+            positives,
         )
         for is_held in (False, True)
     )
@@ -120,7 +132,9 @@ def _held_out(count: int, seed: int) -> Mask:
     return np.asarray(np.random.default_rng((seed, 4)).permutation(count) % HELD_OUT == 0)
 
 
-def _blocks(values: Sequence[Mask], labels: Sequence[Mask], shape: Shape, config: LearnerConfig) -> list[Block]:
+def _blocks(
+    values: Sequence[Mask], labels: Sequence[Mask], shape: Shape, config: LearnerConfig, positives: float
+) -> list[Block]:
     """The queries of all groups in their order, `batch` at a time, padded."""
     width = max(1, *map(len, labels))
     table = np.zeros((len(values), width, shape.predicates), np.float32)
@@ -132,7 +146,7 @@ def _blocks(values: Sequence[Mask], labels: Sequence[Mask], shape: Shape, config
         here = slice(begin, begin + config.batch)
         parts = (torch.from_numpy(part[:, here]).to(config.device) for part in (real, table, label))
         real_here, table_here, label_here = parts
-        found.append(Block(Given(shape, real_here, table_here), label_here))
+        found.append(Block(Given(shape, real_here, table_here), label_here, positives))
     return found
 
 

@@ -45,10 +45,12 @@ class Block:
 
     Attributes:
         label: (G, B).
+        positives: what all positives weigh; negatives weigh the rest, up to 1.
     """
 
     plan: Plan | Given
     label: Tensor
+    positives: float = 0.5
 
     def losses(self, attentions: Attentions, squash: Squash) -> tuple[Tensor, Tensor]:
         """Return (cross-entropy, scores): (G, R) mean over the real queries, and (G, B, R)."""
@@ -60,10 +62,13 @@ class Block:
 
     @cached_property
     def weight(self) -> Tensor:
-        """(G, B): positives weigh as much as negatives, so that a score that is always the same gains nothing."""
+        """(G, B): positives weigh as much as negatives, so that a score that is always the same gains nothing.
+
+        Where a false answer is worse than a missed one, negatives weigh more (`positives` below .5).
+        """
         parts = [share * self.plan.real for share in (self.label, 1 - self.label)]
         true, false = (part / part.sum(1, keepdim=True).clamp(min=1) for part in parts)
-        return 0.5 * (true + false)
+        return self.positives * true + (1 - self.positives) * false
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class Training:
         statements: patterns of a class that formulas are made of.
         against: of them, those that speak against the class.
         queries: objects of a class, and as many others.
+        positives: what the members weigh together, up to 1: of two formulas that tell a class from others equally well,
+            the one that is wrong less often has the better F1, since most objects are others.
         times: how often conjunctions are trained while pairs are chosen, each time on what is not explained yet.
     """
 
@@ -55,6 +57,7 @@ class Training:
     statements: int = 48
     against: int = 12
     queries: int = 400
+    positives: float = 0.25
     times: int = 2
 
 
@@ -115,7 +118,7 @@ def train_classes(
         allowed = np.arange(width) < np.array([len(one.statement) for one in some])[:, None]
         padded = [np.pad(one.holds, ((0, 0), (0, width - len(one.statement)))) for one in some]
         seeds = [int(np.random.SeedSequence((seed, 18, one.target)).generate_state(1)[0]) for one in some]
-        said = train_disjunctions(padded, [one.is_member for one in some], allowed, settings, seeds)
+        said = train_disjunctions(padded, [one.is_member for one in some], allowed, settings, seeds, training.positives)
         return {
             one.target: [_of_lines(formula, one.statement, atoms) for formula in mine] for one, mine in zip(some, said)
         }

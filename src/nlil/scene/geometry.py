@@ -265,7 +265,6 @@ def _relations(x: Doubles, z: Doubles) -> dict[str, Mask]:
     x_area, z_area = x[:, 2:].prod(axis=1), z[:, 2:].prod(axis=1)
     x_middle, z_middle = x[:, :2] + x[:, 2:] / 2, z[:, :2] + z[:, 2:] / 2
     is_within = ((x_middle >= z[:, :2]) & (x_middle <= z_end)).all(axis=1)
-    third = z[:, 3] / 3
     x_inside, z_inside = (100 * shared >= INSIDE_PERCENT * area for area in (x_area, z_area))
     return {
         "inside": x_inside,
@@ -273,6 +272,6 @@ def _relations(x: Doubles, z: Doubles) -> dict[str, Mask]:
         "above": x_end[:, 1] <= z_middle[:, 1],
         "left_of": x_end[:, 0] <= z_middle[:, 0],
         "larger_than": x_area > TIMES_LARGER * z_area,
-        "high_in": is_within & (x_middle[:, 1] <= z[:, 1] + third),
-        "low_in": is_within & (x_middle[:, 1] >= z_end[:, 1] - third),
+        "high_in": is_within & (3 * (x_middle[:, 1] - z[:, 1]) <= z[:, 3]),
+        "low_in": is_within & (3 * (z_end[:, 1] - x_middle[:, 1]) <= z[:, 3]),
     }

@@ -162,8 +162,8 @@ def test_names_of_the_data_come_first():
 
 
 @pytest.mark.parametrize("clash", [{"relation": "above"}, {"attributes": ("inside",)}, {"names": ("left_of",)}])
-def test_one_clash_renames_all_five_relations(clash):
-    boxes = [(0, 0, 10, 10), (100, 50, 50, 50), (0, 0, 40, 20), (110, 60, 5, 5), (10, 10, 60, 20)]
+def test_one_clash_renames_all_relations(clash):
+    boxes = [(0, 0, 10, 10), (100, 50, 50, 50), (0, 0, 40, 20), (110, 60, 5, 5), (10, 10, 60, 20), (110, 90, 5, 5)]
     made = geometric(scene(boxes, **clash))
     assert {f"box_{name}" for name in RELATIONS} < names_of(made)
     assert not set(RELATIONS) & names_of(made)
@@ -177,6 +177,8 @@ def test_one_clash_renames_all_five_relations(clash):
     ("above", (0, 0, 10, 30), (90, 20, 10, 20)),          # ends at the other's middle
     ("left_of", (0, 0, 30, 10), (20, 50, 20, 10)),
     ("larger_than", (0, 0, 10, 21), (50, 50, 10, 10)),
+    ("high_in", (20, 0, 10, 20), (0, 0, 50, 30)),         # its middle is a third down
+    ("low_in", (20, 10, 10, 20), (0, 0, 50, 30)),
 ])  # fmt: skip
 def test_relations_point_one_way(relation, first, second):
     made = geometric(scene([first, second]))
@@ -192,6 +194,9 @@ def test_relations_point_one_way(relation, first, second):
     ("above", (0, 0, 10, 31), (90, 20, 10, 20)),
     ("left_of", (0, 0, 31, 10), (20, 50, 20, 10)),
     ("larger_than", (0, 0, 10, 20), (50, 50, 10, 10)),    # twice is not more than twice
+    ("high_in", (20, 1, 10, 20), (0, 0, 50, 30)),
+    ("low_in", (20, 9, 10, 20), (0, 0, 50, 30)),
+    ("high_in", (46, 0, 10, 20), (0, 0, 50, 30)),         # its middle is beside the other
 ])  # fmt: skip
 def test_relations_that_just_fail(relation, first, second):
     found = rows(geometric(scene([first, second])).kb)
@@ -256,6 +261,8 @@ def brute_pairs(boxes, graph_of):
                 "left_of": 2 * (x + w) <= 2 * u + s,
                 "larger_than": w * h > 2 * s * t,
             }
+            if 2 * u <= 2 * x + w <= 2 * (u + s) and 2 * v <= 2 * y + h <= 2 * (v + t):
+                holds |= {"high_in": 3 * (2 * y + h) <= 6 * v + 2 * t, "low_in": 3 * (2 * y + h) >= 6 * v + 4 * t}
             found |= {(name, i, j) for name, true in holds.items() if true}
     return found
 
