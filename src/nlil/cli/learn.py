@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
 SHOWN_DISAGREEMENTS = 8
+SHOWN_FORMULAS = 10
 
 
 def learn(
@@ -399,6 +400,8 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
     """Return the figures of `fidelity`, and the most frequent and largest disagreements."""
     from rich.text import Text
 
+    from ..logic.labels import Labels
+    from ..logic.parse import parse_rule
     from .render import number, pairs_table, table
 
     label = rules.predicate_labels
@@ -412,6 +415,12 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
         figures[f"accuracy of the {who}"] = f"{number(value)} ({fidelity.num_known:,} true classes known)"
     title = f"fidelity on {fidelity.num_objects:,} objects ({fidelity.held_out})"
     views: list[Any] = [pairs_table(figures, title)]
+    if fidelity.formulas:
+        names_of = ("precision", "recall", "f1")
+        labels, some = Labels.of(rules), fidelity.formulas[:SHOWN_FORMULAS]
+        rows = [(labels.short_rule(parse_rule(row["formula"])), *(row[name] for name in names_of)) for row in some]
+        shown = f"one formula for each class, where the classifier says so: {len(rows)} of {len(fidelity.formulas)}"
+        views.append(table(("formula", *names_of), rows, shown, names_of))
     if not fidelity.pairs:
         return [*views, Text("rules and classifier agree on every object")]
 

@@ -143,7 +143,7 @@ def show_formulas(session: Session, opened: OpenedRun, target: str | None, count
             "rule": str(one.rule),
             "label": labels.rule(one.rule),
             "target": one.rule.target.name,
-            "num_bodies": len(one.adds),
+            "num_bodies": one.num_bodies,
             "length": one.rule.length,
             **{name: getattr(one, name) for name in (*figures, "support", "body_size", "head_size")},
             "adds": list(one.adds),

@@ -63,6 +63,10 @@ class TargetScores:
         order = np.lexsort((self.label, -self.share, self.owner))
         return self.label[order[self.pointer[:-1]]]
 
+    def says(self, predicate: int) -> Mask:
+        """Return which entities have the class `predicate` as their top one."""
+        return np.asarray(self.classes[self.top] == predicate)
+
     def take(self, chosen: Mask) -> TargetScores:
         """Return the scores of the chosen entities."""
         kept = chosen[self.owner]

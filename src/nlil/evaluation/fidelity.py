@@ -31,6 +31,8 @@ MAX_SHOWN = 20
 SAMPLE = 5_000
 """Objects that the temperature is fitted on."""
 TEMPERATURES = (0.01, 1000.0)
+LISTS = ("pairs", "objects", "formulas")
+"""Fields of Fidelity that are lists in JSON."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Fidelity:
 
     `pairs`    what the two said where they disagree, most frequent first: classifier, rules, truth, count
     `objects`  where they disagree most, by the total variation distance of their distributions (0 to 1)
+    `formulas` one formula a class, the most frequent class first, with its precision, recall and F1: "the classifier
+               calls it a person" where the formula holds
 
     `num_objects` were measured, `num_trained` learned from. `values` holds the figures, `temperature` what evidence is
     divided by to come nearest to the classifier. `num_known` objects have a true class: `accuracy` is that of rules and
@@ -55,13 +59,14 @@ class Fidelity:
     per_class: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     pairs: tuple[Mapping[str, Any], ...] = ()
     objects: tuple[Mapping[str, Any], ...] = ()
+    formulas: tuple[Mapping[str, Any], ...] = ()
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {**asdict(self), "pairs": list(self.pairs), "objects": list(self.objects)}
+        return {**asdict(self), **{name: list(getattr(self, name)) for name in LISTS}}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Fidelity:
@@ -69,7 +74,7 @@ class Fidelity:
         known = {f.name for f in fields(cls)}
         if not known >= set(values):
             raise DataError(f"fidelity: expected {', '.join(sorted(known))}, got {', '.join(sorted(values))}")
-        return cls(**{**values, "pairs": tuple(values["pairs"]), "objects": tuple(values["objects"])})
+        return cls(**{**values, **{name: tuple(values.get(name, ())) for name in LISTS}})
 
     def __str__(self) -> str:
         figures = {**self.values, **{f"accuracy of {who}": value for who, value in self.accuracy.items()}}

@@ -24,6 +24,7 @@ from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores, matrix_scores, read_target_scores, target_scores
 from ..errors import ConfigError, DataError, RunError
 from ..evaluation.fidelity import measure_fidelity
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .folder import sha256
 from .joint import class_rules
@@ -76,17 +77,12 @@ def learn_from_scores(
     """Do what `imitate` does once the `scores` are there."""
     started = time.monotonic()
     stop = stop or Stop(config.time_limit)
-    if config.search == "neural":
-        raise ConfigError(
-            "target scores: expected search=count or search=both, got search=neural; rules that imitate "
-            "a classifier are chosen by counting",
-            "search",
-        )
     if not kb.classes:  # of a plain base: what the classifier tells apart is hidden together, as classes are
         kb = replace(kb, classes=frozenset(scores.classes.tolist()))
     train, world, judged, held_out = parts(kb, splits, scores, config.seed)
     rules = class_rules(kb, body_facts(kb, config), scores.classes, config, progress, stop, train)
     fidelity = measure_fidelity(rules, kb, train, world, judged, held_out, config.threads, config.memory, progress)
+    fidelity = replace(fidelity, formulas=formula_fidelity(rules, kb, train, world, judged, config, progress))
     targets = tuple(kb.predicates[c] for c in scores.classes)
     return Learned(
         rules,
@@ -98,6 +94,57 @@ def learn_from_scores(
         notes=_notes(scores, train, judged),
         fidelity=fidelity,
     )
+
+
+def formula_fidelity(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    trained: TargetScores,
+    world: KnowledgeBase,
+    tested: TargetScores,
+    config: LearnerConfig,
+    progress: Progress = silent,
+) -> tuple[dict[str, Any], ...]:
+    """Return one formula for each class with its fidelity, that of the class named most often first.
+
+    The formula is what training said (search=neural), else the disjunction of the few bodies that speak best for what
+    the classifier calls by this class. Precision, recall and F1 are those of the formula on held-out objects.
+
+    Args:
+        rules: that imitate the classifier.
+        kb: the facts about the objects they were learned from.
+        trained: what the classifier says of those.
+        world: the facts about the held-out objects.
+        tested: what it says of them.
+        config: threads and memory.
+        progress: told how many classes are done.
+    """
+    from ..scene.class_formulas import class_formulas, formulas_hold
+
+    count = np.bincount(trained.top, minlength=len(trained.classes))
+    targets = [kb.predicates[trained.classes[c]] for c in np.argsort(-count, kind="stable") if count[c]]
+    found = class_formulas(
+        rules, kb, targets, threads=config.threads, memory=config.memory, progress=progress, given=trained
+    )
+    if not found:
+        return ()
+    holds = formulas_hold(found, world, tested.entities, config.threads, config.memory)
+    said = []
+    for one, mine in zip(found, holds.T):
+        is_member = tested.says(kb.predicate_id(one.rule.target))
+        support, size, members = int((mine & is_member).sum()), int(mine.sum()), int(is_member.sum())
+        said.append(
+            {
+                "class": one.rule.target.name,
+                "formula": str(one.rule),
+                "num_bodies": one.num_bodies,
+                "precision": support / max(size, 1),
+                "recall": support / max(members, 1),
+                "f1": 2 * support / max(size + members, 1),
+                "num_objects": members,
+            }
+        )
+    return tuple(said)
 
 
 def scores_file(path: Path) -> dict[str, str]:

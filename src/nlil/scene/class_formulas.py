@@ -13,14 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Mask
+from ..data.arrays import Ids, Mask
 from ..data.kb import KnowledgeBase
+from ..data.target_scores import TargetScores
 from ..evaluation.members import MemberScorer
 from ..kernel.bodies import NOT
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import Or
 from ..logic.predicate import Predicate
-from ..logic.rule import Head, Rule
+from ..logic.rule import Head, Rule, RuleStats, ScoredRule
 from ..progress import Progress, silent
 
 MOST_BODIES = 4
@@ -40,7 +41,7 @@ class ClassFormula:
         support: objects of the class that it holds for.
         body_size: all objects that it holds for.
         head_size: objects of the class.
-        adds: members that each body adds to those before it.
+        adds: members that each rule of the class adds to those before it.
     """
 
     rule: Rule
@@ -48,6 +49,11 @@ class ClassFormula:
     body_size: int
     head_size: int
     adds: tuple[int, ...]
+
+    @property
+    def num_bodies(self) -> int:
+        """The number of disjuncts."""
+        return len(self.rule.body.arguments) if isinstance(self.rule.body, Or) else 1
 
     @property
     def precision(self) -> float:
@@ -73,6 +79,7 @@ def class_formulas(
     threads: int = 0,
     memory: int = 2**30,
     progress: Progress = silent,
+    given: TargetScores | None = None,
 ) -> list[ClassFormula]:
     """Return the formula of each class that has a body to speak for it, in the order of `targets`.
 
@@ -84,9 +91,10 @@ def class_formulas(
         threads: CPU threads; 0: all cores.
         memory: Bytes that block sizes are chosen for.
         progress: Told how many classes are done.
+        given: The classes of the objects, where they are not the facts of `kb`: what a classifier says first.
     """
     kb = kb.crisp
-    objects = np.flatnonzero(kb.domain).astype(np.int32)
+    objects = np.flatnonzero(kb.domain).astype(np.int32) if given is None else given.entities
     wanted = [t for t in (rules.targets if targets is None else targets) if t.arity == 1]
     found = []
     for done, target in enumerate(wanted):
@@ -98,11 +106,30 @@ def class_formulas(
         scorer = MemberScorer(mine, kb, np.array([number], np.int32), threads, memory)
         blocks = [objects[begin : begin + BLOCK] for begin in range(0, len(objects), BLOCK)]
         holds = np.concatenate([scorer.rule_values(block) >= 0.5 for block in blocks])
-        is_member = np.isin(objects, kb.facts.of(number).subject)
+        is_member = np.isin(objects, kb.facts.of(number).subject) if given is None else given.says(number)
         if chosen := best_disjunction(holds, is_member, most):
             found.append(_formula(mine, chosen, holds, is_member))
     progress("formulas of classes", len(wanted), len(wanted))
     return found
+
+
+def formulas_hold(
+    formulas: Sequence[ClassFormula], kb: KnowledgeBase, objects: Ids, threads: int = 0, memory: int = 2**30
+) -> Mask:
+    """Return (objects, formulas): which formula holds for which object, its own classes hidden.
+
+    Args:
+        formulas: Of any classes.
+        kb: The facts about the objects.
+        objects: As entity ids.
+        threads: CPU threads; 0: all cores.
+        memory: Bytes that block sizes are chosen for.
+    """
+    kb, nothing = kb.crisp, RuleStats(0, 0, 0, 0)
+    rules = RuleSet.of(kb, [ScoredRule(one.rule, nothing, 1.0) for one in formulas])
+    scorer = MemberScorer(rules, kb, np.unique(rules.head), threads, memory)
+    blocks = [objects[begin : begin + BLOCK] for begin in range(0, len(objects), BLOCK)]
+    return np.concatenate([np.zeros((0, len(formulas)), bool), *(scorer.rule_values(b) >= 0.5 for b in blocks)])
 
 
 def _negated(rules: RuleSet) -> Mask:
