@@ -111,6 +111,7 @@ def _trained(
     each = [member_seed(seed, 0, r) for seed in seeds for r in range(config.restarts)]
     sizes = (config.restarts, config.dim, config.layers, config.attention_heads)
     stack = make_stack(config.generator, masks, shape, each, *sizes, config.residual)
+    stack.deep_score = config.deep_score
     trainer = Trainer(stack, train, valid, config)
     trainer.run(lambda trainer: None)
     with torch.no_grad():
@@ -118,13 +119,12 @@ def _trained(
     predicates = tuple(Predicate(f"s{k}", 1) for k in range(num_statements))
     names = KnowledgeBase(Vocabulary([]), predicates, Facts.empty())
     space = Space(0, 1, np.zeros(1, np.int32), np.arange(num_statements, dtype=np.int32), (Start(Kind.X),))
-    loss = np.nan_to_num(trainer.history[-1].valid_loss, nan=np.inf).reshape(len(seeds), config.restarts)
     return [
         [
             conjunctions(GivenReader(names, space, shape, attentions, g * config.restarts + restart).argmax().body)
-            for restart in np.argsort(mine, kind="stable").tolist()
+            for restart in order.tolist()
         ]
-        for g, mine in enumerate(loss)
+        for g, order in enumerate(trainer.order())
     ]
 
 
