@@ -13,6 +13,7 @@ from ..explanation.brief import chance
 from ..explanation.outline import number
 from ..explanation.rule_card import Instance
 from ..logic.english import rule_sentence
+from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
 from ..scene.canvas import FORBIDDEN
 from ..theory.listing import adds_text, ties_sentence
@@ -64,6 +65,7 @@ def environment() -> Environment:
     found.filters |= {"figure": figure, "short": short}
     found.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
     found.globals |= {"adds_text": adds_text, "factor_graph": factor_graph, "rule_sentence": rule_sentence}
+    found.globals |= {"rule_text": rule_text}
     return found
 
 
@@ -115,6 +117,11 @@ def tuple_text(fact: Fact, report: Report) -> str:
 def label(name: str | None, report: Report) -> str:
     """Return the label of the predicate `name`; "" for None."""
     return "" if name is None else report.labels.predicates.get(name, name)
+
+
+def rule_text(text: str, report: Report) -> str:
+    """Return the rule that reads `text`, with labels in place of names and without its inequalities."""
+    return report.labels.short_rule(parse_rule(text))
 
 
 def because(instance: Instance, report: Report) -> str:

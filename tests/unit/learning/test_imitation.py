@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import nlil
+from nlil.config import LearnerConfig
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.data.target_scores import matrix_scores, target_scores
@@ -17,6 +18,7 @@ from nlil.datasets import load_dataset
 from nlil.errors import ConfigError, DataError
 from nlil.evaluation.fidelity import Fidelity, measure_fidelity
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import RuleSet
 from nlil.learning.imitation import imitate, parts, scores_of
@@ -161,6 +163,32 @@ def test_the_classes_of_neighbours_can_be_hidden_too(street: Dataset) -> None:
     assert any({p.name for p in scored.rule.predicates} & set(names) for scored in given.rules)
 
 
+@pytest.mark.parametrize("search", ["count", "neural"])
+def test_one_formula_a_class_with_its_fidelity(street: Dataset, search: str) -> None:
+    names, classes = (a + b for a, b in zip(objects(street, "train"), objects(street, "test")))
+    scores = table(names, list(map(swapped, classes)))
+    config = LearnerConfig().with_settings(("preset=scene", f"search={search}", "restarts=4", "epochs=15"))
+    learned = imitate(scores, street, config=config.with_values(QUICK))
+    assert learned.fidelity is not None
+    formulas = {row["class"]: row for row in learned.fidelity.formulas}
+    assert next(iter(formulas)) == "dog"  # what it calls most objects
+    assert len(formulas) == len(learned.fidelity.formulas) > 8
+    assert formulas["dog"]["f1"] > 0.5
+    judged, true = objects(street, "test")
+    kb = street.complete()
+    entities, said = np.array([kb.entities.id(name) for name in judged]), np.array(list(map(swapped, true)))
+    for name, row in formulas.items():
+        holds = Evaluator(kb).values(parse_rule(row["formula"]), entities, hide=True) > 0
+        both = int((holds & (said == name)).sum())
+        assert row["num_objects"] == (said == name).sum()
+        assert row["precision"] == pytest.approx(both / max(holds.sum(), 1))
+        assert row["recall"] == pytest.approx(both / max((said == name).sum(), 1))
+        assert row["f1"] == pytest.approx(2 * both / max(holds.sum() + (said == name).sum(), 1))
+    if search == "neural":
+        trained = {str(scored.rule) for scored in learned.rules if scored.rule.length}
+        assert {row["formula"] for row in formulas.values()} <= trained
+
+
 def test_the_seed_says_which_graphs_are_held_out(street: Dataset) -> None:
     scores = target_scores(table(*objects(street, "train")), street.kb)
     first, second, other = (parts(street.kb, None, scores, seed)[2].entities.tolist() for seed in (1, 1, 2))
@@ -251,7 +279,6 @@ def test_a_pytorch_module_is_asked_in_evaluation_mode_and_left_as_it_was(street:
         ),
         (type("Model", (), {"predict_proba": None})(), {"features": {"a": [1]}}, "has no classes_"),
         (print, {"features": {"a": [1]}}, "got builtin_function_or_method"),
-        ({"entity": ["a"], "class": ["red"], "score": [1.0]}, {"search": "neural"}, "got search=neural"),
         ({"entity": ["a"], "class": ["red"], "score": [1.0]}, {}, "expected two scored entities or more"),
     ],
 )
