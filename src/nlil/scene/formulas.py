@@ -62,7 +62,11 @@ class Training:
 
 
 class ClassQueries(NamedTuple):
-    """What one class is trained on: `holds` is (queries, statements), `statement` the pattern of each."""
+    """What the class `target` is trained on.
+
+    `holds` is (queries, statements), `statement` the pattern of each statement, `is_member` whether a query is a member
+    of the class.
+    """
 
     target: int
     statement: Longs

@@ -41,7 +41,11 @@ def _count(pointer: Longs, column: Ids, label: Ids, out: Ids) -> None:
 
 
 def sure_patterns(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
-    """Return (pattern, class) of the patterns that hold for hardly any other class, the most telling of each class."""
+    """Return (pattern, class) of the patterns that hold for hardly any other class, the most telling of each class.
+
+    `counts` is as from `class_counts`, `sizes` are the objects that each pattern holds for, `min_support` those of the
+    class that it must hold for.
+    """
     share = counts.sum(axis=0) / max(int(counts.sum()), 1)
     confidence = counts[:, :-1] / np.maximum(sizes, 1)[:, None]
     pattern, target = np.nonzero((confidence >= MIN_SURE_CONFIDENCE) & (counts[:, :-1] >= min_support))
