@@ -41,7 +41,8 @@ class Choice:
         rounds: in which pairs are added, each followed by a fit.
         surplus: pairs that are tried beyond those that stay, as a share.
         thinnings: steps in which the others are taken out; what stays is fitted again after each.
-        penalty: of a weight's square, half of it.
+        penalty: of a weight's square, half of it, for each pair that a class has: the more pairs share what is to be said
+            of a class, the less each should say.
         caution: added to a pair's second derivative: what few objects say counts less.
         min_support: objects that a rule must hold for and explain.
         steps: of L-BFGS in each round.
@@ -59,7 +60,7 @@ class Choice:
     rounds: int = 16
     surplus: float = 1.0
     thinnings: int = 4
-    penalty: float = 0.5
+    penalty: float = 0.1
     caution: float = 2.0
     min_support: int = 2
     steps: int = 25
@@ -174,7 +175,7 @@ def choose_formulas(
     number = len(patterns) + np.arange(len(best), dtype=np.int32)
     model = priors.added(number, np.array(list(best), np.int32))
     data = Labelled(everything.label, found.held[rows], everything.shares)
-    return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)
+    return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)  # one pair a class
 
 
 class _Search:
@@ -190,9 +191,10 @@ class _Search:
         given: tuple[Ids, Ids],
     ) -> None:
         """`given`: (pattern, class) of the pairs that are there from the start and go last."""
-        self.rows, self.label, self.shares, self.whole = rows, label, shares, choice
+        self.rows, self.label, self.shares = rows, label, shares
         self.num_given = len(patterns)
-        self.some = _sampled(patterns, rows, choice)
+        choice = replace(choice, penalty=choice.penalty * choice.pairs / max(shares.shape[1] - 1, 1))
+        self.some, self.whole = _sampled(patterns, rows, choice), choice
         self.choice = choice.for_sample(len(self.some) / max(len(rows), 1))
         self.total = np.bincount(label, minlength=shares.shape[1])
         self._take(patterns)
