@@ -41,8 +41,8 @@ class Choice:
         rounds: in which pairs are added, each followed by a fit.
         surplus: pairs that are tried beyond those that stay, as a share.
         thinnings: steps in which the others are taken out; what stays is fitted again after each.
-        penalty: of a weight's square, half of it, for each pair that a class has: the more pairs share what is to be said
-            of a class, the less each should say.
+        penalty: of a weight's square, half of it, for each pair that a class has: the more pairs share what is to be
+            said of a class, the less each should say.
         caution: added to a pair's second derivative: what few objects say counts less.
         min_support: objects that a rule must hold for and explain.
         steps: of L-BFGS in each round.
