@@ -81,7 +81,10 @@ def test_figures_are_those_of_explain(found: Learned, slip: Slip) -> None:
     first = shown(found, data)[0]
     assert first.chance == pytest.approx(classes.probability[0])
     assert first.given_chance == pytest.approx(classes.probability[names.index(first.given.predicate)])
-    assert first.rank == names.index(first.given.predicate) + 1 == first.num_classes
+    scores = np.array([score for _, score in classes.ranked])
+    alike = np.flatnonzero(np.isclose(scores, scores[names.index(first.given.predicate)]))  # share the lowest prior
+    assert first.rank == alike.mean() + 1
+    assert alike[-1] + 1 == first.num_classes == len(names)
 
 
 def with_class(data: Dataset, name: str, predicate: Predicate) -> Dataset:
@@ -99,7 +102,8 @@ def test_an_object_of_two_classes(found: Learned, slip: Slip) -> None:
     right = with_class(data, name, ranked[0])
     assert all(s.fact.arguments != (name,) for s in shown(found, right))
     wrong = with_class(data, name, ranked[-2])
-    assert [s.given.predicate for s in shown(found, wrong) if s.fact.arguments == (name,)] == [ranked[-1]]
+    (given,) = [s.given.predicate for s in shown(found, wrong) if s.fact.arguments == (name,)]
+    assert given in ranked[-2:]
 
 
 def test_only_classes_that_are_ranked_low(found: Learned, slip: Slip, monkeypatch: pytest.MonkeyPatch) -> None:
