@@ -12,7 +12,8 @@ walked, nor is any chain further than its support could bear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,10 @@ from .options import ChainRows, Task, join_rows
 
 FIRST_SIZE = 2**12
 """Chains of a target that there is room for at first."""
+SHARD_FACTS = 2**17
+"""Facts of a target up to which their chains are one task."""
+SHARD_EDGES = 2**24
+"""Edges of a first step, for all chains that begin with it, up to which their bodies are one task."""
 FEW = 4
 """Entities of a span that are looked at one by one, to see which of them a chain may not end at."""
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
@@ -48,12 +53,34 @@ class Supports(NamedTuple):
     support: Longs
 
     @classmethod
-    def join(cls, parts: Sequence[Supports]) -> Supports:
-        """Join all `parts`, sorted by chain and target."""
+    def join(cls, parts: Sequence[Supports], least: int = 0) -> Supports:
+        """Add up all `parts`, sorted by chain and target; leave out what has not the `least` support."""
         none = np.zeros(0, np.int64)
         key, target, support = (np.concatenate((none, *column)) for column in zip((none,) * 3, *parts))
         order = np.lexsort((target, key))
-        return cls(key[order], target[order], support[order])
+        key, target, support = key[order], target[order], support[order]
+        first = np.flatnonzero((np.diff(key, prepend=-1) != 0) | (np.diff(target, prepend=-1) != 0))
+        support = np.add.reduceat(support, first) if len(first) else support
+        first, support = first[support >= least], support[support >= least]
+        return cls(key[first], target[first], support)
+
+
+class Shard(NamedTuple):
+    """Part `number` of `parts` of the work for one target, or for one first step: `of` is its number."""
+
+    of: int
+    number: int
+    parts: int
+
+    @classmethod
+    def cut(cls, work: Iterable[int], most: int) -> list[Shard]:
+        """Cut the `work` of each target or step into as few shards as have at most so much each."""
+        sizes = [-(-amount // most) or 1 for amount in work]
+        return [cls(i, number, parts) for i, parts in enumerate(sizes) for number in range(parts)]
+
+    def range(self, size: int) -> slice:
+        """Return which of `size` pieces are in this shard."""
+        return slice(size * self.number // self.parts, size * (self.number + 1) // self.parts)
 
 
 class Chains(NamedTuple):
@@ -229,12 +256,13 @@ class SupportCounter:
         self.lookup = 2 * int((degree * np.diff(graph.node_span)).sum() // max(len(graph.code), 1) + 1)
         self.degree = degree
 
-    def chains(self, target: int) -> Supports:
-        """Return the chains of a target (its place) with enough support.
+    def chains(self, shard: Shard) -> tuple[int, Supports]:
+        """Return the target (its place), and its chains with their support by the facts of a `shard`.
 
-        None where the search is stopped: what some facts say is no statistic.
+        Those of a whole target have enough support. The target is -1 where the search is stopped: what some facts say
+        is no statistic.
         """
-        small, large, forwards = self._facts(target)
+        target, (small, large, forwards) = shard.of, self._facts(shard)
         room = 1 << max(FIRST_SIZE, 8 * self.graph.num_codes).bit_length()
         found, begin, used, flag = Chains.of(room), 0, 0, self.task.options.flag
         while begin < len(small):
@@ -242,23 +270,23 @@ class SupportCounter:
                 self.graph, small, large, forwards, begin, self.lookup, self.stamp, self.marks, found, used, flag
             )
             if flag[0]:
-                return Supports.join([])
+                return -1, Supports.join([])
             if 2 * used > len(found.key):
                 larger = Chains.of(4 * len(found.key))
                 _copy(found, larger)
                 found = larger
-        enough = found.facts >= max(self.task.options.min_support, 1)
+        enough = found.facts >= (max(self.task.options.min_support, 1) if shard.parts == 1 else 1)
         key, support = found.key[enough], found.facts[enough].astype(np.int64)
-        return Supports(key, np.full(len(key), target), support)
+        return target, Supports(key, np.full(len(key), target), support)
 
-    def _facts(self, target: int) -> tuple[Ids, Ids, Mask]:
+    def _facts(self, shard: Shard) -> tuple[Ids, Ids, Mask]:
         """Of each fact between two entities the end with fewer edges, the other end, and whether the first is X."""
-        facts = self.task.kb.facts.of(int(self.task.targets[target]))
+        facts = self.task.kb.facts.of(int(self.task.targets[shard.of]))
         facts = facts[facts.subject != facts.object]
         forwards = self.degree[facts.subject] <= self.degree[facts.object]
         small = np.where(forwards, facts.subject, facts.object)
         large = np.where(forwards, facts.object, facts.subject)
-        order = np.argsort(large, kind="stable")
+        order = np.argsort(large, kind="stable")[shard.range(len(large))]
         return small[order], large[order], forwards[order]
 
 
@@ -352,9 +380,12 @@ class BodyCounter:
         self.task, self.supports = task, supports
         self.seen, self.epoch = np.zeros(task.graph.num_entities, np.int64), 0
 
-    def rows(self, first: int) -> ChainRows:
-        """Return all chains of length 2 that begin with the step code `first`, by target and second step."""
-        graph, options, supports = self.task.graph, self.task.options, self.supports
+    def rows(self, shard: Shard) -> ChainRows:
+        """Return the chains of length 2 that begin with one step code, by target and second step.
+
+        They are those of a `shard` of the second steps.
+        """
+        first, graph, options, supports = shard.of, self.task.graph, self.task.options, self.supports
         low, high = np.searchsorted(supports.key, (first * graph.num_codes, (first + 1) * graph.num_codes))
         if low == high:
             return join_rows([], 2)
@@ -362,6 +393,9 @@ class BodyCounter:
         _least_bodies(graph, first, least, options.flag)
         second, target, support = supports.key[low:high] % graph.num_codes, *(c[low:high] for c in supports[1:])
         can = options.enough(support, least[second])
+        if shard.parts > 1:
+            seconds = np.unique(second[can])
+            can &= np.isin(second, seconds[shard.range(len(seconds))])
         second, target, support = second[can], target[can], support[can]
         chain, of_row = np.unique(second, return_inverse=True)
         body, pca = self._count(first, chain, np.maximum.reduceat(support, np.searchsorted(second, chain)))
@@ -389,9 +423,16 @@ class BodyCounter:
 
 def two_step_chains(task: Task) -> ChainRows:
     """Count all chains of length 2, by first step, target and second step."""
-    stop, threads = task.options.stop, task.options.threads
-    pool = workers(lambda: SupportCounter(task), threads)
-    found = pool.map(SupportCounter.chains, range(len(task.targets)), "chains", task.progress, stop)
-    supports = Supports.join(found)
-    bodies = workers(lambda: BodyCounter(task, supports), threads)
-    return join_rows(bodies.map(BodyCounter.rows, range(task.graph.num_codes), "bodies", task.progress, stop), 2)
+    graph, options = task.graph, task.options
+    pool = workers(lambda: SupportCounter(task), options.threads)
+    shards = Shard.cut(task.facts.size.tolist(), SHARD_FACTS)
+    found = pool.map(SupportCounter.chains, shards, "chains", task.progress, options.stop)
+    done, wanted = Counter(target for target, _ in found), Counter(shard.of for shard in shards)
+    whole = [supports for target, supports in found if done[target] == wanted[target]]
+    supports = Supports.join(whole, max(options.min_support, 1))
+    chains = np.bincount(np.unique(supports.key) // graph.num_codes, minlength=graph.num_codes)
+    bodies = workers(lambda: BodyCounter(task, supports), options.threads)
+    shards = Shard.cut((chains * graph.code_edges).tolist(), SHARD_EDGES)
+    steps, counts = join_rows(bodies.map(BodyCounter.rows, shards, "bodies", task.progress, options.stop), 2)
+    order = np.lexsort((steps[:, 1], counts[0], steps[:, 0]))
+    return steps[order], counts[:, order]

@@ -67,6 +67,31 @@ def test_chains_are_those_of_all_pairs(
     assert rows
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_shards_add_up(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """In the same order, too: what is written must not depend on how the work was cut."""
+    kb, options = base(seed), CountOptions(min_support=2, min_confidence=0.1, threads=2)
+    task = Task.of(kb, Graph.of(kb), np.arange(kb.num_predicates, dtype=np.int32), options)
+    steps, counts = two_step_chains(task)
+    monkeypatch.setattr(two_steps, "SHARD_FACTS", 7)
+    monkeypatch.setattr(two_steps, "SHARD_EDGES", 100)
+    again, others = two_step_chains(task)
+    assert np.array_equal(steps, again)
+    assert np.array_equal(counts, others)
+    assert counted(kb, options) == plain(kb, options)
+
+
+def test_a_target_with_a_shard_left_out_has_no_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_steps, "SHARD_FACTS", 20)
+    kb, made = base(0), SupportCounter.chains
+
+    def cut(self: SupportCounter, shard: two_steps.Shard) -> tuple[int, two_steps.Supports]:
+        return (-1, two_steps.Supports.join([])) if shard[:2] == (1, 1) else made(self, shard)
+
+    monkeypatch.setattr(SupportCounter, "chains", cut)
+    assert {target for target, *_ in counted(kb, CountOptions())} == {0, 2}
+
+
 def test_a_table_that_is_too_small_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = Counter[int]()
     made = two_steps.Chains.of
@@ -95,5 +120,6 @@ def test_what_is_cut_short_is_left_out() -> None:
         pass
     kb = base(0)
     task = Task.of(kb, Graph.of(kb), np.arange(3, dtype=np.int32), CountOptions(stop=stop))
-    assert len(SupportCounter(task).chains(0).key) == 0
+    target, chains = SupportCounter(task).chains(two_steps.Shard(0, 0, 1))
+    assert (target, len(chains.key)) == (-1, 0)
     assert len(two_step_chains(task)[0]) == 0
