@@ -177,8 +177,11 @@ _opened: dict[str, Work] = {}
 """The latest work of this worker process: its other tasks find its scratch there."""
 
 
-def _run(work: list[Any], part: int, parts: int) -> tuple[str, bytes]:
-    """One task of Ray. `work` holds a reference to (package, references to what it names). Returns node and results."""
+def _run(work: list[Any], part: int, parts: int) -> tuple[str, bytes, bool]:
+    """One task of Ray: returns the node, the results, and whether it was late by the clock of the node.
+
+    `work` holds a reference to (package, references to what it names).
+    """
     import ray
 
     key = work[0].hex()
@@ -187,7 +190,8 @@ def _run(work: list[Any], part: int, parts: int) -> tuple[str, bytes]:
         packed, stored = ray.get(work[0])
         _opened[key] = Work(packed, ray.get(stored))
     try:
-        return ray.get_runtime_context().get_node_id()[:8], _opened[key].run(part, parts)
+        packed, stop = _opened[key].run(part, parts), _opened[key].stop
+        return ray.get_runtime_context().get_node_id()[:8], packed, stop is not None and stop.is_late
     except BaseException:
         _opened.clear()  # it may hold half of something
         raise
@@ -206,10 +210,12 @@ class RayPool(Pool[Scratch]):
         super().__init__(make_scratch, threads)
         self._packages, self._done = packages, done
 
-    def _collect(self, ready: list[Any], shared: list[Any], results: dict[int, Any]) -> None:
+    def _collect(self, ready: list[Any], shared: list[Any], results: dict[int, Any], stop: Stop | None) -> None:
         import ray
 
-        for node, packed in ray.get(ready):
+        for node, packed, is_late in ray.get(ready):
+            if is_late and stop is not None:
+                stop.set()  # its loops may have been cut short, though it is not time yet by the clock here
             found = _unpack(packed, shared)
             self._done[node] += len(found)
             results.update(found)
@@ -235,16 +241,16 @@ class RayPool(Pool[Scratch]):
             run = ray.remote(num_cpus=1)(_run)
             waiting = [run.remote([work], part, parts) for part in range(parts)]
             results: dict[int, Result] = {}
-            while waiting and (stop is None or not stop()):
+            while waiting and (stop is None or not stop.is_late):
                 ready, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=REPORT_EVERY)
-                self._collect(ready, shared, results)
+                self._collect(ready, shared, results, stop)
                 if ready:
                     progress(stage, len(results), len(tasks))
             if waiting:
                 ready, late = ray.wait(waiting, num_returns=len(waiting), timeout=LAST_PARTS)
                 for part in late:
                     ray.cancel(part, force=True)
-                self._collect(ready, shared, results)
+                self._collect(ready, shared, results, stop)
         except RayTaskError as error:
             if "failed to import" in str(error.cause):
                 raise ClusterError("a node of the cluster cannot import nlil; install this version there") from error
@@ -252,6 +258,5 @@ class RayPool(Pool[Scratch]):
         except (RayError, ConnectionError) as error:
             raise ClusterError(f"the cluster was lost ({_first_line(error)})") from error
         if stop is not None and len(results) < len(tasks):
-            stop.set()  # the clock of a worker may be ahead
-            stop()
+            stop()  # so that it knows that something was left out
         return [results[number] for number in sorted(results) if results[number] is not None]
