@@ -110,7 +110,7 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
         rows = {name: clock(value) for name, value in several.seconds.items()}
         rows |= {
             "all": clock(several.total_seconds),
-            "memory of a node": f"{several.node_bytes / GIB:,.0f}GiB",
+            "memory of the first node": f"{several.node_bytes / GIB:,.0f}GiB",
             "moved": f"{several.moved_bytes / GIB:,.0f}GiB",
         }
         shown.append(pairs_table(rows, f"simulation: {several.nodes:,} nodes of {several.cores} cores"))

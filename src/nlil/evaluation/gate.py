@@ -8,20 +8,18 @@ import numpy as np
 
 from ..data.arrays import Doubles
 from ..data.facts import Facts
-
-MANY_ENTITIES = 50_000
-"""Entities of a base beyond which fewer facts are ranked: each takes longer, and chance is the same."""
-LEAST_SHARE = 0.2
-"""... but this share of what a small base takes."""
+from ..search.cost import share_ranked
 
 
 def affordable(most: int, num_entities: int) -> int:
     """Return how many of `most` facts are to be ranked on a base of `num_entities`.
 
+    Where there are many, each takes longer, and chance is the same.
+
     >>> affordable(5_000, 40_000), affordable(5_000, 100_000), affordable(5_000, 10_000_000)
     (5000, 2500, 1000)
     """
-    return int(most * max(min(1.0, MANY_ENTITIES / max(num_entities, 1)), LEAST_SHARE))
+    return int(most * share_ranked(num_entities))
 
 
 class Gate(NamedTuple):

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..data.arrays import Floats, Ids, Longs, Mask, offsets, ranges
+from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets, ranges
 from ..data.files import replacing
 from ..data.kb import KnowledgeBase
 from ..errors import DataError
@@ -487,7 +487,8 @@ def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
     target = position[facts.predicate]
     order = np.lexsort((target, facts.object, facts.subject))
     count = max(len(targets), 1)
-    pairs = np.unique(facts.subject.astype(np.int64) * count + target)
+    pairs = np.sort(facts.subject.astype(np.int64) * count + target)  # np.unique takes ten times as long
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
     return TargetFacts(
         offsets(facts.subject[order], kb.num_entities),
         facts.object[order],
@@ -506,12 +507,22 @@ def num_paths(graph: Graph, longest: int) -> list[float]:
 
     Steps between the same two entities are one.
     """
-    n = max(graph.num_entities, 1)
-    pair = np.unique(graph.node.astype(np.int64) * n + graph.neighbour)
-    node, neighbour = np.divmod(pair, n)
-    ways: np.ndarray = np.ones(n)
+    ways: np.ndarray = np.ones(graph.num_entities)
     found = []
     for _ in range(longest):
-        ways = np.bincount(node, weights=ways[neighbour], minlength=n)
+        ways = _one_step_more(graph, ways, np.full(graph.num_entities, -1, np.int32))
         found.append(float(ways.sum()))
     return found
+
+
+@compiled
+def _one_step_more(graph: Graph, ways: Doubles, seen: Ids) -> Doubles:
+    """From each entity, the ways from all entities next to it, each once."""
+    result = np.zeros(graph.num_entities)
+    for v in range(graph.num_entities):
+        for e in range(graph.pointer[v], graph.pointer[v + 1]):
+            there = graph.neighbour[e]
+            if seen[there] != v:
+                seen[there] = v
+                result[v] += ways[there]
+    return result

@@ -363,6 +363,9 @@ class Fit:
         for number, part in enumerate(self.held_out):
             counted = trial.rules if trial is not None and number == 0 else None
             if counted is None:
+                if self.stop():
+                    notes += (NO_FOLD,)
+                    break
                 stop = self.stop.part(FOLD_TIME)
                 options = replace(self.options if trial is None else trial.options, stop=stop)
                 counted = self._count(part.kb, options).rules

@@ -128,7 +128,7 @@ def hold_out(kb: KnowledgeBase, targets: Ids, share: float, random: np.random.Ge
         wanted &= facts.weight >= 0.5
     rows = np.flatnonzero(wanted)
     unit = rows if kb.graph_of is None else kb.graph_of[facts.subject[rows]]
-    units = np.unique(unit)
+    units = rows if kb.graph_of is None else np.unique(unit)
     size = int(min(share * len(units), MOST_FACTS * len(units) / max(len(rows), 1)))
     per_part = size * len(rows) / max(len(units), 1)
     count = int(min(MOST_FOLDS, np.ceil(ENOUGH_FACTS / max(per_part, 1)), 1 / share)) if share else 0

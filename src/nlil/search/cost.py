@@ -20,31 +20,38 @@ PROCESS_BYTES = 150e6
 """Python with the libraries that learning needs."""
 FACT_BYTES = 280
 """A fact with its edges, indexes, and what sorting them takes at a time."""
-RULE_BYTES = 260
+RULE_BYTES = 200
 """A rule, and what is computed of all rules at a time: orders, weights, plans for ranking."""
 ENTITY_BYTES = 500
 """Scratch of a thread for one entity: paths, candidates and their evidence, as far as queries touch them."""
+MANY_ENTITIES, LEAST_SHARE = 50_000, 0.2
+"""Entities beyond which fewer facts are ranked to choose by, but this share of what a small base takes."""
 LEAST_RULES = 100_000
 """There is always room for so many."""
 ROOM, SPARE = 1.2, 500e6
 """What a run may take: so many times the budget, and this much more."""
 
+FACT_SECONDS = 5e-6
+"""Of one core, for a fact: to index it, for this graph and its parts."""
 NEAR_SECONDS = 4e-8
-WALK_SECONDS = 1.6e-7
-FACT_SECONDS = 7e-6
-CHAIN_SECONDS = 3.5e-5
+"""For an edge at the smaller end of a fact."""
+CHAIN_SECONDS = 5e-5
+"""For a fact: to find, estimate and count chains of three steps."""
+WALK_SECONDS = 1.7e-7
+"""For an edge that is walked to count anchored rules."""
+TARGET_SECONDS = 0.13
+"""For a target: to choose its theory."""
+QUERY_SECONDS, QUERY_ENTITY_SECONDS = 1.2e-3, 1.2e-8
+"""For a query of weighing and calibration, and for each entity beside it."""
+QUERIES = 20_000
+"""These queries, on a small base."""
 RULE_SECONDS = 1.5e-6
-QUERY_SECONDS = 2.5e-9
-"""Of one core: for an edge walked from the smaller end of a fact, for an edge walked to count anchored rules, for
-reading and sorting a fact, for counting long chains per fact, for writing and ordering a rule, and for a query per
-entity."""
-QUERIES = 30_000
-"""Queries of weighing, calibration and theories together, whatever the size."""
+"""For a rule: to order and write it."""
 
 NETWORK_BYTES = 1e9
 """Bytes that a node receives in a second."""
-FILE_BYTES = 16
-"""A fact in the file that travels to every node."""
+BASE_BYTES = 80
+"""A fact with its indexes, which travel to every node."""
 ROW_BYTES = 24
 """A rule on its way back."""
 
@@ -143,6 +150,8 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
     """
     anchored = min(0.25 * size.walked, most_rules(memory, int(size.facts), int(size.heads))) if constants else 0.0
     rules = anchored + (size.heads if constants else 0.0) + 20 * size.targets
+    queries = QUERIES * share_ranked(size.entities)
+    per_query = QUERY_SECONDS + QUERY_ENTITY_SECONDS * size.entities
     bytes_of = {
         "program": PROCESS_BYTES,
         "facts and indexes": FACT_BYTES * size.facts,
@@ -154,10 +163,15 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
         "chains of two steps": NEAR_SECONDS * size.near,
         "longer chains": CHAIN_SECONDS * size.facts,
         "anchored rules": WALK_SECONDS * size.walked if constants else 0.0,
-        "weights, calibration, theories": QUERIES * QUERY_SECONDS * size.entities,
+        "weights, calibration, theories": TARGET_SECONDS * size.targets + queries * per_query,
         "write rules": RULE_SECONDS * rules,
     }
     return Cost(size, bytes_of, seconds, size.near + (size.walked if constants else 0.0), rules)
+
+
+def share_ranked(entities: float) -> float:
+    """Return which share of the facts that a small base ranks to choose by is ranked on one of so many `entities`."""
+    return max(min(1.0, MANY_ENTITIES / max(entities, 1)), LEAST_SHARE)
 
 
 def most_rules(memory: int, facts: int, others: int) -> int:
@@ -184,7 +198,7 @@ class Simulation:
 
     Attributes:
         nodes, cores: machines, and cores of each.
-        node_bytes: memory of one machine.
+        node_bytes: memory of the machine that gives the command, which holds all rules too.
         moved_bytes: the base to every machine, and all rules back.
         seconds: by part, of the clock.
     """
@@ -203,14 +217,14 @@ class Simulation:
 
 def simulate(cost: Cost, nodes: int, cores: int) -> Simulation:
     """Simulate the work of `cost` on so many `nodes` of so many `cores`: counting is shared, the rest is not."""
-    base, rows = FILE_BYTES * cost.size.facts, ROW_BYTES * cost.rules
-    shared = ("chains of two steps", "longer chains", "anchored rules", "weights, calibration, theories")
+    base, rows = BASE_BYTES * cost.size.facts, ROW_BYTES * cost.rules
+    shared = ("chains of two steps", "longer chains", "anchored rules")
     seconds = {
-        "read and index, on every node": cost.seconds["read and index"],
+        "read and index, on one node": cost.seconds["read and index"],
         "send the base": base / NETWORK_BYTES * np.ceil(np.log2(max(nodes, 2))),
-        "count and rank": sum(cost.seconds[name] for name in shared) / (nodes * cores),
+        "count": sum(cost.seconds[name] for name in shared) / (nodes * cores),
         "collect rules": rows / NETWORK_BYTES,
+        "weights, calibration, theories, on one node": cost.seconds["weights, calibration, theories"] / cores,
         "write rules": cost.seconds["write rules"],
     }
-    held = cost.bytes - cost.memory["rules"] + cost.memory["rules"] / nodes
-    return Simulation(nodes, cores, held, base * nodes + rows, seconds)
+    return Simulation(nodes, cores, cost.bytes, base * nodes + rows, seconds)
