@@ -1,8 +1,9 @@
 """What learning takes, from counts alone: memory, time, paths and rules, before anything runs.   [docs/scale.md]
 
 Everything is a count times a constant. The constants are fitted by hand to generated graphs of 0.3 and 1 million facts
-on one busy machine; another one is faster or slower as a whole, and larger graphs are not measured yet. The same numbers decide how many rules there is room for (`most_rules`) and whether a
-budget can hold a base at all (`check_memory`).
+on one busy machine; another one is faster or slower as a whole, and larger graphs are not measured yet. The same
+numbers decide how many rules there is room for (`most_rules`) and whether a budget can hold a base at all
+(`check_memory`).
 """
 
 from __future__ import annotations
