@@ -2,8 +2,8 @@
 
 Rules of one kind often say the same thing: five chains through one neighbour are hardly more than one. So the
 j-th strongest rule of a kind counts factor * discount^j of its evidence; sixteen numbers, the same for all targets,
-chosen for the mean reciprocal rank of validation facts, which no rule was counted on. They are used only if half of
-the facts choose numbers that are better for the other half too.
+chosen for the mean reciprocal rank of validation facts, which no rule was counted on (held-out ones: see `UNKNOWN`). They
+are used only if half of the facts choose numbers that are better for the other half too.
 
 Numbers are tried one at a time. That changes only candidates for which a rule of this kind fires, and those are few: so
 the evidence is kept as a list for each query and kind, what the other kinds say is added up once for all values, and a
@@ -56,6 +56,9 @@ MAX_CANDIDATES = 100
 MARGIN = 4
 """Long chains of a query are walked until they could not change its ranks even if they counted this many times, all
 other kinds of rules at the weights that the search starts with: an estimate where the search goes far from those."""
+UNKNOWN = 2
+"""Where facts are held out, an answer of rank r is worth 3 / (r + 2) instead of 1 / r. Other true answers compete with it
+there that nobody knows; how it stands among them says nothing, and 1 / r is mostly about that."""
 TIE = 1e-6
 """Scores that differ by less are tied; an answer with less is as good as one without evidence."""
 BLOCK_SIZE = 512
@@ -98,13 +101,14 @@ def fit_weighing(
             return before
     sample = Sample.join(samples, [len(fold.facts) for fold in folds])
     half = np.random.default_rng((seed, 6)).permutation(num_facts)[sample.fact] % 2 == 0
-    trials = Trials.of(sample, threads)
-    plain, gains = trials.plain_reciprocal(before.top), []
+    trials, unknown = Trials.of(sample, threads), UNKNOWN if validation.num_held_out else 0
+    plain, gains = worth(trials.plain_reciprocal(before.top), unknown), []
     for one in (half, ~half):
-        gains.append((trials.reciprocal(ascend(trials, start, stop, one)) - plain)[~one])
+        found = trials.reciprocal(ascend(trials, start, stop, one, unknown=unknown))
+        gains.append((worth(found, unknown) - plain)[~one])
     if not WEIGHING.passes(np.concatenate(gains)):
         return before
-    chosen = ascend(trials, start, stop)
+    chosen = ascend(trials, start, stop, unknown=unknown)
     if stop.cut or not chosen[:, 0].any():  # every kind misleads: no order would be best, but a score is more than 0
         return before
     chosen[:, 0] /= chosen[:, 0].max()  # only ratios matter to an order, and a score must not come near 1
@@ -123,15 +127,23 @@ def try_weighing(rules: RuleSet, kb: KnowledgeBase, facts: Facts) -> np.ndarray:
     return ascend(trials, np.array([START] * len(KINDS)))
 
 
-def ascend(trials: Trials, start: np.ndarray, stop: Stop | None = None, among: Mask | None = None) -> np.ndarray:
-    """Change one number of `start` at a time, while that raises the mean 1 / rank of the queries `among` (None: all).
+def worth(reciprocal: Doubles, unknown: int) -> Doubles:
+    """Return what ranks are worth, 1 at most: the `reciprocal` ranks, flatter at the top if answers are `unknown`."""
+    return (1 + unknown) / (1 / reciprocal + unknown) if unknown else reciprocal
 
-    `trials` rank the queries. Returns the weighing, (kinds, 2).
+
+def ascend(
+    trials: Trials, start: np.ndarray, stop: Stop | None = None, among: Mask | None = None, unknown: int = 0
+) -> np.ndarray:
+    """Change one number of `start` at a time, while that raises what the ranks are worth.
+
+    `trials` rank the queries; those `among` them count (None: all). `unknown` is that of `worth`. Returns the weighing,
+    (kinds, 2).
     """
     stop = stop or Stop()
     rows = np.arange(len(trials.sample.fact)) if among is None else np.flatnonzero(among)
     best, ranks = start.copy(), trials.reciprocal(start)[rows]
-    now = _mean(ranks)
+    now = _mean(worth(ranks, unknown))
     for _ in range(MAX_ROUNDS):
         before = now
         for kind, column, values in NUMBERS:
@@ -139,8 +151,9 @@ def ascend(trials: Trials, start: np.ndarray, stop: Stop | None = None, among: M
             if stop():
                 return best
             for value, found in zip(values, tried):
-                if _mean(found) > now + STEP_GAIN:
-                    best[kind, column], now, ranks = value, _mean(found), found
+                value_of_found = _mean(worth(found, unknown))
+                if value_of_found > now + STEP_GAIN:
+                    best[kind, column], now, ranks = value, value_of_found, found
         if now < before + ROUND_GAIN:
             break
     return best

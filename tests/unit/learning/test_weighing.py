@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.learning import weighing as fit
 from nlil.learning.gates import WEIGHING
 from nlil.learning.validation import Fold, Validation
-from nlil.learning.weighing import MAX_CANDIDATES, START, Sample, Trials, ascend, fit_weighing, gather, weights
+from nlil.learning.weighing import MAX_CANDIDATES, START, Sample, Trials, ascend, fit_weighing, gather, weights, worth
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.progress import Stop
@@ -198,6 +199,27 @@ def test_climbing_never_goes_down() -> None:
     assert np.array_equal(start, kept)
     assert sample_mrr(sample, best) > sample_mrr(sample, start) + 0.01
     assert best[-1, 1] == START[1]  # a side has one prior: nothing to discount
+
+
+def test_among_unknown_answers_the_top_counts_less() -> None:
+    reciprocal = np.array([1.0, 1 / 2, 1 / 3, 1 / 100])
+    assert worth(reciprocal, 0) is reciprocal
+    assert worth(reciprocal, 2) == pytest.approx([1, 3 / 4, 3 / 5, 3 / 102])
+
+
+def test_held_out_facts_are_judged_by_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb, valid = base("longer chain")
+    rules, seen = rule_set(kb, Aggregation()), list[int]()
+
+    def seen_ascend(trials: Trials, start: np.ndarray, *rest: Any, unknown: int = 0) -> np.ndarray:
+        seen.append(unknown)
+        return ascend(trials, start, *rest, unknown=unknown)
+
+    monkeypatch.setattr(fit, "ascend", seen_ascend)
+    for held_out in (0, len(valid)):
+        fold = Fold(kb, rules, valid, kb.facts + valid)
+        assert fit_weighing(Validation(kb, rules, (fold,), held_out), 0, 1).weighing
+    assert seen == [0] * 3 + [fit.UNKNOWN] * 3
 
 
 @pytest.mark.parametrize("aggregation", [Aggregation("max"), Aggregation("noisy-or", 0)])
