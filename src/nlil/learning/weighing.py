@@ -2,8 +2,8 @@
 
 Rules of one kind often say the same thing: five chains through one neighbour are hardly more than one. So the
 j-th strongest rule of a kind counts factor * discount^j of its evidence; sixteen numbers, the same for all targets,
-chosen for the mean reciprocal rank of validation facts, which no rule was counted on (held-out ones: see `UNKNOWN`). They
-are used only if half of the facts choose numbers that are better for the other half too.
+chosen for the mean reciprocal rank of validation facts, which no rule was counted on (held-out ones: see `UNKNOWN`).
+They are used only if half of the facts choose numbers that are better for the other half too.
 
 Numbers are tried one at a time. That changes only candidates for which a rule of this kind fires, and those are few: so
 the evidence is kept as a list for each query and kind, what the other kinds say is added up once for all values, and a
@@ -57,8 +57,8 @@ MARGIN = 4
 """Long chains of a query are walked until they could not change its ranks even if they counted this many times, all
 other kinds of rules at the weights that the search starts with: an estimate where the search goes far from those."""
 UNKNOWN = 2
-"""Where facts are held out, an answer of rank r is worth 3 / (r + 2) instead of 1 / r. Other true answers compete with it
-there that nobody knows; how it stands among them says nothing, and 1 / r is mostly about that."""
+"""Where facts are held out, an answer of rank r is worth 3 / (r + 2) instead of 1 / r. Other true answers, which
+nobody knows, compete with it there; how it stands among them says nothing, and 1 / r is mostly about that."""
 TIE = 1e-6
 """Scores that differ by less are tied; an answer with less is as good as one without evidence."""
 BLOCK_SIZE = 512
