@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,3 +115,13 @@ def test_an_address_that_means_nothing_is_refused(nlil_command: Nlil, tmp_path: 
     assert not (tmp_path / "run").exists()
     with pytest.raises(ConfigError, match="HOST:PORT"), cluster("ray://"):
         pass
+
+
+def test_a_cluster_that_does_not_answer_is_said_at_once(nlil_command: Nlil, tmp_path: Path) -> None:
+    with socket.socket() as free:  # bound, but nobody listens
+        free.bind(("127.0.0.1", 0))
+        address = f"ray://127.0.0.1:{free.getsockname()[1]}"
+        outcome = nlil_command("learn", "kin:60", "--out", tmp_path / "run", "--cluster", address)
+    assert outcome.code == 2
+    assert f"{address}: no cluster answers there" in outcome.complaint
+    assert not (tmp_path / "run").exists()

@@ -85,15 +85,11 @@ def learn(
     checkpoint = Checkpoint(out / FOLDER, work)
     again = resume_command(session, data, out, target or [], target_scores, config, settings or [])
     stop = Stop(chosen.time_limit)
-    with claimed(out):
+    with session.workers(cluster, chosen.threads) as worked, claimed(out):
         if force:
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
-            with (
-                session.workers(cluster, chosen.threads) as worked,
-                session.progress() as progress,
-                interruptible(stop) as interrupted,
-            ):
+            with session.progress() as progress, interruptible(stop) as interrupted:
                 learned = task.learn(dataset, chosen, checkpoint, progress, stop)
             learned = replace(learned, notes=(*learned.notes, *worked()))
             said = judged(out)

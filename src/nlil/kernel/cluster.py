@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import io
 import re
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ PARTS = 16
 SHARED_BYTES = 2**16
 """Smaller arrays are packed with the tasks."""
 SCHEME = "ray://"
+ANSWER = 10.0
+"""Seconds in which the head of a cluster must answer."""
 LAST_PARTS = 2.0
 """Seconds that running tasks have to return what they have found once it is time to stop."""
 
@@ -54,17 +57,16 @@ def cluster(address: str | None, threads: int = 0) -> Iterator[Counter[str]]:
     if address != "ray" and not re.fullmatch(f"{SCHEME}[^:/]+:[0-9]+", address):
         raise ConfigError(f"expected ray or ray://HOST:PORT, got {address!r}", "cluster")
     ray = require("ray", "cluster", "work on a cluster")
-    ours = not ray.is_initialized()
+    ours = not ray.is_initialized() or address != "ray"
     if ours:
-        about: dict[str, Any] = {"include_dashboard": False, "num_cpus": threads or None}
+        here: dict[str, Any] = {"include_dashboard": False, "num_cpus": threads or None} if address == "ray" else {}
         try:
-            ray.init(
-                "local" if address == "ray" else address.removeprefix(SCHEME),
-                log_to_driver=False,
-                logging_level="error",
-                **about if address == "ray" else {},
-            )
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+            if address != "ray":  # Ray would try for minutes
+                host, _, port = address.removeprefix(SCHEME).partition(":")
+                socket.create_connection((host, int(port)), ANSWER).close()
+            place = "local" if address == "ray" else address.removeprefix(SCHEME)
+            ray.init(place, log_to_driver=False, logging_level="error", **here)
+        except (OSError, OverflowError, RuntimeError, ValueError) as error:
             raise ClusterError(f"{address}: no cluster answers there ({_first_line(error)})") from error
     try:
         packages = Packages()
