@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,10 @@ class Task:
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process has nobody to report to."""
         return self.__dict__ | {"progress": silent}
+
+    def for_share(self, share: float) -> Task:
+        """Return the same task with this `share` of the time that is left."""
+        return replace(self, options=replace(self.options, stop=self.options.stop_after(share)))
 
     def chain_rules(self, rows: ChainRows) -> RuleSet:
         """Return p(X, Y) :- a chain from X to Y, all variables distinct, for each of `rows`."""

@@ -424,15 +424,17 @@ class BodyCounter:
 def two_step_chains(task: Task) -> ChainRows:
     """Count all chains of length 2, by first step, target and second step."""
     graph, options = task.graph, task.options
-    pool = workers(lambda: SupportCounter(task), options.threads)
+    first = task.for_share(1 / 2)  # where time is short, hubs must not take that of all other rules
+    pool = workers(lambda: SupportCounter(first), options.threads)
     shards = Shard.cut(task.facts.size.tolist(), SHARD_FACTS)
-    found = pool.map(SupportCounter.chains, shards, "chains", task.progress, options.stop)
+    found = pool.map(SupportCounter.chains, shards, "chains", task.progress, first.options.stop)
     done, wanted = Counter(target for target, _ in found), Counter(shard.of for shard in shards)
     whole = [supports for target, supports in found if done[target] == wanted[target]]
     supports = Supports.join(whole, max(options.min_support, 1))
     chains = np.bincount(np.unique(supports.key) // graph.num_codes, minlength=graph.num_codes)
-    bodies = workers(lambda: BodyCounter(task, supports), options.threads)
+    second = task.for_share(1 / 2)
+    bodies = workers(lambda: BodyCounter(second, supports), options.threads)
     shards = Shard.cut((chains * graph.code_edges).tolist(), SHARD_EDGES)
-    steps, counts = join_rows(bodies.map(BodyCounter.rows, shards, "bodies", task.progress, options.stop), 2)
+    steps, counts = join_rows(bodies.map(BodyCounter.rows, shards, "bodies", task.progress, second.options.stop), 2)
     order = np.lexsort((steps[:, 1], counts[0], steps[:, 0]))
     return steps[order], counts[:, order]
