@@ -247,7 +247,7 @@ class LearnerConfig:
     step_edges: int = training(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
     meet_edges: int = training(2048, "most edges that the statements of a query use, nearest first", at_least(1))
     generator: str = training(
-        "transformer",
+        "free",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )

@@ -30,7 +30,7 @@ def test_found_in_spoilt_data(construct: str, noise: str) -> None:
     assert found["refine"]["passed"], found
 
 
-@pytest.mark.parametrize("construct", ["chain", "tree", "conjunction", "disjunction", "negation"])
+@pytest.mark.parametrize("construct", ["chain", "tree", "conjunction", "disjunction", "negation", "two-levels"])
 def test_the_attentions_of_a_transformer_alone_say_the_rule(construct: str) -> None:
     found = recover(construct, "none", 0, "transformer", ATTENTIONS_ONLY, OPTIONS)
     assert found["argmax"]["passed"], found
