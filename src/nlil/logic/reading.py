@@ -229,6 +229,7 @@ def clause(reading: Reading, subject: str, object: str, negated: bool = False) -
     """
     match reading:
         case Saying(phrase):
+            phrase = _before(phrase, object)
             text = f"{subject} {phrase} {object}"
             if negated and phrase.startswith(("is ", "was ")):
                 return f"{subject} {phrase.split()[0]} not {phrase.partition(' ')[2]} {object}"
@@ -246,6 +247,11 @@ def clause(reading: Reading, subject: str, object: str, negated: bool = False) -
     return f"it is not true that {text}" if negated else text
 
 
+def _before(phrase: str, object: str) -> str:
+    """Return the phrase that the object follows: X is a thing, but X is something."""
+    return phrase.removesuffix(" a") if object in ("something", "nothing") else phrase
+
+
 def relative(reading: Reading, other: str, is_subject: bool) -> str:
     """Return the clause of `reading` as a relative clause: "that is riding a bicycle".
 
@@ -253,7 +259,7 @@ def relative(reading: Reading, other: str, is_subject: bool) -> str:
     """
     match reading:
         case Saying(phrase):
-            return f"that {phrase} {other}" if is_subject else f"that {other} {phrase}"
+            return f"that {_before(phrase, other)} {other}" if is_subject else f"that {other} {phrase}"
         case Holding(noun):
             as_noun = f"as {with_article(noun)}"
             return f"that has {other} {as_noun}" if is_subject else f"that {other} has {as_noun}"

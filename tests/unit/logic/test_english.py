@@ -47,3 +47,9 @@ def test_the_place_can_be_named() -> None:
     rule = parse_rule("big(X) :- red(Z1).")
     assert rule_sentence(rule, place="the world") == "X is big if the world has something red."
     assert rule_sentence(parse_rule("p(X, Y) :- red(Z1).")) == "The p of X is Y if the data has something red."
+
+
+def test_something_takes_no_article() -> None:
+    sentence = rule_sentence(parse_rule("p(X, Y) :- isa(X, Z), q(Y, X)."))
+    assert sentence == "The p of X is Y if X is something and the q of Y is X."
+    assert rule_sentence(parse_rule("p(X, Y) :- isa(X, Y).")) == "The p of X is Y if X is a Y."
