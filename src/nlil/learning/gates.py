@@ -17,4 +17,4 @@ RESIDUALS = Gate(least_facts=20, most_facts=300, least_gain=1e-9, standard_error
 """Rules that training finds for facts that counted rules rank badly; facts are those of one target."""
 WEIGHING = Gate(least_facts=200, most_facts=5_000, least_gain=0.0002, standard_errors=0.0)
 """How much each kind of rule counts. Half of the facts chooses, the other half must gain, by however little: sixteen
-numbers seldom do harm, and on small dense graphs a gain of .02 to .06 is no larger than its standard error."""
+numbers seldom do harm, and on small dense graphs one standard error hid what brings .02 to .06 on test facts."""
