@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from .rules import FORMATS, write_program, write_prolog
 from .session import Bounds, Run, Session
 
@@ -85,6 +86,8 @@ def theory(
     match chosen:
         case "text" | "json":
             labels, theories = Labels.of(pool), target_theories(pool, found, numbers)
+            if target is not None:
+                theories = with_rank_gains(session, run, theories, small)
             shown = target_view(theories, labels) if target is None else rule_view(theories, found, labels)
             if chosen == "text":
                 session.note(scores_sentence(found))
@@ -96,6 +99,22 @@ def theory(
             write_program(session, small, len(small), chosen, leave_out, opened)
 
 
+def with_rank_gains(session: Session, run: Path, theories: list[TargetTheory], rules: RuleSet) -> list[TargetTheory]:
+    """Return `theories`, those of `rules`, with what each rule does for the ranks of the training facts of `run`.
+
+    Without the data a theory can still be read: a note then says why the column is missing.
+    """
+    from ..theory import listing
+
+    try:
+        opened = session.open_run(run, None)
+    except DataError as error:
+        session.note(f"rank gained: not measured; {error}")
+        return theories
+    config = opened.config
+    return listing.with_rank_gains(theories, rules, opened.dataset.kb, config.threads, config.memory)
+
+
 def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> list[Any]:
     """Return the rules of one target, or of the targets that share its name."""
     from ..theory.listing import ties_sentence
@@ -104,6 +123,8 @@ def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) 
     rules = [rule for target in theories for rule in target.rules]
     explained, tried = (sum(getattr(target, name) for target in theories) for name in ("explained", "tried"))
     text = f"{len(rules)} rules explain {explained:,} of {tried:,} facts. {COLUMNS_MEAN}."
+    if any(rule.ranks is not None for rule in rules):
+        text += " rank gained: rise of the mean 1 / rank of training facts, each hidden while it is ranked."
     excluded = [exclusion_line(t.predicate, t.exclusions, labels) for t in theories if t.exclusions]
     ties = ties_sentence(theory, [target.predicate for target in theories])
     return [theory_table(rules, labels, numbered=True), *excluded, text, *([ties] if ties else [])]
@@ -122,13 +143,14 @@ def theory_table(
     """
     from .render import DISTINCT, table
 
-    rows = []
+    rows, is_ranked = [], any(one.ranks is not None for one in rules)
     for count, one in enumerate(rules, start=1):
         stats, mark = one.scored.stats, DISTINCT if one.scored.rule.distinct else ""
-        counts = (one.adds, one.backs_up, stats.confidence, stats.support, one.num_same)
+        gained = ("" if one.ranks is None else f"{one.ranks:+.3f}".replace("0.", ".", 1),) if is_ranked else ()
+        counts = (one.adds, one.backs_up, *gained, stats.confidence, stats.support, one.num_same)
         own = (labels.short_rule(one.scored.rule), mark, *counts)
         rows.append((str(count), *own) if numbered else own)
-    named = ("adds", "backs up", "confidence", "support", "say the same")
+    named = ("adds", "backs up", *(["rank gained"] if is_ranked else []), "confidence", "support", "say the same")
     columns = ("rule", DISTINCT, *named)
     return table(("", *columns) if numbered else columns, rows, title, ("", *named))
 

@@ -9,11 +9,20 @@ import pytest
 
 import kbs
 from nlil import RuleSet, ScoredRule, parse_rule
+from nlil.data.facts import Facts
+from nlil.evaluation.ranking import Ranker
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
 from nlil.learning.run import Learned
 from nlil.logic.labels import Labels
-from nlil.theory.listing import reading_order, same_rules, scores_sentence, target_theories, theory_document
+from nlil.theory.listing import (
+    reading_order,
+    same_rules,
+    scores_sentence,
+    target_theories,
+    theory_document,
+    with_rank_gains,
+)
 from nlil.theory.theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
 TEXTS = (
@@ -52,6 +61,24 @@ def theory(pool: RuleSet) -> Theory:
         aggregation=replace(pool.aggregation, by_frequency=True),
         scores={"mother/2": ValidationScores(3, 0.75, sizes), "uncle/2": ValidationScores(1, 0.25, sizes)},
     )
+
+
+def test_ranks_rise_by_what_rules_gain(pool: RuleSet, theory: Theory) -> None:
+    """All that the rules of a target gain is the distance from the frequency table alone to the whole theory."""
+    kb, rules = kbs.family(), theory.rules(pool)
+    mother, uncle = with_rank_gains(target_theories(pool, theory), rules, kb, 1)
+    for target, rows in ((mother, [0, 1]), (uncle, [2])):
+        facts = kb.facts.of(kb.predicate_id(target.predicate))
+
+        def mean(some: list[int], facts: Facts = facts) -> float:
+            ranks = Ranker(rules.take(np.array(some, np.int64)), kb, 1).rank(facts, facts[:0], hide=True)
+            return float((1 / ranks.realistic).mean())
+
+        gains = [one.ranks for one in target.rules]
+        assert gains == pytest.approx([mean(rows[: n + 1]) - mean(rows[:n]) for n in range(len(rows))])
+    assert mother.rules[0].ranks is not None
+    assert mother.rules[0].ranks > 0.1
+    assert all(one.ranks is None for one in target_theories(pool, theory)[0].rules)
 
 
 def test_target_by_target_with_what_each_rule_adds(pool: RuleSet, theory: Theory) -> None:
