@@ -6,6 +6,7 @@ One line declares a setting: name, type, default, help text, allowed values; the
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -65,6 +66,26 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "generator": "free",  # the Transformer says as good formulas of classes, in twice the time
     },
 }
+
+
+def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the bytes of memory that the machine has, or the container: the control group that `groups` describes."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            limits.append(int((groups / name).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # no such group, or "max"
+            continue
+    return min(limits, default=8 * 2**30)
+
+
+def default_memory(available: int) -> int:
+    """Return the budget if none is given, of the bytes `available`: the same on most machines, so the rules are too.
+
+    >>> default_memory(64 * 2**30) // 2**20, default_memory(2 * 2**30) // 2**20
+    (4096, 1024)
+    """
+    return max(64 * 2**20, min(4 * 2**30, available // 2))
 
 
 def parse_size(text: str | float) -> int:
@@ -309,8 +330,8 @@ class LearnerConfig:
     device: str = general("auto", "auto, cpu, cuda", one_of("auto", "cpu", "cuda"))
     threads: int = general(0, "CPU threads; 0: all cores")
     memory: int = general(
-        4 * 2**30,
-        "memory budget in bytes",
+        default_memory(machine_memory()),
+        "memory budget in bytes; by default 4 GiB, or half of what the machine or its container has if that is less",
         Allowed("at least 64MiB", lambda v: v >= 64 * 2**20),
         read=parse_size,
     )

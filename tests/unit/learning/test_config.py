@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nlil.config import PRESETS, LearnerConfig, settings_help
+from nlil.config import PRESETS, LearnerConfig, default_memory, machine_memory, settings_help
 from nlil.errors import ConfigError
 
 
@@ -73,3 +73,16 @@ def test_a_preset_comes_before_other_values(tmp_path: Path) -> None:
     config = LearnerConfig.from_toml(file)
     assert (config.steps, config.time_limit, config.heads) == (3, 5.0, PRESETS["paper"]["heads"])
     assert LearnerConfig().with_values(config.to_dict()) == config
+
+
+def test_a_container_bounds_the_memory(tmp_path: Path) -> None:
+    whole = machine_memory(tmp_path)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine_memory(tmp_path) == whole
+    (tmp_path / "memory.max").write_text(f"{2**29}\n")
+    assert machine_memory(tmp_path) == 2**29
+    assert default_memory(2**29) == 2**28
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").write_text(f"{2**28}\n")
+    assert machine_memory(tmp_path) == 2**28
+    assert default_memory(1) == 2**26, "what a budget is at least"
