@@ -58,9 +58,9 @@ def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPat
     assert fit_weighing(judged, 0).weighing  # with enough time there is one
     stop, whole_stage = Stop(), getattr(weighing, stage)
 
-    def ended(*arguments: Any) -> Any:
+    def ended(*arguments: Any, **more: Any) -> Any:
         stop.set()
-        return whole_stage(*arguments)
+        return whole_stage(*arguments, **more)
 
     monkeypatch.setattr(weighing, stage, ended)
     assert fit_weighing(judged, 0, stop=stop) == counted.rules.aggregation
