@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from nlil.errors import NlilError, require
 from nlil.learning.folder import read_json
 from nlil.progress import Progress
 
+from .cells import machine_text, markdown, measured, source_text
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
+from .results import Entries, Entry, Job, entry_key, seed_of
 from .skewed import write_skewed
-from .watched import processes_of, watch
+from .watched import processes_of, run_nlil
 
 SIZES, QUICK_SIZES = (300_000, 1_000_000, 3_000_000), (10_000,)
 WORKERS, QUICK_WORKERS = (1, 2, 4), (2,)
@@ -42,7 +43,7 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="nlil-cluster-", ignore_cleanup_errors=True) as folder:
         place, steps = Path(folder), len(job["workers"]) + 1
         os.environ["NLIL_CACHE"] = str(place / "cache")
-        written = write_skewed(place / "graph", job["num_facts"], job["seed"])
+        written = write_skewed(place / "graph", job["num_facts"], seed_of(job))
         _learn(place, "warm")  # reads the facts into the cache, compiles
         progress("one process", 0, steps)
         alone = _learn(place, "alone")
@@ -54,17 +55,16 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     return {"num_facts": written.train, "runs": found, "events": events, "load_average": os.getloadavg()[0]}
 
 
-def _command(place: Path, name: str, *options: str) -> list[str]:
-    words = ["learn", str(place / "graph"), "--out", str(place / name), "--memory", MEMORY, *SETTINGS]
+def _words(place: Path, name: str, *options: str) -> list[str]:
+    """The words of the command that learns the run `name`."""
     threads = () if "--threads" in options else ("--threads", "1")
-    return [sys.executable, "-m", "nlil", *words, *threads, *options]
+    run = str(place / name)
+    return ["learn", str(place / "graph"), "--out", run, "--memory", MEMORY, *SETTINGS, *threads, *options]
 
 
 def _learn(place: Path, name: str, *options: str) -> dict[str, Any]:
     """Learn in a process of its own: seconds with and without the start of the program, and memory."""
-    took = watch(_command(place, name, *options))
-    if took.code:
-        raise NlilError(f"nlil learn {' '.join(options)} ended with {took.code}: {took.errors.strip()[-500:]}")
+    took = run_nlil(_words(place, name, *options))
     learned = read_json(place / name / "journal.json")["learn"]
     return {
         "wall": took.seconds,
@@ -98,7 +98,7 @@ def _events(place: Path, seconds: float, progress: Progress) -> dict[str, Any]:
 
 
 def _started(place: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
-    command = _command(place, name, *options)
+    command = [sys.executable, "-m", "nlil", *_words(place, name, *options)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -165,23 +165,22 @@ def _head() -> Any:
 
 def names(request: Request) -> Sequence[str]:
     """The sizes, as words: --data chooses some of them."""
-    return request.names or [str(size) for size in (QUICK_SIZES if request.quick else SIZES)]
-
-
-def check(request: Request) -> None:
-    """Sizes are whole numbers."""
     for word in request.names or ():
         if not word.isdigit():
             raise NlilError(f"--data {word}: bench cluster generates its graphs; give numbers of facts")
+    return request.names or [str(size) for size in (QUICK_SIZES if request.quick else SIZES)]
 
 
-def entries(request: Request, size: str) -> Iterator[dict[str, Entry]]:
+def jobs(request: Request, size: str) -> list[Job]:
     """One graph."""
-    workers = QUICK_WORKERS if request.quick else WORKERS
-    job = {"bench": "cluster", "data": f"{int(size):,} facts", "num_facts": int(size), "seed": request.seed}
-    job |= {"workers": workers, "events": size == names(request)[0], "quick": request.quick}
-    entry = request.measure(job)
-    yield {entry_key(entry, size): entry}
+    workers, events = QUICK_WORKERS if request.quick else WORKERS, size == names(request)[0]
+    data = f"{int(size):,} facts"
+    return [request.job("cluster", data, num_facts=int(size), workers=workers, events=events)]
+
+
+def key(entry: Entry, job: Job) -> str:
+    """The number of facts."""
+    return entry_key(entry, str(job["num_facts"]))
 
 
 def cluster_table(entries: Entries) -> str:
@@ -203,14 +202,13 @@ def cluster_table(entries: Entries) -> str:
                 )
             )
     head = ("facts", "workers", "command", "learning", "times as fast", "memory, all processes", "same files")
-    text = markdown(head, rows, right=range(2, 6))
+    events = []
     for entry in shown.values():
         for event, seen in entry["events"].items():
             told = ", ".join(f"{key}: {value}" for key, value in seen.items())
-            text += (
-                f"\n\n{event.capitalize()} ({entry['num_facts']:,} facts, {machine_text(entry['machine'])}): {told}."
-            )
-    return f"{text}\n\n{source_text('nlil bench cluster', shown)}" if rows else text
+            where = f"{entry['num_facts']:,} facts, {machine_text(entry['machine'])}"
+            events.append(f"{event.capitalize()} ({where}): {told}.")
+    return markdown(head, rows, range(2, 6), *events, source_text("nlil bench cluster", shown))
 
 
-BENCH = Bench(measure, entries, {"cluster": cluster_table}, names=names, check=check)
+BENCH = Bench(measure, {"cluster": cluster_table}, names=names, jobs=jobs, key=key)

@@ -95,8 +95,9 @@ def check_request(name: str, bench: Bench, request: Request) -> None:
         raise ConfigError(f"--split {request.split}: not available; choose one of {', '.join(SPLITS)}")
     if request.model is not None and request.model not in bench.models:
         raise ConfigError(f"--model {request.model}: not available; choose one of {', '.join(bench.models)}")
-    if bench.check is not None:
-        bench.check(request)
+    if bench.names is not None:
+        bench.names(request)
+    bench.check(request)
 
 
 def listed(names: list[str]) -> str:
@@ -115,7 +116,7 @@ def measure(name: str, bench: Bench, request: Request) -> None:
     skipped: dict[str, str] = {}
     for data in usable(bench, request, skipped) if bench.names is None else bench.names(request):
         try:
-            for found in bench.entries(request, data):
+            for found in bench.groups(name, request, data):
                 save_entries(name, found, request.out)
                 entries |= found
         except LimitError as error:

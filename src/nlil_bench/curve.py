@@ -7,36 +7,19 @@ Loading facts counts for neither, nor does ranking the test facts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nlil.errors import ConfigError
 from nlil.progress import Progress
 
 from . import kb
+from .cells import Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
 from .methods import OURS
 from .peer import PEER, TOP, Peer, measure_peer
 from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    entry_key,
-    machine_text,
-    markdown,
-    measured,
-    peak_memory_mb,
-    picture,
-    share_text,
-    shared_legend,
-    source_text,
-    stamped,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .results import Entries, Entry, Job, entry_key, peak_memory_mb, seed_of, stamped
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 SECONDS = (10, 50, 100, 250)
@@ -50,33 +33,6 @@ COMPILED_ON = "kin"
 # measuring ------------------------------------------------------------------------------------------------
 
 
-def our_job(data: str, limit: int, threads: int, seed: int, quick: bool) -> dict[str, Any]:
-    """Ours with `limit` seconds of learning."""
-    return {
-        "bench": "curve",
-        "data": data,
-        "model": OURS,
-        "limit": limit,
-        "threads": threads,
-        "seed": seed,
-        "quick": quick,
-    }
-
-
-def peer_job(data: str, seconds: Sequence[int], peer: Path, threads: int, seed: int, quick: bool) -> dict[str, Any]:
-    """The peer with snapshots at all `seconds`; `peer` is the folder of its programs."""
-    return {
-        "bench": "curve",
-        "data": data,
-        "model": PEER,
-        "seconds": list(seconds),
-        "peer": str(peer),
-        "threads": threads,
-        "seed": seed,
-        "quick": quick,
-    }
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """{"entries": ...}: one of ours, or one of the peer for each number of seconds."""
     found = _ours(job, progress) if job["model"] == OURS else _peer(job, progress)
@@ -86,9 +42,10 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
 def _ours(job: Job, progress: Progress) -> list[dict[str, Any]]:
     from nlil.learning import learner  # noqa: F401  imported before the clock starts, as the peer's program is
 
-    options = {"seed": job["seed"], "threads": job["threads"], "device": "cpu"}
+    options = {"seed": seed_of(job), "threads": job["threads"], "device": "cpu"}
     # The defaults of learn, also with --quick: what is small then is the data.
-    entry = kb.measure(kb.job(job["data"], [f"time_limit={job['limit']}"], options, quick=False), progress)
+    about = {"data_seed": seed_of(job), "split": "test", "settings": [f"time_limit={job['limit']}"]}
+    entry = kb.measure({**job, **about, "options": options}, progress)
     about = {"data": job["data"], "quick": job["quick"], "limit": job["limit"], "measured_at": job["limit"]}
     return [{**entry, **about}]
 
@@ -96,7 +53,7 @@ def _ours(job: Job, progress: Progress) -> list[dict[str, Any]]:
 def _peer(job: Job, progress: Progress) -> list[dict[str, Any]]:
     from nlil.datasets import load_dataset
 
-    dataset = load_dataset(job["data"], seed=job["seed"])
+    dataset = load_dataset(job["data"], seed=seed_of(job))
     about = {"data": job["data"], "model": PEER, "checksum": dataset.checksum, "quick": job["quick"]}
     found = measure_peer(dataset, Peer(Path(job["peer"])), job, progress)
     peak = peak_memory_mb(children=True)
@@ -138,14 +95,16 @@ def later(entry: Entry, seconds: Sequence[int]) -> dict[str, dict[str, Any]]:
 
 def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
     """The peer, then ours: the same minutes, never at the same time; kept as one group."""
-    limits, threads, quick = limits_of(request), request.session.threads or THREADS, request.quick
-    request.measure(our_job(COMPILED_ON, 0, threads, 0, quick=True), "compiling")
+    limits, threads = limits_of(request), request.session.threads or THREADS
+    request.measure(request.job("curve", COMPILED_ON, model=OURS, limit=0, threads=threads), "compiling")
     found: dict[str, Entry] = {}
     if request.peer is not None:
-        job = peer_job(data, limits, request.peer.absolute(), threads, request.seed, quick)
+        about = {"seconds": limits, "peer": str(request.peer.absolute()), "threads": threads}
+        job = request.job("curve", data, model=PEER, **about)
         found |= request.measure(job, f"{data}: AnyBURL for {limits[-1]} s, then PyClause")["entries"]
     for limit in limits:
-        ours = request.measure(our_job(data, limit, threads, request.seed, quick), f"{data}: ours, {limit} s")
+        job = request.job("curve", data, model=OURS, limit=limit, threads=threads)
+        ours = request.measure(job, f"{data}: ours, {limit} s")
         found |= ours["entries"]
         (entry,) = ours["entries"].values()
         if not entry["partial"]:
@@ -210,9 +169,7 @@ def curve_table(entries: Entries) -> str:
     rows = [_row(data, limit, models) for data, limits in by_limit(shown).items() for limit, models in limits.items()]
     peer = ("noisy-or", "own order", "maxplus", "own order", "rules")
     head = ("data", "learning", "**nlil**", "used", "rules", *peer, "difference", "machine")
-    table = markdown(head, rows, right=range(1, 11))
-    source = source_text("nlil bench curve --peer FOLDER", shown)
-    return f"{table}\n\n{NOTES}\n\n{source}" if rows else table
+    return markdown(head, rows, range(1, 11), NOTES, source_text("nlil bench curve --peer FOLDER", shown))
 
 
 def _row(data: str, limit: int, models: Mapping[str, Entry]) -> tuple[str, ...]:
@@ -230,35 +187,14 @@ def _row(data: str, limit: int, models: Mapping[str, Entry]) -> tuple[str, ...]:
 
 # the picture: one panel for each data set ---------------------------------------------------------------
 
-LINES = ((OURS, "nlil", "tab:blue", "o"), (PEER, "AnyBURL + PyClause, its best ranking", "tab:orange", "s"))
-PANELS_ACROSS = 3
-
 
 def plot_curve(entries: Entries, path: Path) -> Path:
     """MRR against seconds of learning."""
-    sets = by_limit(entries)
-    down, across = math.ceil(len(sets) / PANELS_ACROSS), min(len(sets), PANELS_ACROSS)
-    with picture(path, 4.2 * across, 3.2 * down + 0.5) as figure:
-        for position, (data, limits) in enumerate(sets.items(), start=1):
-            axes = figure.add_subplot(down, across, position)
-            _panel(axes, data, limits)
-            if position % across == 1 or across == 1:
-                axes.set_ylabel("MRR, test facts")
-        shared_legend(figure, columns=2)
-    return path
-
-
-def _panel(axes: Axes, data: str, limits: Mapping[int, Mapping[str, Entry]]) -> None:
-    for model, label, colour, marker in LINES:
-        points = line(limits, model)
-        if points:
-            axes.plot(*zip(*points), color=colour, marker=marker, markersize=4, label=label)
-    axes.set_xscale("log")
-    axes.set_xticks(list(limits), [str(limit) for limit in limits])
-    axes.minorticks_off()
-    axes.set_xlabel("seconds of learning")
-    axes.set_title(data)
-    axes.grid(alpha=0.3)
+    panels = {}
+    for data, limits in by_limit(entries).items():
+        peer = Line("AnyBURL + PyClause, its best ranking", line(limits, PEER), "tab:orange")
+        panels[data] = Panel([Line("nlil", line(limits, OURS), "tab:blue"), peer], list(limits), "MRR, test facts")
+    return draw_panels(path, panels, "seconds of learning")
 
 
 def line(limits: Mapping[int, Mapping[str, Entry]], model: str) -> list[tuple[float, float]]:
@@ -269,11 +205,11 @@ def line(limits: Mapping[int, Mapping[str, Entry]], model: str) -> list[tuple[fl
 
 BENCH = Bench(
     measure,
-    entries,
     {"curve": curve_table},
     DATA,
     QUICK_DATA,
     frozenset({"data", "seconds", "peer"}),
+    entries=entries,
     check=check,
     draw=plot_curve,
 )

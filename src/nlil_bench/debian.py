@@ -24,12 +24,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from nlil.errors import DataError, NlilError
+from nlil.errors import DataError
 from nlil.progress import Progress
 
+from .cells import markdown, measured, source_text
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, markdown, measured, source_text
-from .watched import watch
+from .results import Entries, Job, seed_of
+from .watched import run_nlil
 
 LISTS = "/var/lib/apt/lists"
 INDEX = re.compile(r"_Packages(\.gz|\.xz|\.lz4)?$")
@@ -149,25 +150,22 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="nlil-debian-") as folder:
         place = Path(folder)
         progress("read the indexes", 0, 3)
-        sizes = write_debian(place / "graph", job["lists"], job["seed"])
-        budget = ["--memory", MEMORY, "--threads", str(job["threads"]), "--quiet", "--json"]
+        sizes = write_debian(place / "graph", job["lists"], seed_of(job))
+        threads = str(job["options"].get("threads", 0))
+        budget = ["--memory", MEMORY, "--threads", threads, "--quiet", "--json"]
         took: dict[str, Any] = {}
         commands = {"learn": ["learn", str(place / "graph"), "--out"], "evaluate": ["evaluate"]}
         for done, (name, words) in enumerate(commands.items(), start=1):
             progress(name, done, 3)
-            found = watch([sys.executable, "-m", "nlil", *words, str(place / "run"), *budget])
-            if found.code:
-                raise NlilError(f"nlil {name} ended with {found.code}: {found.errors.strip()[-500:]}")
+            found = run_nlil([*words, str(place / "run"), *budget])
             took[name] = {"seconds": found.seconds, "cpu": found.cpu_seconds, "peak_mb": found.peak_mb}
             took[name]["document"] = {key: found.document[key] for key in KEPT if key in found.document}
     return {"num_facts": sizes["train"], "took": took, "load_average": os.getloadavg()[0]}
 
 
-def entries(request: Request, lists: str) -> Iterator[dict[str, Entry]]:
+def jobs(request: Request, lists: str) -> list[Job]:
     """The graph of one folder of indexes."""
-    job = {"bench": "debian", "data": "debian", "lists": lists, "seed": request.seed, "quick": False}
-    entry = request.measure(job | {"threads": request.options.get("threads", 0)})
-    yield {entry_key(entry, "debian"): entry}
+    return [request.job("debian", "debian", lists=lists)]
 
 
 def debian_table(entries: Entries) -> str:
@@ -185,13 +183,11 @@ def debian_table(entries: Entries) -> str:
         for entry in shown.values()
         for name, took in entry["took"].items()
     ]
-    text = markdown(
-        ("facts", f"command, --memory {MEMORY}", "time", "CPU", "memory", "found"), rows, right=(0, 2, 3, 4)
-    )
-    return f"{text}\n\n{source_text('nlil bench debian', shown)}" if rows else text
+    head = ("facts", f"command, --memory {MEMORY}", "time", "CPU", "memory", "found")
+    return markdown(head, rows, (0, 2, 3, 4), source_text("nlil bench debian", shown))
 
 
-BENCH = Bench(measure, entries, {"debian": debian_table}, names=lambda request: request.names or [LISTS])
+BENCH = Bench(measure, {"debian": debian_table}, names=lambda request: request.names or [LISTS], jobs=jobs)
 
 
 if __name__ == "__main__":

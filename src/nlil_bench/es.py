@@ -7,29 +7,18 @@ counts make of it (`select` and `refine`, which also join a base case to a recur
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from nlil.errors import ConfigError
 from nlil.progress import Progress
 
+from .cells import machine_text, markdown, measured, share_text, source_text
+from .methods import learn
 from .published import EVEN
 from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    device_word,
-    entry_key,
-    machine,
-    machine_text,
-    markdown,
-    measured,
-    option_words,
-    share_text,
-    source_text,
-)
+from .results import Entries, Entry, Job, device_word, job_key, machine, seed_of
 
 if TYPE_CHECKING:
     from nlil.data.dataset import Dataset
@@ -63,29 +52,31 @@ MOST_RULES = 20
 """Rules that a result file keeps as text."""
 
 
-def job(size: int, method: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
-    """What the measuring process is told. The rules from the smallest set are also tried on the largest."""
-    transfer = QUICK_SIZES[-1] if quick else LARGEST
-    return {
-        "bench": "es",
-        "data": f"even:{size}",
-        "size": size,
-        "method": method,
-        "settings": list(settings),
-        "options": dict(options),
-        "quick": quick,
-        "transfer": transfer if size == FIRST else None,
-    }
+def sizes(request: Request) -> dict[str, Sequence[int]]:
+    """The integers of each method that is requested."""
+    every = QUICK_SIZES if request.quick else SIZES
+    allowed = {"neural-lp": NEURAL_LP_SIZES, "dilp": DILP_SIZES[:1] if request.quick else DILP_SIZES}
+    methods = [method for method in METHODS if request.model in (None, method)]
+    return {method: [size for size in every if size in allowed.get(method, every)] for method in methods}
 
 
-def jobs(quick: bool, settings: Sequence[str], options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    sizes = QUICK_SIZES if quick else SIZES
-    allowed = {"neural-lp": NEURAL_LP_SIZES, "dilp": DILP_SIZES[:1] if quick else DILP_SIZES}
+def names(request: Request) -> Sequence[str]:
+    """The sets, smallest first."""
+    known = [f"even:{size}" for size in sorted({size for some in sizes(request).values() for size in some})]
+    chosen = [name for name in known if request.names is None or name in request.names]
+    if not chosen:
+        raise ConfigError(f"--data {','.join(request.names or ())}: expected some of {', '.join(known)}")
+    return chosen
+
+
+def jobs(request: Request, data: str) -> list[Job]:
+    """Every method that can do this size. The rules from the smallest set are also tried on the largest."""
+    size = int(data.removeprefix("even:"))
+    transfer = (QUICK_SIZES[-1] if request.quick else LARGEST) if size == FIRST else None
     return [
-        job(size, method, settings, options, quick)
-        for method in METHODS
-        for size in sizes
-        if size in allowed.get(method, SIZES)
+        request.job("es", data, size=size, method=method, transfer=transfer)
+        for method, some in sizes(request).items()
+        if size in some
     ]
 
 
@@ -145,18 +136,13 @@ Found = tuple[list["Rule"], float, dict[str, Any]]
 def _ours(dataset: Dataset, job: Job, progress: Progress) -> Found:
     """The rules of confidence .95 or more."""
     from nlil.config import LearnerConfig
-    from nlil.kernel.device import resolve_device
-    from nlil.learning.learner import Learner
 
     # The base case even(X) :- zero(X) explains one fact.
     config = LearnerConfig(min_support=1, constants=False).with_settings(job["settings"])
     config = config.with_settings(OURS[job["method"]]).with_values(job["options"], "options")
-    begin = time.perf_counter()
-    learned = Learner(config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
-    seconds = time.perf_counter() - begin
+    learned, seconds = learn(config, dataset, progress)
     rules = [scored.rule for scored in learned.rules if scored.stats.confidence >= CONFIDENT]
-    about = {"seed": config.seed, "config": config.to_dict(), "machine": machine(resolve_device(config.device))}
-    return rules, seconds, about
+    return rules, seconds, {"seed": config.seed, "config": config.to_dict(), "machine": machine(config.device)}
 
 
 def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> Found:
@@ -168,9 +154,8 @@ def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> Found:
 
     target = dataset.targets[0]
     facts = int((dataset.kb.facts.predicate == dataset.kb.predicate_id(target)).sum())
-    seed = int(job["options"].get("seed", 0))
     batches = -(-facts // NeuralLP.batch)
-    config = NeuralLP(steps=NEURAL_LP_STEPS, epochs=-(-NEURAL_LP_UPDATES // batches), seed=seed)
+    config = NeuralLP(steps=NEURAL_LP_STEPS, epochs=-(-NEURAL_LP_UPDATES // batches), seed=seed_of(job))
     begin = time.perf_counter()
     model = config.fit(dataset.kb, [target], progress)
     seconds = time.perf_counter() - begin
@@ -179,7 +164,6 @@ def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> Found:
     rules = [rule for rule in chains if rule_stats(evaluator, rule).confidence >= CONFIDENT]
     metrics = model.rank(dataset.kb, dataset.splits.train, split="train")
     about = {
-        "seed": seed,
         "config": {"steps": config.steps, "epochs": config.epochs, "rank": config.rank},
         "chains": [str(rule) for rule in chains],
         "soft_f1": metrics.values.get("f1"),
@@ -189,7 +173,6 @@ def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> Found:
 
 def _dilp(dataset: Dataset, job: Job, progress: Progress) -> Found:
     """The argmax program of its best start, the invented succ2 included, whatever it derives."""
-    from nlil.kernel.device import resolve_device
     from nlil.logic.predicate import Predicate
 
     from .baselines.dilp import DILPSettings, learn_target
@@ -199,54 +182,22 @@ def _dilp(dataset: Dataset, job: Job, progress: Progress) -> Found:
     succ2 = Definition(Predicate("succ2", 2), (Template(1),))
     given = {k: v for k, v in job["options"].items() if k in ("device", "memory")}
     settings = configured(DILPSettings(invented=(succ2,), updates=DILP_UPDATES), given, "options")
-    seed = int(job["options"].get("seed", 0))
     begin = time.perf_counter()
-    model = learn_target(dataset, dataset.targets[0], settings, seed, progress)
+    model = learn_target(dataset, dataset.targets[0], settings, seed_of(job), progress)
     seconds = time.perf_counter() - begin
     about = {
-        "seed": seed,
         "config": asdict(settings),
         "loss": model.loss,
         "starts_solved": model.starts_solved,
         "verdict": model.verdict,
-        "machine": machine(resolve_device(settings.device)),
+        "machine": machine(settings.device),
     }
     return list(model.rules), seconds, about
 
 
 def key(entry: Entry, job: Job) -> str:
     """Data, method, device, options and settings."""
-    return entry_key(entry, entry["data"], entry["method"], device_word(entry), *option_words(job), *job["settings"])
-
-
-def requested(request: Request) -> list[dict[str, Any]]:
-    """The jobs of a request; complains where --data names none of them."""
-    every = [
-        job for job in jobs(request.quick, request.settings, request.options) if request.model in (None, job["method"])
-    ]
-    chosen = [job for job in every if request.names is None or job["data"] in request.names]
-    if not chosen:
-        known = ", ".join(dict.fromkeys(job["data"] for job in every))
-        raise ConfigError(f"--data {','.join(request.names or ())}: expected some of {known}")
-    return chosen
-
-
-def names(request: Request) -> Sequence[str]:
-    """The sets, smallest first."""
-    return list(dict.fromkeys(job["data"] for job in requested(request)))
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """Every method that can do this size."""
-    yield from request.measure_each([job for job in requested(request) if job["data"] == data], key)
-
-
-def check(request: Request) -> None:
-    """Tell a wrong set or setting before anything runs."""
-    from nlil.config import LearnerConfig
-
-    requested(request)
-    request.session.configure(LearnerConfig().with_settings(request.settings))
+    return job_key(entry, job, entry["data"], entry["method"], device_word(entry))
 
 
 # the table ------------------------------------------------------------------------------------------------
@@ -282,8 +233,8 @@ def es_table(entries: Entries) -> str:
                 )
             )
         rows += [(f"{size:,}", f"{method}, published", "", time, "", "") for method, time in EVEN.get(size, ())]
-    table = markdown(("integers", "method", "solved", "time", "the same rules on more", "machine"), rows, right=(0, 3))
-    return f"{table}\n\n{source_text('nlil bench es', shown)}" if rows else table
+    head = ("integers", "method", "solved", "time", "the same rules on more", "machine")
+    return markdown(head, rows, (0, 3), source_text("nlil bench es", shown))
 
 
 def _verdict(found: Mapping[str, Any]) -> str:
@@ -298,10 +249,10 @@ def _verdict(found: Mapping[str, Any]) -> str:
 
 BENCH = Bench(
     measure,
-    entries,
     {"es": es_table},
     options=frozenset({"data", "model", "set"}),
     models=METHODS,
     names=names,
-    check=check,
+    jobs=jobs,
+    key=key,
 )

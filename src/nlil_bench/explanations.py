@@ -25,8 +25,10 @@ import numpy as np
 from nlil.logic.predicate import Fact
 from nlil.progress import Progress
 
-from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, share_text, source_text
+from .cells import machine_text, markdown, measured, share_text, source_text
+from .methods import learn
+from .registry import Bench
+from .results import Entries, Job, seed_of
 
 if TYPE_CHECKING:
     from nlil.data.arrays import Longs
@@ -43,21 +45,15 @@ WIDTH = 100
 """Columns of the screen on which lines are counted."""
 
 
-def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
-    """What the measuring process is told."""
-    return {"bench": "explanations", "data": data, "seed": seed, "quick": quick}
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """Learn as `nlil learn` does, then explain test facts."""
     from nlil.config import LearnerConfig
     from nlil.datasets import load_dataset
-    from nlil.learning.learner import Learner
 
-    dataset = load_dataset(job["data"], seed=job["seed"], may_download=False)
-    config = LearnerConfig(seed=job["seed"])
-    learned = Learner(config).fit(dataset.kb, list(dataset.targets) or None, dataset.splits, progress=progress)
-    study = Study(learned.rules, dataset, job["seed"])
+    seed = seed_of(job)
+    dataset = load_dataset(job["data"], seed=seed, may_download=False)
+    learned, _ = learn(LearnerConfig(seed=seed), dataset, progress)
+    study = Study(learned.rules, dataset, seed)
     count = QUICK_COUNT if job["quick"] else COUNT
     begin = time.perf_counter()
     judged = []
@@ -228,16 +224,6 @@ def summary(judged: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def key(entry: Entry, job: Job) -> str:
-    """The data, and the seed where one was given."""
-    return entry_key(entry, entry["data"], f"seed={job['seed']}" if job["seed"] else "")
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """One entry for each data set."""
-    yield from request.measure_each([job(data, request.seed, request.quick)], key)
-
-
 def explanations_table(entries: Entries) -> str:
     """A row for each data set."""
     shown = measured(entries)
@@ -268,8 +254,7 @@ def explanations_table(entries: Entries) -> str:
         "MRR: all / first reason / without the facts named / without as many at random",
         "machine",
     )
-    table = markdown(head, rows, right=range(1, 8))
-    return f"{table}\n\n{source_text('nlil bench explanations', shown)}" if rows else table
+    return markdown(head, rows, range(1, 8), source_text("nlil bench explanations", shown))
 
 
-BENCH = Bench(measure, entries, {"explanations": explanations_table}, data=DATA, quick_data=QUICK_DATA)
+BENCH = Bench(measure, {"explanations": explanations_table}, DATA, QUICK_DATA)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import scene
+from .cells import Line, Panel, draw_panels, markdown, measured, share_text, source_text
 from .methods import OURS
 from .registry import Bench, Request
-from .results import Entries, Entry, markdown, measured, picture, share_text, shared_legend, source_text
+from .results import Entries, Entry, Job
 
 DATA = ("vrd", "hico-det")
 QUICK_DATA = ("street",)
@@ -19,22 +19,14 @@ MODELS = (OURS, "freq", "mlp")
 PROTOCOL = "R@1 on all test objects. Smaller shares are parts of larger ones, drawn by the seed."
 
 
-def jobs(
-    data: str, model: str | None, settings: Sequence[str], options: Mapping[str, Any], quick: bool
-) -> list[dict[str, Any]]:
-    """Largest share first. Settings that were given are for the model that was, else for ours."""
-    about = model or OURS
+def jobs(request: Request, data: str) -> list[Job]:
+    """Every share and model, the largest share first. --set is for the model of --model, by default for ours."""
+    set_for = request.model or OURS
     return [
-        scene.job(data, name, settings if name == about else (), options, quick, share, "fewshot")
-        for share in (QUICK_SHARES if quick else SHARES)
-        for name in ([model] if model else MODELS)
+        scene.model_job(request, data, model, request.settings if model == set_for else (), share, "fewshot")
+        for share in (QUICK_SHARES if request.quick else SHARES)
+        for model in ([request.model] if request.model else MODELS)
     ]
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """Every share, every model."""
-    chosen = jobs(data, request.model, request.settings, request.options, request.quick)
-    yield from request.measure_each(chosen, scene.key)
 
 
 def by_share(entries: Entries) -> dict[str, dict[str, dict[float, Entry]]]:
@@ -75,43 +67,33 @@ def fewshot_table(entries: Entries) -> str:
             figures = (share_text(some[model]["metrics"]["r@1"]) if model in some else "" for model in models)
             rows.append((data, f"{100 * share:g} %", f"{graphs:,}", *figures))
     head = ("data", "training graphs", "graphs", *map(line_name, models))
-    table = markdown(head, rows, right=range(1, len(head)))
-    return f"{table}\n\n{PROTOCOL} {source_text('nlil bench fewshot', shown)}" if rows else table
+    return markdown(head, rows, range(1, len(head)), f"{PROTOCOL} {source_text('nlil bench fewshot', shown)}")
 
 
 def plot_fewshot(entries: Entries, path: Path) -> Path:
     """R@1 against the share of the training graphs, one panel for each data set, a line for each model."""
     sets = by_share(entries)
     models = list(dict.fromkeys(model for of_data in sets.values() for model in of_data))
-    with picture(path, 4.8 * max(len(sets), 1), 3.9) as figure:
-        for position, (data, of_data) in enumerate(sets.items(), start=1):
-            axes = figure.add_subplot(1, len(sets), position)
-            for model, of_model in of_data.items():
-                points = [(100 * share, entry["metrics"]["r@1"]) for share, entry in sorted(of_model.items())]
-                colour, label = f"C{models.index(model)}", line_name(model).replace("*", "")
-                axes.plot(*zip(*points), color=colour, marker="o", markersize=4, label=label)
-            shares = sorted({100 * share for of_model in of_data.values() for share in of_model})
-            axes.set_xscale("log")
-            axes.set_xticks(shares, [f"{share:g}" for share in shares])
-            axes.minorticks_off()
-            axes.set_ylim(bottom=0)
-            axes.set_xlabel("training graphs, %")
-            axes.set_title(data)
-            axes.grid(alpha=0.3)
-            if position == 1:
-                axes.set_ylabel("R@1, test objects")
-        shared_legend(figure, columns=3)
-    return path
+    panels = {}
+    for data, of_data in sets.items():
+        lines = []
+        for model, of_model in of_data.items():
+            points = [(100 * share, entry["metrics"]["r@1"]) for share, entry in sorted(of_model.items())]
+            lines.append(Line(line_name(model).replace("*", ""), points, f"C{models.index(model)}"))
+        shares = sorted({100 * share for of_model in of_data.values() for share in of_model})
+        panels[data] = Panel(lines, shares, "R@1, test objects")
+    return draw_panels(path, panels, "training graphs, %")
 
 
 BENCH = Bench(
     scene.measure,
-    entries,
     {"fewshot": fewshot_table},
     DATA,
     QUICK_DATA,
     frozenset({"data", "model", "set"}),
     models=tuple(scene.ROWS),
+    jobs=jobs,
+    key=scene.key,
     check=scene.check,
     draw=plot_fewshot,
 )

@@ -9,7 +9,7 @@ its own, facts that are held out at random are of another kind.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ import numpy as np
 
 from nlil.progress import Progress
 
+from .cells import markdown, measured, share_text, source_text
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, markdown, measured, share_text, source_text
+from .results import Entries, Entry, Job, job_key
 
 if TYPE_CHECKING:
     from nlil.data.dataset import Dataset
@@ -37,11 +38,6 @@ WAYS: Mapping[str, str] = {
 }
 """What is chosen by: key in an entry -> in words."""
 COMMAND = "nlil bench folds --data DATA --seeds N"
-
-
-def job(data: str, seed: int, options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
-    """One split: with seed 0 the set's own, with others a random one of its training facts."""
-    return {"bench": "folds", "data": data, "split_seed": seed, "options": dict(options), "quick": quick}
 
 
 def random_split(dataset: Dataset, seed: int) -> tuple[KnowledgeBase, Splits]:
@@ -85,15 +81,14 @@ def estimated(learned: Learned) -> dict[str, float]:
     return {} if learned.estimate is None else {"estimate": learned.estimate.figures["mrr"]}
 
 
+def jobs(request: Request, data: str) -> list[Job]:
+    """The set's own split (seed 0), then so many random splits of its training facts."""
+    return [request.job("folds", data, split_seed=seed) for seed in range(request.seeds + 1)]
+
+
 def key(entry: Entry, job: Job) -> str:
     """The data set and the split."""
-    return entry_key(entry, entry["data"], f"split={job['split_seed']}" if job["split_seed"] else "own")
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """The set's own split, then so many random ones."""
-    jobs = [job(data, seed, request.options, request.quick) for seed in range(request.seeds + 1)]
-    yield from request.measure_each(jobs, key)
+    return job_key(entry, job, entry["data"], f"split={job['split_seed']}" if job["split_seed"] else "own")
 
 
 def folds_table(entries: Entries) -> str:
@@ -107,10 +102,8 @@ def folds_table(entries: Entries) -> str:
             if some:
                 split = "own test facts" if is_own else f"{len(some)} random"
                 lines.append((data, split, *cells(some)))
-    if not lines:
-        return markdown((), ())
     head = ("data", "split", *WAYS.values(), "held out - given", "time, held out / given")
-    return f"{markdown(head, lines, right=range(2, len(head)))}\n\n{source_text(COMMAND, shown)}"
+    return markdown(head, lines, range(2, len(head)), source_text(COMMAND, shown))
 
 
 def cells(splits: list[Mapping[str, Any]]) -> list[str]:
@@ -122,4 +115,6 @@ def cells(splits: list[Mapping[str, Any]]) -> list[str]:
     return [*means, f"{mean(differences):+.4f}{error}", f"{times:.1f}"]
 
 
-BENCH = Bench(measure, entries, {"folds": folds_table}, DATA, QUICK_DATA, options=frozenset({"data", "seeds"}))
+BENCH = Bench(
+    measure, {"folds": folds_table}, DATA, QUICK_DATA, options=frozenset({"data", "seeds"}), jobs=jobs, key=key
+)

@@ -9,23 +9,11 @@ from typing import Any, NamedTuple
 from nlil.progress import Progress
 
 from .baselines.interface import CLASS_NAMES, NAMES
+from .cells import machine_text, markdown, measured, share_text, source_text
 from .methods import OURS, BaselineMethod, Method, OurMethod, measure_method
 from .published import KB, best_published
 from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    device_word,
-    entry_key,
-    machine_text,
-    markdown,
-    measured,
-    minutes_text,
-    option_words,
-    share_text,
-    source_text,
-)
+from .results import Entries, Entry, Job, device_word, job_key
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")
@@ -43,33 +31,19 @@ QUICK_SETTINGS: Mapping[str, tuple[str, ...]] = {
 # measuring ------------------------------------------------------------------------------------------------
 
 
-def job(
-    data: str,
-    settings: Sequence[str],
-    options: Mapping[str, Any],
-    quick: bool,
-    model: str = OURS,
-    seeds: int = 1,
-    split: str = "test",
-) -> dict[str, Any]:
-    """What the measuring process is told. `options`: seed, device, threads, memory where the user gave them."""
-    return {
-        "bench": "kb",
-        "data": data,
-        "model": model,
-        "settings": [*(QUICK_SETTINGS.get(model, ()) if quick else ()), *settings],
-        "options": dict(options),
-        "quick": quick,
-        "seeds": seeds,
-        "split": split,
-        "data_seed": int(options.get("seed", 0)),
-    }
+def whole_job(request: Request, data: str) -> Job:
+    """The job of all seeds."""
+    model = OURS if request.model is None or request.model in SEARCHES else request.model
+    few = QUICK_SETTINGS.get(model, ()) if request.quick else ()
+    seed = request.options.get("seed", 0)
+    job = request.job("kb", data, model=model, seeds=request.seeds, split=request.split, data_seed=seed)
+    return {**job, "settings": [*few, *our_settings(request)]}
 
 
-def seed_jobs(job: Job) -> list[dict[str, Any]]:
+def seed_jobs(job: Job) -> list[Job]:
     """One for each seed; the data stay those of the first."""
     if job["seeds"] == 1:
-        return [dict(job)]
+        return [job]
     return [{**job, "options": {**job["options"], "seed": job["data_seed"] + i}} for i in range(job["seeds"])]
 
 
@@ -123,26 +97,19 @@ def combined(entries: Sequence[Entry]) -> dict[str, Any]:
 
 def key(entry: Entry, job: Job) -> str:
     """What tells entries apart: data, device, model, seeds, split, and every option or setting the user gave."""
-    return entry_key(
-        entry,
-        entry["data"],
-        device_word(entry),
-        f"model={entry['model']}" * (entry["model"] != OURS),
-        f"seeds={job['seeds']}" * (job["seeds"] > 1),
-        f"split={job['split']}" * (job["split"] != "test"),
-        *option_words(job),
-        *job["settings"],
-    )
+    model = f"model={entry['model']}" * (entry["model"] != OURS)
+    seeds = f"seeds={job['seeds']}" * (job["seeds"] > 1)
+    split = f"split={job['split']}" * (job["split"] != "test")
+    return job_key(entry, job, entry["data"], device_word(entry), model, seeds, split)
 
 
 def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
     """One entry; every seed in a process of its own."""
-    model = OURS if request.model is None or request.model in SEARCHES else request.model
-    whole = job(data, our_settings(request), request.options, request.quick, model, request.seeds, request.split)
+    whole = whole_job(request, data)
     found = []
     for number, part in enumerate(seed_jobs(whole), start=1):
         seeds = f", {number} of {request.seeds} seeds" if request.seeds > 1 else ""
-        found.append(request.measure(part, f"{data}: learning and evaluating, {model}{seeds}"))
+        found.append(request.measure(part, f"{data}: learning and evaluating, {whole['model']}{seeds}"))
     entry = combined(found)
     yield {key(entry, whole): entry}
 
@@ -153,11 +120,9 @@ def our_settings(request: Request) -> tuple[str, ...]:
 
 
 def check(request: Request) -> None:
-    """Tell a wrong setting before anything runs."""
-    from nlil.config import LearnerConfig
-
+    """Check the settings of ours or of a baseline."""
     if request.model is None or request.model in SEARCHES:
-        request.session.configure(LearnerConfig().with_settings(our_settings(request)))
+        request.check_settings()
     else:
         request.check_baseline()
 
@@ -214,12 +179,11 @@ def kb_table(entries: Entries) -> str:
         for p in KB.get(data, ()) if mine else ():
             ties = p.ties and f"ties: {p.ties}"
             figures = (share_text(p.mrr), "", share_text(p.hits10))
-            lines.append((data, f"{p.method}, published", ties, *figures, "", minutes_text(p.minutes), "", "", ""))
+            minutes = "" if p.minutes is None else f"{p.minutes:g} min"
+            lines.append((data, f"{p.method}, published", ties, *figures, "", minutes, "", "", ""))
     head = ("data", "model", "settings", "MRR", "Hits@1", "Hits@10", "seeds", "time", "peak memory", "rules", "device")
-    if not lines:
-        return markdown((), ())
     shown = {str(row): entry for row, entry in found.items()}
-    return "\n\n".join((markdown(head, lines, right=range(3, 10)), PROTOCOL, source_text(COMMAND, shown)))
+    return markdown(head, lines, range(3, 10), PROTOCOL, source_text(COMMAND, shown))
 
 
 def summary_table(entries: Entries) -> str:
@@ -248,10 +212,8 @@ def summary_table(entries: Entries) -> str:
         )
     head = ("data", "**nlil**", "time", "peak memory", "rules", "machine", "best baseline, measured", "best published")
     shown = {str(row): entry for row, entry in found.items() if row.model == OURS and not row.settings}
-    if not lines:
-        return markdown((), ())
     about = "Test facts: MRR / Hits@10, filtered, both directions, realistic ties. Time: learning and evaluation."
-    return "\n\n".join((markdown(head, lines, right=range(1, 5)), about, source_text(COMMAND, shown)))
+    return markdown(head, lines, range(1, 5), about, source_text(COMMAND, shown))
 
 
 def steps_table(entries: Entries) -> str:
@@ -260,12 +222,11 @@ def steps_table(entries: Entries) -> str:
     lines = [
         (text, _words(settings), *_figures(found[settings])) for settings, text in STEPS.items() if settings in found
     ]
-    if not lines:
-        return markdown((), ())
     published = [best_published(data) for data in STEP_DATA]
     peers = [f"{_pair(share_text(p.mrr), share_text(p.hits10))} ({p.method})" for p in published]
     head = ("test facts: MRR / Hits@10", "settings", *STEP_DATA)
-    return markdown(head, [*lines, ("best published MRR", "", *peers)], right=range(2, 2 + len(STEP_DATA)))
+    rows = [*lines, ("best published MRR", "", *peers)] if lines else []
+    return markdown(head, rows, range(2, len(head)))
 
 
 def valid_table(entries: Entries) -> str:
@@ -275,7 +236,7 @@ def valid_table(entries: Entries) -> str:
     ranked = sorted(found, key=lambda s: (order.index(s) if s in order else len(order), sorted(s)))
     lines = [(STEPS.get(settings, ""), _words(settings), *_figures(found[settings])) for settings in ranked]
     head = ("validation facts: MRR / Hits@10", "settings", *STEP_DATA)
-    return markdown(head, lines, right=range(2, 2 + len(STEP_DATA)))
+    return markdown(head, lines, range(2, len(head)))
 
 
 def calibration_table(entries: Entries) -> str:
@@ -354,7 +315,6 @@ def _words(settings: frozenset[str]) -> str:
 
 BENCH = Bench(
     measure,
-    entries,
     {
         "kb": kb_table,
         "kb-summary": summary_table,
@@ -366,5 +326,6 @@ BENCH = Bench(
     QUICK_DATA,
     frozenset({"data", "model", "seeds", "split", "set"}),
     models=(*SEARCHES, *(name for name in NAMES if name not in CLASS_NAMES)),
+    entries=entries,
     check=check,
 )

@@ -7,20 +7,20 @@ other, and are watched from outside. A graph is read once before, so that readin
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nlil.errors import ConfigError, NlilError
+from nlil.errors import ConfigError
 from nlil.progress import Progress
 
+from .cells import Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, picture, share_text, source_text
+from .results import Entries, Entry, Job, entry_key, seed_of
 from .skewed import Written, write_skewed
-from .watched import Watched, watch
+from .watched import run_nlil
 
 SIZES = (0.3, 1.0, 3.0, 10.0, 20.0)
 """Millions of facts."""
@@ -29,40 +29,28 @@ MEMORY = "12GiB"
 """The budget where the user names none."""
 
 
-def sizes_of(request: Request) -> tuple[float, ...]:
-    """The millions of facts that --sizes names."""
+def names(request: Request) -> Sequence[str]:
+    """The millions of facts that --sizes names, as text."""
     if request.sizes is None:
-        return QUICK_SIZES if request.quick else SIZES
+        return [f"{size:g}" for size in (QUICK_SIZES if request.quick else SIZES)]
     try:
-        sizes = tuple(float(word) for word in request.sizes.split(","))
+        sizes = [float(word) for word in request.sizes.split(",")]
         if min(sizes) <= 0:
             raise ValueError
     except ValueError:
         raise ConfigError(f"--sizes {request.sizes}: expected millions of facts such as 0.3,1,3") from None
-    return sizes
+    return [f"{size:g}" for size in sizes]
 
 
-def check(request: Request) -> None:
-    """Complain about --sizes before anything runs."""
-    sizes_of(request)
+def jobs(request: Request, size: str) -> list[Job]:
+    """One graph."""
+    options = {"memory": MEMORY, **request.options}
+    return [request.job("ladder", f"{size} million facts", size=float(size), options=options)]
 
 
-def names(request: Request) -> Sequence[str]:
-    """The sizes as text."""
-    return [f"{size:g}" for size in sizes_of(request)]
-
-
-def entries(request: Request, size: str) -> Iterator[dict[str, Entry]]:
-    """Write a graph, learn, evaluate, throw it away."""
-    job: dict[str, Any] = {
-        "bench": "ladder",
-        "data": f"{size} million facts",
-        "size": float(size),
-        "quick": request.quick,
-    }
-    job |= {"options": {"memory": MEMORY, **request.options}, "settings": list(request.settings)}
-    entry = request.measure(job)
-    yield {entry_key(entry, size, *job["settings"], str(job["options"]["memory"])): entry}
+def key(entry: Entry, job: Job) -> str:
+    """The size, the settings and the budget."""
+    return entry_key(entry, f"{job['size']:g}", *job["settings"], str(job["options"]["memory"]))
 
 
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
@@ -71,15 +59,14 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory(prefix="nlil-ladder-") as folder:
         graph, run = Path(folder) / "graph", Path(folder) / "run"
-        seed = int(job["options"].get("seed", 0))
-        written = write_skewed(graph, round(job["size"] * 1e6), seed)
+        written = write_skewed(graph, round(job["size"] * 1e6), seed_of(job))
         environment = {CACHE_VARIABLE: str(Path(folder) / "cache")}
         options = [word for name, value in job["options"].items() for word in (f"--{name}", str(value))]
         settings = [word for setting in job["settings"] for word in ("--set", setting)]
-        _run(["inspect", str(graph)], environment)
-        learned = _run(["learn", str(graph), "--out", str(run), *settings, *options], environment)
-        evaluated = _run(["evaluate", str(run), *options], environment)
-        planned = _run(["plan", str(graph), *settings, *options], environment)
+        run_nlil(["inspect", str(graph)], environment)
+        learned = run_nlil(["learn", str(graph), "--out", str(run), *settings, *options, "--json"], environment)
+        evaluated = run_nlil(["evaluate", str(run), *options, "--json"], environment)
+        planned = run_nlil(["plan", str(graph), *settings, *options, "--json"], environment)
         found = planted_found(run, written)
         text = sum(path.stat().st_size for path in graph.glob("*.tsv"))
     told, figures = learned.document, evaluated.document
@@ -101,14 +88,6 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
         "mapped_mb": {"learn": learned.mapped_mb, "evaluate": evaluated.mapped_mb},
         "load": os.getloadavg()[0],
     }
-
-
-def _run(words: Sequence[str], environment: dict[str, str]) -> Watched:
-    """One command of ours with --json; NlilError where it fails."""
-    done = watch([sys.executable, "-m", "nlil", *words, "--json"], environment)
-    if done.code:
-        raise NlilError(f"nlil {words[0]} ended with {done.code}: {done.errors.strip()[-500:]}")
-    return done
 
 
 def planted_found(run: Path, written: Written) -> int:
@@ -146,8 +125,7 @@ def ladder_table(entries: Entries) -> str:
     ]
     learn = ("learn", "CPU", "peak")
     head = ("million facts", "`--memory`", *learn, "rules", "planted", "evaluate", "peak", "MRR", "load", "machine")
-    table = markdown(head, rows, right=range(11))
-    return f"{table}\n\n{source_text('nlil bench ladder', shown)}" if rows else table
+    return markdown(head, rows, range(11), source_text("nlil bench ladder", shown))
 
 
 PANELS = (("CPU seconds", "cpu_seconds", 1.0), ("peak memory, GB", "peak_mb", 1e-3))
@@ -156,29 +134,23 @@ PANELS = (("CPU seconds", "cpu_seconds", 1.0), ("peak memory, GB", "peak_mb", 1e
 def plot_ladder(entries: Entries, path: Path) -> Path:
     """CPU seconds and peak memory against the number of facts."""
     shown = sorted(entries.values(), key=lambda e: e["num_facts"])
-    with picture(path, 8.4, 3.6) as figure:
-        for place, (label, name, unit) in enumerate(PANELS, start=1):
-            axes = figure.add_subplot(1, 2, place)
-            for what, marker in (("learn", "o"), ("evaluate", "s")):
-                for memory in sorted({e["memory"] for e in shown}):
-                    mine = [e for e in shown if e["memory"] == memory]
-                    facts, values = [e["num_facts"] for e in mine], [unit * e[name][what] for e in mine]
-                    axes.plot(facts, values, marker=marker, markersize=4, label=f"{what}, {memory}")
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            axes.set_xlabel("facts")
-            axes.set_ylabel(label)
-            axes.grid(alpha=0.3)
-            axes.legend(frameon=False, fontsize=8)
-    return path
+    runs = [(what, memory) for what in ("learn", "evaluate") for memory in sorted({e["memory"] for e in shown})]
+    panels = {}
+    for label, name, unit in PANELS:
+        lines = []
+        for number, (what, memory) in enumerate(runs):
+            points = [(e["num_facts"] / 1e6, unit * e[name][what]) for e in shown if e["memory"] == memory]
+            lines.append(Line(f"{what}, {memory}", points, f"C{number}"))
+        panels[label] = Panel(lines, sorted({round(e["num_facts"] / 1e6, 1) for e in shown}), label)
+    return draw_panels(path, panels, "million facts", log_y=True)
 
 
 BENCH = Bench(
     measure,
-    entries,
     {"ladder": ladder_table},
     options=frozenset({"sizes", "set"}),
     names=names,
-    check=check,
+    jobs=jobs,
+    key=key,
     draw=plot_ladder,
 )

@@ -20,22 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from nlil.progress import Progress
 
+from .cells import NOT_MEASURED, Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
 from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    device_word,
-    entry_key,
-    machine,
-    machine_text,
-    markdown,
-    measured,
-    option_words,
-    picture,
-    share_text,
-    source_text,
-)
+from .results import Entries, Entry, Job, device_word, entry_key, job_key, machine, seed_of
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
@@ -84,30 +71,6 @@ def longest_rule(levels: int) -> int:
     return (2 * STEPS + 1) << levels
 
 
-def our_job(data: str, levels: int, seed: int, quick: bool) -> dict[str, Any]:
-    return {"bench": "length", "data": data, "model": "nlil", "levels": levels, "seed": seed, "quick": quick}
-
-
-def chain_job(data: str, length: int, seed: int, quick: bool) -> dict[str, Any]:
-    return {"bench": "length", "data": data, "model": "chain", "length": length, "seed": seed, "quick": quick}
-
-
-def found_job(
-    length: int, seeds: Sequence[int], settings: Sequence[str], options: Mapping[str, Any], quick: bool
-) -> Job:
-    """The planted rules of one length, of all seeds."""
-    return {
-        "bench": "length",
-        "data": f"planted:long-{length}",
-        "model": "found",
-        "length": length,
-        "seeds": list(seeds),
-        "settings": list(settings),
-        "options": dict(options),
-        "quick": quick,
-    }
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model at one size, or the planted rules of one length."""
     from nlil.datasets import load_dataset
@@ -123,7 +86,6 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
 def _found(job: Job, progress: Progress) -> dict[str, Any]:
     """What the attentions of a Transformer say of the planted rules."""
     from nlil.datasets.planted import planted
-    from nlil.kernel.device import resolve_device
 
     from .recovery import learner_config, recover
 
@@ -142,7 +104,7 @@ def _found(job: Job, progress: Progress) -> dict[str, Any]:
         "seed": job["seeds"][0],
         "seconds": {"learn": sum(entry["seconds"]["train"] for entry in tried)},
         "config": config.to_dict(),
-        "machine": machine(resolve_device(config.device)),
+        "machine": machine(config.device),
     }
 
 
@@ -196,7 +158,7 @@ def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
         fresh=0,
         restarts=1,
         neural_constants=0,
-        seed=job["seed"],
+        seed=seed_of(job),
         step_edges=UNLIMITED,
         meet_edges=UNLIMITED,
         positives=QUICK_POSITIVES if job["quick"] else POSITIVES,
@@ -212,7 +174,7 @@ def _chain_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
 
     queries = FEW_CHAIN_QUERIES if job["quick"] or job["length"] > FAR else CHAIN_QUERIES
     timed = chain_epoch_seconds(
-        kb, [kb.predicates[t] for t in _targets(kb)], job["length"], rank=1, seed=job["seed"], queries=queries
+        kb, [kb.predicates[t] for t in _targets(kb)], job["length"], rank=1, seed=seed_of(job), queries=queries
     )
     return {
         "length": job["length"],
@@ -223,11 +185,10 @@ def _chain_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
     }
 
 
-def key(entry: Entry, job: Job | None = None) -> str:
+def key(entry: Entry, job: Job) -> str:
     """Data, model and size; of planted rules also device, options and settings."""
     if entry["model"] == "found":
-        words = () if job is None else (*option_words(job, leave_out=("device", "threads")), *job["settings"])
-        return entry_key(entry, entry["data"], "found", device_word(entry), *words)
+        return job_key(entry, job, entry["data"], "found", device_word(entry))
     size = f"levels={entry['levels']}" if entry["model"] == "nlil" else f"{entry['length']:02}"
     return entry_key(entry, entry["data"], entry["model"], size)
 
@@ -238,18 +199,16 @@ def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
         seeds = FOUND_SEEDS[:1] if request.quick else FOUND_SEEDS
         if request.session.seed is not None:
             seeds = (request.session.seed,)
-        length = int(data.removeprefix(PLANTED))
-        yield from request.measure_each(
-            [found_job(length, seeds, request.settings, request.options, request.quick)], key
-        )
-        return
-    lengths = QUICK_LENGTHS if request.quick else LENGTHS
-    levels = sorted(set(map(levels_for, lengths)))
-    yield from request.measure_each([our_job(data, level, request.seed, request.quick) for level in levels], key)
-    for length in lengths:
-        entry = request.measure(chain_job(data, length, request.seed, request.quick))
-        yield {key(entry): entry}
-        if entry["seconds"]["epoch"] > LONGEST_EPOCH:
+        jobs = [request.job("length", data, model="found", length=int(data.removeprefix(PLANTED)), seeds=seeds)]
+    else:
+        lengths = QUICK_LENGTHS if request.quick else LENGTHS
+        levels = sorted(set(map(levels_for, lengths)))
+        jobs = [request.job("length", data, model="nlil", levels=level) for level in levels]
+        jobs += [request.job("length", data, model="chain", length=length) for length in lengths]
+    for job in jobs:
+        entry = request.measure(job)
+        yield {key(entry, job): entry}
+        if entry["model"] == "chain" and entry["seconds"]["epoch"] > LONGEST_EPOCH:
             break
 
 
@@ -269,16 +228,9 @@ def length_table(entries: Entries) -> str:
             for length in LENGTHS
             if levels_for(length) in ours or length in chains
         ]
-        head = (
-            f"{data}: longest rule",
-            "levels",
-            "paths, once",
-            "Transformer, epoch",
-            "chain model, epoch",
-            "chain / ours",
-        )
-        blocks.append(markdown(head, rows, right=range(6)) + _claim(ours, chains))
-    return "\n\n".join((*blocks, source_text("nlil bench length", shown))) if blocks else markdown((), ())
+        timed = ("paths, once", "Transformer, epoch", "chain model, epoch", "chain / ours")
+        blocks.append(markdown((f"{data}: longest rule", "levels", *timed), rows, range(6), *_claim(ours, chains)))
+    return "\n\n".join((*blocks, source_text("nlil bench length", shown))) if blocks else NOT_MEASURED
 
 
 def _length_row(length: int, ours: Entry | None, chains: Mapping[int, Entry]) -> Sequence[str]:
@@ -298,18 +250,18 @@ def _is_over(length: int, chains: Mapping[int, Entry]) -> bool:
     return any(e["seconds"]["epoch"] > LONGEST_EPOCH for shorter, e in chains.items() if shorter < length)
 
 
-def _claim(ours: Mapping[int, Entry], chains: Mapping[int, Entry]) -> str:
+def _claim(ours: Mapping[int, Entry], chains: Mapping[int, Entry]) -> list[str]:
     """The paper: length 32 takes about what length 3 takes a chain model."""
     long, short = ours.get(levels_for(32)), chains.get(3)
     if long is None or short is None:
-        return ""
+        return []
     ratio = long["seconds"]["epoch"] / short["seconds"]["epoch"]
     first = (long["seconds"]["once"] + long["seconds"]["epoch"]) / short["seconds"]["epoch"]
-    return (
-        f"\n\nAn epoch is {short['queries']:,} queries on one thread, scaled up from {long['measured']:,} of ours "
+    return [
+        f"An epoch is {short['queries']:,} queries on one thread, scaled up from {long['measured']:,} of ours "
         f"and {short['measured']:,} of the chain model. Length 32 costs {ratio:.2g} times the chain model's "
         f"length 3 ({first:.2g} times in the first epoch, with the enumeration of paths that later epochs reuse)."
-    )
+    ]
 
 
 def found_table(entries: Entries) -> str:
@@ -330,17 +282,9 @@ def found_table(entries: Entries) -> str:
                 machine_text(entry["machine"]),
             )
         )
-    head = (
-        "atoms planted",
-        "levels",
-        "settings",
-        "found at argmax",
-        "least of precision and recall",
-        "CPU time",
-        "machine",
-    )
-    table = markdown(head, rows, right=(0, 1, 3, 5))
-    return f"{table}\n\n{source_text('nlil bench length', shown)}" if rows else table
+    found = ("found at argmax", "least of precision and recall", "CPU time", "machine")
+    head = ("atoms planted", "levels", "settings", *found)
+    return markdown(head, rows, (0, 1, 3, 5), source_text("nlil bench length", shown))
 
 
 # the picture ----------------------------------------------------------------------------------------------
@@ -348,46 +292,26 @@ def found_table(entries: Entries) -> str:
 
 def plot_length(entries: Entries, path: Path) -> Path:
     """Seconds of an epoch against the longest rule, both axes logarithmic: a power is a straight line."""
-    entries = {key: entry for key, entry in entries.items() if entry["model"] != "found"}
-    data = ", ".join(sorted({entry["data"] for entry in entries.values()}))
-    with picture(path, 7, 4.5) as figure:
-        axes = figure.add_subplot()
-        for label, colour, points in (
-            ("nlil, T = 2, levels grow", "tab:blue", our_points(entries)),
-            ("chain model", "tab:orange", chain_points(entries)),
-        ):
-            if points:
-                axes.plot(*zip(*points), color=colour, marker="o", label=label)
-        axes.axhline(LONGEST_EPOCH, color="gray", linestyle="--", linewidth=1)
-        axes.text(LENGTHS[-1], LONGEST_EPOCH * 1.1, "20 min", color="gray", ha="right", va="bottom")
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xticks(LENGTHS, [str(length) for length in LENGTHS])
-        axes.minorticks_off()
-        axes.set_xlabel("longest rule, body atoms")
-        axes.set_ylabel("seconds of an epoch, one thread")
-        axes.set_title(f"One epoch on {data}")
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False, loc="center right")
-    return path
-
-
-def our_points(entries: Entries) -> list[tuple[int, float]]:
-    """(length, seconds): every length by the smallest model that has it."""
-    by_levels = {e["levels"]: e["seconds"]["epoch"] for e in entries.values() if e["model"] == "nlil"}
-    return [(length, by_levels[levels_for(length)]) for length in LENGTHS if levels_for(length) in by_levels]
-
-
-def chain_points(entries: Entries) -> list[tuple[int, float]]:
-    return sorted((e["length"], e["seconds"]["epoch"]) for e in entries.values() if e["model"] == "chain")
+    timed = [entry for entry in entries.values() if entry["model"] != "found"]
+    by_levels = {e["levels"]: e["seconds"]["epoch"] for e in timed if e["model"] == "nlil"}
+    ours = [(length, by_levels[levels_for(length)]) for length in LENGTHS if levels_for(length) in by_levels]
+    chains = sorted((e["length"], e["seconds"]["epoch"]) for e in timed if e["model"] == "chain")
+    lines = [
+        Line("nlil, T = 2, levels grow", ours, "tab:blue"),
+        Line("chain model", chains, "tab:orange"),
+        Line("20 min", [(length, LONGEST_EPOCH) for length in LENGTHS], "gray", "--"),
+    ]
+    title = f"One epoch on {', '.join(sorted({entry['data'] for entry in timed}))}"
+    panel = Panel(lines, LENGTHS, "seconds of an epoch, one thread")
+    return draw_panels(path, {title: panel}, "longest rule, body atoms", log_y=True)
 
 
 BENCH = Bench(
     measure,
-    entries,
     {"length": length_table, "length-found": found_table},
     (DATA, *(f"{PLANTED}{length}" for length in FOUND_LENGTHS)),
     (DATA, f"{PLANTED}{FOUND_LENGTHS[0]}"),
     options=frozenset({"data", "set"}),
+    entries=entries,
     draw=plot_length,
 )

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nlil.errors import NlilError
-from nlil.progress import Progress
+from nlil.progress import Progress, silent
 
 from .results import machine
 
@@ -16,9 +16,25 @@ if TYPE_CHECKING:
     from nlil.config import LearnerConfig
     from nlil.data.dataset import DataOptions, Dataset
     from nlil.evaluation.metrics import Metrics
+    from nlil.learning.run import Learned
 
 OURS = "nlil"
-"""As `nlil learn` has it without further options."""
+"""What `nlil learn` does without further options."""
+
+
+def learn(config: LearnerConfig, dataset: Dataset, progress: Progress = silent) -> tuple[Learned, float]:
+    """Learn as `nlil learn` does; return also the seconds that it took.
+
+    Args:
+        config: The settings.
+        dataset: The data; its targets and splits are used.
+        progress: Called with the progress.
+    """
+    from nlil.learning.learner import Learner
+
+    begin = time.perf_counter()
+    learned = Learner(config).fit(dataset.kb, list(dataset.targets) or None, dataset.splits, progress=progress)
+    return learned, time.perf_counter() - begin
 
 
 class Method(Protocol):
@@ -47,9 +63,7 @@ class OurMethod:
         return self.config.data_options()
 
     def learn(self, dataset: Dataset, progress: Progress) -> None:
-        from nlil.learning.learner import Learner
-
-        self.learned = Learner(self.config).fit(dataset.kb, list(dataset.targets), dataset.splits, progress=progress)
+        self.learned, _ = learn(self.config, dataset, progress)
 
     def evaluate(self, dataset: Dataset, split: str, progress: Progress) -> Metrics:
         from nlil.evaluation.protocol import evaluate
@@ -67,14 +81,12 @@ class OurMethod:
         )
 
     def about(self) -> dict[str, Any]:
-        from nlil.kernel.device import resolve_device
-
         return {
             "num_rules": len(self.learned.rules),
             "partial": self.learned.partial,
             "seed": self.config.seed,
             "config": self.config.to_dict(),
-            "machine": machine(resolve_device(self.config.device)),
+            "machine": machine(self.config.device),
         }
 
 

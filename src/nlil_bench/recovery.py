@@ -14,28 +14,16 @@ for more seeds than its argmax.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nlil.errors import UnknownName
 from nlil.progress import Progress, silent
 
+from .cells import machine_text, markdown, measured, share_text, source_text
 from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    device_word,
-    entry_key,
-    machine,
-    machine_text,
-    markdown,
-    measured,
-    option_words,
-    share_text,
-    source_text,
-)
+from .results import Entries, Entry, Job, device_word, job_key, machine
 
 if TYPE_CHECKING:
     from nlil.config import LearnerConfig
@@ -98,35 +86,11 @@ def cases(quick: bool, names: Sequence[str] | None = None) -> list[tuple[str, st
     ]
 
 
-def job(
-    construct: str,
-    noise: str,
-    generator: str,
-    seeds: Sequence[int],
-    settings: Sequence[str],
-    options: Mapping[str, Any],
-    quick: bool,
-) -> dict[str, Any]:
-    """What the measuring process is told; one process takes all seeds of a construct, a noise and a generator."""
-    return {
-        "bench": "recovery",
-        "data": f"planted:{construct}",
-        "construct": construct,
-        "noise": noise,
-        "model": generator,
-        "seeds": list(seeds),
-        "settings": list(settings),
-        "options": dict(options),
-        "quick": quick,
-    }
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """All seeds of one construct under one noise, with one generator."""
     from nlil.data.dataset import make_dataset
     from nlil.data.facts import Splits
     from nlil.datasets.planted import planted
-    from nlil.kernel.device import resolve_device
 
     construct, noise, generator = job["construct"], job["noise"], job["model"]
     tried = [
@@ -147,7 +111,7 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
         "seed": job["seeds"][0],
         "seconds": {part: sum(entry["seconds"][part] for entry in tried) for part in ("train", "select", "refine")},
         "config": config.to_dict(),
-        "machine": machine(resolve_device(config.device)),
+        "machine": machine(config.device),
     }
 
 
@@ -269,26 +233,21 @@ def softened(base: Planted, seed: int) -> KnowledgeBase:
 
 def key(entry: Entry, job: Job) -> str:
     """Construct, noise, generator, device, options and settings."""
-    # The number of threads changes nothing, so a figure is not kept twice for it.
-    options = option_words(job, leave_out=("device", "threads"))
-    words = (entry["construct"], entry["noise"], entry["model"], device_word(entry))
-    return entry_key(entry, *words, *options, *job["settings"])
+    return job_key(entry, job, entry["construct"], entry["noise"], entry["model"], device_word(entry))
 
 
-def entries(request: Request, construct: str) -> Iterator[dict[str, Entry]]:
-    """Every noise that the construct is tried with, by every generator."""
-    options = {name: value for name, value in request.options.items() if name != "seed"}
+def jobs(request: Request, construct: str) -> list[Job]:
+    """Every noise that the construct is tried with, by every generator; one process takes all seeds."""
     seeds = SEEDS[:1] if request.quick else SEEDS
     if request.session.seed is not None:
         seeds = (request.session.seed,)
-        options["seed"] = request.session.seed  # so that the entry of one seed does not replace that of all
-    jobs = [
-        job(construct, noise, generator, seeds, request.settings, options, request.quick)
+    data, about = f"planted:{construct}", {"construct": construct, "seeds": seeds}
+    return [
+        request.job("recovery", data, noise=noise, model=generator, **about)
         for _, noise in cases(request.quick, [construct])
         for generator in GENERATORS
         if request.model in (None, generator)
     ]
-    yield from request.measure_each(jobs, key)
 
 
 def names(request: Request) -> Sequence[str]:
@@ -299,14 +258,6 @@ def names(request: Request) -> Sequence[str]:
         if name not in CONSTRUCTS:
             raise UnknownName("construct", name, CONSTRUCTS, f"the constructs are {', '.join(CONSTRUCTS)}")
     return list(dict.fromkeys(construct for construct, _ in cases(request.quick, request.names)))
-
-
-def check(request: Request) -> None:
-    """Tell a wrong construct or setting before anything runs."""
-    from nlil.config import LearnerConfig
-
-    names(request)
-    request.session.configure(LearnerConfig().with_settings(request.settings))
 
 
 def recovery_table(entries: Entries) -> str:
@@ -338,8 +289,7 @@ def recovery_table(entries: Entries) -> str:
         )
     stages = ("argmax", "+ select", "+ refine")
     head = ("construct", "noise", "to pass", *stages, "of", "learned by", "training, CPU s", "counting, CPU", "machine")
-    table = markdown(head, rows, right=range(2, 10))
-    return f"{table}\n\n{LEGEND}\n\n{source_text('nlil bench recovery', shown)}" if rows else table
+    return markdown(head, rows, range(2, 10), LEGEND, source_text("nlil bench recovery", shown))
 
 
 LEGEND = (
@@ -364,10 +314,10 @@ def _learned(mine: Mapping[str, Entry]) -> str:
 
 BENCH = Bench(
     measure,
-    entries,
     {"recovery": recovery_table},
     options=frozenset({"data", "model", "set"}),
     models=tuple(GENERATORS),
     names=names,
-    check=check,
+    jobs=jobs,
+    key=key,
 )

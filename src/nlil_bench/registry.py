@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from nlil.errors import NlilError
 
+from .results import Entries, Entry, Job, job_key
+
 if TYPE_CHECKING:
     from nlil.cli.session import Session
+    from nlil.config import LearnerConfig
     from nlil.progress import Progress
-
-    from .results import Entries, Entry, Job
 
 BENCHES: Mapping[str, str] = {
     "kb": "knowledge graphs",
@@ -73,16 +74,22 @@ class Request:
     settings: tuple[str, ...] = ()
     out: Path = Path("benchmarks/results")
 
-    @property
-    def seed(self) -> int:
-        """The seed that was given, or 0."""
-        return self.session.seed or 0
-
     @cached_property
     def options(self) -> dict[str, Any]:
         """The common options that the user gave."""
         names = ("seed", "device", "threads", "memory")
         return {name: getattr(self.session, name) for name in names if getattr(self.session, name) is not None}
+
+    def job(self, bench: str, data: str, **more: Any) -> dict[str, Any]:
+        """Return what the measuring process is told.
+
+        Args:
+            bench: The bench that measures.
+            data: Its data set.
+            more: What else this bench needs; it comes before what the user gave.
+        """
+        given = {"settings": list(self.settings), "options": self.options, "quick": self.quick}
+        return {"bench": bench, "data": data, **given, **more}
 
     def measure(self, job: Job, note: str = "") -> dict[str, Any]:
         """The entry of a job, measured in a process of its own; `note` is shown before it starts."""
@@ -93,14 +100,14 @@ class Request:
         with self.session.progress() as progress:
             return jobs.measure_apart(job, progress)
 
-    def measure_each(self, jobs: Sequence[Job], key: Callable[[Entry, Job], str]) -> Iterator[dict[str, Entry]]:
-        """One entry after another, each under its key."""
-        for job in jobs:
-            entry = self.measure(job)
-            yield {key(entry, job): entry}
+    def check_settings(self, config: LearnerConfig | None = None) -> None:
+        """Raise ConfigError for a wrong setting or option of ours; `config`: the settings that --set changes."""
+        from nlil.config import LearnerConfig
+
+        self.session.configure((config or LearnerConfig()).with_settings(self.settings))
 
     def check_baseline(self) -> None:
-        """Tell a wrong setting of the baseline that --model names before anything runs."""
+        """Raise ConfigError for a wrong setting or option of the baseline that --model names."""
         from nlil.config import LearnerConfig
 
         from .baselines import make_baseline
@@ -110,35 +117,54 @@ class Request:
         make_baseline(self.model, self.settings, self.options)
 
 
+def data_key(entry: Entry, job: Job) -> str:
+    """Return the key of an entry that only its data, the options and the settings tell apart."""
+    return job_key(entry, job, entry["data"])
+
+
 @dataclass(frozen=True)
 class Bench:
     """One bench: how it measures and how its figures are shown.
 
     Attributes:
-        measure: The entry of one job; runs in a process of its own.
-        entries: Entries of one data set under their keys, in groups; a group is kept as a whole or not at all, so
-            that figures of one comparison never come from two runs.
-        tables: Place in documents -> its table. A place is called like the bench, or starts with its name and `-`.
-        data: Data sets that are measured where the user names none.
+        measure: Returns the entry of one job; runs in a process of its own.
+        tables: The tables by place in the documents. The name of a place is that of the bench, or begins with it and
+            a `-`.
+        data: The data sets that are measured if the user names none.
         quick_data: The same for --quick.
-        options: The options of one bench that this one takes: data, model, seeds, split, seconds, sizes, peer,
-            set.
-        models: The names that --model may have.
-        names: What --data names, where that is no data set; complains about unknown ones.
-        check: Complains about a request before anything runs.
-        draw: Writes a picture of full entries.
+        options: The options that this bench takes besides the common ones: data, model, seeds, split, seconds, sizes,
+            peer, set.
+        models: The allowed values of --model.
+        names: What --data names if these are not data sets; raises an error for unknown names.
+        jobs: The jobs of one data set; None: a single one.
+        key: The key of an entry and its job.
+        entries: Replaces `jobs` and `key` where several entries are kept together or not at all, so that the figures
+            of a comparison never come from two runs: yields such groups.
+        check: Raises an error for a wrong request before anything runs; None: checks the settings.
+        draw: Draws all entries to a file.
     """
 
     measure: Callable[[Job, Progress], dict[str, Any]]
-    entries: Callable[[Request, str], Iterator[Entries]]
     tables: Mapping[str, Callable[[Entries], str]]
     data: tuple[str, ...] = ()
     quick_data: tuple[str, ...] = ()
     options: frozenset[str] = frozenset({"data"})
     models: tuple[str, ...] = ()
     names: Callable[[Request], Sequence[str]] | None = None
-    check: Callable[[Request], None] | None = None
+    jobs: Callable[[Request, str], Sequence[Job]] | None = None
+    key: Callable[[Entry, Job], str] = data_key
+    entries: Callable[[Request, str], Iterator[Entries]] | None = None
+    check: Callable[[Request], None] = Request.check_settings
     draw: Callable[[Entries, Path], Path] | None = None
+
+    def groups(self, name: str, request: Request, data: str) -> Iterator[Entries]:
+        """Measure a data set for the bench `name`; yield the entries that are kept together."""
+        if self.entries is not None:
+            yield from self.entries(request, data)
+            return
+        for job in [request.job(name, data)] if self.jobs is None else self.jobs(request, data):
+            entry = request.measure(job)
+            yield {self.key(entry, job): entry}
 
 
 def load_bench(name: str) -> Bench:

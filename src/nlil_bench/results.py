@@ -1,4 +1,4 @@
-"""Figures: what stands beside each of them, the files that keep them, and the cells of tables.
+"""Entries: the figures of one measurement with everything that belongs to them, and the files that store them.
 
 benchmarks/results/<bench>.json holds one entry for each (data, device, options); measuring again replaces it. An entry
 says on which machine, with which versions, at which commit and on which day it was measured.
@@ -11,19 +11,13 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nlil.errors import DataError, require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.figure import Figure
+from nlil.errors import DataError
 
 RESULTS = Path("benchmarks/results")
 Entry = Mapping[str, Any]
@@ -48,7 +42,7 @@ def stamped(entry: Entry, job: Job) -> dict[str, Any]:
     common = {
         "data": job.get("data"),
         "quick": bool(job.get("quick")),
-        "seed": int(job.get("options", job).get("seed", 0)),
+        "seed": seed_of(job),
         "peak_memory_mb": peak_memory_mb(),
         "machine": machine(),
         "versions": versions(),
@@ -56,6 +50,11 @@ def stamped(entry: Entry, job: Job) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
     }
     return {**common, **entry}
+
+
+def seed_of(job: Job) -> int:
+    """Return the seed that the user gave, or 0."""
+    return int(job.get("options", {}).get("seed", 0))
 
 
 def peak_memory_mb(children: bool = False) -> float:
@@ -83,7 +82,7 @@ def commit() -> str | None:
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
-    """Processor, cores, memory, and the accelerator if `device` is one."""
+    """Return the processor, cores and memory, and the accelerator unless `device` is cpu or there is none."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     found: dict[str, Any] = {"cpu": _cpu_model(), "cores": cores, "system": platform.system()}
     if hasattr(os, "sysconf"):
@@ -139,80 +138,15 @@ def entry_key(entry: Entry, *words: str) -> str:
     return " ".join([*filter(None, words), *(["quick"] if entry["quick"] else [])])
 
 
-def device_word(entry: Entry) -> str:
-    """`cpu` or `cuda`."""
-    return "cpu" if entry["machine"]["device"] == "cpu" else "cuda"
+def job_key(entry: Entry, job: Job, *words: str) -> str:
+    """Return the key of an entry: `words` that tell it apart, then the options and settings that the user gave.
 
-
-def option_words(job: Job, leave_out: Iterable[str] = ("device",)) -> list[str]:
-    """The common options that the user gave, as words of a key."""
-    return [f"{name}={value}" for name, value in sorted(job["options"].items()) if name not in leave_out]
-
-
-# cells of tables ------------------------------------------------------------------------------------------
-
-
-def measured(entries: Entries) -> dict[str, Entry]:
-    """The entries without those of --quick."""
-    return {key: entry for key, entry in entries.items() if not entry.get("quick")}
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | range = ()) -> str:
-    """A Markdown table; `right`: the columns that are aligned to the right."""
-    if not rows:
-        return "Not measured yet."
-    rule = ["--:" if i in right else "---" for i in range(len(head))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
-
-
-def source_text(command: str, entries: Entries) -> str:
-    """The sentence below a table: the command that measures it, and commit and day where entries have them."""
-    stamps = {(e["date"], e["commit"]) for e in entries.values() if e.get("commit") and e.get("date")}
-    known = "; ".join(f"commit {commit} on {date}" for date, commit in sorted(stamps))
-    return f"Measured by `{command}`{f' ({known})' if known else ''}."
-
-
-def machine_text(machine: Mapping[str, Any]) -> str:
-    """The accelerator, or the number of cores."""
-    return f"{machine['cores']} cores" if machine["device"] == "cpu" else str(machine["device"])
-
-
-def minutes_text(value: float | None) -> str:
-    """Minutes, or nothing."""
-    return "" if value is None else f"{value:g} min"
-
-
-def share_text(value: float | None, deviation: float | None = None) -> str:
-    """A number from 0 to 1 with three digits.
-
-    >>> share_text(0.95), share_text(None), share_text(0.95, 0.004)
-    ('.950', '', '.950 ± .004')
+    The device is a word of its own (`device_word`), and the number of threads changes no figure.
     """
-    spread = "" if deviation is None else f" ± {share_text(deviation)}"
-    return "" if value is None else f"{value:.3f}".removeprefix("0") + spread
+    options = [f"{name}={value}" for name, value in sorted(job["options"].items()) if name not in ("device", "threads")]
+    return entry_key(entry, *words, *options, *job["settings"])
 
 
-# pictures -------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def picture(path: Path, width: float, height: float) -> Iterator[Figure]:
-    """An empty figure (inches), written to `path` as PNG at the end."""
-    from nlil.data.files import replacing
-
-    require("matplotlib", "report", "the picture of the figures")
-    # Not pyplot: it would look for a display and keep the figure in a global list.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    yield figure
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png")
-
-
-def shared_legend(figure: Figure, columns: int) -> None:
-    """One legend below all panels."""
-    handles = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels())}
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
+def device_word(entry: Entry) -> str:
+    """Return `cpu` or `cuda`."""
+    return "cpu" if entry["machine"]["device"] == "cpu" else "cuda"

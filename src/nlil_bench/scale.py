@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import tempfile
 import time
@@ -14,13 +13,14 @@ import numpy as np
 
 from nlil.progress import Progress
 
+from .cells import machine_text, markdown, measured, source_text
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
+from .results import Entries, Entry, Job, entry_key
+from .skewed import write_facts
 
 NUM_TRIPLES = 10_000_000
 QUICK_TRIPLES = 1_000_000
 NUM_PREDICATES = 200
-ROWS_PER_BLOCK = 1 << 20
 
 
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def entries(request: Request, size: str) -> Iterator[dict[str, Entry]]:
     with tempfile.TemporaryDirectory(prefix="nlil-scale-") as folder:
         request.session.note(f"writing {triples:,} triples")
         path = Path(folder) / "triples.tsv"
-        write_random_triples(path, triples, triples // 10, NUM_PREDICATES, request.seed)
+        write_random_triples(path, triples, triples // 10, NUM_PREDICATES, request.options.get("seed", 0))
         file_mb = path.stat().st_size / 1e6
-        job = {"bench": "scale", "data": f"{triples:,} triples", "path": str(path), "seed": request.seed}
-        job |= {"cache": str(Path(folder) / "cache"), "quick": request.quick}
+        places = {"path": str(path), "cache": str(Path(folder) / "cache")}
+        job = request.job("scale", f"{triples:,} triples", **places)
         entry = request.measure(job, f"loading {triples:,} triples")
         again = request.measure(job, f"loading {triples:,} triples again")
     entry["seconds"]["load again"] = again["seconds"]["load"]
@@ -85,38 +85,20 @@ def scale_table(entries: Entries) -> str:
         for e in shown.values()
     ]
     columns = ("triples", "facts kept", "file", "load", "peak memory", "load again", "peak memory", "machine")
-    table = markdown(columns, rows, right=range(7))
-    return f"{table}\n\n{source_text('nlil bench scale', shown)}" if rows else table
+    return markdown(columns, rows, range(7), source_text("nlil bench scale", shown))
 
 
-BENCH = Bench(measure, entries, {"scale": scale_table}, options=frozenset(), names=names)
+BENCH = Bench(measure, {"scale": scale_table}, options=frozenset(), names=names, entries=entries)
 
 
 def write_random_triples(
     path: str | Path, num_triples: int, num_entities: int, num_predicates: int, seed: int = 0
-) -> Path:
-    """A TSV (or .tsv.gz) of `num_triples` lines e17 <TAB> p3 <TAB> e42, drawn at random, some repeated.
+) -> None:
+    """Write a TSV of `num_triples` lines e17 <TAB> p3 <TAB> e42, drawn at random, some repeated.
 
     Subjects and predicates are drawn with a tilt towards small numbers, as degrees in real graphs are uneven.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from nlil.data.files import replacing
-
-    path = Path(path)
     random = np.random.default_rng(seed)
-    entities = pc.binary_join_element_wise("e", pa.array(np.arange(num_entities)).cast(pa.string()), "")
-    predicates = pc.binary_join_element_wise("p", pa.array(np.arange(num_predicates)).cast(pa.string()), "")
-    with replacing(path) as temporary:
-        zipped = path.name.lower().endswith(".gz")
-        with gzip.open(temporary, "wb", compresslevel=1) if zipped else temporary.open("wb") as stream:
-            for start in range(0, num_triples, ROWS_PER_BLOCK):
-                size = min(ROWS_PER_BLOCK, num_triples - start)
-                subject = (random.random(size) ** 2 * num_entities).astype(np.int64)
-                predicate = (random.random(size) ** 2 * num_predicates).astype(np.int64)
-                object = random.integers(0, num_entities, size)
-                columns = (entities.take(subject), predicates.take(predicate), entities.take(object))
-                text = pc.binary_join_element_wise(*columns, "\t")
-                stream.write(("\n".join(text.to_pylist()) + "\n").encode())
-    return path
+    subject = (random.random(num_triples) ** 2 * num_entities).astype(np.int64)
+    predicate = (random.random(num_triples) ** 2 * num_predicates).astype(np.int64)
+    write_facts(Path(path), subject, predicate, random.integers(0, num_entities, num_triples))

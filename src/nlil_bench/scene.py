@@ -9,7 +9,7 @@ graphs. An entry keeps rules of frequent classes (the paper's Tables 4 and 5).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +19,11 @@ from nlil.errors import DataError
 from nlil.kernel.bodies import OR
 from nlil.progress import Progress
 
+from .cells import NOT_MEASURED, machine_text, markdown, measured, share_text, source_text
 from .methods import OURS, BaselineMethod, Method, OurMethod, measure_method
 from .published import TABLE_3
 from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    device_word,
-    entry_key,
-    machine_text,
-    markdown,
-    measured,
-    option_words,
-    share_text,
-    source_text,
-)
+from .results import Entries, Entry, Job, device_word, job_key, seed_of
 
 if TYPE_CHECKING:
     from nlil.config import LearnerConfig
@@ -101,37 +90,22 @@ def rows(data: str, model: str | None, given: Settings) -> list[tuple[str, Setti
     return list(dict.fromkeys(plain))
 
 
-def job(
-    data: str,
-    model: str,
-    settings: Sequence[str],
-    options: Mapping[str, Any],
-    quick: bool,
-    share: float = 1.0,
-    bench: str = "scene",
-) -> dict[str, Any]:
+def model_job(
+    request: Request, data: str, model: str, settings: Sequence[str], share: float = 1.0, bench: str = "scene"
+) -> Job:
     """What the measuring process is told.
 
     Args:
+        request: The options that the user gave.
         data: Name of scene graphs.
         model: Ours, or a baseline for classes.
         settings: `key=value` words for the model.
-        options: seed, device, threads, memory where the user gave them.
-        quick: A small version.
         share: The share of the training graphs to learn from.
         bench: Whose figures these are, scene or fewshot.
     """
     note = " ".join([*settings, *([f"{100 * share:g} % of the graphs"] if share < 1 else [])])
-    return {
-        "bench": bench,
-        "data": data,
-        "model": model,
-        "settings": list(settings),
-        "options": dict(options),
-        "quick": quick,
-        "share": share,
-        **({"note": note} if note else {}),
-    }
+    about = {"note": note} if note else {}
+    return request.job(bench, data, model=model, settings=list(settings), share=share, **about)
 
 
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
@@ -161,13 +135,12 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
 def _loaded(job: Job, options: DataOptions) -> Dataset:
     from nlil.datasets import load_dataset
 
-    seed = int(job["options"].get("seed", 0))
-    dataset = load_dataset(job["data"], seed=seed, options=options)
+    dataset = load_dataset(job["data"], seed=seed_of(job), options=options)
     if not dataset.is_scene:
         raise DataError(
             f"{job['data']}: expected scene graphs, whose objects have classes, got other facts; bench kb is for them"
         )
-    return fewer_graphs(dataset, job["share"], seed)
+    return fewer_graphs(dataset, job["share"], seed_of(job))
 
 
 def fewer_graphs(dataset: Dataset, share: float, seed: int) -> Dataset:
@@ -232,26 +205,19 @@ def our_config(settings: Sequence[str]) -> LearnerConfig:
 
 def key(entry: Entry, job: Job) -> str:
     """What tells entries apart: data, device, model, share of the graphs, and every option or setting given."""
-    return entry_key(
-        entry,
-        entry["data"],
-        device_word(entry),
-        f"model={entry['model']}" * (entry["model"] != OURS),
-        f"share={job['share']:g}" * (job["share"] != 1),
-        *option_words(job),
-        *job["settings"],
-    )
+    model = f"model={entry['model']}" * (entry["model"] != OURS)
+    share = f"share={job['share']:g}" * (job["share"] != 1)
+    return job_key(entry, job, entry["data"], device_word(entry), model, share)
 
 
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
+def jobs(request: Request, data: str) -> list[Job]:
     """Every row of the set."""
     chosen = rows(data, request.model, request.settings)
-    jobs = [job(data, model, settings, request.options, request.quick) for model, settings in chosen]
-    yield from request.measure_each(jobs, key)
+    return [model_job(request, data, model, settings) for model, settings in chosen]
 
 
 def check(request: Request) -> None:
-    """Tell a wrong setting before anything runs."""
+    """Check the settings of ours or of a baseline."""
     if request.model is None or request.model in OUR_SETTINGS:
         request.session.configure(our_config((*OUR_SETTINGS[request.model or OURS], *request.settings)))
     else:
@@ -284,17 +250,15 @@ def scene_table(entries: Entries) -> str:
     for data in (*DATA, *sorted({entry["data"] for entry in shown.values()} - set(DATA))):
         mine = [key for key in shown if shown[key]["data"] == data]
         lines += [_line(shown[key]) for key in sorted(mine, key=lambda key: (*_place(shown[key]), key))]
-    if not lines:
-        return markdown((), ())
     lines += [
         ("Visual Genome", f"{method}, published", "", share_text(first), share_text(fifth), *[""] * 9)
-        for method, first, fifth in TABLE_3
+        for method, first, fifth in (TABLE_3 if lines else ())
     ]
     recalls = [f"R@{k}{objects}" for objects in ("", ", related", ", unrelated") for k in (1, 5)]
     head = ("data", "model", "settings", *recalls, "bodies", "atoms", "time", "peak memory", "device")
     planted = list(dict.fromkeys(_planted(shown[key]) for key in sorted(shown) if shown[key].get("num_planted")))
     source = source_text("nlil bench scene --data DATA --model MODEL --set KEY=VALUE", shown)
-    return "\n\n".join((markdown(head, lines, right=range(3, 13)), PROTOCOL, *planted, source))
+    return markdown(head, lines, range(3, 13), PROTOCOL, *planted, source)
 
 
 def _planted(entry: Entry) -> str:
@@ -386,7 +350,7 @@ def scene_rules_table(entries: Entries) -> str:
             f"**{entry['data']}**, rules that carry weight though they are right less than half the time:",
             _rules_table(entry[RULES]["low"]),
         ]
-    return "\n\n".join(parts) if parts else markdown((), ())
+    return "\n\n".join(parts) if parts else NOT_MEASURED
 
 
 def _rules_table(rules: list[Mapping[str, Any]]) -> str:
@@ -404,11 +368,12 @@ def _rules_table(rules: list[Mapping[str, Any]]) -> str:
 
 BENCH = Bench(
     measure,
-    entries,
     {"scene": scene_table, "scene-rules": scene_rules_table},
     DATA,
     QUICK_DATA,
     frozenset({"data", "model", "set"}),
     models=tuple(ROWS),
+    jobs=jobs,
+    key=key,
     check=check,
 )

@@ -16,9 +16,10 @@ import numpy as np
 
 from nlil.progress import Progress
 
+from .cells import NOT_MEASURED, machine_text, markdown, measured, source_text
 from .published import KB
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
+from .results import Entries, Entry, Job, entry_key, seed_of
 
 if TYPE_CHECKING:
     from nlil.config import LearnerConfig
@@ -37,11 +38,6 @@ QUERIES, QUICK_QUERIES = 4096, 128
 COMPILED_ON, COMPILED_TARGETS = "kin", 4
 
 
-def jobs(data: str, seed: int, quick: bool) -> list[dict[str, Any]]:
-    """One for each model; their figures are compared, so they belong together."""
-    return [{"bench": "speed", "data": data, "model": model, "seed": seed, "quick": quick} for model in (OURS, CHAINS)]
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model on one set."""
     from nlil.datasets import load_dataset
@@ -55,8 +51,8 @@ def _ours(dataset: Dataset, job: Job, progress: Progress) -> dict[str, Any]:
     from nlil.kernel.threads import one_torch_thread
     from nlil.learning.learner import Learner
 
-    config = learner_config(job["seed"])
-    targets = sampled(dataset.targets, job["seed"], job["quick"])
+    config = learner_config(seed_of(job))
+    targets = sampled(dataset.targets, config.seed, job["quick"])
     with one_torch_thread():
         _compile(config)
         begin = time.perf_counter()
@@ -98,7 +94,7 @@ def _compile(config: LearnerConfig) -> None:
 def _neural_lp(dataset: Dataset, job: Job, progress: Progress) -> dict[str, Any]:
     from .baselines.neural_lp import NeuralLP, chain_epoch_seconds
 
-    settings = NeuralLP(seed=job["seed"])
+    settings = NeuralLP(seed=seed_of(job))
     progress("neural-lp, one epoch", 0, 1)
     epoch = chain_epoch_seconds(
         dataset.kb,
@@ -126,7 +122,7 @@ def key(entry: Entry) -> str:
 
 def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
     """Both models as one group: their figures are compared."""
-    found = [request.measure(job) for job in jobs(data, request.seed, request.quick)]
+    found = [request.measure(request.job("speed", data, model=model)) for model in (OURS, CHAINS)]
     yield {key(entry): entry for entry in found}
 
 
@@ -144,7 +140,7 @@ def speed_table(entries: Entries) -> str:
     ]
     pairs = {data: (found[data, OURS], found[data, CHAINS]) for data in sets}
     if not pairs:
-        return markdown((), ())
+        return NOT_MEASURED
     rows = [
         (
             data,
@@ -156,8 +152,7 @@ def speed_table(entries: Entries) -> str:
         for data, pair in pairs.items()
     ]
     head = ("data", "**nlil**", "Neural-LP, our code", "Neural-LP / ours", "in the paper", "machine")
-    table = markdown(head, rows, right=range(1, 5))
-    return "\n\n".join((table, _assumptions(pairs), source_text("nlil bench speed", shown)))
+    return markdown(head, rows, range(1, 5), _assumptions(pairs), source_text("nlil bench speed", shown))
 
 
 def _assumptions(pairs: Mapping[str, Sequence[Entry]]) -> str:
@@ -188,4 +183,4 @@ def _published_times(data: str) -> str:
     return _times(chains / ours) if ours and chains else ""
 
 
-BENCH = Bench(measure, entries, {"speed": speed_table}, DATA, QUICK_DATA)
+BENCH = Bench(measure, {"speed": speed_table}, DATA, QUICK_DATA, entries=entries)

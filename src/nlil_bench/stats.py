@@ -4,14 +4,15 @@ how many of the rules that were planted in them the search finds."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from nlil.progress import Progress
 
+from .cells import markdown, measured, source_text
+from .methods import learn
 from .published import TABLE_2
-from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, markdown, measured, source_text
+from .registry import Bench
+from .results import Entries, Job, seed_of
 
 if TYPE_CHECKING:
     from nlil.data.dataset import Dataset
@@ -29,23 +30,18 @@ COUNTS = (
 )
 
 
-def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
-    """One data set."""
-    return {"bench": "stats", "data": data, "seed": seed, "quick": quick}
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """Counts of one data set; nothing is downloaded for it. `seconds`: reading and counting, then the search."""
     from nlil.datasets import load_dataset, summarise
 
     begin = time.perf_counter()
-    dataset = load_dataset(job["data"], seed=job["seed"], may_download=False)
+    dataset = load_dataset(job["data"], seed=seed_of(job), may_download=False)
     summary = summarise(dataset)
     counted = time.perf_counter()
     return {
         "checksum": dataset.checksum,
         **{name: getattr(summary, name) for name in COUNTS},
-        "planted": planted_counts(dataset, job["seed"]) if dataset.planted else None,
+        "planted": planted_counts(dataset, seed_of(job)) if dataset.planted else None,
         "seconds": {"load": counted - begin, "learn": time.perf_counter() - counted},
     }
 
@@ -53,26 +49,15 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
 def planted_counts(dataset: Dataset, seed: int) -> dict[str, int]:
     """How many planted rules are learned, and how many of those hold without exception (confidence 1)."""
     from nlil.config import LearnerConfig
-    from nlil.learning.learner import Learner
 
     # The base case even(X) :- zero(X) explains one fact.
     min_support = 1 if dataset.name.startswith("even") else LearnerConfig().min_support
     config = LearnerConfig(seed=seed, search="count", min_support=min_support)
-    learned = Learner(config).fit(dataset.kb, dataset.targets, dataset.splits)
+    learned, _ = learn(config, dataset)
     found = {scored.rule: scored.stats for scored in learned.rules}
     stats = [found[rule] for rule in dataset.planted if rule in found]
     exact = sum(s.support == s.body_size for s in stats)
     return {"rules": len(dataset.planted), "found": len(stats), "exact": exact, "min_support": min_support}
-
-
-def key(entry: Entry, job: Job) -> str:
-    """The data set."""
-    return entry_key(entry, entry["data"])
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """One entry."""
-    yield from request.measure_each([job(data, request.seed, request.quick)], key)
 
 
 def stats_table(entries: Entries) -> str:
@@ -89,8 +74,8 @@ def stats_table(entries: Entries) -> str:
         recovered = "" if not planted else f"{planted['found']} of {planted['rules']}, {planted['exact']} exact"
         rows.append((data, *ours, name, *paper, recovered))
     counts = ("facts", "entities", "predicates")
-    table = markdown(("data", *counts, "in the paper", *counts, "planted rules found"), rows, right=(1, 2, 3, 5, 6, 7))
-    return f"{table}\n\n{source_text('nlil bench stats', shown)}" if rows else table
+    head = ("data", *counts, "in the paper", *counts, "planted rules found")
+    return markdown(head, rows, (1, 2, 3, 5, 6, 7), source_text("nlil bench stats", shown))
 
 
-BENCH = Bench(measure, entries, {"stats": stats_table}, DATA, QUICK_DATA)
+BENCH = Bench(measure, {"stats": stats_table}, DATA, QUICK_DATA)

@@ -7,8 +7,7 @@ weight, as many a predicate (with the same table).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +15,10 @@ import numpy as np
 
 from nlil.progress import Progress
 
-from .registry import Bench, Request
-from .results import (
-    Entries,
-    Entry,
-    Job,
-    entry_key,
-    markdown,
-    measured,
-    option_words,
-    picture,
-    share_text,
-    shared_legend,
-    source_text,
-)  # fmt: skip
+from .cells import Line, Panel, draw_panels, markdown, measured, share_text, source_text
+from .methods import learn
+from .registry import Bench
+from .results import Entries, Entry, Job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,26 +35,18 @@ WAYS: Mapping[str, str] = {"theory": "theory", "without_table": "without the tab
 COMMAND = "nlil bench theory --data DATA"
 
 
-def job(data: str, settings: Sequence[str], options: Mapping[str, Any], quick: bool) -> dict[str, Any]:
-    """What the measuring process is told; `settings` are `key=value` words for the learner."""
-    return {"bench": "theory", "data": data, "settings": list(settings), "options": dict(options), "quick": quick}
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """MRR, rules and atoms at each size; what learning takes, with and without theories."""
     from nlil.config import LearnerConfig
     from nlil.datasets import load_dataset
     from nlil.evaluation.protocol import evaluate
-    from nlil.learning.learner import Learner
     from nlil.theory.theory import SIZES
 
     config = LearnerConfig().with_settings(job["settings"]).with_values(dict(job["options"]), "options")
     dataset = load_dataset(job["data"], seed=config.seed, may_download=False)
     seconds = {}
     for name, changed in (("pool", config.with_values({"rules_per_target": 0})), ("theory", config)):
-        began = time.perf_counter()
-        learned = Learner(changed).fit(dataset.kb, list(dataset.targets) or None, dataset.splits, progress=progress)
-        seconds[name] = time.perf_counter() - began
+        learned, seconds[name] = learn(changed, dataset, progress)
     pool, theory = learned.rules, learned.theory
     assert theory is not None
 
@@ -106,28 +87,16 @@ def heaviest(pool: RuleSet, size: int) -> np.ndarray:
     return np.sort(order[np.arange(len(order)) - start < size])
 
 
-def key(entry: Entry, job: Job) -> str:
-    """The data set, the options and settings."""
-    return entry_key(entry, entry["data"], *option_words(job), *job["settings"])
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """One entry for the set."""
-    yield from request.measure_each([job(data, request.settings, request.options, request.quick)], key)
-
-
 def theory_table(entries: Entries) -> str:
     """MRR and the share of what all rules reach, by rules a predicate."""
     shown = measured(entries)
     lines = [line for name, entry in shown.items() for line in rows(name, entry)]
-    if not lines:
-        return markdown((), ())
     head = ("data", "rules", *(f"{size} a predicate" for size in SHOWN_SIZES), "rules, atoms", "learn + theories")
     about = (
         f"Test MRR, and its share of what all rules reach. *Rules, atoms*: of theories of {SHOWN_SIZES[1]} rules a "
         "predicate at most. *Learn + theories*: seconds of learning without theories, and what they add."
     )
-    return f"{markdown(head, lines, right=range(2, len(head)))}\n\n{about}\n\n{source_text(COMMAND, shown)}"
+    return markdown(head, lines, range(2, len(head)), about, source_text(COMMAND, shown))
 
 
 def rows(name: str, entry: Entry) -> Iterator[list[str]]:
@@ -145,31 +114,20 @@ def rows(name: str, entry: Entry) -> Iterator[list[str]]:
 def plot_theories(entries: Entries, path: Path) -> Path:
     """MRR against rules a predicate, a panel for each entry."""
     colours = dict(zip(WAYS, ("tab:blue", "tab:cyan", "tab:orange")))
-    across = min(len(entries), 3)
-    down = -(-len(entries) // across)
-    with picture(path, 4.2 * across, 3.2 * down + 0.5) as figure:
-        for place, (name, entry) in enumerate(entries.items(), start=1):
-            axes = figure.add_subplot(down, across, place)
-            sizes = [int(size) for size in entry["sizes"]]
-            for way, words in WAYS.items():
-                values = [entry["sizes"][str(size)][way]["mrr"] for size in sizes]
-                axes.plot(sizes, values, color=colours[way], marker="o", markersize=4, label=words)
-            axes.axhline(entry["pool"]["mrr"], color="tab:gray", linestyle="--", label="all rules")
-            axes.set_xscale("log")
-            axes.set_xticks(sizes, [str(size) for size in sizes])
-            axes.minorticks_off()
-            axes.set_xlabel("rules a predicate, at most")
-            axes.set_title(name)
-            axes.grid(alpha=0.3)
-            if place % across == 1 or across == 1:
-                axes.set_ylabel("MRR, test facts")
-        shared_legend(figure, columns=4)
-    return path
+    panels = {}
+    for name, entry in entries.items():
+        found = {int(size): ways for size, ways in entry["sizes"].items()}
+        lines = [
+            Line(words, [(size, ways[way]["mrr"]) for size, ways in found.items()], colours[way])
+            for way, words in WAYS.items()
+        ]
+        level = Line("all rules", [(size, entry["pool"]["mrr"]) for size in found], "tab:gray", "--")
+        panels[name] = Panel([*lines, level], list(found), "MRR, test facts")
+    return draw_panels(path, panels, "rules a predicate, at most")
 
 
 BENCH = Bench(
     measure,
-    entries,
     {"theory": theory_table},
     DATA,
     QUICK_DATA,

@@ -29,8 +29,10 @@ from nlil.logic.query import Query
 from nlil.logic.text import fact_text
 from nlil.progress import Progress
 
+from .cells import machine_text, markdown, measured, source_text
 from .registry import Bench, Request
-from .results import Entries, Entry, Job, entry_key, machine_text, markdown, measured, source_text
+from .results import Entries, Job, seed_of
+from .watched import run_nlil
 
 if TYPE_CHECKING:
     from nlil.data.arrays import Longs
@@ -43,39 +45,35 @@ COUNT, QUICK_COUNT = 20, 4
 """Addresses of a kind; of queries, both directions of every predicate."""
 
 
-def job(data: str, seed: int, quick: bool) -> dict[str, Any]:
-    return {"bench": "viewer", "data": data, "seed": seed, "quick": quick}
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """Learn, serve, open pages, write a report: each a command of its own, as a user runs it."""
     from nlil.datasets import load_dataset
     from nlil.kernel.binding import bind
     from nlil.learning.run import load_run
 
-    is_scene = load_dataset(job["data"], seed=job["seed"], may_download=False).is_scene
+    seed = seed_of(job)
+    is_scene = load_dataset(job["data"], seed=seed, may_download=False).is_scene
     settings = ["preset=scene"] if is_scene else []
     with tempfile.TemporaryDirectory(prefix="nlil-viewer-") as folder:
         run, page = Path(folder) / "run", Path(folder) / "report.html"
         progress("learn", 0, 3)
         words = [word for setting in settings for word in ("--set", setting)]
-        command("learn", job["data"], "--out", str(run), "--seed", str(job["seed"]), *words)
+        run_nlil(["learn", job["data"], "--out", str(run), "--seed", str(seed), *words, "--quiet"])
         progress("open pages", 1, 3)
         learned = load_run(run)
-        dataset = load_dataset(job["data"], seed=job["seed"], options=learned.config.data_options())
+        dataset = load_dataset(job["data"], seed=seed, options=learned.config.data_options())
         rules = bind(learned.rules, dataset.kb).rules
-        chosen = addresses(rules, dataset.kb, job["seed"], QUICK_COUNT if job["quick"] else COUNT)
+        chosen = addresses(rules, dataset.kb, seed, QUICK_COUNT if job["quick"] else COUNT)
         opened = timed_pages(run, chosen)
         progress("report", 2, 3)
-        begin = time.perf_counter()
-        command("report", str(run), "--out", str(page))
+        report = run_nlil(["report", str(run), "--out", str(page), "--quiet"])
         return {
             "settings": settings,
             "checksum": dataset.checksum,
             "num_rules": len(rules),
             "most_rules": int(np.bincount(rules.head).max(initial=0)),
             "pages": opened["pages"],
-            "seconds": {"start": opened["start_s"], "warm": opened["warm_s"], "report": time.perf_counter() - begin},
+            "seconds": {"start": opened["start_s"], "warm": opened["warm_s"], "report": report.seconds},
             "report_mb": page.stat().st_size / 1e6,
             "peak_memory_mb": opened["peak_memory_mb"],
             "load_average": os.getloadavg()[0],
@@ -153,22 +151,6 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
     return {"median_ms": float(np.median(values)), "max_ms": max(values)} if values else {}
 
 
-def command(*words: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "nlil", *words, "--quiet"], capture_output=True, text=True)
-    if done.returncode:
-        raise NlilError((done.stderr.strip().splitlines() or [f"nlil {words[0]} failed"])[-1])
-
-
-def key(entry: Entry, job: Job) -> str:
-    """Data and seed."""
-    return entry_key(entry, entry["data"], f"seed={entry['seed']}" * (entry["seed"] != 0))
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """One entry."""
-    yield from request.measure_each([job(data, request.seed, request.quick)], key)
-
-
 def check(request: Request) -> None:
     """Complain about a missing package before anything runs."""
     for package in ("fastapi", "uvicorn", "jinja2"):
@@ -196,8 +178,7 @@ def viewer_table(entries: Entries) -> str:
             f"{machine_text(entry['machine'])}, load average {entry['load_average']:.1f}."
         )
     head = ("data", "page", "addresses", "first, median ms", "max", "again, median ms", "max", "JSON, median ms", "max")
-    table = markdown(head, rows, right=range(2, 9))
-    return "\n\n".join((table, *notes, source_text("nlil bench viewer", shown))) if rows else table
+    return markdown(head, rows, range(2, 9), *notes, source_text("nlil bench viewer", shown))
 
 
 TABLE_VIEWS = (
@@ -292,4 +273,4 @@ def _mixed(kb: KnowledgeBase, facts: Sequence[Fact], random: np.random.Generator
     return result
 
 
-BENCH = Bench(measure, entries, {"viewer": viewer_table}, DATA, QUICK_DATA, check=check)
+BENCH = Bench(measure, {"viewer": viewer_table}, DATA, QUICK_DATA, check=check)

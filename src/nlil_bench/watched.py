@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nlil.errors import NlilError
+
 EVERY = 0.02
 """Seconds between two looks."""
 MB = 1e6
@@ -50,8 +52,21 @@ class Watched:
         return dict(json.loads(self.output))
 
 
-def watch(command: Sequence[str], environment: Mapping[str, str] | None = None, timeout: float = 0.0) -> Watched:
-    """Run `command` to its end; with a `timeout` in seconds it is killed then."""
+def run_nlil(words: Sequence[str], environment: Mapping[str, str] | None = None) -> Watched:
+    """Run the command `nlil` with these `words`; raise NlilError if it fails.
+
+    Args:
+        words: The command and its options.
+        environment: Variables to add to ours.
+    """
+    done = watch([sys.executable, "-m", "nlil", *words], environment)
+    if done.code:
+        raise NlilError(f"nlil {words[0]} ended with {done.code}: {done.errors.strip()[-500:]}")
+    return done
+
+
+def watch(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Watched:
+    """Run `command` to its end; `environment` is added to ours."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         began = time.monotonic()
         before = os.times()
@@ -60,8 +75,6 @@ def watch(command: Sequence[str], environment: Mapping[str, str] | None = None, 
         while child.poll() is None:
             private, files = memory_of(child.pid)
             peak, mapped = max(peak, private), max(mapped, files)
-            if timeout and time.monotonic() - began > timeout:
-                child.kill()
             time.sleep(EVERY)
         after = os.times()
         seconds = time.monotonic() - began

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nlil.cli.session import Session
 from nlil.data.facts import Facts
 from nlil.datasets import load_dataset
 from nlil.errors import DataError, NlilError
@@ -29,6 +30,7 @@ from nlil_bench.peer import (
     read_candidates,
     write_facts,
 )
+from nlil_bench.registry import Request
 
 JAVA = """#!{python}
 import sys
@@ -205,7 +207,8 @@ def test_a_run_over_its_limit_is_drawn_where_it_ended(tmp_path: Path) -> None:
 
 def test_the_entries_can_be_kept(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(peer.folder), prepend=":")  # its java is found first
-    job = curve.peer_job("kin", [2], peer.folder, 2, 0, quick=True)
+    request = Request(Session(), quick=True)
+    job = request.job("curve", "kin", model=PEER, seconds=[2], peer=str(peer.folder), threads=2)
     (entry,) = json.loads(json.dumps(measure_here(job)))["entries"].values()
     assert entry["metrics"]["mrr"] == 1.0
     assert {"checksum", "machine", "versions", "commit", "date", "peak_memory_mb", "seed", "config", "seconds"} <= set(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from nlil.cli.session import Session
 from nlil.datasets import load_dataset
 from nlil.progress import silent
 from nlil_bench import folds
+from nlil_bench.registry import Request
 
 
 def test_a_random_split_has_every_training_fact_once() -> None:
@@ -20,7 +22,8 @@ def test_a_random_split_has_every_training_fact_once() -> None:
 
 
 def test_every_way_is_measured_on_the_same_facts() -> None:
-    entry = folds.measure(folds.job("kin:80", 1, {"search": "count", "max_length": 2}, True), silent)
+    (_, job) = folds.jobs(Request(Session()), "kin:80")
+    entry = folds.measure({**job, "options": {"search": "count", "max_length": 2}}, silent)
     assert set(entry["ways"]) == set(folds.WAYS)
     assert "estimate" in entry["ways"]["held_out"]
     assert "estimate" not in entry["ways"]["nothing"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from commandline import Nlil
+from nlil.cli.session import Session
 from nlil.datasets import load_dataset
 from nlil.errors import LimitError, NlilError
 from nlil.progress import silent
@@ -17,8 +18,10 @@ from nlil_bench import es, kb
 from nlil_bench import job as apart
 from nlil_bench.es import es_table
 from nlil_bench.job import measure_apart, measure_here
-from nlil_bench.kb import calibration_table
+from nlil_bench.kb import calibration_table, whole_job
+from nlil_bench.registry import Request
 
+CPU = Session(device="cpu", threads=1)
 MACHINE = {"device": "cpu", "cores": 2}
 
 
@@ -71,19 +74,20 @@ def test_calibration_is_recorded_and_shown_for_each_split() -> None:
 
 
 def test_every_seed_sees_the_same_data() -> None:
-    job = kb.job("kin", (), {"seed": 5}, False, "popularity", seeds=3)
+    job = whole_job(Request(Session(seed=5), model="popularity", seeds=3), "kin")
     parts = kb.seed_jobs(job)
     assert [part["options"]["seed"] for part in parts] == [5, 6, 7]
     assert {part["data_seed"] for part in parts} == {5}
-    (alone,) = kb.seed_jobs(kb.job("kin", (), {}, False))
+    (alone,) = kb.seed_jobs(whole_job(Request(Session()), "kin"))
     assert alone["options"] == {}
 
 
 def test_keys_tell_models_and_seeds_apart() -> None:
-    job = kb.job("wn18", ("dim=5",), {"device": "cpu"}, False, "transe", seeds=3)
+    job = whole_job(Request(CPU, model="transe", seeds=3, settings=("dim=5",)), "wn18")
     assert kb.key(entry("transe", 0.2), job) == "wn18 cpu model=transe seeds=3 dim=5"
-    assert kb.key(entry("nlil", 0.2), kb.job("wn18", (), {}, False)) == "wn18 cpu"  # as it was before baselines
-    assert kb.key(entry("nlil", 0.2), kb.job("wn18", (), {}, False, split="valid")) == "wn18 cpu split=valid"
+    assert kb.key(entry("nlil", 0.2), whole_job(Request(CPU), "wn18")) == "wn18 cpu"
+    valid = whole_job(Request(Session(memory="2GiB"), split="valid"), "wn18")
+    assert kb.key(entry("nlil", 0.2), valid) == "wn18 cpu split=valid memory=2GiB"
 
 
 def test_a_baseline_by_the_command_line(nlil_command: Nlil, tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_validation_facts_are_asked_about_too(
     assert keys == ["kin cpu model=popularity", "kin cpu model=popularity split=valid"]
     assert "split=valid" in nlil_command(*arguments).out  # shown where it was asked for
     with pytest.raises(NlilError, match="expected valid facts of targets, found none"):
-        measure_here(kb.job("even:10", (), {}, False, "popularity", split="valid"))
+        measure_here(whole_job(Request(CPU, model="popularity", split="valid"), "even:10"))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_other_baselines_are_measured(model: str) -> None:
     if model == "transe":
         pytest.importorskip("pykeen", reason="PyKEEN is not installed: bench kb --model transe is NOT tested")
     few = {"neural-lp": ("hidden=8",), "transe": ("dim=8", "epochs=2")}[model]
-    found = measure_here(kb.job("kin", few, {"device": "cpu", "threads": 1}, True, model))
+    found = measure_here(whole_job(Request(CPU, quick=True, model=model, settings=few), "kin"))
     assert 0 < found["metrics"]["mrr"] < 1
     assert found["metrics"]["num_queries"] == 2 * len(load_dataset("kin").splits.test)
     assert ("pykeen" in found["versions"]) == (model == "transe")
@@ -180,7 +184,7 @@ def test_a_set_that_is_too_large_is_an_error_when_named_and_skipped_otherwise(
     nlil_command: Nlil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(LimitError, match="kb on even:1000: dilp: 1,001 entities"):
-        measure_apart(kb.job("even:1000", (), {}, True, "dilp"))
+        measure_apart(whole_job(Request(CPU, quick=True, model="dilp"), "even:1000"))
     monkeypatch.setattr(kb, "BENCH", replace(kb.BENCH, quick_data=("even:1000",)))
     document = nlil_command("bench", "kb", "--quick", "--model", "dilp", "--out", tmp_path, "--json").json
     assert document["entries"] == {}
@@ -189,8 +193,9 @@ def test_a_set_that_is_too_large_is_an_error_when_named_and_skipped_otherwise(
 
 def test_dilp_has_its_rows_among_the_even_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(es, "DILP_UPDATES", 120)
-    assert [job["size"] for job in es.jobs(False, (), {}) if job["method"] == "dilp"] == [10, 50]
-    found = measure_here(es.job(10, "dilp", (), {"device": "cpu"}, quick=True))
+    assert es.sizes(Request(CPU))["dilp"] == [10, 50]
+    (job,) = es.jobs(Request(CPU, quick=True, model="dilp"), "even:10")
+    found = measure_here(job)
     assert found["solved"]
     assert found["transfer"]["solved"]
     assert any(rule.startswith("succ2(X, Y) :- ") for rule in found["rules"])

@@ -34,7 +34,7 @@ def test_sizes_are_millions_of_facts() -> None:
     assert ladder.names(Request(Session()))[-1] == "20"
     for wrong in ("many", "0", "1,-1"):
         with pytest.raises(ConfigError, match="millions of facts"):
-            ladder.check(Request(Session(), sizes=wrong))
+            ladder.names(Request(Session(), sizes=wrong))
 
 
 def test_the_table_has_time_memory_rules_and_what_was_found() -> None:

@@ -11,9 +11,12 @@ from nlil.cli.session import Session
 from nlil.errors import DataError, NlilError
 from nlil.progress import silent
 from nlil_bench import scale, stats
+from nlil_bench.cells import source_text
 from nlil_bench.job import measure_apart, measure_here
 from nlil_bench.registry import Request
-from nlil_bench.results import commit, machine, peak_memory_mb, read_entries, save_entries, source_text
+from nlil_bench.results import commit, machine, peak_memory_mb, read_entries, save_entries
+
+REQUEST = Request(Session(quiet=True))
 
 
 def test_entries_are_merged_and_sorted(tmp_path: Path) -> None:
@@ -39,7 +42,7 @@ def test_machine_and_memory() -> None:
 
 
 def test_an_entry_says_at_which_commit_and_on_which_day_it_was_measured() -> None:
-    entry = measure_here(stats.job("even:10", 0, quick=True))
+    entry = measure_here(Request(Session(), quick=True).job("stats", "even:10"))
     assert re.fullmatch(r"[0-9a-f]{10}\+?", commit() or "0" * 10)  # None outside of a checkout
     assert entry["commit"] == commit()
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"])
@@ -54,13 +57,13 @@ def test_the_command_of_a_table_stands_below_it() -> None:
 
 
 def test_stats_count_what_the_paper_counts() -> None:
-    entry = measure_apart(stats.job("even:10", 0, quick=False))
+    entry = measure_apart(REQUEST.job("stats", "even:10"))
     assert (entry["num_facts"], entry["num_predicates"]) == (17, 3)
     assert {"machine", "versions", "seed", "checksum", "seconds", "peak_memory_mb"} <= set(entry)
 
 
 def test_scale_measures_in_another_process() -> None:
-    ((key, entry),) = next(scale.entries(Request(Session(quiet=True)), "2000")).items()
+    ((key, entry),) = next(scale.entries(REQUEST, "2000")).items()
     assert key == "2000"
     assert entry["num_triples"] == 2000
     assert 0 < entry["num_facts"] <= 2000
@@ -77,5 +80,5 @@ def test_an_error_of_the_other_process_is_told() -> None:
 
 @pytest.mark.parametrize("data", ["even:10", "kin", "street"])
 def test_every_planted_rule_is_found_and_exact(data: str) -> None:
-    planted = stats.measure(stats.job(data, 0, quick=True), silent)["planted"]
+    planted = stats.measure(REQUEST.job("stats", data), silent)["planted"]
     assert planted["rules"] == planted["found"] == planted["exact"] > 0

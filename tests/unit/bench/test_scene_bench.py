@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from commandline import Nlil
+from nlil.cli.session import Session
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
 from nlil.progress import silent
@@ -17,6 +18,7 @@ from nlil_bench import fewshot, scene
 from nlil_bench import job as apart
 from nlil_bench.fewshot import fewshot_table, plot_fewshot
 from nlil_bench.job import measure_here
+from nlil_bench.registry import Request
 from nlil_bench.scene import LABELS_ONLY, ROWS, fewer_graphs, rows, scene_table
 
 
@@ -91,7 +93,8 @@ def test_few_graphs_are_part_of_more_and_test_graphs_stay() -> None:
 @pytest.mark.parametrize("model", ["nlil", "neural", "freq", "mlp"])
 def test_an_entry_holds_what_a_figure_needs(model: str) -> None:
     settings = {"nlil": ("search=count", "max_length=2"), "mlp": ("epochs=1",)}.get(model, ())
-    job = scene.job("street:30", model, settings, {"seed": 2, "device": "cpu", "threads": 1}, True, share=0.5)
+    request = Request(Session(seed=2, device="cpu", threads=1), quick=True)
+    job = scene.model_job(request, "street:30", model, settings, share=0.5)
     found = measure_here(job)
     assert {"checksum", "machine", "versions", "seconds", "peak_memory_mb", "seed", "config"} <= set(found)
     assert found["checksum"] == load_dataset("street:30", seed=2).checksum
@@ -106,12 +109,12 @@ def test_an_entry_holds_what_a_figure_needs(model: str) -> None:
         assert found["num_atoms"] > 0
         assert found["config"]["search"] == ("count" if model == "nlil" else "neural")
     said = [] if model == "nlil" else [f"model={model}"]
-    assert scene.key(found, job) == " ".join(["street:30 cpu", *said, "share=0.5 seed=2 threads=1", *settings, "quick"])
+    assert scene.key(found, job) == " ".join(["street:30 cpu", *said, "share=0.5 seed=2", *settings, "quick"])
 
 
 def test_facts_without_objects_are_refused() -> None:
     with pytest.raises(DataError, match="kin: expected scene graphs"):
-        measure_here(scene.job("kin", "freq", (), {}, False))
+        measure_here(scene.model_job(Request(Session()), "kin", "freq", ()))
 
 
 # by the command line ----------------------------------------------------------------------------------

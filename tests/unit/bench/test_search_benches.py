@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from commandline import Nlil
+from nlil.cli.session import Session
 from nlil.datasets import load_dataset
 from nlil.datasets.planted import CONSTRUCTS, planted
 from nlil.logic.parse import parse_rule
@@ -19,7 +20,10 @@ from nlil_bench.es import es_table
 from nlil_bench.job import measure_here
 from nlil_bench.length import length_table, plot_length
 from nlil_bench.recovery import recovery_table
+from nlil_bench.registry import Request
 
+CPU = Session(device="cpu", threads=1)
+QUICK = Request(CPU, quick=True)
 MACHINE = {"device": "cpu", "cores": 2}
 BASE, STEP = "even(X) :- zero(X).", "even(X) :- succ(Z1, X), succ(Z2, Z1), even(Z2)."
 
@@ -182,7 +186,8 @@ def test_rules_that_contradict_themselves_solve_nothing() -> None:
 
 
 def test_the_default_search_solves_ten_and_its_rules_solve_more() -> None:
-    entry = measure_here(es.job(10, "both", (), {"device": "cpu"}, quick=True))
+    (job,) = es.jobs(Request(CPU, quick=True, model="both"), "even:10")
+    entry = measure_here(job)
     assert entry["solved"]
     assert entry["transfer"]["solved"]
     assert (entry["transfer"]["size"], entry["transfer"]["even"]) == (50, 26)
@@ -194,16 +199,24 @@ def test_the_default_search_solves_ten_and_its_rules_solve_more() -> None:
 
 def test_neural_lp_is_judged_by_its_rules_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(es, "NEURAL_LP_UPDATES", 2)
-    entry = measure_here(es.job(50, "neural-lp", (), {}, quick=False))
+    (job,) = es.jobs(Request(CPU, model="neural-lp"), "even:50")
+    entry = measure_here(job)
     assert len(entry["chains"]) == es.NEURAL_LP_RULES
     assert 0 < entry["soft_f1"] <= 1
     assert "no: derives" in es_table({"even:50 neural-lp cpu": entry})
 
 
 def test_the_paper_sizes_are_all_there() -> None:
-    jobs = es.jobs(False, (), {})
-    assert [job["size"] for job in jobs if job["method"] == "neural"] == [10, 50, 1000, 100_000]
-    assert [job["transfer"] for job in jobs if job["method"] == "both"] == [100_000, None, None, None]
+    request = Request(CPU)
+    names = es.names(request)
+    assert names == ["even:10", "even:50", "even:1000", "even:100000"]
+    assert [[job["method"] for job in es.jobs(request, name)] for name in names] == [
+        ["argmax", "neural", "both", "neural-lp", "dilp"],
+        ["argmax", "neural", "both", "neural-lp", "dilp"],
+        ["argmax", "neural", "both", "neural-lp"],
+        ["argmax", "neural", "both"],
+    ]
+    assert [es.jobs(request, name)[0]["transfer"] for name in names] == [100_000, None, None, None]
 
 
 # length --------------------------------------------------------------------------------------------
@@ -233,14 +246,15 @@ def test_length_table_stops_where_chains_take_too_long() -> None:
 
 
 def test_both_models_are_scaled_to_the_same_epoch() -> None:
-    ours = measure_here(length.our_job("kin", 1, 0, quick=True))
-    chain = measure_here(length.chain_job("kin", 2, 0, quick=True))
+    job = QUICK.job("length", "kin", model="nlil", levels=1)
+    ours = measure_here(job)
+    chain = measure_here(QUICK.job("length", "kin", model="chain", length=2))
     kb = load_dataset("kin").kb
     assert ours["queries"] == chain["queries"] == 2 * len(kb.binary)
     assert ours["longest"] == 10
     assert 0 < ours["measured"] < ours["queries"]
     assert min(ours["seconds"]["once"], ours["seconds"]["epoch"], chain["seconds"]["epoch"]) > 0
-    assert length.key(ours) == "kin nlil levels=1 quick"
+    assert length.key(ours, job) == "kin nlil levels=1 quick"
 
 
 def test_planted_lengths_have_a_table_of_their_own() -> None:
@@ -263,7 +277,8 @@ def test_planted_lengths_have_a_table_of_their_own() -> None:
 
 
 def test_a_planted_length_is_measured_at_argmax() -> None:
-    job = length.found_job(8, [0], ["epochs=1", "restarts=1"], {"device": "cpu", "threads": 1}, quick=True)
+    request = Request(CPU, quick=True, settings=("epochs=1", "restarts=1"))
+    job = request.job("length", "planted:long-8", model="found", length=8, seeds=[0])
     entry = measure_here(job)
     assert (entry["length"], entry["levels"], entry["data"]) == (8, 2, "planted:long-8")
     assert (entry["config"]["generator"], entry["config"]["select"]) == ("transformer", False)

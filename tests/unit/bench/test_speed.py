@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from commandline import Nlil
+from nlil.cli.session import Session
 from nlil.config import PRESETS
 from nlil.datasets import load_dataset
 from nlil.errors import NlilError
@@ -21,8 +22,9 @@ from nlil_bench import job as apart
 from nlil_bench import recovery, speed
 from nlil_bench.baselines import neural_lp
 from nlil_bench.baselines.neural_lp import EpochTime, NeuralLP
+from nlil_bench.cells import NOT_MEASURED
 from nlil_bench.job import measure_here
-from nlil_bench.results import markdown
+from nlil_bench.registry import Request
 from nlil_bench.speed import speed_table
 
 MACHINE = {"device": "cpu", "cores": 2}
@@ -51,6 +53,10 @@ def entries(data: str, ours: float, chains: float, **more: Any) -> dict[str, dic
     }
 
 
+def job(model: str, quick: bool = True, seed: int = 0) -> dict[str, Any]:
+    return Request(Session(seed=seed), quick=quick).job("speed", "kin", model=model)
+
+
 def test_table_has_the_ratio_and_says_what_was_scaled() -> None:
     lines = speed_table(
         {**entries("kin", 20.0, 1.0), **entries("wn18", 200.0, 840.0), **entries("fb15k-237", 1800.0, 49_000.0)}
@@ -73,8 +79,8 @@ def test_table_has_the_ratio_and_says_what_was_scaled() -> None:
 
 def test_a_ratio_needs_both_and_not_quick_ones() -> None:
     both = entries("wn18", 200.0, 840.0)
-    assert speed_table({"wn18 nlil": both["wn18 nlil"]}) == markdown((), ())
-    assert speed_table(entries("wn18", 200.0, 840.0, quick=True)) == markdown((), ())
+    assert speed_table({"wn18 nlil": both["wn18 nlil"]}) == NOT_MEASURED
+    assert speed_table(entries("wn18", 200.0, 840.0, quick=True)) == NOT_MEASURED
 
 
 def test_ours_is_the_paper_preset_as_it_is_on_one_thread_of_the_cpu() -> None:
@@ -108,7 +114,7 @@ def test_our_seconds_are_scaled_to_all_targets(monkeypatch: pytest.MonkeyPatch) 
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        entry = measure_here(speed.jobs("kin", 0, quick=True)[0])
+        entry = measure_here(job("nlil"))
     finally:
         torch.set_num_threads(before)
     kin = load_dataset("kin")
@@ -129,7 +135,7 @@ def test_neural_lp_has_its_own_settings_and_epochs(monkeypatch: pytest.MonkeyPat
         return EpochTime(30.0, 1000, queries)
 
     monkeypatch.setattr(neural_lp, "chain_epoch_seconds", timed)
-    entry = measure_here(speed.jobs("kin", 4, quick=False)[1])
+    entry = measure_here(job("neural-lp", quick=False, seed=4))
     assert asked == {"targets": load_dataset("kin").targets, "length": 2, "queries": speed.QUERIES, "seed": 4}
     assert entry["seconds"]["learn"] == 10 * entry["seconds"]["epoch"] == 300
     assert (entry["config"]["rank"], entry["config"]["epochs"], entry["config"]["threads"]) == (3, 10, 1)
@@ -137,7 +143,7 @@ def test_neural_lp_has_its_own_settings_and_epochs(monkeypatch: pytest.MonkeyPat
 
 
 def test_neural_lp_is_measured_on_a_sample() -> None:
-    entry = measure_here(speed.jobs("kin", 0, quick=True)[1])
+    entry = measure_here(job("neural-lp"))
     facts = load_dataset("kin").kb.facts
     assert entry["measured"] == speed.QUICK_QUERIES
     assert entry["queries"] == 2 * len(facts) - int(facts.is_unary.sum())
@@ -150,7 +156,10 @@ def test_both_figures_are_kept_or_none(nlil_command: Nlil, tmp_path: Path, monke
     def measured(job: Mapping[str, Any], progress: Any = silent) -> dict[str, Any]:
         if job["model"] in broken:
             raise NlilError("speed on kin: no memory left")
-        return {**entries(job["data"], 2.0, 9.0, quick=job["quick"])[f"kin {job['model']}"], "seed": job["seed"]}
+        return {
+            **entries(job["data"], 2.0, 9.0, quick=job["quick"])[f"kin {job['model']}"],
+            "seed": job["options"]["seed"],
+        }
 
     monkeypatch.setattr(apart, "measure_apart", measured)
     arguments = ("bench", "speed", "--data", "kin", "--quick", "--seed", 5, "--out", tmp_path)
@@ -166,10 +175,10 @@ def test_both_figures_are_kept_or_none(nlil_command: Nlil, tmp_path: Path, monke
 
 def test_the_bench_is_known_to_the_measuring_process() -> None:
     with pytest.raises(NlilError, match=r"speed on nowhere: (?!unknown bench)"):
-        apart.measure_apart(speed.jobs("nowhere", 0, quick=True)[0])
+        apart.measure_apart({**job("nlil"), "data": "nowhere"})
 
 
 def test_the_number_of_threads_is_no_part_of_a_recovery_row() -> None:
     entry = {"construct": "chain", "noise": "none", "model": "free", "quick": False, "machine": MACHINE}
-    job = recovery.job("chain", "none", "free", (0,), ("epochs=7",), {"threads": 1, "memory": 2**30}, False)
-    assert recovery.key(entry, job) == f"chain none free cpu memory={2**30} epochs=7"
+    job = Request(Session(threads=1, memory="1GiB"), settings=("epochs=7",)).job("recovery", "planted:chain")
+    assert recovery.key(entry, job) == "chain none free cpu memory=1GiB epochs=7"

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from nlil.cli.session import Session
 from nlil.errors import DataError
-from nlil_bench import kb, scale, stats
+from nlil_bench import kb, scale
+from nlil_bench.cells import NOT_MEASURED
 from nlil_bench.kb import kb_table, steps_table, summary_table, valid_table
-from nlil_bench.registry import BENCHES, load_bench
-from nlil_bench.results import markdown, save_entries
+from nlil_bench.registry import BENCHES, Request, data_key, load_bench
+from nlil_bench.results import save_entries
 from nlil_bench.scale import scale_table
 from nlil_bench.stats import stats_table
 from nlil_bench.tables import documents, filled, stale, update
 
-NOT_MEASURED = markdown((), ())
 PLACE = "before\n<!-- bench:kb -->\nold\n<!-- /bench:kb -->\nafter\n"
 
 
@@ -182,8 +183,8 @@ def test_counts_of_a_set_stand_beside_the_paper() -> None:
 
 def test_quick_figures_have_keys_of_their_own() -> None:
     for quick in (False, True):
-        job = stats.job("kin", 0, quick)
-        assert stats.key(job, job) == "kin" + " quick" * quick
+        job = Request(Session(seed=3), quick=quick, settings=("weigh=off",)).job("stats", "kin")
+        assert data_key(job, job) == "kin seed=3 weigh=off" + " quick" * quick
         assert scale.key({"num_triples": 1000, "quick": quick}) == "1000" + " quick" * quick
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from nlil.cli.session import Session
 from nlil.datasets import load_dataset
 from nlil.learning.learner import Learner
 from nlil.progress import silent
 from nlil_bench import theory
+from nlil_bench.registry import Request
 
 
 def test_sizes_and_ways_are_measured_on_the_same_facts() -> None:
-    entry = theory.measure(theory.job("kin:60", ["max_length=2", "search=count"], {}, True), silent)
+    request = Request(Session(), settings=("max_length=2", "search=count"))
+    entry = theory.measure(request.job("theory", "kin:60"), silent)
     assert list(entry["sizes"]) == ["5", "10", "20", "50", "100", "200"]
     for ways in entry["sizes"].values():
         assert set(ways) == set(theory.WAYS)

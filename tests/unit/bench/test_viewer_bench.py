@@ -12,7 +12,7 @@ import viewer_runs
 from nlil.errors import NlilError
 from nlil.viewer.application import Guard, application
 from nlil_bench import viewer
-from nlil_bench.viewer import addresses, key, timed_pages, viewer_table
+from nlil_bench.viewer import addresses, timed_pages, viewer_table
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,3 @@ def test_the_table_has_a_row_for_each_kind_of_page() -> None:
     assert "0.5 GB at most; the report takes 6 s and has 0.4 MB; 2 cores" in table
     assert "other" not in table
     assert viewer_table({}) == "Not measured yet."
-
-
-def test_entries_of_other_seeds_and_of_quick_stand_apart() -> None:
-    assert [key(e, {}) for e in (entry(), entry(seed=2), entry(quick=True))] == ["kin", "kin seed=2", "kin quick"]
