@@ -55,18 +55,17 @@ def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int], chea
 @settings(deadline=None, max_examples=60)
 @given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6), st.sampled_from([0, 2, FEW]))
 def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few: int) -> None:
-    nothing = np.zeros(kb.num_predicates + 1, bool)
+    graph = Graph.of(kb.crisp)
     space = walk_space(kb.num_entities, len(steps), few)
     for start in range(kb.num_entities):
         found = reach(
-            Graph.of(kb.crisp),
+            graph,
             space,
             np.array(steps, np.int64),
             len(steps),
-            nothing,
             start,
             True,
-            HiddenFact(-1, -1, -1, -1, nothing),
+            HiddenFact(-1, -1, -1, -1, graph.is_unary),
             NO_LIMIT,
             -1,
         )

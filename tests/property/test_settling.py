@@ -16,6 +16,7 @@ from nlil.evaluation.scoring import load_priors, total_of
 from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
 from nlil.kernel.aggregation import KINDS, UNIT, Aggregation, add, clear, score, score_space
 from nlil.kernel.exclusion import Exclusion
+from nlil.kernel.hidden import HiddenFact
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.formula import TRUE, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
@@ -143,9 +144,7 @@ def totals_at_a(answer: str, margin: int) -> dict[str, int]:
     touched, _ = score_until_settled(
         ranker.graph,
         layout,
-        ranker.is_unary,
-        known,
-        -1,
+        HiddenFact(layout.code, known, -1, -1, ranker.graph.is_unary),
         5,
         False,
         np.zeros((0, 2), np.int64),

@@ -45,18 +45,18 @@ class Queries:
     direction: int
 
 
-def is_short(plan: Plan, is_unary: np.ndarray) -> np.ndarray:
+def is_short(plan: Plan, graph: Graph) -> np.ndarray:
     """Return which chains the device reaches by itself: one or two steps to other entities, variables distinct."""
-    filters = is_unary[plan.chain_steps >> 1] & (plan.chain_steps >= 0)
+    filters = graph.is_unary[plan.chain_steps >> 1] & (plan.chain_steps >= 0)
     return (plan.chain_length <= 2) & plan.chain_distinct & ~filters.any(axis=1)
 
 
-def fits(plan: Plan, graph: Graph, is_unary: np.ndarray) -> bool:
+def fits(plan: Plan, graph: Graph) -> bool:
     """Return whether a plan can be ranked here.
 
     Every half-anchored rule must have distinct variables, so that its body is an item.
     """
-    if np.count_nonzero(~is_short(plan, is_unary)) > MOST_WALKED:
+    if np.count_nonzero(~is_short(plan, graph)) > MOST_WALKED:
         return False
     half_body = plan.back_body[plan.back_body >= graph.num_spans] - graph.num_spans
     return bool(plan.half_distinct.all() and (half_body & 1 == 1).all())
@@ -231,7 +231,7 @@ class _Rules:
     def _chains(self, plans: list[Plan]) -> None:
         """Reach of all one- and two-step distinct chains from every query's entity; the other chains by group."""
         ranker, codes = self.ranker, self.ranker.num_codes
-        self.short = [is_short(p, ranker.ranker.is_unary) for p in plans]
+        self.short = [is_short(p, ranker.ranker.graph) for p in plans]
         wanted = torch.zeros(codes * codes, dtype=torch.bool, device=ranker.device)
         self.bodies, self.powers = [], []
         for p, short in zip(plans, self.short):
@@ -326,7 +326,7 @@ class _Rules:
             size, ends, used = np.zeros(len(mine) * len(rules), np.int64), np.zeros(2**12, np.int64), -1
             while used < 0 or used > len(ends):
                 ends = np.zeros(max(2 * used, len(ends)), np.int64)
-                used = _collect(cpu.graph, space.walk, plan, rules, cpu.is_unary, query[mine], size, ends)
+                used = _collect(cpu.graph, space.walk, plan, rules, query[mine], size, ends)
             of_rule = plan.chain_evidence[rules], plan.chain_length[rules] == 1
             return np.repeat(mine, len(rules)), size, *(np.tile(column, len(mine)) for column in of_rule), ends[:used]
 
@@ -356,13 +356,11 @@ def _collect(
     walk: WalkSpace,
     plan: Plan,
     rules: Longs,
-    is_unary: np.ndarray,
     query: Longs,
     size: Longs,
     ends: Longs,
 ) -> int:
     """Ends of each (query, rule) one after the other; returns how many there are (they may not fit)."""
-    no_group = np.zeros(len(is_unary), np.bool_)
     used, row = 0, 0
     for a in query:
         for rule in rules:
@@ -371,10 +369,9 @@ def _collect(
                 walk,
                 plan.chain_steps[rule],
                 plan.chain_length[rule],
-                is_unary,
                 a,
                 plan.chain_distinct[rule],
-                HiddenFact(plan.code, a, -1, a, no_group),
+                HiddenFact(plan.code, a, -1, -1, graph.is_unary),
                 NO_LIMIT,
                 -1,
             )

@@ -12,7 +12,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import SCALE, degree_evidence, evidence, place_weights, score, sink, weigh
-from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines, unary_mask
+from ..kernel.bodies import ANY_NODE, X_NODE, Bodies, Lines
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.hidden import HiddenFact, hidden_mask, num_seen
@@ -58,7 +58,7 @@ def _first_lines(graph: Graph, first_pointer: Longs, x: int, chosen: Longs) -> i
 
 @compiled
 def _mark(
-    graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, is_unary: Mask, entities: Ids, hidden_group: Mask,
+    graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, entities: Ids, hidden_group: Mask,
     walk: WalkSpace, held: Mask,
 ) -> None:  # fmt: skip
     """held[i, column[s]]: line s holds for entities[i]."""
@@ -68,7 +68,7 @@ def _mark(
         for k in range(_first_lines(graph, first_pointer, x, chosen)):
             s = chosen[k]
             found = reach(
-                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s],
+                graph, walk, lines.steps[s], lines.lengths[s], x, lines.distinct[s],
                 HiddenFact(-1, x, -1, x, hidden_group), 1,
                 lines.end[s],
             )  # fmt: skip
@@ -77,7 +77,7 @@ def _mark(
 
 @compiled
 def _mark_degrees(
-    graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, is_unary: Mask, entities: Ids, hidden_group: Mask,
+    graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, entities: Ids, hidden_group: Mask,
     walk: WalkSpace, held: np.ndarray,
 ) -> None:  # fmt: skip
     """`_mark` over soft facts: to which degree line s holds."""
@@ -87,7 +87,7 @@ def _mark_degrees(
         for k in range(_first_lines(graph, first_pointer, x, chosen)):
             s = chosen[k]
             found = spread(
-                graph, walk, lines.steps[s], lines.lengths[s], is_unary, x, lines.distinct[s],
+                graph, walk, lines.steps[s], lines.lengths[s], x, lines.distinct[s],
                 HiddenFact(-1, x, -1, x, hidden_group), max(lines.end[s], -1), False, -1,
             )  # fmt: skip
             total = 0.0
@@ -127,7 +127,6 @@ class MemberScorer:
         self.kb, self.targets, self.memory = kb, np.asarray(targets, np.int32), memory
         self.aggregation, self.is_soft = rules.aggregation, kb.facts.weight is not None
         self.graph: Graph = Graph.of(kb)
-        self.is_unary = unary_mask(kb.predicates)
         position = np.full(len(rules.predicates), -1, np.int32)
         position[self.targets] = np.arange(len(self.targets), dtype=np.int32)
         rules = rules.take(position[rules.head] >= 0)
@@ -143,7 +142,7 @@ class MemberScorer:
         self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
         lines = rules.bodies.lines
         walked = walkable(lines) & (not self.graph.crosses())
-        in_graph = unanchored_sets(lines, self.is_unary)
+        in_graph = unanchored_sets(lines, self.graph.is_unary)
         self.sets = np.flatnonzero(in_graph)
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         self.others = np.flatnonzero(~(walked | in_graph | is_true))
@@ -151,7 +150,7 @@ class MemberScorer:
         first = lines.steps[chosen, 0]
         self.column = chosen[np.argsort(first, kind="stable")]  # by their first step
         self.first_pointer = offsets(np.sort(first), self.graph.num_codes)
-        self.walked = Walked.of(lines.take(self.column), self.is_unary)
+        self.walked = Walked.of(lines.take(self.column), self.graph.is_unary)
         self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, lines.width), threads)
 
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
@@ -181,15 +180,13 @@ class MemberScorer:
         held: np.ndarray = np.zeros((len(entities), lines.num_lines), np.float64 if self.is_soft else np.bool_)
         held[:, (lines.lengths == 0) & (lines.start == ANY_NODE)] = 1
         mark = _mark_degrees if self.is_soft else _mark
-        mark(self.graph, self.walked, self.first_pointer, self.column, self.is_unary, entities, hidden, walk, held)
+        mark(self.graph, self.walked, self.first_pointer, self.column, entities, hidden, walk, held)
         for line in self.sets.tolist():
             held[:, line] = self._in_graph(entities, int(lines.steps[line, 0]) >> 1, hidden)
         if len(self.others):
             nothing = np.full(len(entities), -1, np.int32)
             budget = self.memory // 16
-            answers = LineAnswers(
-                self.graph, self.is_unary, self.bodies, UNARY, entities, nothing, hidden, walk, budget
-            )
+            answers = LineAnswers(self.graph, self.bodies, UNARY, entities, nothing, hidden, walk, budget)
             for line in self.others.tolist():
                 held[:, line] = answers.line(line)[:, 0]
         return held

@@ -18,6 +18,7 @@ from ..data.arrays import Ids, Longs, Mask
 from ..kernel.aggregation import ScoreSpace, clear, compared, tie_bounds
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 from .plan import Plan, back_prior_of
 from .scoring import drop_priors, load_priors, sum_touched, total_of, untouched_from, untouched_total
 from .settling import score_bounds, score_until_settled
@@ -88,7 +89,7 @@ class Asked(NamedTuple):
 
 
 def places(
-    graph: Graph, crisp: Graph, plan: Plan, is_unary: Mask, asked: Asked, top: int, strongest_only: bool,
+    graph: Graph, crisp: Graph, plan: Plan, asked: Asked, top: int, strongest_only: bool,
     space: ScoreSpace,
 ) -> np.ndarray:  # fmt: skip
     """Count (candidates above, candidates tied, whether long chains were walked) for each answer of `asked`.
@@ -100,9 +101,9 @@ def places(
     while begin < len(asked.query):
         rivals = Rivals.of(len(asked.query), len(asked.answer), room)
         if graph.is_crisp:
-            end = score_places(graph, plan, is_unary, asked, begin, top, strongest_only, space, rivals)
+            end = score_places(graph, plan, asked, begin, top, strongest_only, space, rivals)
         else:
-            end = score_places_soft(graph, crisp, plan, is_unary, asked, begin, top, strongest_only, space, rivals)
+            end = score_places_soft(graph, crisp, plan, asked, begin, top, strongest_only, space, rivals)
         if end == begin:
             room *= 4
             continue
@@ -114,7 +115,7 @@ def places(
 
 @compiled
 def score_places(
-    graph: Graph, plan: Plan, is_unary: Mask, asked: Asked, begin: int, top: int, strongest_only: bool,
+    graph: Graph, plan: Plan, asked: Asked, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
     """Fill `rivals` for the queries of `asked` from `begin` on; returns the first one that there was no room for."""
@@ -128,9 +129,7 @@ def score_places(
         touched, walked = score_until_settled(
             graph,
             plan,
-            is_unary,
-            asked.query[i],
-            asked.hidden[i],
+            HiddenFact(plan.code, asked.query[i], asked.hidden[i], -1, graph.is_unary),
             1 if strongest_only else top,
             strongest_only,
             asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],
@@ -152,7 +151,7 @@ def score_places(
 
 @compiled
 def score_places_soft(
-    graph: Graph, crisp: Graph, plan: Plan, is_unary: Mask, asked: Asked, begin: int, top: int, strongest_only: bool,
+    graph: Graph, crisp: Graph, plan: Plan, asked: Asked, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
     """Do what `score_places` does with soft facts; `crisp` has those that count for exclusions.
@@ -166,9 +165,9 @@ def score_places_soft(
             break
         known = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
         extra = asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]]
-        a, hidden = asked.query[i], asked.hidden[i]
-        touched = collect_soft(graph, plan, is_unary, a, hidden, 1 if strongest_only else top, extra, space)
-        touched = sum_touched(crisp, plan, a, hidden, strongest_only, space, touched)
+        hidden = HiddenFact(plan.code, asked.query[i], asked.hidden[i], -1, graph.is_unary)
+        touched = collect_soft(graph, plan, hidden, 1 if strongest_only else top, extra, space)
+        touched = sum_touched(crisp, plan, hidden, strongest_only, space, touched)
         rivals.walked[i] = 1
         fits = _note(plan, asked, i, begin, known, strongest_only, space, touched, rivals)
         clear(space, touched)

@@ -102,14 +102,16 @@ class Shapes(NamedTuple):
     length: np.ndarray
 
     @classmethod
-    def of(cls, bodies: Bodies, graph: Graph, is_unary: Mask) -> Shapes:
+    def of(cls, bodies: Bodies, graph: Graph) -> Shapes:
         """Find the shapes of `bodies`, items numbered as the spans of `graph`."""
         lines = bodies.lines
         length = lines.lengths
         # A line without a move equates X and Y; with distinct variables it never holds. The tensor driver knows.
-        is_chain = (lines.start == X_NODE) & (lines.end == Y_NODE) & lines.moves(is_unary)
+        is_chain = (lines.start == X_NODE) & (lines.end == Y_NODE) & lines.moves(graph.is_unary)
         is_step = (
-            (length == 1) & ~is_unary[lines.steps[:, 0] >> 1] & ((lines.start == X_NODE) | (lines.start == Y_NODE))
+            (length == 1)
+            & ~graph.is_unary[lines.steps[:, 0] >> 1]
+            & ((lines.start == X_NODE) | (lines.start == Y_NODE))
         )
         shape = np.select(
             [is_chain, is_step & (lines.end >= 0), is_step & (lines.end == ANY_NODE)], [CHAIN, ITEM, STEP], OTHER
@@ -233,7 +235,7 @@ class TargetRules:
         return self.lines.distinct[self.line[rows]]
 
 
-def plan(mine: TargetRules, graph: Graph, is_unary: Mask, direction: int, frequency: Longs | None = None) -> Plan:
+def plan(mine: TargetRules, graph: Graph, direction: int, frequency: Longs | None = None) -> Plan:
     """Lay out the rules of a target, `mine`, for queries p(a, ?) (direction 0) or p(?, a) (direction 1).
 
     Where there is a `frequency`, it has evidence of each entity that breaks ties, beside that of the priors.
@@ -244,7 +246,7 @@ def plan(mine: TargetRules, graph: Graph, is_unary: Mask, direction: int, freque
     length = mine.length[chain].astype(np.int64)
     steps = np.ascontiguousarray(mine.lines.steps[mine.line[chain], : length.max(initial=1)], np.int64)
     if direction:
-        steps = reversed_steps(steps, length, is_unary)
+        steps = reversed_steps(steps, length, graph.is_unary)
     proposing, known = (SECOND, FIRST) if direction == 0 else (FIRST, SECOND)
 
     ahead = parts.anchored[(rules.fixed[parts.anchored] == proposing) & (mine.item[parts.anchored] >= 0)]

@@ -15,7 +15,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, offsets
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import evidence
-from ..kernel.bodies import X_NODE, Y_NODE, unary_mask
+from ..kernel.bodies import X_NODE, Y_NODE
 from ..kernel.graph import Graph
 from ..kernel.line_answers import LineAnswers
 from ..kernel.ruleset import SECOND, RuleSet
@@ -78,11 +78,10 @@ def _blocks(
     bytes_per_query = kb.num_entities * (1 if graph.is_crisp else 8) * (4 + int(np.count_nonzero(joins)))
     size = max(1, memory // (4 * max(bytes_per_query, 1)))
     space = walk_space(kb.num_entities, rules.bodies.lines.width)
-    is_unary = unary_mask(kb.predicates)
     for begin in range(0, len(known), size):
         some = slice(begin, begin + size)
-        group = np.zeros_like(is_unary)
-        batch = LineAnswers(graph, is_unary, rules.bodies, code, known[some], hidden[some], group, space, memory // 2)
+        group = np.zeros_like(graph.is_unary)
+        batch = LineAnswers(graph, rules.bodies, code, known[some], hidden[some], group, space, memory // 2)
         yield begin, begin + len(batch.known), _firings(rules, batch)
 
 

@@ -13,11 +13,11 @@ from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, frequency_evidence, score_space
-from ..kernel.bodies import unary_mask
 from ..kernel.compiled import SmallWork, compiled
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 from ..kernel.pool import Pool, workers
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, expected_steps
@@ -63,8 +63,7 @@ class Ranker:
         self.graph: Graph = Graph.of(kb)
         self._crisp: Graph = Graph.of(kb.crisp)  # the facts that count, for exclusions
         self._crosses = self.graph.crosses()
-        self.is_unary = unary_mask(kb.predicates)
-        self._shapes = Shapes.of(rules.bodies, self.graph, self.is_unary)
+        self._shapes = Shapes.of(rules.bodies, self.graph)
         self._exclusions = by_code(rules.exclusions, kb)
         self._order = np.argsort(rules.head, kind="stable")
         self._pointer = offsets(rules.head[self._order], kb.num_predicates)
@@ -116,7 +115,7 @@ class Ranker:
             facts = self.kb.facts.of(target)
             ends = facts.subject if direction else facts.object
             frequency = frequency_evidence(np.bincount(ends, minlength=self.kb.num_entities))
-        layout = plan(mine, self.graph, self.is_unary, direction, frequency)
+        layout = plan(mine, self.graph, direction, frequency)
         excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
         layout = layout._replace(code=2 * target + direction, excluded=excluded)
         return layout, mine.rules.take(mine.parts.rest)
@@ -182,7 +181,7 @@ class Ranker:
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
         """(queries, entities): the evidence of every candidate."""
         totals = np.empty((len(query), self.kb.num_entities), np.int64)
-        common = layout, self.is_unary, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals
+        common = layout, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals
         if self.graph.is_crisp:
             score_block(self.graph, *common)
             return totals
@@ -236,7 +235,7 @@ class Ranker:
         rest, there = [], []
         for group, (layout, general) in zip(groups, self._plans([group[:2] for group in groups])):
             _, direction, rows = group
-            if len(general) or own[rows].any() or not self.top or not fits(layout, self.graph, self.is_unary):
+            if len(general) or own[rows].any() or not self.top or not fits(layout, self.graph):
                 rest.append(group)
                 continue
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
@@ -295,12 +294,12 @@ class Ranker:
 
     def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
         plan, top, strongest_only = task.batch.plan, self.top, self.strongest_only
-        return places(self.graph, self._crisp, plan, self.is_unary, task.asked, top, strongest_only, space)
+        return places(self.graph, self._crisp, plan, task.asked, top, strongest_only, space)
 
 
 @compiled
 def score_block(
-    graph: Graph, plan: Plan, is_unary: Mask, query: Ids, hidden: Ids, top: int, strongest_only: bool,
+    graph: Graph, plan: Plan, query: Ids, hidden: Ids, top: int, strongest_only: bool,
     extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
 ) -> None:  # fmt: skip
     """Write totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
@@ -311,8 +310,9 @@ def score_block(
     load_priors(plan, space)
     for i in range(len(query)):
         a, more = query[i], extra[extra_pointer[i] : extra_pointer[i + 1]]
-        touched = collect(graph, plan, is_unary, a, hidden[i], 1 if strongest_only else top, NO_LIMIT, more, space)
-        touched = sum_touched(graph, plan, a, hidden[i], strongest_only, space, touched)
+        own = HiddenFact(plan.code, a, hidden[i], -1, graph.is_unary)
+        touched = collect(graph, plan, own, 1 if strongest_only else top, NO_LIMIT, more, space)
+        touched = sum_touched(graph, plan, own, strongest_only, space, touched)
         write_totals(space, back_prior_of(plan, a), strongest_only, touched, totals[i])
         clear(space, touched)
     drop_priors(plan, space)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.arrays import Longs, Mask
+from ..data.arrays import Longs
 from ..kernel.aggregation import ScoreSpace, add, counts, touch, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, first_at_least, span_edges
@@ -18,32 +18,32 @@ from .plan import Plan, back_prior_of, back_rules, body_member, body_range
 
 
 @compiled
-def leaves(graph: Graph, node: int, code: int, distinct: bool, hidden_end: int) -> bool:
-    """Has `node` an edge `code` (to another entity when distinct) besides the one to hidden_end?"""
+def leaves(graph: Graph, node: int, code: int, distinct: bool, skipped: int) -> bool:
+    """Has `node` an edge `code` (to another entity when distinct) besides the one to `skipped`?"""
     low, high = span_edges(graph, node, code)
     for e in range(low, high):
         there = graph.neighbour[e]
-        if there != hidden_end and not (distinct and there == node):
+        if there != skipped and not (distinct and there == node):
             return True
     return False
 
 
 @compiled
 def _two_moves(
-    graph: Graph, plan: Plan, i: int, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int
+    graph: Graph, plan: Plan, i: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int
 ) -> int:
     """`chain` for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
-    evidence, kind = plan.chain_evidence[i], plan.kind[1]
+    known, evidence, kind = hidden.start, plan.chain_evidence[i], plan.kind[1]
     second = plan.chain_steps[i, 1]
     low, high = span_edges(graph, known, plan.chain_steps[i, 0])
     if low == high:
         return num_touched
-    hidden = hidden_neighbour(plan.code, known, hidden_end, plan.chain_steps[i, 0], known)
+    skipped = hidden_neighbour(hidden, plan.chain_steps[i, 0], known)
     space.walk.clock[0] += 1
     epoch = space.walk.clock[0]
     for e in range(low, high):
         middle = graph.neighbour[e]
-        if middle == known or middle == hidden:
+        if middle == known or middle == skipped:
             continue
         begin, end = span_edges(graph, middle, second)
         for f in range(begin, end):
@@ -55,27 +55,20 @@ def _two_moves(
 
 
 @compiled
-def chain(
-    graph: Graph, plan: Plan, i: int, is_unary: Mask, no_group: Mask, known: int, hidden_end: int, top: int,
-    space: ScoreSpace, num_touched: int,
-) -> int:  # fmt: skip
-    """Walk chain `i` of the plan; returns how many candidates are touched then, `num_touched` before.
-
-    `no_group` hides no class: a mask of False for every predicate.
-    """
+def chain(graph: Graph, plan: Plan, i: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int) -> int:
+    """Walk chain `i` of the plan; returns how many candidates are touched then, `num_touched` before."""
     first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
-    moves = not is_unary[first >> 1] and not is_unary[second >> 1]
+    moves = not graph.is_unary[first >> 1] and not graph.is_unary[second >> 1]
     if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
-        return _two_moves(graph, plan, i, known, hidden_end, top, space, num_touched)
+        return _two_moves(graph, plan, i, hidden, top, space, num_touched)
     found = reach(
         graph,
         space.walk,
         plan.chain_steps[i],
         plan.chain_length[i],
-        is_unary,
-        known,
+        hidden.start,
         plan.chain_distinct[i],
-        HiddenFact(plan.code, known, hidden_end, known, no_group),
+        hidden,
         NO_LIMIT,
         -1,
     )
@@ -88,22 +81,20 @@ def chain(
 
 
 @compiled
-def _forward(
-    graph: Graph, plan: Plan, known: int, hidden_end: int, top: int, space: ScoreSpace, num_touched: int
-) -> int:
-    item_kind, half_kind = plan.kind[2], plan.kind[3]
+def _forward(graph: Graph, plan: Plan, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int) -> int:
+    known, item_kind, half_kind = hidden.start, plan.kind[2], plan.kind[3]
     end = graph.pointer[known]
     while end < graph.pointer[known + 1]:
         code, begin = graph.code[end], end
-        hidden = hidden_neighbour(plan.code, known, hidden_end, code, known)
+        skipped = hidden_neighbour(hidden, code, known)
         leaves_at_all, leaves_itself = False, False
         while end < graph.pointer[known + 1] and graph.code[end] == code:
-            if graph.neighbour[end] != hidden:
+            if graph.neighbour[end] != skipped:
                 leaves_at_all = True
                 leaves_itself = leaves_itself or graph.neighbour[end] != known
             end += 1
         for e in range(begin, end):
-            if graph.neighbour[e] == hidden:
+            if graph.neighbour[e] == skipped:
                 continue
             item = graph.back_span[e]
             i = first_at_least(plan.item, 0, len(plan.item), item)
@@ -122,20 +113,19 @@ def _forward(
 
 
 @compiled
-def body_holds(graph: Graph, query_code: int, known: int, hidden_end: int, x: int, body: int) -> bool:
-    """Return whether `x`, a member of the `body`, is one without the hidden fact of a query along `query_code` too."""
+def body_holds(graph: Graph, hidden: HiddenFact, x: int, body: int) -> bool:
+    """Return whether `x`, a member of the `body`, is one without the `hidden` fact too."""
     num_items = len(graph.span_node)
     if body < num_items:
-        return graph.span_node[body] != hidden_neighbour(query_code, known, hidden_end, graph.span_code[body] ^ 1, x)
+        return graph.span_node[body] != hidden_neighbour(hidden, graph.span_code[body] ^ 1, x)
     code, distinct = (body - num_items) >> 1, (body - num_items) & 1 == 1
-    return leaves(graph, x, code, distinct, hidden_neighbour(query_code, known, hidden_end, code, x))
+    return leaves(graph, x, code, distinct, hidden_neighbour(hidden, code, x))
 
 
 @compiled
 def _back(
-    graph: Graph, plan: Plan, begin: int, end: int, known: int, hidden_end: int, top: int, space: ScoreSpace,
-    num_touched: int,
-) -> int:  # fmt: skip
+    graph: Graph, plan: Plan, begin: int, end: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int
+) -> int:
     """The back rules begin .. end - 1: in one call, since most have few members and a call has many arguments."""
     num_items = len(graph.span_node)
     for i in range(begin, end):
@@ -146,19 +136,16 @@ def _back(
             x = body_member(graph, body, m)
             if x < 0 or not counts(space, x, evidence, kind):
                 continue
-            if hidden_end < 0 or body_holds(graph, plan.code, known, hidden_end, x, body):
+            if hidden.end < 0 or body_holds(graph, hidden, x, body):
                 num_touched = add(space, num_touched, x, evidence, top, kind)
     return num_touched
 
 
 @compiled
-def _chains_and_back(
-    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, most_steps: int, space: ScoreSpace
-) -> int:
+def _chains_and_back(graph: Graph, plan: Plan, hidden: HiddenFact, top: int, most_steps: int, space: ScoreSpace) -> int:
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
-    no_group = np.zeros(len(is_unary), np.bool_)
     num_touched = 0
-    back, last = back_rules(plan, known)
+    back, last = back_rules(plan, hidden.start)
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] > most_steps:
             continue
@@ -166,23 +153,22 @@ def _chains_and_back(
         while stronger < last and plan.back_evidence[stronger] > plan.chain_evidence[i]:
             stronger += 1
         if stronger > back:
-            num_touched = _back(graph, plan, back, stronger, known, hidden_end, top, space, num_touched)
+            num_touched = _back(graph, plan, back, stronger, hidden, top, space, num_touched)
             back = stronger
-        num_touched = chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, num_touched)
-    return _back(graph, plan, back, last, known, hidden_end, top, space, num_touched)
+        num_touched = chain(graph, plan, i, hidden, top, space, num_touched)
+    return _back(graph, plan, back, last, hidden, top, space, num_touched)
 
 
 @compiled
 def collect(
-    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, most_steps: int, extra: np.ndarray,
-    space: ScoreSpace,
-) -> int:  # fmt: skip
+    graph: Graph, plan: Plan, hidden: HiddenFact, top: int, most_steps: int, extra: np.ndarray, space: ScoreSpace
+) -> int:
     """Collect the strongest rules of each kind for every candidate, chains of up to `most_steps`.
 
     Returns how many candidates have any.
     """
-    touched = _chains_and_back(graph, plan, is_unary, known, hidden_end, top, most_steps, space)
-    touched = _forward(graph, plan, known, hidden_end, top, space, touched)
+    touched = _chains_and_back(graph, plan, hidden, top, most_steps, space)
+    touched = _forward(graph, plan, hidden, top, space, touched)
     return add_extra(plan, extra, top, space, touched)
 
 
@@ -228,13 +214,13 @@ def total_of(space: ScoreSpace, base: int, strongest_only: bool, candidate: int)
 
 @compiled
 def sum_touched(
-    graph: Graph, plan: Plan, known: int, hidden_end: int, strongest_only: bool, space: ScoreSpace, touched: int
+    graph: Graph, plan: Plan, hidden: HiddenFact, strongest_only: bool, space: ScoreSpace, touched: int
 ) -> int:
     """Write space.total of the `touched` candidates, which have rules; returns how many are touched then.
 
     Those that an exclusion rules out are touched too: their total is 0.
     """
-    base = back_prior_of(plan, known)
+    known, base = hidden.start, back_prior_of(plan, hidden.start)
     for s in range(1, touched + 1):
         total = untouched_total(space, base, strongest_only, space.touched[s])
         if strongest_only:
@@ -249,7 +235,7 @@ def sum_touched(
     # No fact but the hidden one is overlooked: it must not rule itself out.
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         code, b = graph.code[e], graph.neighbour[e]
-        if plan.excluded[code] and b != hidden_neighbour(plan.code, known, hidden_end, code, known):
+        if plan.excluded[code] and b != hidden_neighbour(hidden, code, known):
             touched = touch(space, touched, b)
             space.total[space.slot[b]] = 0
     return touched

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask
+from ..data.arrays import Ids, Longs
 from ..kernel.aggregation import RESOLUTION, SCALE, ScoreSpace, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 from ..kernel.walk import NO_LIMIT
 from .plan import Plan, back_prior_of
 from .scoring import chain, collect, sum_touched, total_of, untouched_from, untouched_total
@@ -25,8 +26,8 @@ APART = 2 * RESOLUTION
 
 @compiled
 def score_until_settled(
-    graph: Graph, plan: Plan, is_unary: Mask, known: int, hidden_end: int, top: int, strongest_only: bool,
-    extra: np.ndarray, settles: bool, answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
+    graph: Graph, plan: Plan, hidden: HiddenFact, top: int, strongest_only: bool, extra: np.ndarray, settles: bool,
+    answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
 ) -> tuple[int, int]:  # fmt: skip
     """Do what `collect` and `sum_touched` do; where it `settles`, only as far as the ranks of `answers` depend on it.
 
@@ -35,24 +36,23 @@ def score_until_settled(
     whether a long chain was walked.
     """
     settles = settles and top > 0  # where every rule counts there is no bound
-    touched = collect(graph, plan, is_unary, known, hidden_end, top, SHORT if settles else NO_LIMIT, extra, space)
-    touched = sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
+    touched = collect(graph, plan, hidden, top, SHORT if settles else NO_LIMIT, extra, space)
+    touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     if not settles:
         return touched, True
-    no_group = np.zeros(len(is_unary), np.bool_)
-    base, looked, walked = back_prior_of(plan, known), np.int64(2**62), False
+    base, looked, walked = back_prior_of(plan, hidden.start), np.int64(2**62), False
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] <= SHORT:
             continue
         left = most_to_come(plan.chain_evidence, i, weight)
         if 2 * left <= looked:  # to look takes time too: not at every chain
-            touched = sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
+            touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
             if is_settled(plan, space, base, strongest_only, touched, answers, known_answers, left):
                 return touched, walked
             looked = left
-        touched = chain(graph, plan, i, is_unary, no_group, known, hidden_end, top, space, touched)
+        touched = chain(graph, plan, i, hidden, top, space, touched)
         walked = True
-    touched = sum_touched(graph, plan, known, hidden_end, strongest_only, space, touched)
+    touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     return touched, walked
 
 

@@ -18,7 +18,7 @@ from ..data.kb import KnowledgeBase
 from ..evaluation.members import MemberScorer
 from ..evaluation.plan import Parts, Shapes, TargetRules, kinds
 from ..kernel.aggregation import Aggregation, Shares, evidence, share_out
-from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Lines, unary_mask
+from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Lines
 from ..kernel.compiled import SmallWork, compiled
 from ..kernel.exclusion import Exclusion, by_code
 from ..kernel.graph import Graph
@@ -68,10 +68,9 @@ class Fired:
 
 @compiled
 def _walk_lines(
-    graph: Graph, walk: WalkSpace, lines: Lines, lengths: Longs, is_unary: Mask, start: int, end: int,
-    hidden: HiddenFact, fires: Mask,
-) -> None:  # fmt: skip
-    """Set fires[i] if line i from `start` reaches its constant, or `end` for a variable end, or anything."""
+    graph: Graph, walk: WalkSpace, lines: Lines, lengths: Longs, end: int, hidden: HiddenFact, fires: Mask
+) -> None:
+    """Set fires[i] if line i from hidden.start reaches its constant, or `end` for a variable end, or anything."""
     for i in range(len(fires)):
         anchor = lines.end[i]
         limit = 1 if anchor == ANY_NODE else NO_LIMIT
@@ -80,8 +79,7 @@ def _walk_lines(
             walk,
             lines.steps[i],
             lengths[i],
-            is_unary,
-            start,
+            hidden.start,
             lines.distinct[i],
             hidden,
             limit,
@@ -105,7 +103,6 @@ class Firing:
     ) -> None:
         self.rules, self.kb, self.memory = rules, kb, memory
         self.graph = Graph.of(kb.crisp)
-        self.is_unary = unary_mask(kb.predicates)
         self.is_soft = kb.facts.weight is not None
         self._together = np.unique(np.asarray(together, np.int32))
         self._exclusions = by_code(rules.exclusions, kb)
@@ -162,7 +159,7 @@ class Firing:
     def _kinds_for(self, direction: int) -> Longs:
         """Return the kind of each rule of the target."""
         if direction not in self._kinds:
-            shapes = Shapes.of(self._mine.bodies, self.graph, self.is_unary)
+            shapes = Shapes.of(self._mine.bodies, self.graph)
             mine = TargetRules.of(self._mine, shapes, Parts.of(self._mine, shapes))
             self._kinds[direction] = kinds(mine, direction)
         return self._kinds[direction]
@@ -222,11 +219,12 @@ class Firing:
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         value, left = is_true.astype(np.float64), ~is_true
         if not self.is_soft:
-            moves = lines.moves(self.is_unary)
+            moves = lines.moves(self.graph.is_unary)
             for anchor, start, end, code in ((X_NODE, x, y, 2 * target), (Y_NODE, y, x, 2 * target + 1)):
                 ends = (lines.end == ANY_NODE) | (lines.end >= 0) | ((lines.end == Y_NODE) & (anchor == X_NODE))
                 walked = (lines.start == anchor) & moves & ends
-                value[walked] = self._walked(lines.take(walked), start, end, code, end if hide else -1)
+                hidden = HiddenFact(code, start, end if hide else -1, -1, self.graph.is_unary)
+                value[walked] = self._walked(lines.take(walked), hidden, end)
                 left &= ~walked
         soft = self._soft_answers(mine, target, x, y if hide else -1) if self.is_soft else None
         for line in np.flatnonzero(left).tolist():
@@ -236,14 +234,15 @@ class Firing:
                 value[line] = np.broadcast_to(soft.line(line), (1, self.kb.num_entities))[0, y]
         return mine.bodies.values(value[None], not self.is_soft)[0, mine.body] if len(mine) else np.zeros(0)
 
-    def _soft_answers(self, mine: RuleSet, target: int, x: int, hidden_end: int) -> LineAnswers:
-        query, end = np.array([x], np.int32), np.array([hidden_end], np.int32)
-        group, graph = np.zeros_like(self.is_unary), Graph.of(self.kb)
-        return LineAnswers(graph, self.is_unary, mine.bodies, 2 * target, query, end, group, self._walk, self.memory)
+    def _soft_answers(self, mine: RuleSet, target: int, x: int, hidden: int) -> LineAnswers:
+        query, end = np.array([x], np.int32), np.array([hidden], np.int32)
+        graph = Graph.of(self.kb)
+        group = np.zeros_like(graph.is_unary)
+        return LineAnswers(graph, mine.bodies, 2 * target, query, end, group, self._walk, self.memory)
 
     def _holds(self, lines: Lines, line: int, x: int, y: int, hidden: Hidden | None) -> float:
         """Return whether a line holds that the compiled walk does not support."""
-        laid_out = lines.line(line, self.is_unary)
+        laid_out = lines.line(line, self.graph.is_unary)
         # First without `distinct`, which is cheap at a hub; what fails without it fails with it.
         queries = (LineQuery(self.kb, laid_out, d, x, y, hidden) for d in {False, bool(lines.distinct[line])})
         return float(all(next(query.witnesses(), None) is not None for query in queries))
@@ -252,8 +251,9 @@ class Firing:
     def _walk(self) -> WalkSpace:
         return walk_space(self.kb.num_entities, self.rules.bodies.lines.width)
 
-    def _walked(self, lines: Lines, start: int, end: int, hidden_code: int, hidden_end: int) -> Mask:
-        """Return whether each line from `start` holds; `end` is the entity of the other variable."""
+    def _walked(self, lines: Lines, hidden: HiddenFact, end: int) -> Mask:
+        """Return whether each line from the entity of the query holds; `end` is the entity of the other variable."""
+        start = hidden.start
         steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
         last = steps[np.arange(len(steps)), lengths - 1]
         span, size = slice(*self.graph.pointer[start : start + 2]), self.kb.num_entities
@@ -264,18 +264,14 @@ class Firing:
         possible &= (lines.end < 0) | (lengths > 1) | np.isin(steps[:, 0] * size + lines.end, edges)
         some = np.flatnonzero(possible)
         fires = np.zeros(len(some), bool)
-        chosen, no_group = lines.take(some)._replace(steps=steps[some]), np.zeros(len(self.is_unary), bool)
-        hidden = HiddenFact(hidden_code, start, hidden_end, start, no_group)
+        chosen = lines.take(some)._replace(steps=steps[some])
         with self._small.of(expected_steps(self.graph, chosen.steps)):
-            _walk_lines(
-                *(self.graph, self._walk, chosen, lengths[some], self.is_unary),
-                *(start, end, hidden, fires),
-            )
+            _walk_lines(self.graph, self._walk, chosen, lengths[some], end, hidden, fires)
         possible[some] = fires
         return possible
 
     def _leads_from(self, node: int, codes: Longs) -> Mask:
         """Return whether the node has an edge of each code; filters are not checked."""
-        there = np.zeros(2 * len(self.is_unary), bool)
+        there = np.zeros(2 * len(self.graph.is_unary), bool)
         there[self.graph.code[slice(*self.graph.pointer[node : node + 2])]] = True
-        return there[codes] | self.is_unary[codes >> 1]
+        return there[codes] | self.graph.is_unary[codes >> 1]

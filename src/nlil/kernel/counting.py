@@ -16,7 +16,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..progress import Progress, silent
-from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, unary_mask
+from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines
 from .compiled import compiled
 from .graph import Graph, TargetFacts, has_unary, span_edges, target_facts
 from .hidden import HiddenFact
@@ -100,15 +100,14 @@ class LineCounter:
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int) -> None:
         self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
-        self.is_unary = unary_mask(kb.predicates)
         self.lines: Lines = rules.bodies.lines
-        self.walked = Walked.of(self.lines, self.is_unary)
+        self.walked = Walked.of(self.lines, self.graph.is_unary)
         self.lengths, self.steps = self.walked.lengths, self.walked.steps
         self.line = rules.line
         self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, self.lines.width), threads)
         is_line = self.line >= 0
         start, end = (np.append(column, ANY_NODE)[self.line] for column in (self.lines.start, self.lines.end))
-        moves = np.append(self.lines.moves(self.is_unary), False)[self.line]
+        moves = np.append(self.lines.moves(self.graph.is_unary), False)[self.line]
         arity = np.array([p.arity for p in kb.predicates])[rules.head]
         variable = np.where(rules.fixed == FIRST, Y_NODE, X_NODE)
         self.is_chain = is_line & (rules.fixed == 0) & (arity == 2) & (start == X_NODE) & (end == Y_NODE) & moves
@@ -158,7 +157,6 @@ class LineCounter:
             self.graph,
             space,
             steps,
-            self.is_unary,
             bool(self.lines.distinct[line]),
             facts,
             2 * targets.astype(np.int64),
@@ -189,7 +187,6 @@ class LineCounter:
             self.graph,
             space,
             self.walked,
-            self.is_unary,
             self.line[first].astype(np.int64),
             np.cumsum([0, *map(len, groups)]),
             # The step code that leads from the head's variable to its constant; unary heads have none.
@@ -207,7 +204,6 @@ def _count_chain(
     graph: Graph,
     space: WalkSpace,
     steps: Longs,
-    is_unary: Mask,
     distinct: bool,
     facts: TargetFacts,
     target_code: Longs,
@@ -220,14 +216,13 @@ def _count_chain(
 
     lost[t]: pairs that are facts of t and joined only through the fact itself, for targets that are `touched`.
     """
-    no_group = np.zeros(len(is_unary), np.bool_)
-    nothing = HiddenFact(-1, -1, -1, -1, no_group)
+    nothing = HiddenFact(-1, -1, -1, -1, graph.is_unary)
     body = 0
     check = np.empty(16, np.int64)
     starts = np.empty(graph.num_entities, np.int64)
-    for k in range(_starts(graph, steps, len(steps), is_unary, starts)):
+    for k in range(_starts(graph, steps, len(steps), starts)):
         a = starts[k]
-        found = reach(graph, space, steps, len(steps), is_unary, a, distinct, nothing, NO_LIMIT, -1)
+        found = reach(graph, space, steps, len(steps), a, distinct, nothing, NO_LIMIT, -1)
         if found == 0:
             continue
         body += found
@@ -245,9 +240,9 @@ def _count_chain(
             else:
                 support[facts.target[f]] += 1
         for i in range(to_check):
-            b, t = facts.object[check[i]], facts.target[check[i]]
-            own = HiddenFact(target_code[t], a, b, a, no_group)
-            reach(graph, space, steps, len(steps), is_unary, a, distinct, own, NO_LIMIT, -1)
+            b, t = int(facts.object[check[i]]), facts.target[check[i]]  # one variant of `reach`
+            own = HiddenFact(target_code[t], a, b, -1, graph.is_unary)
+            reach(graph, space, steps, len(steps), a, distinct, own, NO_LIMIT, -1)
             if space.seen[b] == space.clock[0]:
                 support[t] += 1
             else:
@@ -256,14 +251,14 @@ def _count_chain(
 
 
 @compiled
-def _starts(graph: Graph, steps: Longs, length: int, is_unary: Mask, starts: Longs) -> int:
+def _starts(graph: Graph, steps: Longs, length: int, starts: Longs) -> int:
     """Into `starts` the entities at which the first step is there, ascending; returns how many."""
     size = 0
     if length == 0:
         for x in range(graph.num_entities):
             starts[x] = x
         return graph.num_entities
-    if is_unary[steps[0] >> 1]:
+    if graph.is_unary[steps[0] >> 1]:
         for x in range(graph.num_entities):
             if has_unary(graph, x, steps[0] >> 1):
                 starts[size] = x
@@ -276,20 +271,20 @@ def _starts(graph: Graph, steps: Longs, length: int, is_unary: Mask, starts: Lon
 
 
 @compiled
-def _holders(graph: Graph, space: WalkSpace, walked: Walked, is_unary: Mask, line: int, members: Longs) -> int:
+def _holders(graph: Graph, space: WalkSpace, walked: Walked, line: int, members: Longs) -> int:
     """Into `members` the entities of which the line from the head's variable holds, nothing hidden; how many."""
     steps, length = walked.steps[line], walked.lengths[line]
     distinct, constant = walked.distinct[line], walked.end[line]
-    nothing = HiddenFact(-1, -1, -1, -1, np.zeros(len(is_unary), np.bool_))
+    nothing = HiddenFact(-1, -1, -1, -1, graph.is_unary)
     size = 0
     if constant >= 0 and not distinct:
         back = walked.backwards[line]
-        size = reach(graph, space, back, length, is_unary, constant, False, nothing, NO_LIMIT, -1)
+        size = reach(graph, space, back, length, constant, False, nothing, NO_LIMIT, -1)
         members[:size] = space.ends[:size]
         return size
-    for i in range(_starts(graph, steps, length, is_unary, members)):
+    for i in range(_starts(graph, steps, length, members)):
         x = members[i]  # what holds is written over what was tried
-        if length == 0 or reach(graph, space, steps, length, is_unary, x, distinct, nothing, 1, constant):
+        if length == 0 or reach(graph, space, steps, length, x, distinct, nothing, 1, constant):
             members[size] = x
             size += 1
     return size
@@ -300,7 +295,6 @@ def _count_entities(
     graph: Graph,
     space: WalkSpace,
     walked: Walked,
-    is_unary: Mask,
     lines: Longs,
     pointer: Longs,
     code: Longs,
@@ -310,14 +304,14 @@ def _count_entities(
     result: Longs,
 ) -> None:
     """result[:, i]: support, body size, head size, PCA body of the rule i; pointer[k] .. are those with lines[k]."""
-    group = np.zeros(len(is_unary), np.bool_)
+    group = np.zeros(len(graph.is_unary), np.bool_)
     members = np.empty(graph.num_entities, np.int64)
     is_member = np.zeros(graph.num_entities, np.bool_)
     for k in range(len(lines)):
         line = lines[k]
         steps, length = walked.steps[line], walked.lengths[line]
         distinct, constant = walked.distinct[line], walked.end[line]
-        size = _holders(graph, space, walked, is_unary, line, members)
+        size = _holders(graph, space, walked, line, members)
         is_member[members[:size]] = True
         counted, with_fact = -1, 0
         for i in range(pointer[k], pointer[k + 1]):
@@ -331,7 +325,7 @@ def _count_entities(
                 low, high = span_edges(graph, entity[i], code[i] ^ 1)
             support, inside = 0, 0
             for f in range(low, high):
-                x = unary_subject[f] if entity[i] < 0 else graph.neighbour[f]
+                x = int(unary_subject[f] if entity[i] < 0 else graph.neighbour[f])
                 if not is_member[x]:
                     continue
                 inside += 1
@@ -340,7 +334,7 @@ def _count_entities(
                     continue
                 group[predicate] = entity[i] < 0  # p(x) is hidden there; else the edge from x to the constant
                 own = HiddenFact(code[i], x, entity[i], x, group)
-                support += reach(graph, space, steps, length, is_unary, x, distinct, own, 1, constant) > 0
+                support += reach(graph, space, steps, length, x, distinct, own, 1, constant) > 0
                 group[predicate] = False
             others = size - inside
             result[0, i], result[1, i], result[2, i] = support, support + others, high - low

@@ -21,6 +21,7 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets, ranges
 from ..data.files import replacing
 from ..data.kb import KnowledgeBase
 from ..errors import DataError
+from .bodies import unary_mask
 from .compiled import compiled
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 TensorGraph: TypeAlias = Any
 """A Graph with tensors in place of arrays, as `Graph.to` makes it."""
 
-MAGIC = b"nlil graph 1\n"
+MAGIC = b"nlil graph 2\n"
 ALIGNMENT = 64
 """Bytes: where an array begins in a file, so that it may be used where it lies."""
 
@@ -43,6 +44,7 @@ class Graph(NamedTuple):
 
     Attributes:
         num_entities, num_codes: ids of entities and step codes are below these.
+        is_unary: by predicate, whether it is unary, and one False entry for NO_STEP >> 1.
         pointer: by node, into the edges.
         code, neighbour: of each edge, its step code and where it leads.
         weight: of each edge; empty where every fact is crisp.
@@ -63,6 +65,7 @@ class Graph(NamedTuple):
 
     num_entities: int
     num_codes: int
+    is_unary: Mask
     pointer: Longs
     code: Ids
     neighbour: Ids
@@ -310,6 +313,7 @@ def _build(kb: KnowledgeBase) -> Graph:
     return Graph(
         num_entities,
         num_codes,
+        unary_mask(kb.predicates),
         offsets(node[order], num_entities),
         code[order],
         np.concatenate((facts.object, facts.subject))[order],

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Longs, Mask, ranges
+from ..data.arrays import Doubles, Longs, ranges
 from ..data.kb import KnowledgeBase
-from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, group_keys, unary_mask
+from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, group_keys
 from .compiled import SmallWork, compiled
 from .derived import DerivedFacts, Levels, level_span, strongest
 from .graph import Graph, first_at_least, span_edges
@@ -123,9 +123,9 @@ class Grower:
     """Solves `lines` over the facts of `kb` and derived facts."""
 
     def __init__(self, kb: KnowledgeBase, lines: Lines) -> None:
-        self.graph, self.lines, self.is_unary = Graph.of(kb), lines, unary_mask(kb.predicates)
-        self.walked = Walked.of(lines, self.is_unary)
-        self.derived = DerivedFacts(kb.num_entities, self.is_unary)
+        self.graph, self.lines = Graph.of(kb), lines
+        self.walked = Walked.of(lines, self.graph.is_unary)
+        self.derived = DerivedFacts(kb.num_entities, self.graph.is_unary)
         self.small = SmallWork(grow)
         self._make_scratch()
 
@@ -153,7 +153,7 @@ class Grower:
             limit = int(self.small.left) if self.small.is_left else NO_LIMIT
             with self.small.of(0):
                 size = grow(
-                    self.graph, levels, self.walked, self.is_unary, self.space, rows, least, limit, done,
+                    self.graph, levels, self.walked, self.space, rows, least, limit, done,
                     numbers, strength,
                 )  # fmt: skip
             self.small.left -= done[1]
@@ -244,7 +244,7 @@ class Grower:
         """Return (node, neighbour, confidence) of all facts of a code, given and derived."""
         graph, levels = self.graph, self.derived.levels
         weight: np.ndarray
-        if self.is_unary[code >> 1]:
+        if graph.is_unary[code >> 1]:
             own = slice(*graph.member_pointer[code >> 1 : (code >> 1) + 2])
             node = neighbour = graph.member[own]
             weight = graph.member_weight[own]
@@ -283,7 +283,6 @@ def grow(
     graph: Graph,
     levels: Levels,
     lines: Walked,
-    is_unary: Mask,
     space: GrowSpace,
     rows: Rows,
     least: float,
@@ -301,7 +300,6 @@ def grow(
         graph: the given facts.
         levels: the derived facts.
         lines: the lines that `rows` refer to.
-        is_unary: the `unary_mask` of the predicates.
         space: scratch space for the longest line.
         rows: partial solutions.
         least: the minimum confidence; 0 lists every solution.
@@ -312,7 +310,7 @@ def grow(
     """
     size, done[1] = 0, 0
     while done[0] < len(rows.line) and done[1] <= limit:
-        more = _grow_row(graph, levels, lines, is_unary, space, rows, done, least, size, found, strength)
+        more = _grow_row(graph, levels, lines, space, rows, done, least, size, found, strength)
         if more < 0:
             return size
         size = more
@@ -325,7 +323,6 @@ def _grow_row(
     graph: Graph,
     levels: Levels,
     lines: Walked,
-    is_unary: Mask,
     space: GrowSpace,
     rows: Rows,
     done: Longs,
@@ -339,7 +336,7 @@ def _grow_row(
     Adds the number of visited edges to done[1].
     """
     row = done[0]
-    if not _begin(graph, lines, is_unary, space, rows, row, least):
+    if not _begin(graph, lines, space, rows, row, least):
         return size
     line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
     x, y = rows.x[row], rows.y[row]
@@ -354,7 +351,7 @@ def _grow_row(
         forward = depth < num_right
         place = end + depth if forward else begin - 1 - (depth - num_right)
         code = lines.steps[line, place]
-        unary = is_unary[code >> 1]
+        unary = graph.is_unary[code >> 1]
         if not forward and not unary:
             code = code ^ 1
         if forward:
@@ -401,7 +398,7 @@ def _grow_row(
 
 
 @compiled
-def _begin(graph: Graph, lines: Walked, is_unary: Mask, space: GrowSpace, rows: Rows, row: int, least: float) -> bool:
+def _begin(graph: Graph, lines: Walked, space: GrowSpace, rows: Rows, row: int, least: float) -> bool:
     """Put a row into the scratch space at depth 0; return False if its bindings already rule out a solution."""
     line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
     x, y = rows.x[row], rows.y[row]
@@ -418,7 +415,7 @@ def _begin(graph: Graph, lines: Walked, is_unary: Mask, space: GrowSpace, rows: 
         number = _arrive(graph, lines, line, end, right, x, y, number)
         if number == NOWHERE:
             return False
-        if not is_unary[lines.steps[line, begin] >> 1]:
+        if not graph.is_unary[lines.steps[line, begin] >> 1]:
             if _is_closed(lines, line) and begin <= lines.first_move[line] and end > lines.last_move[line]:
                 if left != right:
                     return False

@@ -72,7 +72,11 @@ class Hidden:
 
 class HiddenFact(NamedTuple):
     """What one query may not see, for compiled loops: the edge start --code--> end (end = -1: none), and the unary
-    predicates marked in `group` at `node`."""
+    predicates marked in `group` at `node`.
+
+    The query itself is at the entity `start`, and asks along `code`. With a `node` of -1 no unary fact is hidden and
+    the group is never looked at, so that any mask will do, such as `graph.is_unary`.
+    """
 
     code: int
     start: int
@@ -117,16 +121,16 @@ def hides(hidden: HiddenFact, step: int, here: int, there: int) -> bool:
 
 
 @compiled
-def hidden_neighbour(code: int, start: int, end: int, step: int, here: int) -> int:
-    """Return the entity that the hidden fact start --code--> end leads to from `here` along `step`, or -1.
+def hidden_neighbour(hidden: HiddenFact, step: int, here: int) -> int:
+    """Return the entity that the `hidden` edge leads to from `here` along `step`, or -1.
 
     Loops over the edges of one node compare each neighbour with this number.
     """
-    if end >= 0:
-        if step == code and here == start:
-            return end
-        if step == (code ^ 1) and here == end:
-            return start
+    if hidden.end >= 0:
+        if step == hidden.code and here == hidden.start:
+            return hidden.end
+        if step == (hidden.code ^ 1) and here == hidden.end:
+            return hidden.start
     return -1
 
 
@@ -166,4 +170,4 @@ def num_seen(count: Any, is_own: Any) -> Any:
 @compiled
 def hides_member(hidden: HiddenFact, predicate: int, here: int) -> bool:
     """Return whether predicate(here) is hidden."""
-    return hidden.group[predicate] and here == hidden.node
+    return here == hidden.node and hidden.group[predicate]

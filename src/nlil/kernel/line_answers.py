@@ -11,12 +11,12 @@ import numpy as np
 
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from .array_cache import ArrayCache
-from .bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, reversed_steps
+from .bodies import ANY_NODE, X_NODE, Y_NODE, Bodies
 from .compiled import compiled
 from .graph import Graph
 from .hidden import HiddenFact
 from .spread import spread
-from .walk import WalkSpace
+from .walk import Walked, WalkSpace
 
 ANYWHERE = -1
 """Stands for any end of a line, or any graph."""
@@ -29,7 +29,6 @@ class LineAnswers:
 
     Args:
         graph: the facts; the results are truth values if it is crisp, degrees of truth if it is soft.
-        is_unary: which predicates are unary.
         bodies: the bodies to evaluate.
         code: the step code of the target in the direction of the queries, or UNARY.
         known: the known entity of each query.
@@ -42,7 +41,6 @@ class LineAnswers:
     def __init__(
         self,
         graph: Graph,
-        is_unary: Mask,
         bodies: Bodies,
         code: int,
         known: Ids,
@@ -51,16 +49,14 @@ class LineAnswers:
         space: WalkSpace,
         memory: int,
     ) -> None:
-        self.graph, self.is_unary, self.bodies, self.code = graph, is_unary, bodies, code
+        self.graph, self.bodies, self.code = graph, bodies, code
         self.known, self.hidden, self.group, self.space = known, hidden, group, space
         lines = bodies.lines
         backward = code != UNARY and code & 1
         self.known_node, self.open_node = (Y_NODE, X_NODE) if backward else (X_NODE, Y_NODE)
         self.may_hide = lines.names([*np.flatnonzero(group), *([] if code == UNARY else [code >> 1])])
         self.hides = hidden >= 0 if code != UNARY else np.full(len(known), bool(group.any()))
-        self.steps, self.length = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
-        self.back = reversed_steps(self.steps, self.length, is_unary)
-        self.moves = lines.moves(is_unary)
+        self.walked = Walked.of(lines, graph.is_unary)
         of_query = graph.graph_numbers(known)
         self.number = np.full(len(known), ANYWHERE) if of_query is None else of_query
         self._nothing = np.full(len(known), -1, np.int32)
@@ -81,9 +77,9 @@ class LineAnswers:
 
     def _line(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
         """Return an array (queries, candidates), (queries, 1), (1, candidates) or (1, 1)."""
-        if start == end == ANY_NODE and not self.length[line]:
+        if start == end == ANY_NODE and not self.walked.lengths[line]:
             return np.ones((1, 1))
-        if distinct and not self.moves[line] and {start, end} == {X_NODE, Y_NODE}:
+        if distinct and self.walked.last_move[line] < 0 and {start, end} == {X_NODE, Y_NODE}:
             return np.zeros((1, 1))  # distinct variables are never equal
         if self.known_node in (start, end):
             return self._on_known(line, start, end, distinct)
@@ -157,10 +153,10 @@ class LineAnswers:
         """Return from each start the degree at its end (starts, 1), or at every entity (starts, entities)."""
         total = np.zeros((len(start), 1))
         dense = np.zeros((len(start) if to_all else 0, self.graph.num_entities))
-        steps = self.steps[line] if forward else self.back[line]
+        steps = (self.walked.steps if forward else self.walked.backwards)[line]
         hidden = (np.broadcast_to(column, len(start)).astype(np.int64) for column in own)
         _degrees(
-            self.graph, self.space, steps, self.length[line], self.is_unary, distinct, from_constant,
+            self.graph, self.space, steps, self.walked.lengths[line], distinct, from_constant,
             start.astype(np.int64), end.astype(np.int64), number.astype(np.int64), self.code, *hidden, self.group,
             total, dense,
         )  # fmt: skip
@@ -173,7 +169,6 @@ def _degrees(
     space: WalkSpace,
     steps: Longs,
     num_steps: int,
-    is_unary: Mask,
     distinct: bool,
     from_constant: bool,
     start: Longs,
@@ -189,7 +184,7 @@ def _degrees(
     """Write the degrees of the line at its ends into `dense`, if it has rows, and their sums into `total`."""
     for i in range(len(start)):
         found = spread(
-            graph, space, steps, num_steps, is_unary, start[i], distinct,
+            graph, space, steps, num_steps, start[i], distinct,
             HiddenFact(code, own_start[i], own_end[i], own_start[i], group), end[i], from_constant, number[i],
         )  # fmt: skip
         for k in range(found):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.arrays import Longs, Mask
+from ..data.arrays import Longs
 from .compiled import compiled
 from .graph import Graph, first_at_least, span_edges
 from .hidden import HiddenFact, hides, hides_member
@@ -23,7 +23,6 @@ def spread(
     space: WalkSpace,
     steps: Longs,
     num_steps: int,
-    is_unary: Mask,
     start: int,
     distinct: bool,
     hidden: HiddenFact,
@@ -33,26 +32,24 @@ def spread(
 ) -> int:
     """Write the distinct ends of a line from `start` into space.ends and their degrees into space.value.
 
-    Returns the number of ends. `steps`, `num_steps`, `is_unary`, `distinct` and `hidden` are those of `walk.reach`. If
+    Returns the number of ends. `steps`, `num_steps`, `distinct` and `hidden` are those of `walk.reach`. If
     the line ends at a given entity (`end` >= 0), that is its only end; it is not a variable, so the path may pass
     through it too, as through a start that `is_constant`. Other entities must be in the graph `number` (-1: any).
     """
     first_move, last_move = num_steps, -1
     for i in range(num_steps):
-        if not is_unary[steps[i] >> 1]:
+        if not graph.is_unary[steps[i] >> 1]:
             first_move, last_move = min(first_move, i), i
     if end >= 0 and last_move < 0 and start != end:
         return 0
     space.layer[0, 0], space.amount[0, start] = start, 1.0
     if distinct:
         found = _distinct_paths(
-            graph, space, steps, num_steps, is_unary, start, hidden, end, last_move,
+            graph, space, steps, num_steps, start, hidden, end, last_move,
             first_move + 1 if is_constant else 0, number,
         )  # fmt: skip
     else:
-        found = _layers(
-            graph, space, steps, num_steps, is_unary, hidden, end, last_move, number,
-        )  # fmt: skip
+        found = _layers(graph, space, steps, num_steps, hidden, end, last_move, number)
     for k in range(found):
         b = space.ends[k]
         space.value[b] = min(1.0, space.value[b])
@@ -92,7 +89,6 @@ def _distinct_paths(
     space: WalkSpace,
     steps: Longs,
     num_steps: int,
-    is_unary: Mask,
     start: int,
     hidden: HiddenFact,
     end: int,
@@ -112,7 +108,7 @@ def _distinct_paths(
             depth, entering = depth - 1, False
             continue
         code = steps[depth]
-        if is_unary[code >> 1]:
+        if graph.is_unary[code >> 1]:
             weight = 0.0
             if entering and not hides_member(hidden, code >> 1, here):
                 weight = membership(graph, here, code >> 1)
@@ -150,7 +146,6 @@ def _layers(
     space: WalkSpace,
     steps: Longs,
     num_steps: int,
-    is_unary: Mask,
     hidden: HiddenFact,
     end: int,
     last_move: int,
@@ -164,7 +159,7 @@ def _layers(
         for k in range(size):
             here = space.layer[now, k]
             value = space.amount[now, here]
-            if is_unary[code >> 1]:
+            if graph.is_unary[code >> 1]:
                 weight = 0.0 if hides_member(hidden, code >> 1, here) else membership(graph, here, code >> 1)
                 if weight > 0.0:
                     space.layer[1 - now, reached], space.amount[1 - now, here] = here, value * weight

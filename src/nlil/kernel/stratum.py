@@ -297,7 +297,7 @@ class Stratum:
             row, rule = np.repeat(rows, size[rows]), self.by_body[ranges(self.body_pointer[body[rows]], size[rows])]
             fixed, entity = self.rules.fixed[rule], self.rules.head_entity[rule].astype(np.int64)
             target, confidence = self.rules.head[rule], found.confidence[row] * self.confidence[rule]
-            is_binary, graph = ~self.grower.is_unary[target], found.graph[row]
+            is_binary, graph = ~self.graph.is_unary[target], found.graph[row]
             subject = np.where(fixed == FIRST, entity, found.x[row])
             object_ = np.where(fixed == SECOND, entity, np.where(is_binary, found.y[row], NO_OBJECT))
             for first, filled in self._filled(subject, graph, np.ones(len(row), bool)):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Doubles, Flag, Ids, Longs, Mask
-from .bodies import NO_STEP, Lines
+from .bodies import NO_STEP, Lines, reversed_steps
 from .compiled import compiled
 from .graph import Graph, has_unary, span_edges
 from .hidden import HiddenFact, hides, hides_member
@@ -113,9 +113,7 @@ class Walked(NamedTuple):
     def of(cls, lines: Lines, is_unary: Mask) -> Walked:
         """Lay out `lines`; `is_unary` is the `unary_mask` of the predicates."""
         steps, lengths = lines.steps.astype(np.int64), lines.lengths.astype(np.int64)
-        place = lengths[:, None] - 1 - np.arange(lines.width)
-        backwards = np.take_along_axis(steps, np.maximum(place, 0), axis=1)
-        backwards = np.where(is_unary[backwards >> 1], backwards, backwards ^ 1)
+        backwards = reversed_steps(steps, lengths, is_unary)
         first, last = np.full(len(steps), lines.width), np.full(len(steps), -1)
         for i, step in enumerate(steps.T):
             is_move = (step != NO_STEP) & ~is_unary[step >> 1]
@@ -137,11 +135,11 @@ def expected_steps(graph: Graph, steps: np.ndarray) -> float:
 
 
 @compiled
-def _open(graph: Graph, space: WalkSpace, steps: Longs, is_unary: Mask, depth: int, hidden: HiddenFact) -> None:
+def _open(graph: Graph, space: WalkSpace, steps: Longs, depth: int, hidden: HiddenFact) -> None:
     """Set up the edges to try from the node at `depth`; a filter is one try at the node itself."""
     code = steps[depth]
     node = space.node[depth]
-    if is_unary[code >> 1]:
+    if graph.is_unary[code >> 1]:
         holds = has_unary(graph, node, code >> 1) and not hides_member(hidden, code >> 1, node)
         space.position[depth], space.stop[depth] = 0, 1 if holds else 0
     else:
@@ -212,7 +210,6 @@ def reach(
     space: WalkSpace,
     steps: Longs,
     num_steps: int,
-    is_unary: Mask,
     start: int,
     distinct: bool,
     hidden: HiddenFact,
@@ -227,7 +224,6 @@ def reach(
         graph: the facts, taken as certain.
         space: scratch of this thread.
         steps: codes of the line, the first `num_steps` of them.
-        is_unary: the `unary_mask` of the predicates.
         start: an entity id.
         distinct: a path never comes to an entity again.
         hidden: the fact that may not be used.
@@ -238,7 +234,7 @@ def reach(
     epoch = space.clock[0]
     moves, last_move = 0, -1
     for i in range(num_steps):
-        if not is_unary[steps[i] >> 1]:
+        if not graph.is_unary[steps[i] >> 1]:
             moves, last_move = moves + 1, i
     if constant >= 0 and moves == 0 and start != constant:
         return 0
@@ -248,7 +244,7 @@ def reach(
     if num_steps == 0:
         space.ends[0] = start
         return 1
-    _open(graph, space, steps, is_unary, 0, hidden)
+    _open(graph, space, steps, 0, hidden)
     while depth >= 0:
         if space.position[depth] >= space.stop[depth]:
             depth -= 1
@@ -257,7 +253,7 @@ def reach(
         e = space.position[depth]
         space.position[depth] += 1
         there = here
-        if not is_unary[steps[depth] >> 1]:
+        if not graph.is_unary[steps[depth] >> 1]:
             there = graph.neighbour[e]
             if hides(hidden, steps[depth], here, there):
                 continue
@@ -285,7 +281,7 @@ def reach(
             if space.visit_epoch[depth + 1, there] == epoch:
                 continue
             space.visit_epoch[depth + 1, there] = epoch
-        _open(graph, space, steps, is_unary, depth + 1, hidden)
+        _open(graph, space, steps, depth + 1, hidden)
         many = distinct and space.stop[depth + 1] - space.position[depth + 1] > space.few
         if not (many and moves == num_steps and constant < 0 and is_needless(space, depth + 1, num_steps, epoch)):
             depth += 1

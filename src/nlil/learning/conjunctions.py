@@ -24,6 +24,7 @@ from ..evaluation.scoring import collect, drop_priors, load_priors, sum_touched,
 from ..kernel.aggregation import ScoreSpace, clear, count_ranks, realistic_rank, sink, tie_bounds, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT
 from ..progress import Progress, silent
@@ -153,7 +154,7 @@ class CandidateEvidence:
 
         def one(space: ScoreSpace, i: int) -> None:
             a, q = int(query[i]), direction * len(query) + i
-            _score(graph, plan, ranker.is_unary, a, ranker.top, kind, extra[i], space, self.total[q], self.strongest[q])
+            _score(graph, plan, a, ranker.top, kind, extra[i], space, self.total[q], self.strongest[q])
             mine = slice(graph.pointer[a], graph.pointer[a + 1])
             self.allowed[q, graph.neighbour[mine][plan.excluded[graph.code[mine]]]] = False
 
@@ -235,13 +236,14 @@ def add_helpful(current: CandidateEvidence, firings: Sequence[Fires], judges: Ma
 
 @compiled
 def _score(
-    graph: Graph, plan: Plan, is_unary: Mask, known: int, top: int, kind: int, extra: np.ndarray, space: ScoreSpace,
-    total: Longs, strongest: np.ndarray,
+    graph: Graph, plan: Plan, known: int, top: int, kind: int, extra: np.ndarray, space: ScoreSpace, total: Longs,
+    strongest: np.ndarray,
 ) -> None:  # fmt: skip
     """The evidence of every candidate of one query, and the strongest of its rules of this kind."""
     load_priors(plan, space)
-    touched = collect(graph, plan, is_unary, known, -1, top, NO_LIMIT, extra, space)
-    touched = sum_touched(graph, plan, known, -1, False, space, touched)
+    hidden = HiddenFact(plan.code, known, -1, -1, graph.is_unary)
+    touched = collect(graph, plan, hidden, top, NO_LIMIT, extra, space)
+    touched = sum_touched(graph, plan, hidden, False, space, touched)
     write_totals(space, back_prior_of(plan, known), False, touched, total)
     for s in range(1, touched + 1):
         for j in range(top):

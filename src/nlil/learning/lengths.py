@@ -12,7 +12,6 @@ from ..data.kb import KnowledgeBase
 from ..evaluation.plan import Parts, Shapes
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
-from ..kernel.bodies import unary_mask
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, Stopped, silent
@@ -80,8 +79,7 @@ def _reciprocal_ranks(
     The longest come first: most ranks are the same without any long chain, and are not computed again.
     """
     kb, rules, facts, length = fold.kb, fold.rules, fold.facts, line_lengths(fold.rules)
-    graph, is_unary = Graph.of(kb.crisp), unary_mask(kb.predicates)
-    others = Parts.of(rules, Shapes.of(rules.bodies, graph, is_unary)).rest
+    others = Parts.of(rules, Shapes.of(rules.bodies, Graph.of(kb.crisp))).rest
     can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # what is no chain is never walked as one
     known, found = fold.known, list[np.ndarray]()
     again = np.ones(len(facts), bool)

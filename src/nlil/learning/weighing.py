@@ -31,6 +31,7 @@ from ..evaluation.settling import score_until_settled
 from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, count_tied, rank
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, Stopped, silent
@@ -434,14 +435,13 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
 
 def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sample) -> None:
     """Many queries in one call: to hand over all the arrays takes as long as a short query."""
-    _gather_block(ranker.graph, task.batch.plan, ranker.is_unary, task.asked, ranker.top, space, at, sample)
+    _gather_block(ranker.graph, task.batch.plan, task.asked, ranker.top, space, at, sample)
 
 
 @compiled
 def _gather_block(
     graph: Graph,
     plan: Plan,
-    is_unary: Mask,
     asked: Asked,
     top: int,
     space: ScoreSpace,
@@ -464,9 +464,7 @@ def _gather_block(
         touched, _ = score_until_settled(
             graph,
             plan,
-            is_unary,
-            a,
-            -1,
+            HiddenFact(plan.code, a, -1, -1, graph.is_unary),
             top,
             False,
             asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],

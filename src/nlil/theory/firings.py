@@ -61,23 +61,14 @@ def _emit(buffer: Buffer, size: int, rule: int, candidate: int) -> int:
 
 
 @compiled
-def _chains(
-    graph: Graph,
-    plan: Plan,
-    is_unary: Mask,
-    nothing: Mask,
-    known: int,
-    hidden_end: int,
-    walk: WalkSpace,
-    buffer: Buffer,
-) -> int:
-    size, hidden = 0, HiddenFact(plan.code, known, hidden_end, known, nothing)
+def _chains(graph: Graph, plan: Plan, hidden: HiddenFact, walk: WalkSpace, buffer: Buffer) -> int:
+    size, known = 0, hidden.start
     for i in range(len(plan.chain_length)):
         low, high = span_edges(graph, known, plan.chain_steps[i, 0])
-        if low == high and not is_unary[plan.chain_steps[i, 0] >> 1]:
+        if low == high and not graph.is_unary[plan.chain_steps[i, 0] >> 1]:
             continue
         found = reach(
-            graph, walk, plan.chain_steps[i], plan.chain_length[i], is_unary, known, plan.chain_distinct[i], hidden,
+            graph, walk, plan.chain_steps[i], plan.chain_length[i], known, plan.chain_distinct[i], hidden,
             MOST_PROPOSED + 1, -1,
         )  # fmt: skip
         if found > MOST_PROPOSED:
@@ -88,14 +79,15 @@ def _chains(
 
 
 @compiled
-def _forward(graph: Graph, plan: Plan, known: int, hidden_end: int, buffer: Buffer, size: int) -> int:
+def _forward(graph: Graph, plan: Plan, hidden: HiddenFact, buffer: Buffer, size: int) -> int:
     """Rules whose head names the candidate and whose body is a step of the known entity."""
+    known = hidden.start
     for span in range(graph.node_span[known], graph.node_span[known + 1]):
         code = graph.span_code[span]
-        hidden = hidden_neighbour(plan.code, known, hidden_end, code, known)
+        skipped = hidden_neighbour(hidden, code, known)
         low, high = span_edges(graph, known, code)
         for e in range(low, high):
-            if graph.neighbour[e] == hidden:
+            if graph.neighbour[e] == skipped:
                 continue
             item = graph.back_span[e]
             i = first_at_least(plan.item, 0, len(plan.item), item)
@@ -104,16 +96,16 @@ def _forward(graph: Graph, plan: Plan, known: int, hidden_end: int, buffer: Buff
                 i += 1
         i = first_at_least(plan.half_code, 0, len(plan.half_code), code)
         while i < len(plan.half_code) and plan.half_code[i] == code:
-            if leaves(graph, known, code, plan.half_distinct[i], hidden):
+            if leaves(graph, known, code, plan.half_distinct[i], skipped):
                 size = _emit(buffer, size, plan.half_evidence[i] - 1, plan.half_candidate[i])
             i += 1
     return size
 
 
 @compiled
-def _back(graph: Graph, plan: Plan, known: int, hidden_end: int, buffer: Buffer, size: int) -> int:
+def _back(graph: Graph, plan: Plan, hidden: HiddenFact, buffer: Buffer, size: int) -> int:
     """Rules whose head names the known entity and whose body holds of the candidate."""
-    begin, end = back_rules(plan, known)
+    begin, end = back_rules(plan, hidden.start)
     for i in range(begin, end):
         body = plan.back_body[i]
         low, high = body_range(graph, body)
@@ -121,30 +113,21 @@ def _back(graph: Graph, plan: Plan, known: int, hidden_end: int, buffer: Buffer,
             continue
         for m in range(low, high):
             x = body_member(graph, body, m)
-            if x >= 0 and body_holds(graph, plan.code, known, hidden_end, x, body):
+            if x >= 0 and body_holds(graph, hidden, x, body):
                 size = _emit(buffer, size, plan.back_evidence[i] - 1, x)
     return size
 
 
 @compiled
-def list_firings(
-    graph: Graph,
-    plan: Plan,
-    is_unary: Mask,
-    nothing: Mask,
-    known: int,
-    hidden_end: int,
-    walk: WalkSpace,
-    buffer: Buffer,
-) -> int:
+def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, walk: WalkSpace, buffer: Buffer) -> int:
     """List in `buffer` every (rule, candidate) of one query but priors, rule by rule; returns how many there are.
 
-    The `plan` holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`); `graph`, `is_unary`, `known`
-    and `hidden_end` as in `nlil.evaluation`. `nothing` hides no class, a mask of False; `walk` is scratch.
+    The `plan` holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`); `graph` and `hidden` as in
+    `nlil.evaluation`; `walk` is scratch.
     """
-    size = _chains(graph, plan, is_unary, nothing, known, hidden_end, walk, buffer)
-    size = _forward(graph, plan, known, hidden_end, buffer, size)
-    return _back(graph, plan, known, hidden_end, buffer, size)
+    size = _chains(graph, plan, hidden, walk, buffer)
+    size = _forward(graph, plan, hidden, buffer, size)
+    return _back(graph, plan, hidden, buffer, size)
 
 
 class Hits(NamedTuple):
@@ -326,14 +309,14 @@ def _by_rule(found: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
 
 def _of_lines(ranker: Ranker, plan: Plan, walk: WalkSpace, queries: _Queries) -> list[Fired]:
     """Firings of the rules that have a loop."""
-    nothing, stamp = np.zeros(len(ranker.is_unary), bool), np.full(ranker.kb.num_entities, -1, np.int64)
+    stamp = np.full(ranker.kb.num_entities, -1, np.int64)
     found, begin, size = list[Fired](), 0, BUFFER
     known, answer, answers, weight, wrong, all_candidates = queries
     while begin < len(known):
         out = np.empty((3, size), np.int32)
         end, used = _survey_block(
-            ranker.graph, plan, ranker.is_unary, nothing, known, answer, begin, answers.pointer, answers.answer,
-            walk, Buffer.of(size), stamp, out, weight, wrong, all_candidates,
+            ranker.graph, plan, known, answer, begin, answers.pointer, answers.answer, walk, Buffer.of(size), stamp,
+            out, weight, wrong, all_candidates,
         )  # fmt: skip
         found.append((out[0, :used], out[1, :used], out[2, :used]))
         size = 2 * size if end == begin else size
@@ -343,7 +326,7 @@ def _of_lines(ranker: Ranker, plan: Plan, walk: WalkSpace, queries: _Queries) ->
 
 @compiled
 def _survey_block(
-    graph: Graph, plan: Plan, is_unary: Mask, nothing: Mask, known: Ids, answer: Ids, begin: int, pointer: Longs,
+    graph: Graph, plan: Plan, known: Ids, answer: Ids, begin: int, pointer: Longs,
     known_answer: Ids, walk: WalkSpace, buffer: Buffer, stamp: Longs, out: np.ndarray, weight: Doubles,
     wrong: Doubles, all_candidates: bool,
 ) -> tuple[int, int]:  # fmt: skip
@@ -353,7 +336,7 @@ def _survey_block(
         if walk.flag[0]:
             break
         a, b = known[q], answer[q]
-        size = list_firings(graph, plan, is_unary, nothing, a, b, walk, buffer)
+        size = list_firings(graph, plan, HiddenFact(plan.code, a, b, -1, graph.is_unary), walk, buffer)
         if size > len(buffer.rule) or used + size > out.shape[1]:
             return q, used
         for k in range(pointer[a], pointer[a + 1]):

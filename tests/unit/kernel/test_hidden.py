@@ -67,7 +67,9 @@ def test_the_hidden_neighbour_is_where_the_hidden_edge_leads() -> None:
     for hidden in HIDDEN:
         for step, here in product(CODES, NODES):
             there = [n for n in NODES if is_hidden(hidden, np.array([step, here, n]))]
-            assert hidden_neighbour(*hidden.tolist(), step, here) == (there[0] if there else -1)
+            assert hidden_neighbour(HiddenFact(*hidden.tolist(), -1, np.zeros(1, bool)), step, here) == (
+                there[0] if there else -1
+            )
 
 
 def test_steps_that_can_hide_are_those_of_the_predicate() -> None:

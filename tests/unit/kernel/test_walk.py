@@ -13,17 +13,16 @@ from nlil.kernel.walk import NO_LIMIT, reach, walk_space
 def ends(facts: list[tuple[str, str, str]], start: str, *steps: str) -> set[str]:
     kb = KnowledgeBase.from_facts(facts)
     codes = np.array([2 * kb.predicate_id(kb.predicate(step)) for step in steps], np.int64)
-    nothing = np.zeros(kb.num_predicates + 1, bool)
+    graph = Graph.of(kb.crisp)
     space = walk_space(kb.num_entities, len(steps))
     found = reach(
-        Graph.of(kb.crisp),
+        graph,
         space,
         codes,
         len(codes),
-        nothing,
         kb.entities.id(start),
         True,
-        HiddenFact(-1, -1, -1, -1, nothing),
+        HiddenFact(-1, -1, -1, -1, graph.is_unary),
         NO_LIMIT,
         -1,
     )
