@@ -32,7 +32,7 @@ def evidence_of(of: RuleSet, kb: KnowledgeBase, targets: list[int], is_quick: bo
     with pytest.MonkeyPatch.context() as patch:
         if not is_quick:
             patch.setattr(members, "walkable", lambda lines: np.zeros(lines.num_lines, bool))
-            patch.setattr(members, "unanchored_sets", lambda lines, is_unary: np.zeros(lines.num_lines, bool))
+            patch.setattr(members, "unanchored_sets", lambda lines, graph: np.zeros(lines.num_lines, bool))
         scorer = MemberScorer(of, kb, np.array(targets, np.int32), threads=1)
         assert not len(scorer.others) if is_quick else not len(scorer.column) + len(scorer.sets)
         return scorer.evidence(np.arange(kb.num_entities, dtype=np.int32))

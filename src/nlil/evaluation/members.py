@@ -34,9 +34,10 @@ def walkable(lines: Lines) -> Mask:
     return (lines.start == X_NODE) & (lines.lengths > 0) & ((lines.end == ANY_NODE) | (lines.end >= 0))
 
 
-def unanchored_sets(lines: Lines, is_unary: Mask) -> Mask:
+def unanchored_sets(lines: Lines, graph: Graph) -> Mask:
     """Return which of `lines` are u(Z): the entity's own graph has a u."""
-    return (lines.start == ANY_NODE) & (lines.end == ANY_NODE) & (lines.lengths == 1) & is_unary[lines.steps[:, 0] >> 1]
+    is_set = (lines.start == ANY_NODE) & (lines.end == ANY_NODE) & (lines.lengths == 1)
+    return is_set & graph.is_unary[lines.steps[:, 0] >> 1]
 
 
 @compiled
@@ -142,7 +143,7 @@ class MemberScorer:
         self.rule_target, self.weights = position[rules.head[order]], rules.weights[order]
         lines = rules.bodies.lines
         walked = walkable(lines) & (not self.graph.crosses())
-        in_graph = unanchored_sets(lines, self.graph.is_unary)
+        in_graph = unanchored_sets(lines, self.graph)
         self.sets = np.flatnonzero(in_graph)
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         self.others = np.flatnonzero(~(walked | in_graph | is_true))
