@@ -121,7 +121,10 @@ class Ranker:
         return layout, mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
-        """Return the evidence of every entity as the answer of one query, at the entity `known`."""
+        """Return the evidence of every entity as the answer of one query, at the entity `known`.
+
+        `hidden_end` is the other end of the fact that the query does not see, or -1.
+        """
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
         layout, rest = self.target_plan(target, direction)
         extra = list(program_evidence(rest, self.kb, layout.code, query, end, self.memory))
