@@ -1,7 +1,7 @@
 """LearnerConfig: all settings of learning.
 
-One line declares a setting: name, type, default, help text, allowed values; the function that makes it says its topic.
-`--set key=value`, TOML files and keyword arguments all use it, and the help page is generated from it.
+One line declares a setting: name, type, default, help text, allowed values. `--set key=value`, TOML files and keyword
+arguments all use it, and the help page is generated from it. `Settings` is also the base of other sets of settings.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from .errors import ConfigError, closest
 
@@ -144,13 +143,10 @@ def one_of(*names: str) -> Allowed:
     return Allowed(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
 
 
-def setting(
-    topic: str, default: Any, help: str, allowed: Allowed | None = None, read: Callable[[Any], Any] | None = None
-) -> Any:
-    """Return a field of LearnerConfig.
+def setting(default: Any, help: str, allowed: Allowed | None = None, read: Callable[[Any], Any] | None = None) -> Any:
+    """Return a field of a `Settings` class.
 
     Args:
-        topic: the group of the setting.
         default: the default value; given values are converted to its type.
         help: one line for the help page.
         allowed: the allowed values; by default all of its type, and numbers >= 0.
@@ -159,7 +155,7 @@ def setting(
     if allowed is None and type(default) in (int, float):
         allowed = at_least(0)
     read = read or _READERS[type(default)]
-    return field(default=default, metadata={"topic": topic, "help": help, "allowed": allowed, "read": read})
+    return field(default=default, metadata={"help": help, "allowed": allowed, "read": read})
 
 
 def _truth(value: Any) -> bool:
@@ -174,162 +170,207 @@ def _names(value: Any) -> tuple[str, ...]:
 
 _READERS: Mapping[type, Callable[[Any], Any]] = {bool: _truth, int: int, float: float, tuple: _names, str: str}
 
-general = partial(setting, "general")
-rules = partial(setting, "rules")
-training = partial(setting, "training")
-scoring = partial(setting, "scoring")
-data = partial(setting, "data")
+
+@dataclass(frozen=True)
+class Settings:
+    """The base of frozen dataclasses with settings: checks their values, and reads them from words.
+
+    Fields that `setting` did not make can only be given as keyword arguments.
+    """
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            if (allowed := f.metadata.get("allowed")) is not None:
+                self._check(f.name, allowed.holds(getattr(self, f.name)), allowed.text)
+
+    def _check(self, key: str, holds: bool, expected: str) -> None:
+        if not holds:
+            raise ConfigError(f"{key}: expected {expected}, got {getattr(self, key)!r}", key)
+
+    def with_values(self, values: Mapping[str, Any], where: str = "settings") -> Self:
+        """Return the settings overridden by `values`.
+
+        `where`, the source of the values, begins the message of a ConfigError.
+        """
+        known = {f.name: f for f in fields(self) if "read" in f.metadata}
+        clean: dict[str, Any] = {}
+        for key, value in values.items():
+            if key not in known:
+                near = closest(key, known)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+                raise ConfigError(f"{where}: unknown key {key!r}{hint}", key)
+            try:
+                clean[key] = known[key].metadata["read"](value)
+            except (ValueError, KeyError, TypeError):
+                kind = type(known[key].default)
+                expected = "on or off" if kind is bool else kind.__name__
+                raise ConfigError(f"{where}: {key}: expected {expected}, got {value!r}", key) from None
+        return replace(self, **clean)
+
+    def with_settings(self, settings: Iterable[str]) -> Self:
+        """Return the settings overridden by `settings`, `key=value` words of the command line."""
+        values: dict[str, str] = {}
+        for setting in settings:
+            key, separator, value = setting.partition("=")
+            if not separator:
+                raise ConfigError(f"--set {setting}: expected key=value, got no '='")
+            values[key.strip()] = value.strip()
+        return self.with_values(values, "--set")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings as plain values for JSON."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
 
 
 @dataclass(frozen=True)
-class LearnerConfig:
-    """All settings; `to_dict` and `with_values` convert them to and from plain values."""
+class LearnerConfig(Settings):
+    """All settings of learning; `to_dict` and `with_values` convert them to and from plain values."""
 
-    seed: int = general(0, "seed of all randomness")
-    search: str = rules("both", "how to find rules: count, neural, both", one_of("count", "neural", "both"))
-    preset: str = general("default", "a named set of values, applied before all other settings", one_of(*PRESETS))
-    max_length: int = rules(3, "most body atoms of a counted chain", between(1, 8))
-    tried_length: int = rules(
+    seed: int = setting(0, "seed of all randomness")
+    search: str = setting("both", "how to find rules: count, neural, both", one_of("count", "neural", "both"))
+    preset: str = setting("default", "a named set of values, applied before all other settings", one_of(*PRESETS))
+    max_length: int = setting(3, "most body atoms of a counted chain", between(1, 8))
+    tried_length: int = setting(
         5,
         "also try chains up to this length; kept if they raise the score on 200 or more validation facts; 0: off",
         between(0, 8),
     )
-    min_support: int = rules(2, "least number of facts that a rule explains", at_least(1))
-    min_confidence: float = rules(
+    min_support: int = setting(2, "least number of facts that a rule explains", at_least(1))
+    min_confidence: float = setting(
         -1.0,
         "least standard confidence of a rule other than a prior; -1: .002, or .01 on a large base",
         Allowed("0 to 1, or -1", lambda v: 0 <= v <= 1 or v == -1),
     )
-    body: tuple[str, ...] = rules((), "predicates allowed in bodies; empty: all")
-    not_body: tuple[str, ...] = rules((), "predicates not allowed in bodies")
-    constants: bool = rules(True, "rules with constants: anchored, half-anchored, priors")
-    typed: bool = rules(True, "chains with a unary filter, if it raises the confidence")
-    conjunctions: int = rules(
+    body: tuple[str, ...] = setting((), "predicates allowed in bodies; empty: all")
+    not_body: tuple[str, ...] = setting((), "predicates not allowed in bodies")
+    constants: bool = setting(True, "rules with constants: anchored, half-anchored, priors")
+    typed: bool = setting(True, "chains with a unary filter, if it raises the confidence")
+    conjunctions: int = setting(
         10,
         "conjunctions tried per target; kept if they raise the score on validation facts; 0: none",
     )
-    exclusions: bool = rules(
+    exclusions: bool = setting(
         True, "exclude candidates by relations that never hold together with a target; not with search=neural"
     )
-    rules_per_target: int = rules(
+    rules_per_target: int = setting(
         20, "rules per target in its theory, the small set that does the work of all rules; 0: no theories"
     )
-    theory_author: str = rules(
+    theory_author: str = setting(
         "auto",
         "how to choose the rules of a theory: cover (those that explain most), weights (the same, weighted jointly), "
         "formulas (trained conjunctions of them); auto: the best on validation facts",
         one_of("auto", "cover", "weights", "formulas"),
     )
-    top_rules: int = rules(0, "rules kept per target, best first (with joint: per class on average); 0: all")
-    joint: bool = rules(
+    top_rules: int = setting(0, "rules kept per target, best first (with joint: per class on average); 0: all")
+    joint: bool = setting(
         False, "choose and weight the rules of all object classes jointly; with search=neural: one trained formula each"
     )
-    samples: int = rules(1_000, "facts sampled per target to propose chains longer than 2")
-    candidates: int = rules(200, "longer chains counted exactly per target")
-    max_paths: float = rules(
+    samples: int = setting(1_000, "facts sampled per target to propose chains longer than 2")
+    candidates: int = setting(200, "longer chains counted exactly per target")
+    max_paths: float = setting(
         7e9,
         "skip chains of a length with more paths than this in the graph, unless they are few for its size (up to "
         "16 for each pair of entities, up to max_length steps); 0: no limit",
     )
-    neural_targets: int = training(
+    neural_targets: int = setting(
         4, "with search=both, most targets to train, those that counted rules explain badly; 0: all"
     )
-    residuals: int = training(
+    residuals: int = setting(
         0,
         "after counting, most targets to train on their badly ranked validation facts; the rules found are kept if "
         "they raise the score on other validation facts; 0: none",
     )
-    neural_facts: int = training(
+    neural_facts: int = setting(
         3_000, "with search=both, train only if the base has at most this many facts; 0: always"
     )
-    steps: int = training(2, "T, most operators of a path", at_least(1))
-    heads: int = training(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))
-    instances: int = training(1, "statements per predicate", at_least(1))
-    levels: int = training(1, "L, levels of products over statements; 0: a rule is one statement or its negation")
-    formulas: int = training(4, "C, formulas per level", at_least(1))
-    vocabulary: int = training(
+    steps: int = setting(2, "T, most operators of a path", at_least(1))
+    heads: int = setting(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))
+    instances: int = setting(1, "statements per predicate", at_least(1))
+    levels: int = setting(1, "L, levels of products over statements; 0: a rule is one statement or its negation")
+    formulas: int = setting(4, "C, formulas per level", at_least(1))
+    vocabulary: int = setting(
         40, "predicates in the bodies of a trained target, the most frequent ones around its facts", at_least(1)
     )
-    domain: int = training(
+    domain: int = setting(
         0, "take this many predicates from the domain of the head's name instead (the paper: 20); 0: by frequency"
     )
-    neural_constants: int = training(8, "entities that trained statements may use; 0: none")
-    recursive: bool = training(True, "trained rules may use their target in the body")
-    priors: bool = training(True, "with search=neural, add the rules p(X, c) :- true")
-    positives: int = training(200, "facts per target in training at a time", at_least(1))
-    fresh: int = training(5, "epochs after which the oldest batch of queries is replaced by a new sample; 0: never")
-    negatives: float = training(2.0, "negative tuples per fact")
-    negative_sampling: str = training(
+    neural_constants: int = setting(8, "entities that trained statements may use; 0: none")
+    recursive: bool = setting(True, "trained rules may use their target in the body")
+    priors: bool = setting(True, "with search=neural, add the rules p(X, c) :- true")
+    positives: int = setting(200, "facts per target in training at a time", at_least(1))
+    fresh: int = setting(5, "epochs after which the oldest batch of queries is replaced by a new sample; 0: never")
+    negatives: float = setting(2.0, "negative tuples per fact")
+    negative_sampling: str = setting(
         "near",
         "near: reached from x, or in the range of the target; uniform: any (the paper)",
         one_of("near", "uniform"),
     )
-    batch: int = training(256, "queries per training step", at_least(1))
-    step_edges: int = training(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
-    meet_edges: int = training(2048, "most edges that the statements of a query use, nearest first", at_least(1))
-    generator: str = training(
+    batch: int = setting(256, "queries per training step", at_least(1))
+    step_edges: int = setting(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
+    meet_edges: int = setting(2048, "most edges that the statements of a query use, nearest first", at_least(1))
+    generator: str = setting(
         "free",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )
-    residual: bool = training(
+    residual: bool = setting(
         True, "add free scores, initially 0, to those of a Transformer; off: the Transformer alone (the paper)"
     )
-    deep_score: float = training(
+    deep_score: float = setting(
         4.0, "added to the output scores of the last level: learn a rule as a whole, not part by part; 0: the paper"
     )
-    dim: int = training(32, "d, the width of the Transformer", at_least(1))
-    layers: int = training(3, "layers of each Transformer network", at_least(1))
-    attention_heads: int = training(4, "attention heads of each layer except the last, which has one", at_least(1))
-    squash: str = training(
+    dim: int = setting(32, "d, the width of the Transformer", at_least(1))
+    layers: int = setting(3, "layers of each Transformer network", at_least(1))
+    attention_heads: int = setting(4, "attention heads of each layer except the last, which has one", at_least(1))
+    squash: str = setting(
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
-    restarts: int = training(48, "generators trained per target", at_least(1))
-    epochs: int = training(50, "most epochs of training", at_least(1))
-    rate: float = training(0.0002, "learning rate of a Transformer", more_than(0))
-    score_rate: float = training(0.1, "learning rate of free and residual scores", more_than(0))
-    temperature: float = training(
+    restarts: int = setting(48, "generators trained per target", at_least(1))
+    epochs: int = setting(50, "most epochs of training", at_least(1))
+    rate: float = setting(0.0002, "learning rate of a Transformer", more_than(0))
+    score_rate: float = setting(0.1, "learning rate of free and residual scores", more_than(0))
+    temperature: float = setting(
         0.2,
         "temperature of the attentions at the end of training; 1 at its start",
         Allowed("above 0, at most 1", lambda v: 0 < v <= 1),
     )
-    entropy: float = training(0.02, "weight of the entropy of the attentions in the loss at the end of training")
-    patience: int = training(40, "stop after this many epochs without a better validation loss")
-    beam: int = training(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
-    extract_samples: int = training(0, "rules drawn at random from each generator")
-    neural_candidates: int = training(500, "rules counted exactly per trained target", at_least(1))
-    select: bool = training(
+    entropy: float = setting(0.02, "weight of the entropy of the attentions in the loss at the end of training")
+    patience: int = setting(40, "stop after this many epochs without a better validation loss")
+    beam: int = setting(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
+    extract_samples: int = setting(0, "rules drawn at random from each generator")
+    neural_candidates: int = setting(500, "rules counted exactly per trained target", at_least(1))
+    select: bool = setting(
         True,
         "after training, choose among the rules of all restarts, remove parts and join others by exact F1; "
         "off: exactly what the attentions of the best restart say",
     )
-    refine: bool = training(True, "after select, exchange or add parts of the best rules as long as the exact F1 rises")
-    aggregation: str = scoring(
+    refine: bool = setting(True, "after select, exchange or add parts of the best rules as long as the exact F1 rises")
+    aggregation: str = setting(
         "noisy-or", "how rules that fire become a score: noisy-or, max", one_of("noisy-or", "max")
     )
-    aggregation_top: int = scoring(5, "number of strongest rules in noisy-or; 0: all")
-    weigh: bool = scoring(True, "fit the weights of the kinds of rules on 200 or more validation facts")
-    hold_out: float = scoring(
+    aggregation_top: int = setting(5, "number of strongest rules in noisy-or; 0: all")
+    weigh: bool = setting(True, "fit the weights of the kinds of rules on 200 or more validation facts")
+    hold_out: float = setting(
         0.1,
         "share of the training facts to hold out for validation if fewer than 200 validation facts are given; 0: none",
         Allowed("0 to .5", lambda v: 0 <= v <= 0.5),
     )
-    geometry: bool = data(True, "make predicates from the boxes of a scene graph: large(X), left_of(X, Y)")
-    drop: tuple[str, ...] = data((), "relations of the data to leave out")
-    merge: str = data("", "file or folder of name merges, one per line: car: car,cars")
-    min_count: int = data(
+    geometry: bool = setting(True, "make predicates from the boxes of a scene graph: large(X), left_of(X, Y)")
+    drop: tuple[str, ...] = setting((), "relations of the data to leave out")
+    merge: str = setting("", "file or folder of name merges, one per line: car: car,cars")
+    min_count: int = setting(
         0, "leave out predicates with fewer training facts; objects of such a class stay; 0: keep all"
     )
-    num_classes: int = data(
+    num_classes: int = setting(
         150, "default targets of a scene graph: this many of its most frequent classes", at_least(1)
     )
-    cuts: int = data(10, "quantile bins per numeric attribute", at_least(2))
-    time_limit: float = general(
+    cuts: int = setting(10, "quantile bins per numeric attribute", at_least(2))
+    time_limit: float = setting(
         0.0, "stop the search after this time and mark the run as partial; 0: no limit", read=parse_seconds
     )
-    device: str = general("auto", "auto, cpu, cuda", one_of("auto", "cpu", "cuda"))
-    threads: int = general(0, "CPU threads; 0: all cores")
-    memory: int = general(
+    device: str = setting("auto", "auto, cpu, cuda", one_of("auto", "cpu", "cuda"))
+    threads: int = setting(0, "CPU threads; 0: all cores")
+    memory: int = setting(
         default_memory(machine_memory()),
         "memory budget in bytes; by default 4 GiB, or half of what the machine or its container has if that is less",
         Allowed("at least 64MiB", lambda v: v >= 64 * 2**20),
@@ -338,9 +379,7 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         self._check("dim", self.dim % max(1, self.attention_heads) == 0, "a multiple of attention_heads")
-        for f in fields(self):
-            if (allowed := f.metadata["allowed"]) is not None:
-                self._check(f.name, allowed.holds(getattr(self, f.name)), allowed.text)
+        super().__post_init__()
 
     def data_options(self) -> DataOptions:
         """Return the settings of the data, for `load_dataset`."""
@@ -356,11 +395,7 @@ class LearnerConfig:
         names = [f.name for f in fields(kind) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return kind(**{name: getattr(self, name) for name in names} | others)
 
-    def _check(self, key: str, holds: bool, expected: str) -> None:
-        if not holds:
-            raise ConfigError(f"{key}: expected {expected}, got {getattr(self, key)!r}", key)
-
-    def with_values(self, values: Mapping[str, Any], where: str = "settings") -> LearnerConfig:
+    def with_values(self, values: Mapping[str, Any], where: str = "settings") -> Self:
         """Return the settings overridden by `values`; a preset among them is applied first.
 
         `where`, the source of the values, begins the message of a ConfigError.
@@ -368,29 +403,7 @@ class LearnerConfig:
         preset = values.get("preset", "default")
         if preset not in PRESETS:
             raise ConfigError(f"{where}: preset: expected {', '.join(PRESETS)}, got {preset!r}", "preset")
-        known = {f.name: f for f in fields(self)}
-        clean: dict[str, Any] = dict(PRESETS[preset])
-        for key, value in values.items():
-            if key not in known:
-                near = closest(key, known)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
-                raise ConfigError(f"{where}: unknown key {key!r}{hint}", key)
-            try:
-                clean[key] = known[key].metadata["read"](value)
-            except (ValueError, KeyError, TypeError):
-                kind = type(known[key].default).__name__
-                raise ConfigError(f"{where}: {key}: expected {kind}, got {value!r}", key) from None
-        return replace(self, **clean)
-
-    def with_settings(self, settings: Iterable[str]) -> LearnerConfig:
-        """Return the settings overridden by `settings`, `key=value` words of the command line."""
-        values: dict[str, str] = {}
-        for setting in settings:
-            key, separator, value = setting.partition("=")
-            if not separator:
-                raise ConfigError(f"--set {setting}: expected key=value, got no '='")
-            values[key.strip()] = value.strip()
-        return self.with_values(values, "--set")
+        return super().with_values({**PRESETS[preset], **values}, where)
 
     @classmethod
     def from_toml(cls, path: Path) -> LearnerConfig:
@@ -400,10 +413,6 @@ class LearnerConfig:
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path}: not a readable TOML file ({error})") from error
         return cls().with_values(values, str(path))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all settings as plain values for JSON."""
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
 
 
 def settings_help() -> str:

@@ -177,11 +177,10 @@ def _dilp(dataset: Dataset, job: Job, progress: Progress) -> Found:
 
     from .baselines.dilp import DILPSettings, learn_target
     from .baselines.dilp_program import Definition, Template
-    from .baselines.interface import configured
 
     succ2 = Definition(Predicate("succ2", 2), (Template(1),))
     given = {k: v for k, v in job["options"].items() if k in ("device", "memory")}
-    settings = configured(DILPSettings(invented=(succ2,), updates=DILP_UPDATES), given, "options")
+    settings = DILPSettings(invented=(succ2,), updates=DILP_UPDATES).with_values(given, "options")
     begin = time.perf_counter()
     model = learn_target(dataset, dataset.targets[0], settings, seed_of(job), progress)
     seconds = time.perf_counter() - begin

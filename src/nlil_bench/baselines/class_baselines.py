@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from nlil.config import Settings, at_least, between, setting
 from nlil.data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
@@ -120,22 +121,14 @@ def _left_out(dataset: Dataset, task: ClassTask) -> str:
 
 
 @dataclass(frozen=True)
-class PatternParts:
-    """`patterns` (2): the most steps of a path, 0 to 2. `bare` (on): also what only says that there is a relation.
-    `context` (on): the classes of the other objects. `geometry` (on): unary predicates that come from boxes.
-    `min_count` (2): training objects that a pattern needs."""
+class PatternParts(Settings):
+    """Which patterns around an object a model sees."""
 
-    patterns: int = 2
-    bare: bool = True
-    context: bool = True
-    geometry: bool = True
-    min_count: int = 2
-
-    def __post_init__(self) -> None:
-        if self.patterns not in (0, 1, 2):
-            raise ConfigError(f"patterns: expected 0, 1 or 2 steps, got {self.patterns}", "patterns")
-        if self.min_count < 1:
-            raise ConfigError(f"min_count: expected at least 1, got {self.min_count}", "min_count")
+    patterns: int = setting(2, "most steps of a path; 0: no paths", between(0, 2))
+    bare: bool = setting(True, "also paths that end at any object")
+    context: bool = setting(True, "also the classes of the other objects of the graph")
+    geometry: bool = setting(True, "also unary predicates made from boxes")
+    min_count: int = setting(2, "training objects that a pattern needs", at_least(1))
 
 
 class Patterns:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nlil.config import Allowed, Settings, at_least, parse_size, setting
 from nlil.data.arrays import Ids, Longs
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
@@ -34,7 +35,7 @@ from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics
 from .dilp_program import Definition, Program, Template, one_hot_weights, softmax_weights
-from .interface import Baseline, check_least
+from .interface import Baseline
 
 MOST_ATOMS = 2_000_000
 """Ground atoms of a base, given or learned, that are still written down."""
@@ -44,30 +45,22 @@ TRUE = 0.5
 
 
 @dataclass(frozen=True)
-class DILPSettings:
+class DILPSettings(Settings):
     """The program, then the training.
 
-    `target`     templates of each target: no further variable and given predicates only; one variable, recursive
-    `invented`   helper predicates: one binary, one variable, given predicates only (named `invented`, or as here)
-    `steps`      10 steps of forward chaining in training; the program itself is judged by its fixpoint
-    `starts`     10 random starts; the one whose program fits the examples best is kept, of equals the least loss
-    `updates`    400 steps of RMSprop with lr .1 (the original: 6000 with lr .5, from one start)
-    `sample`     .5: the share of the examples that each update looks at
-    `memory`     2 GiB; a set that needs more is refused
+    `target` are the templates of each target: no further variable and only given predicates; one variable, recursive.
+    `invented` are helper predicates: one binary predicate with one variable and only given predicates.
     """
 
     target: tuple[Template, ...] = (Template(0), Template(1, intensional=True))
     invented: tuple[Definition, ...] = (Definition(Predicate("invented", 2), (Template(1),)),)
-    steps: int = 10
-    starts: int = 10
-    updates: int = 400
-    lr: float = 0.1
-    sample: float = 0.5
-    device: str = "cpu"
-    memory: int = 2 * 2**30
-
-    def __post_init__(self) -> None:
-        check_least(self, {"steps": 1, "starts": 1, "updates": 0, "lr": 0, "sample": 0.01, "memory": 1})
+    steps: int = setting(10, "steps of forward chaining in training; a program is judged by its fixpoint", at_least(1))
+    starts: int = setting(10, "random starts; the program that fits the examples best is kept", at_least(1))
+    updates: int = setting(400, "steps of RMSprop; the original: 6000, from one start")
+    lr: float = setting(0.1, "learning rate; the original: .5")
+    sample: float = setting(0.5, "share of the examples in each update", Allowed("0.01 or more", lambda v: v >= 0.01))
+    device: str = setting("cpu", "cpu or cuda")
+    memory: int = setting(2 * 2**30, "bytes; a set that needs more is refused", at_least(1), parse_size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,15 +22,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nlil.config import Settings, at_least, between, parse_size, setting
 from nlil.data.arrays import Ids
 from nlil.data.dataset import Dataset
-from nlil.errors import ConfigError, NlilError, require
+from nlil.errors import NlilError, require
 from nlil.evaluation.metrics import Metrics, rank_figures
 from nlil.kernel.device import resolve_device
 from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics, batch_ranks
-from .interface import Baseline, check_least
+from .interface import Baseline
 
 LAST_RATE = 0.1
 """The learning rate falls in a straight line to this share of itself."""
@@ -94,47 +95,22 @@ COPIES = 3
 
 
 @dataclass(frozen=True)
-class EmbeddingSettings:
-    """`dim` (100) numbers for an entity, complex ones for RotatE; `norm` (1) of the difference in TransE, RotatE has
-    the Euclidean one; `margin` (9) and `temperature` (1) of the self-adversarial loss; `negatives` (32) for each fact;
-    `batch` (512); Adam with `lr` (.005; RotatE .05; from short runs on the validation facts of UMLS), falling in a
-    straight line to a tenth; at most `epochs` (100), ended when validation MRR has not risen in `patience` (4) checks,
-    one every `check_every` (10) epochs; the best weights are kept. `threads` 0: torch's own number.
-    """
+class EmbeddingSettings(Settings):
+    """The model, its loss, and the training. The best weights are kept."""
 
-    dim: int = 100
-    norm: int = 1
-    margin: float = 9.0
-    temperature: float = 1.0
-    negatives: int = 32
-    batch: int = 512
-    lr: float = 0.005
-    epochs: int = 100
-    check_every: int = 10
-    patience: int = 4
-    device: str = "cpu"
-    threads: int = 0
-    memory: int = 2 * 2**30
-
-    def __post_init__(self) -> None:
-        if self.norm not in (1, 2):
-            raise ConfigError(f"norm: expected 1 or 2, got {self.norm}", "norm")
-        check_least(
-            self,
-            {
-                "dim": 1,
-                "margin": 0,
-                "temperature": 0,
-                "negatives": 1,
-                "batch": 1,
-                "lr": 0,
-                "epochs": 1,
-                "check_every": 1,
-                "patience": 1,
-                "threads": 0,
-                "memory": 1,
-            },
-        )
+    dim: int = setting(100, "numbers of an entity, complex ones for RotatE", at_least(1))
+    norm: int = setting(1, "norm of the difference in TransE; that of RotatE is Euclidean", between(1, 2))
+    margin: float = setting(9.0, "margin of the self-adversarial loss")
+    temperature: float = setting(1.0, "temperature of the self-adversarial loss")
+    negatives: int = setting(32, "negatives per fact", at_least(1))
+    batch: int = setting(512, "facts per step", at_least(1))
+    lr: float = setting(0.005, "learning rate of Adam at the start, by short runs on validation facts of UMLS")
+    epochs: int = setting(100, "most epochs", at_least(1))
+    check_every: int = setting(10, "epochs between two checks of the validation MRR", at_least(1))
+    patience: int = setting(4, "stop after this many checks without a better MRR", at_least(1))
+    device: str = setting("cpu", "cpu or cuda")
+    threads: int = setting(0, "threads of torch; 0: its default")
+    memory: int = setting(2 * 2**30, "bytes that batches are sized for", at_least(1), parse_size)
 
 
 class Embedding(Baseline):
@@ -262,7 +238,7 @@ class RotatE(Embedding):
 
     name = "RotatE"
     number_bytes = 8
-    defaults = EmbeddingSettings(lr=0.05)
+    defaults = EmbeddingSettings(lr=0.05)  # also by short runs on UMLS
 
     def _untrained(self, factory: Any, seed: int) -> Any:
         from pykeen.models import RotatE as Model

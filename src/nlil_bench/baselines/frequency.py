@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nlil.config import Settings, one_of, setting
 from nlil.data.arrays import Doubles, Ids, Longs, ranges
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
-from nlil.errors import ConfigError
 from nlil.kernel.graph import Graph
 from nlil.progress import Progress
 
@@ -24,16 +24,15 @@ from .class_baselines import ClassBaseline, ClassTask, Unaries, class_task
 
 
 @dataclass(frozen=True)
-class FrequencySettings:
-    """`votes` (count): the weight of a vote is how often the class was seen in the relation, or (share) how often of
-    all. `prior` (off): classes that nothing votes for follow by frequency, instead of being tied."""
+class FrequencySettings(Settings):
+    """What a vote counts, and what follows the classes that have votes."""
 
-    votes: str = "count"
-    prior: bool = False
-
-    def __post_init__(self) -> None:
-        if self.votes not in ("count", "share"):
-            raise ConfigError(f"votes: expected count or share, got {self.votes!r}", "votes")
+    votes: str = setting(
+        "count",
+        "weight of a vote: how often the class was seen in the relation (count), or in which share of all (share)",
+        one_of("count", "share"),
+    )
+    prior: bool = setting(False, "rank classes without votes by frequency, instead of as a tie")
 
 
 class Frequency(ClassBaseline):

@@ -17,11 +17,10 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
-from nlil.config import parse_size
-from nlil.errors import ConfigError, NlilError, UnknownName, closest
+from nlil.errors import NlilError, UnknownName
 from nlil.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class Baseline(ABC):
 
     Attributes:
         name: What it is called in messages.
-        settings: A frozen dataclass; its docstring states the defaults.
+        settings: A `nlil.config.Settings`.
         defaults: The settings where none are given.
         packages: Those beside torch whose versions belong to a figure.
     """
@@ -98,53 +97,7 @@ def make_baseline(name: str, settings: Iterable[str] = (), options: Mapping[str,
         raise UnknownName("baseline", name, NAMES)
     module, kind = _HOME[name]
     made: Baseline = getattr(importlib.import_module(f".{module}", __package__), kind)()
-    known = {f.name for f in fields(made.settings)}
-    given = {k: v for k, v in (options or {}).items() if k in known and k != "seed"}
-    made.settings = configured(configured(made.settings, given, "options"), _words(settings), "--set")
+    known = {f.name for f in fields(made.settings) if "read" in f.metadata}
+    given = {key: value for key, value in (options or {}).items() if key in known}
+    made.settings = made.settings.with_values(given, "options").with_settings(settings)
     return made
-
-
-Settings = TypeVar("Settings")
-
-
-def configured(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
-    """The settings with these values; only numbers and words can be given this way."""
-    known = {f.name: getattr(settings, f.name) for f in fields(settings)}  # type: ignore[arg-type]
-    plain = {key: old for key, old in known.items() if isinstance(old, int | float | str) and key != "seed"}
-    clean: dict[str, Any] = {}
-    for key, value in values.items():
-        if key not in plain:
-            near = closest(key, plain)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(plain)}"
-            raise ConfigError(f"{where}: unknown key {key!r} for {type(settings).__name__}; {hint}", key)
-        try:
-            kind = type(plain[key])
-            clean[key] = _truth(value) if kind is bool else parse_size(str(value)) if key == "memory" else kind(value)
-        except ValueError:
-            wanted = "on or off" if kind is bool else kind.__name__
-            raise ConfigError(f"{where}: {key}: expected {wanted}, got {value!r}", key) from None
-    return replace(settings, **clean) if clean else settings  # type: ignore[type-var]
-
-
-def _truth(value: Any) -> bool:
-    words = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
-    if str(value).lower() not in words:
-        raise ValueError(value)
-    return words[str(value).lower()]
-
-
-def _words(settings: Iterable[str]) -> dict[str, str]:
-    values = {}
-    for setting in settings:
-        key, separator, value = setting.partition("=")
-        if not separator:
-            raise ConfigError(f"--set {setting}: expected key=value, got no '='")
-        values[key.strip()] = value.strip()
-    return values
-
-
-def check_least(settings: object, least: Mapping[str, float]) -> None:
-    """For the settings of baselines: these fields are at least so much."""
-    for key, bound in least.items():
-        if getattr(settings, key) < bound:
-            raise ConfigError(f"{key}: expected at least {bound:g}, got {getattr(settings, key)}", key)

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix, hstack
 
+from nlil.config import at_least, setting
 from nlil.data.arrays import Doubles, Floats, Longs
 from nlil.data.dataset import Dataset
 from nlil.kernel.threads import one_torch_thread
 from nlil.progress import Progress
 
 from .class_baselines import ClassBaseline, ClassTask, PatternParts, Patterns, class_task
-from .interface import check_least
 
 BLOCK = 16_384
 """Objects whose scores exist at the same time."""
@@ -31,16 +31,10 @@ Block = tuple[csr_matrix, csr_matrix, Longs]
 
 @dataclass(frozen=True)
 class LogisticSettings(PatternParts):
-    """Which patterns: `patterns` (2), `bare` (on), `context` (on), `geometry` (on), `min_count` (2).
-    `l2` (2): the penalty of a weight's square, beside a sum over objects; 1, 2 and 4 were tried on a tenth of the
-    training graphs of VRD. `iterations` (200): of L-BFGS, at most."""
+    """Which patterns, and the fit. Of l2, 1, 2 and 4 were tried on a tenth of the training graphs of VRD."""
 
-    l2: float = 2.0
-    iterations: int = 200
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least(self, {"l2": 0, "iterations": 1})
+    l2: float = setting(2.0, "penalty of the square of a weight, beside a sum over objects")
+    iterations: int = setting(200, "most iterations of L-BFGS", at_least(1))
 
 
 class Logistic(ClassBaseline):

@@ -1,30 +1,29 @@
 """A multilayer perceptron that names an object's class: what a supervised model gets from the same objects.
 
-Inputs, as settings choose: the numbers of its box, feature vectors from a file keyed by object id (the paper: those of
-an RCNN), and the patterns around it. Adam on the cross-entropy, dropout; the epoch with the best R@1 on validation
-graphs (or a tenth of the training graphs) is kept.
+Inputs, as settings choose: the numbers of its box and the patterns around it (the paper's has the features of an RCNN).
+Adam on the cross-entropy, dropout; the epoch with the best R@1 on validation graphs (or a tenth of the training graphs)
+is kept.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+from nlil.config import Allowed, at_least, between, more_than, setting
 from nlil.data.arrays import Doubles, Floats, Ids
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
-from nlil.errors import ConfigError, DataError
+from nlil.errors import ConfigError
 from nlil.kernel.threads import one_torch_thread
 from nlil.progress import Progress
 
 from .class_baselines import ClassBaseline, ClassTask, PatternParts, Patterns, training_parts
-from .interface import check_least
 
 BOX_NUMBERS = 10
 
@@ -62,97 +61,25 @@ def _image_sizes(kb: KnowledgeBase) -> np.ndarray:
     return corner[:, graph]
 
 
-def read_features(path: Path) -> tuple[list[str], Floats]:
-    """Object ids and a row of numbers for each.
-
-    Parquet: the first column holds the ids, the others are numbers, or one list of numbers.
-    NAME.npy: a table; NAME.ids beside it has one id a line, in the same order.
-    """
-    if not path.is_file():
-        raise DataError("expected a file with feature vectors, found none", path)
-    ids, table = _from_npy(path) if path.suffix == ".npy" else _from_parquet(path)
-    if table.ndim != 2 or len(ids) != len(table):
-        raise DataError(
-            f"expected one row of numbers for each of the {len(ids)} ids, got a table of the shape {table.shape}", path
-        )
-    if not np.isfinite(table).all():
-        raise DataError("expected numbers, got some that are infinite or missing", path)
-    return ids, table
-
-
-def _from_npy(path: Path) -> tuple[list[str], Floats]:
-    names = path.with_suffix(".ids")
-    if not names.is_file():
-        raise DataError(f"expected the object ids beside it in {names.name}, one a line, found no such file", path)
-    try:
-        table = np.load(path, allow_pickle=False).astype(np.float32)
-    except ValueError as error:
-        raise DataError(f"expected a numpy table of numbers ({error})", path) from error
-    return names.read_text(encoding="utf-8").splitlines(), table
-
-
-def _from_parquet(path: Path) -> tuple[list[str], Floats]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        ids, *columns = [column.combine_chunks() for column in table.columns]
-        if len(columns) == 1 and pa.types.is_nested(columns[0].type):
-            numbers = np.array(columns[0].to_pylist(), np.float32)
-        else:
-            numbers = np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
-    except (pa.ArrowInvalid, ValueError, TypeError) as error:
-        raise DataError(
-            "expected Parquet with a column of ids, then columns of numbers or one of lists of them, got: "
-            + " ".join(str(error).split())[:120],
-            path,
-        ) from error
-    return [str(name) for name in ids.to_pylist()], numbers
-
-
-def feature_numbers(kb: KnowledgeBase, objects: Ids, ids: list[str], table: Floats) -> Floats:
-    """(objects, numbers): the row of each object; zeros, and a 0 in the last column, where the file has none."""
-    place = {name: i for i, name in enumerate(ids)}
-    row = np.array([place.get(kb.entities.name(int(i)), -1) for i in objects], np.int64)
-    found = np.zeros((len(objects), table.shape[1] + 1), np.float32)
-    known = row >= 0
-    found[known, :-1] = table[row[known]]
-    found[known, -1] = 1
-    return found
-
-
 LEAST_UPDATES = 50
 """Of an epoch: a few objects are gone through several times, or few graphs would also mean little training."""
 
 
 @dataclass(frozen=True)
 class MLPSettings(PatternParts):
-    """Inputs: `boxes` (on), `features` (a .npy or Parquet file keyed by object id; none), and of the patterns
-    `patterns` (1; 0: none), `bare` (on), `context` (on), `geometry` (off: boxes say more), `min_count` (2).
-    Training: `hidden` (128), `layers` (1), `dropout` (.3), `lr` (.002), `batch` (256), `epochs` (30, at most),
-    `patience` (5 epochs without a better R@1). `device` (cpu)."""
+    """The inputs, then the training."""
 
-    patterns: int = 1
-    geometry: bool = False
-    boxes: bool = True
-    features: str = ""
-    hidden: int = 128
-    layers: int = 1
-    dropout: float = 0.3
-    lr: float = 0.002
-    batch: int = 256
-    epochs: int = 30
-    patience: int = 5
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least(self, {"hidden": 1, "layers": 1, "dropout": 0, "batch": 1, "epochs": 1, "patience": 1})
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: expected at least 0 and below 1, got {self.dropout}", "dropout")
-        if not self.lr > 0:
-            raise ConfigError(f"lr: expected more than 0, got {self.lr}", "lr")
+    patterns: int = setting(1, "most steps of a path; 0: no paths", between(0, 2))
+    geometry: bool = setting(False, "also unary predicates made from boxes; the boxes themselves say more")
+    boxes: bool = setting(True, "the numbers of the box")
+    hidden: int = setting(128, "hidden units", at_least(1))
+    layers: int = setting(1, "hidden layers", at_least(1))
+    dropout: float = setting(0.3, "share of the units that are dropped", Allowed("0 to below 1", lambda v: 0 <= v < 1))
+    lr: float = setting(0.002, "learning rate", more_than(0))
+    batch: int = setting(256, "objects per step", at_least(1))
+    epochs: int = setting(30, "most epochs", at_least(1))
+    patience: int = setting(5, "stop after this many epochs without a better R@1", at_least(1))
+    device: str = setting("cpu", "cpu or cuda")
 
 
 class MLP(ClassBaseline):
@@ -179,22 +106,18 @@ class Inputs:
 
     def __init__(self, train: ClassTask, settings: MLPSettings) -> None:
         self.settings = settings
-        self.given = read_features(Path(settings.features)) if settings.features else None
         self.patterns = Patterns(train, settings)
         numbers = self._numbers(train)
         self.mean, self.spread = numbers.mean(axis=0), np.maximum(numbers.std(axis=0), 1e-3)
         if not len(self.patterns) and len(self.spread) == 1:
             raise ConfigError(
-                "mlp: expected something to look at, got no boxes, features or patterns; choose some "
-                "with boxes=on, patterns=1 or features=FILE"
+                "mlp: expected something to look at, got no boxes or patterns; choose some with boxes=on or patterns=1"
             )
 
     def _numbers(self, task: ClassTask) -> Floats:
         parts = [np.zeros((len(task), 1), np.float32)]  # a layer wants one number at least
         if self.settings.boxes and task.kb.boxes is not None:
             parts.append(box_numbers(task.kb, task.objects))
-        if self.given is not None:
-            parts.append(feature_numbers(task.kb, task.objects, *self.given))
         return np.concatenate(parts, axis=1)
 
     def of(self, task: ClassTask) -> tuple[Tensor, csr_matrix]:
@@ -246,7 +169,7 @@ def scores(net: Perceptron, inputs: tuple[Tensor, csr_matrix], settings: MLPSett
 
 def trained(inputs: Inputs, train: ClassTask, held: ClassTask, settings: MLPSettings, progress: Progress) -> Perceptron:
     """The weights of the epoch that names most held-out objects right; of the last where nothing is held out."""
-    seen, asked = inputs.of(train), inputs.of(held)
+    seen, chosen_by = inputs.of(train), inputs.of(held)
     answer = torch.from_numpy(train.answer).to(settings.device)
     net = Perceptron(seen[0].shape[1], len(inputs.patterns), len(train.classes), settings).to(settings.device)
     optimiser = torch.optim.Adam(net.parameters(), lr=settings.lr)
@@ -261,7 +184,7 @@ def trained(inputs: Inputs, train: ClassTask, held: ClassTask, settings: MLPSett
             logits = net(*batch_of(seen, rows, settings.device))
             nn.functional.cross_entropy(logits, answer[torch.from_numpy(rows).to(answer.device)]).backward()
             optimiser.step()
-        right = float((scores(net, asked, settings).argmax(axis=1) == held.answer).mean()) if len(held) else 0.0
+        right = float((scores(net, chosen_by, settings).argmax(axis=1) == held.answer).mean()) if len(held) else 0.0
         progress("mlp", epoch, settings.epochs, f"held out R@1 {right:.3f}" if len(held) else "")
         if right > best or not len(held):
             best, waited = right, 0

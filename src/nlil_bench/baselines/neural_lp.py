@@ -18,7 +18,7 @@ import copy
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nlil.config import Allowed, Settings, at_least, parse_size, setting
 from nlil.data.arrays import Doubles, Ids
 from nlil.data.dataset import Dataset
 from nlil.data.facts import Facts, Splits
@@ -52,32 +53,29 @@ LARGEST_GRADIENT = 5.0
 
 
 @dataclass(frozen=True)
-class NeuralLP:
-    """The settings; defaults are the original's. `steps` is T, the longest chain; `rank` chains are added up.
+class NeuralLP(Settings):
+    """The settings; defaults are the original's.
 
-    `share` of the queries, drawn anew, make an epoch; the original asks about one quarter of the facts, always the
-    same. `batch` counts queries; the original's counts facts, each asked in both directions.
+    Of the facts, the original uses one quarter as queries, always the same; its batches count facts, each a query in
+    both directions.
     """
 
-    steps: int = 2
-    rank: int = 3
-    hidden: int = 128
-    epochs: int = 10
-    share: float = 1.0
-    lr: float = 0.001
-    batch: int = 64
+    steps: int = setting(2, "T, steps of the longest chain", at_least(1))
+    rank: int = setting(3, "chains that are added up", at_least(1))
+    hidden: int = setting(128, "hidden units of the controller", at_least(1))
+    epochs: int = setting(10, "epochs")
+    share: float = setting(
+        1.0,
+        "share of the queries, drawn anew for each epoch",
+        Allowed("a number above 0 and at most 1", lambda v: 0 < v <= 1),
+    )
+    lr: float = setting(0.001, "learning rate of Adam")
+    batch: int = setting(64, "queries per step", at_least(1))
     seed: int = 0
-    device: str = "cpu"
-    threads: int = 1
-    memory: int = 2**30
-    limits: Limits = field(default=UNLIMITED)
-
-    def __post_init__(self) -> None:
-        for key, least in (("steps", 1), ("rank", 1), ("hidden", 1), ("epochs", 0), ("batch", 1), ("seed", 0)):
-            if getattr(self, key) < least:
-                raise ConfigError(f"{key}: expected a whole number of at least {least}, got {getattr(self, key)}", key)
-        if not 0 < self.share <= 1:
-            raise ConfigError(f"share: expected a number above 0 and at most 1, got {self.share}", "share")
+    device: str = setting("cpu", "cpu or cuda")
+    threads: int = setting(1, "threads that score queries; 0: all cores")
+    memory: int = setting(2**30, "bytes that batches are sized for", at_least(1), parse_size)
+    limits: Limits = UNLIMITED
 
     def fit(
         self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, progress: Progress = silent

@@ -6,23 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nlil.config import Settings, at_least, parse_size, setting
 from nlil.data.arrays import Doubles, Ids
 from nlil.data.dataset import Dataset
 from nlil.evaluation.metrics import Metrics
 from nlil.progress import Progress, silent
 
 from .batch_ranking import batch_metrics
-from .interface import Baseline, check_least
+from .interface import Baseline
 
 
 @dataclass(frozen=True)
-class PopularitySettings:
-    """`memory` (1 GiB): bytes that batches are sized for. There is nothing else to set."""
+class PopularitySettings(Settings):
+    """There is nothing to choose but the memory."""
 
-    memory: int = 2**30
-
-    def __post_init__(self) -> None:
-        check_least(self, {"memory": 1})
+    memory: int = setting(2**30, "bytes that batches are sized for", at_least(1), parse_size)
 
 
 class Popularity(Baseline):

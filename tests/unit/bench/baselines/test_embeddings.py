@@ -127,5 +127,5 @@ def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pyte
 
 
 def test_wrong_settings() -> None:
-    with pytest.raises(ConfigError, match="expected 1 or 2, got 3"):
+    with pytest.raises(ConfigError, match="expected 1 to 2, got 3"):
         EmbeddingSettings(norm=3)

@@ -84,9 +84,9 @@ def test_settings_by_name() -> None:
         ("transe", "dims=3", "did you mean 'dim'"),
         ("transe", "dim=many", "expected int, got 'many'"),
         ("transe", "dim", "expected key=value"),
-        ("rotate", "dim=0", "expected at least 1, got 0"),
+        ("rotate", "dim=0", "expected 1 or more, got 0"),
         ("neural-lp", "seed=3", "unknown key 'seed'"),
-        ("neural-lp", "epochs=-1", "at least 0"),
+        ("neural-lp", "epochs=-1", "expected 0 or more"),
         ("dilp", "target=3", "unknown key 'target'"),
     ],
 )

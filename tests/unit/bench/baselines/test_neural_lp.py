@@ -182,7 +182,7 @@ def test_epoch_seconds_scale_with_the_sample() -> None:
 
 @pytest.mark.parametrize("key", ["steps", "rank", "batch"])
 def test_settings_are_checked(key: str) -> None:
-    with pytest.raises(ConfigError, match=f"{key}: expected a whole number of at least 1, got 0"):
+    with pytest.raises(ConfigError, match=f"{key}: expected 1 or more, got 0"):
         NeuralLP(**{key: 0})
 
 
