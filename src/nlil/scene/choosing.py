@@ -30,6 +30,10 @@ from .thinning import Thinning, needless_priors
 
 FIRST_PAIRS = 4
 """Pairs of a class in the model that tells which objects are hard, where formulas are trained alone."""
+PRIOR_FACTORS = 1.0, 8.0
+"""Multiples of what a pair is worth, by which it is tried which classes share a prior."""
+SMALLEST_CHANCE = 1e-30
+"""For a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -285,15 +289,32 @@ class _Search:
         return Thinning(self.model, self.data, chances, self.choice.penalty, given)
 
     def share_priors(self) -> None:
-        """Classes whose prior is worth less than a pair have the lowest one; there is room for so many more pairs."""
+        """Classes whose prior is worth less than a pair have the lowest one; there is room for so many more pairs.
+
+        What sharing costs is estimated to second order, which is far too much for a class that many rules speak
+        against. So some more classes are tried too, and the likelihood after a fit decides.
+        """
         if not self.worth:
             return
         sharpness = self._thinning().sharpness
-        tied = np.append(needless_priors(self.model.prior[:-1], sharpness[:-1], self.worth), False)
-        lowest = float(np.average(self.model.prior[tied], weights=sharpness[tied] + 1e-12))
-        self.model = replace(self.model, tied=tied, bias=self.model.bias - lowest)
-        self.room = self.choice.pairs + self._num_spared()
-        self._fit()
+        before, loss = self.model, self._loss()
+        best, room, most = before, self.room, 0.0
+        for factor in PRIOR_FACTORS:
+            tied = np.append(needless_priors(before.prior[:-1], sharpness[:-1], factor * self.worth), False)
+            lowest = float(np.average(before.prior[tied], weights=sharpness[tied] + 1e-12))
+            self.model = replace(before, tied=tied, bias=before.bias - lowest)
+            self._fit()
+            saved = self.worth * self._num_spared() - (self._loss() - loss)
+            if saved > most:
+                best, room, most = self.model, self.choice.pairs + self._num_spared(), saved
+        self.model, self.room = best, room
+
+    def _loss(self) -> float:
+        """What a fit makes small: the negative logarithm of the likelihood, and the penalty."""
+        chances = probabilities(self.model, self.data, self.choice.threads)
+        row, label = self.data.shares.nonzero()
+        likelihood = float(self.data.shares.data @ np.log(np.maximum(chances[row, label], SMALLEST_CHANCE)))
+        return 0.5 * self.choice.penalty * float(self.model.weight @ self.model.weight) - likelihood
 
     def _num_spared(self) -> int:
         """Classes that need no rule for their prior: they share the lowest one and have other rules."""

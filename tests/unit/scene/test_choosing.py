@@ -10,7 +10,7 @@ from scipy import sparse
 
 import nlil
 from nlil.data.kb import KnowledgeBase
-from nlil.scene.choosing import Choice, _sampled
+from nlil.scene.choosing import Choice, _sampled, _Search
 from nlil.scene.fitting import Labelled, Model, fit, one_hot, probabilities
 from nlil.scene.growing import Grower, Growth, literals_of, with_literals
 from nlil.scene.joint import labelled_rows
@@ -90,6 +90,37 @@ def test_priors_that_are_worth_little_are_shared() -> None:
     evidence, sharpness = np.array([0.0, 0.3, 0.2, 5.0, 1.0]), np.array([9.0, 9.0, 9.0, 9.0, 0.1])
     assert needless_priors(evidence, sharpness, 1.0).tolist() == [True, True, True, False, True]
     assert needless_priors(evidence, sharpness, 1e-6).tolist() == [True, False, False, False, False]
+
+
+def test_one_class_with_many_exceptions_does_not_keep_the_others_from_sharing_a_prior() -> None:
+    """Many rules speak against person, so its prior is far below the others: by curvature sharing looks too costly."""
+    random, num_classes = np.random.default_rng(5), 9
+    facts = [(f"p{i}", "person") for i in range(2000)]
+    for k in range(1, num_classes):
+        facts += [(f"c{k}_{i}", f"class{k}") for i in range(100)]
+        facts += [(f"c{k}_{i}", f"mark{k}") for i in range(100) if random.random() < 0.9]
+        facts += [(f"p{i}", f"mark{k}") for i in range(2000) if random.random() < 0.005]
+    kb = KnowledgeBase.from_facts(facts)
+    place = {predicate.name: i for i, predicate in enumerate(kb.predicates)}
+    targets = np.array([place["person"], *(place[f"class{k}"] for k in range(1, num_classes))], np.int32)
+    kb = replace(kb, classes=frozenset(targets.tolist()))
+    patterns = find_patterns(kb, np.arange(kb.num_entities, dtype=np.int32), 0, 2, 2**28)
+    rows, label = labelled_rows(kb, patterns.entities, targets)
+    line = {kb.predicates[step >> 1].name: n for n, step in enumerate(patterns.bodies.lines.steps[:, 0].tolist())}
+    marks = np.array([line[f"mark{k}"] for k in range(1, num_classes)], np.int32)
+    given = np.tile(marks, 2), np.repeat([0, 1], num_classes - 1).astype(np.int32)
+    given[1][num_classes - 1 :] = np.arange(1, num_classes)
+    shares = one_hot(label, num_classes + 1)
+    search = _Search(patterns, rows, label, shares, Choice(pairs=len(marks) * 2, threads=1), given)
+    search._fit()
+    search.worth = 20.0
+    by_curvature = needless_priors(search.model.prior[:-1], search._thinning().sharpness[:-1], search.worth)
+    assert by_curvature.sum() <= 2
+    before = search._loss()
+    search.share_priors()
+    assert search._num_spared() == num_classes
+    assert search.room == search.choice.pairs + num_classes
+    assert search._loss() - before < search.worth * num_classes
 
 
 def test_classes_without_a_prior_keep_none_in_a_fit() -> None:
