@@ -152,7 +152,7 @@ class MemberScorer:
         self.column = chosen[np.argsort(first, kind="stable")]  # by their first step
         self.first_pointer = offsets(np.sort(first), self.graph.num_codes)
         self.walked = Walked.of(lines.take(self.column), self.graph.is_unary)
-        self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, lines.width), threads)
+        self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, lines.width), threads, memory)
 
     def evidence(self, entities: Ids, progress: Progress = silent) -> Longs:
         """Return (entities, targets): the evidence of each target for each of `entities`, their own facts hidden."""

@@ -71,8 +71,9 @@ class Ranker:
         width = rules.bodies.lines.width
         kinds = len(KINDS) - 1 if rules.aggregation.weighing else 1
         self._small = SmallWork()
+        flag = None if stop is None else stop.flag
         self.pool: Pool[ScoreSpace] = workers(
-            lambda: score_space(kb.num_entities, self.top, width, kinds, None if stop is None else stop.flag), threads
+            lambda: score_space(kb.num_entities, self.top, width, kinds, flag), threads, memory
         )
 
     def rows_of(self, target: int) -> Longs:

@@ -57,6 +57,8 @@ def _two_moves(
 @compiled
 def chain(graph: Graph, plan: Plan, i: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int) -> int:
     """Walk chain `i` of the plan; returns how many candidates are touched then, `num_touched` before."""
+    if space.walk.flag[0]:  # what is found after a stop is not used
+        return num_touched
     first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
     moves = not graph.is_unary[first >> 1] and not graph.is_unary[second >> 1]
     if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:

@@ -48,7 +48,7 @@ def count_statistics(
     counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities**2))
     done = np.zeros(len(rules), bool)
     if kb.graph_of is None and not kb.classes and len(rules):
-        counter = LineCounter(rules, kb, threads)
+        counter = LineCounter(rules, kb, threads, memory)
         for rows, statistics in (*counter.chains(progress), *counter.entity_rules(progress)):
             counted[:, rows] = statistics
             done[rows] = True
@@ -92,19 +92,21 @@ def _count_one_by_one(
 
 
 class LineCounter:
-    """Counts the rules that compiled loops can walk, on the facts of `kb` with this number of `threads`.
+    """Counts the rules that compiled loops can walk, on the facts of `kb` with this number of `threads`, or as many as
+    have room in `memory`.
 
     These are p(X, Y) with a line from X to Y, or a head of one variable with a line from it or with `true`. Others
     among `rules` are left alone.
     """
 
-    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int) -> None:
+    def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int, memory: int) -> None:
         self.rules, self.kb, self.graph = rules, kb, Graph.of(kb)
         self.lines: Lines = rules.bodies.lines
         self.walked = Walked.of(self.lines, self.graph.is_unary)
         self.lengths, self.steps = self.walked.lengths, self.walked.steps
         self.line = rules.line
-        self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, self.lines.width), threads)
+        width = self.lines.width
+        self.pool: Pool[WalkSpace] = workers(lambda: walk_space(kb.num_entities, width), threads, memory)
         is_line = self.line >= 0
         start, end = (np.append(column, ANY_NODE)[self.line] for column in (self.lines.start, self.lines.end))
         moves = np.append(self.lines.moves(self.graph.is_unary), False)[self.line]

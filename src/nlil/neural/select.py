@@ -135,7 +135,7 @@ def count_chains(
         mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
         bodies = sorted({body for found in mine for body in found})
         steps = np.array(bodies, np.int32)
-        pool = workers(partial(ChainCounter, task, length), config.threads)
+        pool = workers(partial(ChainCounter, task, length), config.threads, config.memory)
         most = config.neural_candidates if length < LONG_STEPS else max(1, config.neural_candidates // 4)
         if max(map(len, mine)) > most:
             row = {body: i for i, body in enumerate(bodies)}

@@ -31,7 +31,7 @@ from ..kernel.sorting import sort_range
 from ..logic.rule import SMOOTHING, smoothed_confidence
 from ..progress import Progress
 from .cost import most_rules
-from .options import Task
+from .options import NEVER, Task
 
 if TYPE_CHECKING:
     from .tensors import TensorCounter
@@ -46,8 +46,6 @@ CONFIDENCES, GRADES = 64, 64 * 1024
 """Rules are graded by support, and those of equal support by so many steps of their confidence."""
 NEARLY = 1e-6
 """So that no rounding loses a rule; what is kept in the end is decided by whole numbers."""
-NEVER = np.zeros(1, np.uint8)
-"""The flag of a search that nobody stops."""
 
 
 class Needs(NamedTuple):
@@ -323,32 +321,30 @@ def priors(kb: KnowledgeBase, target: int, min_support: int) -> list[RuleSet]:
 def constant_rules(task: Task, tensors: TensorCounter | None) -> tuple[list[RuleSet], list[str]]:
     """Return anchored, half-anchored rules and priors, direction by direction of each target, and notes.
 
-    On a device with `tensors`.
+    On a device with `tensors`. A search that is stopped has its priors all the same: they take no time, and every query
+    has an answer by them.
     """
     kb, graph, options = task.kb, task.graph, task.options
     codes = [int(code) for t in task.targets for code in (2 * t, 2 * t + 1)]
     num_priors = int(np.count_nonzero(np.diff(graph.span_pointer) >= options.min_support))
     most = most_rules(options.memory, len(graph.code) // 2, num_priors)
     room = Room(Needs(options.min_support, options.min_confidence, 0), most)
-    done = list[int]()
     if tensors is not None:
-        for code, rows in tensors.anchored(codes):
-            if done and options.is_late:
+        for done, (code, rows) in enumerate(tensors.anchored(codes), start=1):
+            if done > 1 and options.is_late:
                 break
             room.add(code, rows)
-            done.append(code)
-            task.progress("constants", len(done), len(codes))
+            task.progress("constants", done, len(codes))
     else:
         for code, least, kept in _counted(task, codes, room):
             room.add(code, kept)
             room.raise_to(least)
-            done.append(code)
 
     def rules(code: int) -> RuleSet:
         rows = np.concatenate((room.take(code), prior_rows(graph, code, options.min_support)), axis=1)
         return RuleSet.join([rules_of(kb, graph, code, rows)])  # equal bodies are merged while they are few
 
-    return [rules(code) for code in done], room.notes
+    return [rules(code) for code in codes], room.notes
 
 
 def _counted(task: Task, codes: list[int], room: Room) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -357,7 +353,7 @@ def _counted(task: Task, codes: list[int], room: Room) -> Iterator[tuple[int, in
     What the first of them leave no room for the next ones need not find.
     """
     graph, options, sizes = task.graph, task.options, body_sizes(task.graph)
-    pool = workers(lambda: Tally.of(len(sizes)), options.threads)
+    pool = workers(lambda: Tally.of(len(sizes)), options.threads, options.memory)
     budget = max(options.memory // (CHUNKS * pool.threads), 2**20)
     work = np.cumsum([_edges_of_heads(graph, code, options.min_support) for code in codes])
     batch = (work / max(EDGES_PER_RULE * room.most, 1)).astype(np.int64)

@@ -9,7 +9,7 @@ itself, so nothing needs hiding; for one step p(a, b) is excluded as its own bod
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -213,6 +213,11 @@ class ChainCounter:
             np.full(length, -1, np.int32),
             CHEAP,
         )
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The scratch arrays."""
+        return self.space, self.mark, self.path
 
     def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
         """Count support of each target, body size, PCA body of each target for one chain.

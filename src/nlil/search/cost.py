@@ -16,6 +16,7 @@ import numpy as np
 
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError
+from ..kernel.pool import SCRATCH_SHARE
 
 PROCESS_BYTES = 150e6
 """Python with the libraries that learning needs."""
@@ -146,18 +147,19 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
     Args:
         size: counts of the base.
         memory: the budget in bytes; how many rules are kept depends on it.
-        threads: each has its own scratch.
+        threads: each has its own scratch; those that have no room for it are not used.
         constants: whether anchored rules and priors are counted.
     """
     anchored = min(0.25 * size.walked, most_rules(memory, int(size.facts), int(size.heads))) if constants else 0.0
     rules = anchored + (size.heads if constants else 0.0) + 20 * size.targets
     queries = QUERIES * share_ranked(size.entities)
     per_query = QUERY_SECONDS + QUERY_ENTITY_SECONDS * size.entities
+    scratch = ENTITY_BYTES * size.entities
     bytes_of = {
         "program": PROCESS_BYTES,
         "facts and indexes": FACT_BYTES * size.facts,
         "rules": RULE_BYTES * rules,
-        "scratch of threads": ENTITY_BYTES * size.entities * threads,
+        "scratch of threads": scratch * max(1, min(threads, int(SCRATCH_SHARE * memory / max(scratch, 1)))),
     }
     seconds = {
         "read and index": FACT_SECONDS * size.facts,

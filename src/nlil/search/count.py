@@ -63,7 +63,7 @@ def count_rules(
         found, more = _binary(Task.of(kb, graph, binary, options, progress), body)
         parts += found
         notes += more
-    if len(unary) and not options.is_late:
+    if len(unary):
         parts += unary_rules(kb, graph, unary, options, progress)
     return Counted(RuleSet.join(parts), options.stop is not None and options.stop.cut, tuple(notes))
 

@@ -13,7 +13,7 @@ and not under the other.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -60,6 +60,11 @@ class Proposer:
         self.task, self.length, self.synonym = task, length, synonym
         self.space = walk_space(task.graph.num_entities, length, flag=None if stop is None else stop.flag)
         self.buffer = np.zeros(2**16, np.int64)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The scratch arrays."""
+        return self.space, self.buffer
 
     def proposals(self, target: int, keep: int) -> Longs:
         """Return the bodies that most of the sampled facts of a target have, in base num_codes.
@@ -286,11 +291,12 @@ def longer_chains(task: Task, length: int) -> ChainRows:
 
     # A stage that took all the time would leave nothing counted.
     stage, stop = f"length {length}: propose", options.stop_after(1 / 3)
-    proposers = workers(lambda: Proposer(task, length, synonym, stop), options.threads)
+    proposers = workers(lambda: Proposer(task, length, synonym, stop), options.threads, options.memory)
     proposed = proposers.map(propose, range(num_targets), stage, task.progress, stop)
+    del proposers  # their scratch makes room for the next
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = unpack(bodies, length, task.graph.num_codes)
-    pool = workers(lambda: ChainCounter(task, length), options.threads)
+    pool = workers(lambda: ChainCounter(task, length), options.threads, options.memory)
     guessed = estimates(pool, task, steps, f"length {length}: estimate", options.stop_after(1 / 2))
     picked = spellings(steps[guessed.best(most)], synonym)
 

@@ -15,6 +15,8 @@ from ..kernel.graph import Graph, TargetFacts, target_facts
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 
+NEVER = np.zeros(1, np.uint8)
+"""The flag of a search that nobody stops."""
 ChainRows = tuple[Ids, Longs]
 """Rules p(X, Y) with a chain as body, as columns: steps (rules, length), and counts (4, rules): position of the target,
 support, body size, PCA body."""
@@ -57,7 +59,7 @@ class CountOptions:
     @property
     def flag(self) -> Flag:
         """What compiled loops look at: not 0 once the time is up."""
-        return np.zeros(1, np.uint8) if self.stop is None else self.stop.flag
+        return NEVER if self.stop is None else self.stop.flag
 
     def stop_after(self, share: float) -> Stop | None:
         """Return a stop after this share of the time that is left."""

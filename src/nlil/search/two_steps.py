@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -256,6 +256,11 @@ class SupportCounter:
         self.lookup = 2 * int((degree * np.diff(graph.node_span)).sum() // max(len(graph.code), 1) + 1)
         self.degree = degree
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The scratch arrays."""
+        return self.marks, self.degree
+
     def chains(self, shard: Shard) -> tuple[int, Supports]:
         """Return the target (its place), and its chains with their support by the facts of a `shard`.
 
@@ -380,6 +385,11 @@ class BodyCounter:
         self.task, self.supports = task, supports
         self.seen, self.epoch = np.zeros(task.graph.num_entities, np.int64), 0
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The scratch arrays."""
+        return (self.seen,)
+
     def rows(self, shard: Shard) -> ChainRows:
         """Return the chains of length 2 that begin with one step code, by target and second step.
 
@@ -425,7 +435,7 @@ def two_step_chains(task: Task) -> ChainRows:
     """Count all chains of length 2, by first step, target and second step."""
     graph, options = task.graph, task.options
     first = task.for_share(1 / 2)  # where time is short, hubs must not take that of all other rules
-    pool = workers(lambda: SupportCounter(first), options.threads)
+    pool = workers(lambda: SupportCounter(first), options.threads, options.memory)
     shards = Shard.cut(task.facts.size.tolist(), SHARD_FACTS)
     found = pool.map(SupportCounter.chains, shards, "chains", task.progress, first.options.stop)
     done, wanted = Counter(target for target, _ in found), Counter(shard.of for shard in shards)
@@ -433,7 +443,7 @@ def two_step_chains(task: Task) -> ChainRows:
     supports = Supports.join(whole, max(options.min_support, 1))
     chains = np.bincount(np.unique(supports.key) // graph.num_codes, minlength=graph.num_codes)
     second = task.for_share(1 / 2)
-    bodies = workers(lambda: BodyCounter(second, supports), options.threads)
+    bodies = workers(lambda: BodyCounter(second, supports), options.threads, options.memory)
     shards = Shard.cut((chains * graph.code_edges).tolist(), SHARD_EDGES)
     steps, counts = join_rows(bodies.map(BodyCounter.rows, shards, "bodies", task.progress, second.options.stop), 2)
     order = np.lexsort((steps[:, 1], counts[0], steps[:, 0]))

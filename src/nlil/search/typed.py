@@ -8,9 +8,11 @@ One pass over a chain of one or two steps counts all its variants: for each star
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Flag, Ids, Longs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.pool import workers
@@ -27,11 +29,13 @@ GAIN = 1.1
 
 @compiled
 def _count_typed(
-    graph: Graph, facts: TargetFacts, steps: Ids, target: int, epoch: int, table: Longs, mark: Longs, counts: Longs
-) -> int:
+    graph: Graph, facts: TargetFacts, steps: Ids, target: int, epoch: int, table: Longs, mark: Longs, counts: Longs,
+    flag: Flag,
+) -> int:  # fmt: skip
     """counts[what, variable, u]: what = support, body, PCA body of the chain filtered by u(variable).
 
-    Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative when the table is too small.
+    Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative when the table is too small. Once
+    the `flag` is set it ends, and the counts are not to be used.
     """
     num_predicates = counts.shape[2]
     num_keys = np.int64(3) * num_predicates * graph.num_entities
@@ -47,6 +51,8 @@ def _count_typed(
         entries = 0
         for first in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
             z = graph.neighbour[first]
+            if flag[0]:
+                return epoch
             if z == a:
                 continue
             low, high = first, first + 1
@@ -89,14 +95,24 @@ class TypedCounter:
         self.mark = np.full((task.graph.num_entities, 2), -1, np.int64)
         self.counts = np.zeros((3, 3, task.kb.num_predicates), np.int64)
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The scratch arrays."""
+        return self.table, self.mark, self.counts
+
     def rows(self, steps: Ids, counts: Longs) -> ChainRows:
-        """Return the best variants of one chain with its counts; their steps are one longer, filters included."""
-        task, (target, support, body_size, _) = self.task, counts.tolist()
+        """Return the best variants of one chain with its counts; their steps are one longer, filters included.
+
+        None where the search is stopped.
+        """
+        task, flag, (target, support, body_size, _) = self.task, self.task.options.flag, counts.tolist()
         while True:
             self.counts[:] = 0
             self.epoch = _count_typed(
-                task.graph, task.facts, steps, target, self.epoch, self.table, self.mark, self.counts
+                task.graph, task.facts, steps, target, self.epoch, self.table, self.mark, self.counts, flag
             )
+            if flag[0]:
+                return join_rows([], len(steps) + 1)
             if self.epoch >= 0:
                 break
             self.epoch, self.table = -self.epoch, new_table(len(self.table))
@@ -118,7 +134,7 @@ class TypedCounter:
 def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
     """Count the typed variants of those `chains` that do not hold always, chain by chain."""
     steps, counts = chains
-    pool = workers(lambda: TypedCounter(task), task.options.threads)
+    pool = workers(lambda: TypedCounter(task), task.options.threads, task.options.memory)
 
     def variants(counter: TypedCounter, row: int) -> ChainRows:
         return counter.rows(steps[row], counts[:, row])

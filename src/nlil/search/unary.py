@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Flag, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, NO_STEP, unary_mask
 from ..kernel.compiled import compiled
@@ -24,7 +24,7 @@ from ..kernel.hidden import hides_membership
 from ..kernel.ruleset import RuleSet
 from ..kernel.sorting import sort_unique
 from ..progress import Progress, silent
-from .options import CountOptions
+from .options import NEVER, CountOptions
 
 
 class Numbering(NamedTuple):
@@ -77,10 +77,11 @@ def _put(out: Longs, used: int, value: int) -> int:
 
 @compiled
 def _list_bodies(
-    graph: Graph, entities: Ids, begin: int, bodies: Numbering, moves: int, constants: bool, out: Longs, pointer: Longs
-) -> tuple[int, int]:
-    """Bodies that hold for entities[begin:], sorted and once each, until `out` is full; returns the next entity, and
-    the room that its bodies need."""
+    graph: Graph, entities: Ids, begin: int, bodies: Numbering, moves: int, constants: bool, out: Longs, pointer: Longs,
+    flag: Flag,
+) -> tuple[int, int]:  # fmt: skip
+    """Bodies that hold for entities[begin:], sorted and once each, until `out` is full or the `flag` is set; returns
+    the next entity, and the room that its bodies need."""
     node = np.zeros(moves + 1, np.int64)
     position = np.zeros(moves + 1, np.int64)
     path = np.zeros(moves + 1, np.int64)
@@ -105,6 +106,8 @@ def _list_bodies(
             repeated = False
             for i in range(depth + 1):
                 repeated = repeated or node[i] == there
+            if flag[0]:
+                return index, 0
             if not repeated:
                 depth, arrived = depth + 1, True
                 node[depth], position[depth] = there, graph.pointer[there]
@@ -121,19 +124,25 @@ def _list_bodies(
 
 
 def list_bodies(
-    graph: Graph, entities: Ids, bodies: Numbering, moves: int, constants: bool = False, size: int = 2**20
+    graph: Graph,
+    entities: Ids,
+    bodies: Numbering,
+    moves: int,
+    constants: bool = False,
+    size: int = 2**20,
+    flag: Flag = NEVER,
 ) -> Iterator[tuple[int, Longs, Longs]]:
     """Yield (first entity's place, pointer, bodies) of block after block of `entities`.
 
     Those of one are sorted, once each. Bodies have up to `moves` edges, and with `constants` also name an entity; a
-    block has at most `size` of them, unless one entity has more.
+    block has at most `size` of them, unless one entity has more. It ends early once the `flag` is set.
     """
     out = np.zeros(size, np.int64)
     pointer = np.zeros(len(entities) + 1, np.int64)
     begin = 0
-    while begin < len(entities):
+    while begin < len(entities) and not flag[0]:
         pointer[begin] = 0
-        end, needed = _list_bodies(graph, entities, begin, bodies, moves, constants, out, pointer)
+        end, needed = _list_bodies(graph, entities, begin, bodies, moves, constants, out, pointer, flag)
         if end > begin:
             yield begin, pointer[begin : end + 1], out[: pointer[end]]
         if needed > len(out):
@@ -160,10 +169,8 @@ def unary_rules(
     none = np.zeros(0, np.int64)
     body_keys, body_counts, pair_keys, pair_counts = none, none, none, none
     size = min(max(options.memory // 64, 2**16), 2**22)
-    for begin, pointer, held in list_bodies(graph, entities, bodies, bodies.moves, constants, size):
+    for begin, pointer, held in list_bodies(graph, entities, bodies, bodies.moves, constants, size, options.flag):
         if options.is_late:
-            # Counts of a part of the entities are no statistics: nothing is better than something wrong.
-            pair_keys, pair_counts = none, none
             break
         progress("paths", begin, len(entities))
         found, place, count = np.unique(held, return_inverse=True, return_counts=True)
@@ -174,6 +181,9 @@ def unary_rules(
             some = np.flatnonzero(mine)
             pair_keys = np.concatenate((pair_keys, found[some] * len(targets) + t))
             pair_counts = np.concatenate((pair_counts, mine[some]))
+    if options.is_late:
+        # Counts of a part of the entities are no statistics: nothing is better than something wrong.
+        pair_keys, pair_counts = none, none
     pair_keys, support = _merge(none, none, pair_keys, pair_counts)
     progress("paths", len(entities), len(entities))
     body, position = np.divmod(pair_keys, len(targets))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
-from nlil.kernel.pool import Pool
+from nlil.kernel.pool import SCRATCH_SHARE, Pool, scratch_bytes, threads_that_fit, workers
 from nlil.progress import Stop
 
 
@@ -99,3 +101,26 @@ def test_progress_reaches_the_number_of_tasks() -> None:
 
 def test_nothing_to_do() -> None:
     assert Pool(lambda: None, 3).map(lambda _, task: task, []) == []
+
+
+def test_no_more_threads_than_have_room_for_their_scratch() -> None:
+    """Arrays are counted wherever they stand in the scratch; one thread works however little room there is."""
+
+    class Scratch(NamedTuple):
+        large: np.ndarray
+        pair: tuple[np.ndarray, np.ndarray]
+
+    class Counter:
+        def __init__(self) -> None:
+            self.shared = np.zeros(10**6, np.int64)
+            self.arrays = make()
+
+    def make() -> Scratch:
+        return Scratch(np.zeros(600, np.int8), (np.zeros(50, np.int64), np.zeros((0, 3))))
+
+    assert scratch_bytes(make()) == scratch_bytes(Counter()) == 1_000
+    for made in (make, Counter):
+        fitting = [threads_that_fit(made, 16, round(k * 1_000 / SCRATCH_SHARE) + 1) for k in (0, 1, 5, 16, 20)]
+        assert fitting == [1, 1, 5, 16, 16]
+    assert workers(make, 16, round(3_000 / SCRATCH_SHARE) + 1).threads == 3
+    assert workers(make, 16).threads == 16

@@ -14,7 +14,7 @@ from nlil.learning.gates import WEIGHING
 from nlil.learning.validation import Fold, Validation
 from nlil.learning.weighing import fit_weighing
 from nlil.progress import Stop
-from nlil.search.count import Counted, count_rules
+from nlil.search.count import Counted, count_rules, prior_rules
 from nlil.search.options import CountOptions
 
 
@@ -65,3 +65,15 @@ def test_no_half_of_a_weighing_is_used(stage: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(weighing, stage, ended)
     assert fit_weighing(judged, 0, stop=stop) == counted.rules.aggregation
     assert stop.cut
+
+
+def test_a_search_that_has_no_time_at_all_has_its_priors() -> None:
+    stop = Stop()
+    stop.set()
+    kb = load_dataset("kin").kb
+    targets = np.flatnonzero(kb.predicate_counts).astype(np.int32)
+    counted = count_rules(kb, targets, CountOptions(stop=stop))
+    assert counted.partial
+    priors = prior_rules(kb, targets, CountOptions().min_support)
+    assert len(priors) > 100
+    assert sorted(str(one.rule) for one in counted.rules) == sorted(str(one.rule) for one in priors)
