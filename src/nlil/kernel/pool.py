@@ -151,7 +151,10 @@ def scratch_bytes(scratch: Any) -> int:
 
 
 def threads_that_fit(make_scratch: Callable[[], Any], threads: int, memory: int) -> int:
-    """Return how many of `threads` (0: all cores) have room for their scratch in `memory` bytes; one always has."""
+    """Return how many of `threads` (0: all cores) have room for their scratch in `memory` bytes; one always has.
+
+    `make_scratch` makes that of one thread.
+    """
     most = int(SCRATCH_SHARE * memory) // max(scratch_bytes(make_scratch()), 1)
     return max(1, min(threads or os.cpu_count() or 1, most))
 
