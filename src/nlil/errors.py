@@ -124,8 +124,8 @@ class MissingExtra(NlilError):
         )
 
 
-def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Return up to `limit` of the `known` names that are similar to `name`, nearest first, ignoring case.
+def closest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three of the `known` names that are similar to `name`, nearest first, ignoring case.
 
     >>> closest('mothr', ['father', 'mother', 'brother'])
     ('mother', 'brother', 'father')
@@ -137,19 +137,19 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
         # Comparing with a million names takes a minute; a typo rarely changes the first letters or the length much.
         near = [n for n in by_lower if n[:2] == name[:2].lower() and abs(len(n) - len(name)) <= 2]
         by_lower = {n: by_lower[n] for n in near[:MANY_NAMES]}
-    matches = difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.5)
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
     return tuple(by_lower[n] for n in matches)
 
 
-def require(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
+def require(module: str, extra: str, purpose: str) -> Any:
     """Import the optional `module` and return it.
 
-    `extra` is the extra of nlil that installs it, `purpose` what needs it, `package` its name for pip if it differs
-    from the top-level name of the module. Raises MissingExtra, which says how to install it.
+    `extra` is the extra of nlil that installs it, `purpose` what needs it. Raises MissingExtra, which says how to
+    install it.
     """
     import importlib
 
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(package or module.split(".")[0], extra, purpose) from error
+        raise MissingExtra(module.split(".")[0], extra, purpose) from error

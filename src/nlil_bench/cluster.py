@@ -75,7 +75,7 @@ def _learn(place: Path, name: str, *options: str) -> dict[str, Any]:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two run folders are the same but for the journal and the number of threads that was asked for."""
+    """Whether two run folders are the same but for the journal and the number of threads."""
     if not one.is_dir():
         return True  # it is the first
     left_out = ("journal.json", "config.json", "checksums.json")

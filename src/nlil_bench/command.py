@@ -16,9 +16,12 @@ from .registry import BENCHES, Bench, Request, load_bench
 TABLES = "tables"
 SPLITS = ("test", "valid")
 HELP = "; ".join(
-    [*(f"{name}: {text}" for name, text in BENCHES.items()), "tables: the figures kept so far into README.md and docs."]
+    [
+        *(f"{name}: {text}" for name, text in BENCHES.items()),
+        "tables: write stored figures into README.md and docs.",
+    ]
 )
-QUICK = "quick: a small version, to see that it works; its figures replace no others and stay out of the documents"
+QUICK = "quick: a small version, to see that it works; its figures replace no others and are not in the documents"
 
 
 def bench(
@@ -28,39 +31,38 @@ def bench(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="kb: ours as `nlil learn` has it (default), or with "
-            "one search (count, neural, both), or a baseline: popularity, neural-lp, "
-            "dilp, transe, rotate; scene, fewshot: only nlil, neural, freq, "
-            "logistic or mlp; es: only this method.",
+            help="kb: one search of ours (count, neural, both) or a baseline (popularity, neural-lp, dilp, transe, "
+            "rotate); default: ours, as `nlil learn`. scene, fewshot: only nlil, neural, freq, logistic or mlp. "
+            "es, recovery: only this method.",
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="kb, folds: means over so many seeds, or random splits.")
+        int, typer.Option(min=1, metavar="N", help="kb: means over this many seeds; folds: random splits.")
     ] = 1,
     split: Annotated[str, typer.Option(metavar="|".join(SPLITS), help="kb: the facts to predict.")] = "test",
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
     data: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these data sets; constructs for recovery.")
+        str | None, typer.Option(metavar="A,B", help="Only these data sets; recovery: these constructs.")
     ] = None,
-    seconds: Annotated[str | None, typer.Option(metavar="A,B", help="curve: how long is learned.")] = None,
+    seconds: Annotated[str | None, typer.Option(metavar="A,B", help="curve: seconds of learning.")] = None,
     sizes: Annotated[str | None, typer.Option(metavar="A,B", help="ladder: millions of facts.")] = None,
     peer: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="curve: AnyBURL.jar, and venv with PyClause, to be measured beside ours."),
+        typer.Option(metavar="FOLDER", help="curve: AnyBURL.jar and a venv with PyClause, to measure too."),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of learn.")
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where figures are kept.")] = Path("benchmarks/results"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to store figures.")] = Path("benchmarks/results"),
     file: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="tables: only these Markdown files; otherwise README.md and those of docs."),
+        typer.Option(metavar="FILE", help="tables: only these Markdown files. Default: README.md and those of docs."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="tables: write nothing; exit 1 if a table is not up to date.")
     ] = False,
 ) -> None:
-    """Measure the paper's tables, our figures beside its own, and keep the figures."""
+    """Measure the tables of the paper and more, and store the figures beside the published ones."""
     names = tuple(name.strip() for name in data.split(",") if name.strip()) if data else None
     request = Request(session, names, quick, model, seeds, split, seconds, sizes, peer, tuple(settings or ()), out)
     if what == TABLES:

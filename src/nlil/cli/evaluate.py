@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     from ..learning.opening import Applied, OpenedRun
 
 SHOWN_PREDICATES = 30
-PER_PREDICATE = (
-    "mrr",
-    "hits@1",
-    "hits@10",
-    "r@1",
-    "r@5",
-    "precision",
-    "recall",
-    "f1",
-    "fixpoint_f1",
-    "auc",
-    "accuracy",
-    "num_queries",
-)
 
 
 def evaluate(
@@ -149,6 +135,7 @@ def calibrated(session: Session, applied: Applied, split: str, picture: Path | N
 
 def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any] | None = None) -> list[Any]:
     """Return tables of the overall `metrics`, with `more` figures, and of the figures per predicate."""
+    from ..evaluation.metrics import COLUMNS
     from .render import pairs_table, table
 
     document = metrics.to_dict() | dict(more or {})
@@ -158,7 +145,7 @@ def views(metrics: Metrics, dataset: Dataset, split: str, more: Mapping[str, Any
     tables: list[Any] = [pairs_table(overall, f"{dataset.name}, {split}")]
     rows: dict[str, dict[str, Any]] = document.get("per_predicate") or {}
     if len(rows) > 1:
-        columns = [key for key in PER_PREDICATE if any(key in row for row in rows.values())]
+        columns = [key for key in COLUMNS if key != "hits@3" and any(key in row for row in rows.values())]
         order = sorted(rows, key=lambda name: (-rows[name]["num_queries"], name))
         labels = dataset.kb.predicate_labels
         lines = [

@@ -212,11 +212,9 @@ def verdict(classes: ObjectClasses) -> str:
 
 def heading(opened: OpenedRun, explanation: Explanation) -> str:
     """Return the heading of the surroundings."""
-    kb, name = opened.base, explanation.fact.arguments[0]
-    image = ""
-    if kb.graph_names is not None and kb.graph_of is not None:
-        image = f" in {kb.graph_names.name(int(kb.graph_of[kb.entities.id(name)]))}"
-    return f"near X = {name}{image}, * used by the strongest rules"
+    name = explanation.fact.arguments[0]
+    image = opened.base.image_of(opened.base.entities.id(name))
+    return f"near X = {name}{'' if image is None else f' in {image}'}, * used by the strongest rules"
 
 
 def line(near: dict[str, Any]) -> str:

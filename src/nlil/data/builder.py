@@ -34,7 +34,7 @@ Row = tuple[str, str, str | None, float]
 class Batch:
     """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
 
-    `labels` (names for people) and `notes` (what the reader passed over, and why) travel with the rows.
+    `labels` (names for people) and `notes` (what the reader skipped, and why) travel with the rows.
 
     Attributes:
         subject: names of the first arguments.
@@ -84,7 +84,7 @@ class Collected:
         predicates: all predicates, sorted: the position is the id.
         facts: the facts of each split, by the name of the split.
         labels: labels for people by name of an entity or predicate.
-        notes: what readers passed over or decided, one sentence each.
+        notes: what readers skipped or decided, one sentence each.
     """
 
     entities: Vocabulary

@@ -131,7 +131,6 @@ def download(
     *,
     catalog: Sequence[CatalogEntry] | None = None,
     cache: Path | None = None,
-    progress: bool = False,
 ) -> Path:
     """Return the folder of the set in the cache, fetched if it is not there.
 
@@ -140,7 +139,6 @@ def download(
         base_url: Replaces the address of every file by <base_url>/<name>/<file>: a mirror, or a test's server.
         catalog: The sets that are known; default: our own catalogue.
         cache: The folder that holds the sets; default: `cache_folder`.
-        progress: Whether a bar shows how far it is.
     """
     entry = catalog_entry(name, catalog)
     if entry.no_download is not None:
@@ -153,7 +151,7 @@ def download(
     with _whole_folder(root, name) as folder:
         for file in entry.files:
             url = file.url if base_url is None else f"{base_url.rstrip('/')}/{name}/{file.name}"
-            _fetch(entry, file, url, folder, progress)
+            _fetch(entry, file, url, folder)
     return root / name
 
 
@@ -174,12 +172,12 @@ def _whole_folder(root: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fetch(entry: CatalogEntry, file: RemoteFile, url: str, folder: Path, progress: bool) -> None:
+def _fetch(entry: CatalogEntry, file: RemoteFile, url: str, folder: Path) -> None:
     pooch = require("pooch", "download", "downloading data sets")
     requests = require("requests", "download", "downloading data sets")
     pooch.get_logger().setLevel(logging.WARNING)
     known = None if file.sha256 is None else f"sha256:{file.sha256}"
-    fetcher = pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=progress)
+    fetcher = pooch.HTTPDownloader(timeout=TIMEOUT_S)
     try:
         got = Path(pooch.retrieve(url, known, fname=file.name, path=folder, downloader=fetcher))
     except ValueError as error:

@@ -65,7 +65,7 @@ class Dataset:
 
     `name` is for people; `kb` holds the training facts over the entities and predicates of all splits. `splits` has the
     facts of each split by id, `targets` what is learned unless told otherwise. `checksum` is the SHA-256 of the
-    content: names, ids, facts of every split. `notes` say what the reader passed over or decided, one sentence each.
+    content: names, ids, facts of every split. `notes` say what the reader skipped or decided, one sentence each.
     `planted` are rules that a built-in generator makes true: without exception on its training facts, in `scenes` up to
     its stated noise; else it is empty.
     """

@@ -98,7 +98,7 @@ class Rows:
 
 
 def read_rows(path: Path) -> Iterator[Rows]:
-    """Yield the rows of a .tsv, .csv or .txt file (also .gz) in blocks; blank lines are passed over.
+    """Yield the rows of a .tsv, .csv or .txt file (also .gz) in blocks; blank lines are skipped.
 
     The separator is the usual one of the ending, unless the beginning of the file holds only the other one.
     """

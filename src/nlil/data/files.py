@@ -99,7 +99,7 @@ def _decoded(block: bytes, path: Path, number: int) -> str:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, text without its end) of a UTF-8 file; blank lines are passed over."""
+    """Yield (line number, text without its end) of a UTF-8 file; blank lines are skipped."""
     for first, block in blocks(path):
         for number, line in enumerate(block.split("\n"), start=first):
             if line.strip(" \r"):

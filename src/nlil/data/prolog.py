@@ -1,7 +1,7 @@
 """Prolog facts: `p(a).`, `p(a, 'B c').`; also pos(...) and neg(...) of an examples file.
 
 Names are read as in rules (logic/tokens.py): a bare word that begins with a capital letter or `_` is a variable, which
-no fact has; in quotes it is a name. Directives (`:- ...`) are passed over and counted. Anything else that is no fact of
+no fact has; in quotes it is a name. Directives (`:- ...`) are skipped and counted. Anything else that is no fact of
 one or two arguments is an error with its line.
 """
 

@@ -11,6 +11,12 @@ import numpy as np
 from ..data.arrays import Doubles, Longs, Mask
 from ..kernel.aggregation import Ranks
 
+COLUMNS = (
+    *("mrr", "hits@1", "hits@3", "hits@10", "r@1", "r@5"),
+    *("precision", "recall", "f1", "fixpoint_f1", "auc", "accuracy", "num_queries"),
+)
+"""Figures of a predicate, in the order of columns."""
+
 
 @dataclass(frozen=True)
 class Metrics:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.files import replacing
 from ..errors import require
+from ..evaluation.metrics import COLUMNS
 from ..explanation.brief import chance
 from ..explanation.outline import number
 from ..explanation.rule_card import Instance
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = Path(__file__).parent
-RANKING = (
-    *("mrr", "hits@1", "hits@3", "hits@10", "r@1", "r@5"),
-    *("precision", "recall", "f1", "fixpoint_f1", "auc", "accuracy", "num_queries"),
-)
-"""Figures of a predicate, in column order."""
 HEAD_VARIABLES = ("X", "Y")
 STYLES = ("page.css", "attentions.css")
 NOT_FIGURES = ("per_predicate", "notes", "seconds", "peak_memory_mb")
@@ -160,7 +156,7 @@ def _overall(report: Report) -> dict[str, dict[str, Any]]:
 
 def _columns(report: Report) -> list[str]:
     rows = main_figures(report.figures).get("per_predicate", {}).values()
-    return [key for key in RANKING if any(key in row for row in rows)]
+    return [key for key in COLUMNS if any(key in row for row in rows)]
 
 
 def _rows(report: Report) -> list[tuple[str, dict[str, Any]]]:

@@ -48,7 +48,7 @@ def batch_metrics(
     """As `evaluation.evaluate` does it for rules: the binary facts of the split whose predicate is a target.
 
     `bytes_per_score`: what the scorer itself needs for each score of a batch. `own_fact`: what a training fact adds
-    to the score of its own answer; it is taken off where that fact is asked about. `others`: figures of other targets.
+    to the score of its own answer; it is subtracted where that fact is the query. `others`: figures of other targets.
     """
     started = time.perf_counter()
     kb, facts = dataset.kb, dataset.splits[split]

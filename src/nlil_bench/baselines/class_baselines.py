@@ -1,4 +1,4 @@
-"""What the baselines for object classes share: the objects that are asked about, and figures from their scores.
+"""What the baselines for object classes share: the objects to classify, and figures from their scores.
 
 A model gives every object a score for every class; ranks, ties and figures are those of `nlil.evaluation`.
 
@@ -56,7 +56,7 @@ class ClassTask:
 
 
 def class_task(name: str, dataset: Dataset, split: str) -> ClassTask:
-    """The objects of a split whose class is a target, in the split's own graphs; `name` is the method that asks."""
+    """The objects of a split whose class is a target, in the split's own graphs; `name` is the method, for messages."""
     kb = dataset.kb
     classes = np.array([kb.predicate_id(p) for p in dataset.targets], np.int32)
     classes = classes[np.isin(classes, list(kb.classes))]
@@ -194,7 +194,7 @@ class Unaries:
 
 
 def _own(kb: KnowledgeBase, objects: Ids, geometry: list[int]) -> Rows:
-    """Attributes and, where asked for, geometry: numbers below the number of predicates."""
+    """Attributes and the given `geometry` predicates: numbers below the number of predicates."""
     every = sorted(kb.geometry)
     wanted = ~np.isin(kb.unary.predicate, [*kb.classes, *every]) | np.isin(kb.unary.predicate, geometry)
     return Unaries.of(kb, wanted).expand(objects)

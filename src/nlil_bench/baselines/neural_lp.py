@@ -2,7 +2,7 @@
 
 A recurrent controller reads the target and attends, at each of T steps, to the operators (every predicate, its
 inverse, "stay") and to the results of earlier steps; the score of an answer is what arrives there. All targets
-share the controller. p(?, y) is asked as a query of its own, from y.
+share the controller. p(?, y) is a query of its own, from y.
 
 As everywhere with us the query's own fact is hidden. (The original hides all facts of the batch.)
 
