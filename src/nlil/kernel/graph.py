@@ -206,12 +206,12 @@ class Graph(NamedTuple):
         """Return the entities of a unary predicate, ascending."""
         return self.member[self.member_pointer[predicate] : self.member_pointer[predicate + 1]]
 
-    def edges_along(self, code: int) -> tuple[Ids, Ids]:
-        """Return (node, neighbour) of all edges of a code, by node and neighbour."""
+    def edges_along(self, code: int) -> tuple[Ids, Longs]:
+        """Return (node, position) of all edges of a code, by node and neighbour."""
         span = self.code_span[self.code_pointer[code] : self.code_pointer[code + 1]]
         low = self.span_pointer[span]
         size = self.span_pointer[span + 1] - low
-        return np.repeat(self.span_node[span], size), self.neighbour[ranges(low, size)]
+        return np.repeat(self.span_node[span], size), ranges(low, size)
 
     def leaves(self) -> Mask:
         """Return whether each span has an edge to another node than its own."""
@@ -448,6 +448,23 @@ def span_edges(graph: Graph, node: int, code: int) -> tuple[int, int]:
     if span < 0:
         return 0, 0
     return graph.span_pointer[span], graph.span_pointer[span + 1]
+
+
+@compiled
+def find_edge(graph: Graph, node: int, code: int, neighbour: int) -> int:
+    """Return the position of the edge node --code--> neighbour in `graph`, all by id (`node`, `code`, `neighbour`); -1
+    if there is none."""
+    low, high = span_edges(graph, node, code)
+    place = first_at_least(graph.neighbour, low, high, neighbour)
+    return place if place < high and graph.neighbour[place] == neighbour else -1
+
+
+@compiled
+def find_member(graph: Graph, node: int, predicate: int) -> int:
+    """Return the position in graph.member of the fact predicate(node) (`predicate`, `node`); -1 if there is none."""
+    end = graph.member_pointer[predicate + 1]
+    place = first_at_least(graph.member, graph.member_pointer[predicate], end, node)
+    return place if place < end and graph.member[place] == node else -1
 
 
 @compiled

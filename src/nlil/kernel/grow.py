@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Longs, ranges
+from ..data.arrays import Doubles, Longs
 from ..data.kb import KnowledgeBase
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines, group_keys
 from .compiled import SmallWork, compiled
 from .derived import DerivedFacts, Levels, level_span, strongest
-from .graph import Graph, first_at_least, span_edges
+from .graph import Graph, find_member, span_edges
 from .walk import NO_LIMIT, Walked
 
 MAX_ROWS = 2**21
@@ -249,10 +249,8 @@ class Grower:
             node = neighbour = graph.member[own]
             weight = graph.member_weight[own]
         else:
-            span = graph.code_span[graph.code_pointer[code] : graph.code_pointer[code + 1]]
-            low, size = graph.span_pointer[span], graph.span_pointer[span + 1] - graph.span_pointer[span]
-            place = ranges(low, size)
-            node, neighbour = np.repeat(graph.span_node[span], size), graph.neighbour[place]
+            node, place = graph.edges_along(code)
+            neighbour = graph.neighbour[place]
             weight = graph.weight[place] if len(graph.weight) else graph.weight
         weight = weight if len(weight) else np.ones(len(node))
         more = np.flatnonzero(levels.key // max(graph.num_entities, 1) == code)
@@ -431,9 +429,8 @@ def _begin(graph: Graph, lines: Walked, space: GrowSpace, rows: Rows, row: int, 
 def _open(graph: Graph, space: GrowSpace, depth: int, here: int, code: int, unary: bool) -> None:
     """Prepare the given facts to try at a depth; derived facts follow, level by level."""
     if unary:
-        stop = graph.member_pointer[(code >> 1) + 1]
-        low = first_at_least(graph.member, graph.member_pointer[code >> 1], stop, here)
-        high = low + 1 if low < stop and graph.member[low] == here else low
+        low = find_member(graph, here, code >> 1)
+        high = low if low < 0 else low + 1
     else:
         low, high = span_edges(graph, here, code)
     space.source[depth], space.position[depth], space.stop[depth] = 0, low, high

@@ -24,7 +24,7 @@ from .bodies import NO_STEP
 from .compiled import SmallWork, compiled
 from .derived import FoundFacts, Levels, derived_confidence, refuse_more
 from .exclusion import Exclusion, by_code
-from .graph import Graph, first_at_least, span_edges
+from .graph import Graph, find_edge, find_member
 from .grow import Grower
 from .ruleset import RuleSet
 from .stratum import Stratum
@@ -175,22 +175,13 @@ def _look_up(
     for i in range(len(predicate)):
         p, s, o = predicate[i], subject[i], object_[i]
         if o == NO_OBJECT:
-            end = graph.member_pointer[p + 1]
-            place = first_at_least(graph.member, graph.member_pointer[p], end, s)
-            is_known, o = place < end and graph.member[place] == s, s
+            is_known, o = find_member(graph, s, p) >= 0, s
         else:
-            is_known = _has_edge(graph, s, 2 * p, o)
+            is_known = find_edge(graph, s, 2 * p, o) >= 0
             for k in range(pointer[p], 0 if is_known else pointer[p + 1]):
-                if _has_edge(excluding, s, codes[k], o):
+                if find_edge(excluding, s, codes[k], o) >= 0:
                     is_excluded[i] = True
         before[i] = np.inf if is_known else derived_confidence(levels, 2 * p * graph.num_entities + s, o)
-
-
-@compiled
-def _has_edge(graph: Graph, node: int, code: int, neighbour: int) -> bool:
-    low, high = span_edges(graph, node, code)
-    place = first_at_least(graph.neighbour, low, high, neighbour)
-    return place < high and graph.neighbour[place] == neighbour
 
 
 # strata: an order of the targets in which every negated target is complete before it is used ---------------

@@ -161,9 +161,9 @@ def line_members(evaluator: Evaluator, line: IdLine) -> Mask | None:
         reached[far] = True
     reached = _filtered(graph, reached, line.filters[-1])
     for code, filters in zip(line.codes[::-1], line.filters[-2::-1]):
-        node, neighbour = graph.edges_along(code)
+        node, edge = graph.edges_along(code)
         before = np.zeros_like(reached)
-        before[node[reached[neighbour]]] = True
+        before[node[reached[graph.neighbour[edge]]]] = True
         reached = _filtered(graph, before, filters)
     return reached
 

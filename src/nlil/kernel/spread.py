@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.arrays import Longs
 from .compiled import compiled
-from .graph import Graph, first_at_least, span_edges
+from .graph import Graph, find_member, span_edges
 from .hidden import HiddenFact, hides, hides_member
 from .walk import WalkSpace
 
@@ -59,9 +59,8 @@ def spread(
 @compiled
 def membership(graph: Graph, node: int, predicate: int) -> float:
     """Return the weight of the fact predicate(node) of `graph`; 0 if there is none."""
-    end = graph.member_pointer[predicate + 1]
-    place = first_at_least(graph.member, graph.member_pointer[predicate], end, node)
-    if place == end or graph.member[place] != node:
+    place = find_member(graph, node, predicate)
+    if place < 0:
         return 0.0
     return np.float64(graph.member_weight[place]) if len(graph.member_weight) else 1.0
 

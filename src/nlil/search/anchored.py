@@ -280,7 +280,7 @@ def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
     Rows as of `anchored_rows`.
     """
     spans = graph.code_span[graph.code_pointer[code ^ 1] : graph.code_pointer[(code ^ 1) + 1]]
-    support = np.diff(graph.span_pointer)[spans]
+    support = graph.span_pointer[spans + 1] - graph.span_pointer[spans]
     spans, support = spans[support >= min_support], support[support >= min_support]
     subjects = graph.code_pointer[code + 1] - graph.code_pointer[code]
     rows = np.empty((6, len(spans)), np.int64)

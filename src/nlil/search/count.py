@@ -105,6 +105,8 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
     constants, notes = _constants(task, tensors, body)
     found = list(short)
     for length in range(3, options.chain_length + 1):
+        if options.is_late:  # to prepare the search for them takes a second on large graphs
+            break
         # What is only tried leaves time for what comes after the counting.
         stop = options.stop_after(1 / 3) if length > options.max_length else options.stop
         found.append(longer_chains(replace(task, options=replace(options, stop=stop)), length))

@@ -50,7 +50,8 @@ class ChainPairs:
 
     def _step(self, code: int) -> csr_matrix:
         if code not in self.steps:
-            node, neighbour = self.graph.edges_along(code)
+            node, edge = self.graph.edges_along(code)
+            neighbour = self.graph.neighbour[edge]
             apart = node != neighbour
             ones = np.ones(int(apart.sum()), np.float32)
             self.steps[code] = csr_matrix((ones, (node[apart], neighbour[apart])), (self.n, self.n))
