@@ -56,8 +56,8 @@ def test_edges_and_spans_are_the_facts(kb: KnowledgeBase) -> None:
     assert list(zip(graph.span_node.tolist(), graph.span_code.tolist())) == spans
     for e, (node, code, neighbour, _) in enumerate(edges):
         assert spans[graph.back_span[e]] == (neighbour, code ^ 1)
-        nodes, edges = graph.edges_along(code)
-        assert (node, neighbour) in list(zip(nodes.tolist(), graph.neighbour[edges].tolist()))
+        nodes, places = graph.edges_along(code)
+        assert (node, neighbour) in list(zip(nodes.tolist(), graph.neighbour[places].tolist()))
     for i, (node, code) in enumerate(spans):
         mine = [there for here, step, there, _ in edges if (here, step) == (node, code)]
         assert graph.neighbour[graph.span_pointer[i] : graph.span_pointer[i + 1]].tolist() == mine
