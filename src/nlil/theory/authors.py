@@ -1,20 +1,59 @@
 """Authors of theories: from what the rules of a target propose to an ordered choice of rules, with their weights.
 
 All have one contract: a `Surveyed` target and the choice of the greedy cover go in, a `Choice` comes out. The cover is
-the first author and the fallback; the others make something of what it chose.
+the first author and the fallback; the others make something of what it chose. `weigh_together` is written here,
+`formulas.py` is the other one.
+
+Weights are fitted together: the candidates of a query compete, and the answer should have the most evidence among all
+that the rules propose. Evidence is added up just as ranking does it, so what is fitted is what ranks. Each rule stays
+near its own count: its evidence is multiplied by exp(t), and t costs `HOLD * t^2 / 2`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Longs
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..evaluation.ranking import Ranker
+from ..kernel.aggregation import SCALE, UNIT, Aggregation, evidence, kind_weights
+from ..kernel.compiled import compiled
+from ..kernel.minimise import minimise
 from .cover import Choice
 from .firings import Proposals
-from .surveyed import Surveyed
-from .weights import fit_weights
+
+HOLD = 50.0
+"""How much a rule is held to its counted weight; in facts, as the likelihood of each fact counts 1."""
+STEPS = 30
+"""Of L-BFGS, at most."""
+
+
+class Surveyed(NamedTuple):
+    """What an author knows of one binary target.
+
+    ranker       of the rules that some cover chose
+    target       its predicate id
+    numbers      of those rules of the target among all that were considered, ascending
+    proposals    what they propose for a sample of facts; rules are counted as in `numbers`
+    aggregation  how rules become a score
+    size         rules of the theory
+    seed         of all that is random
+    """
+
+    ranker: Ranker
+    target: int
+    numbers: Longs
+    proposals: Proposals
+    aggregation: Aggregation
+    size: int
+    seed: int
+
+    def places(self, rule: Longs) -> Longs:
+        """Return where these rules, each `rule` by its number among all considered, stand in `numbers`."""
+        return np.searchsorted(self.numbers, rule)
+
 
 Author = Callable[[Surveyed, Choice], Choice]
 
@@ -47,6 +86,98 @@ def only(proposals: Proposals, rules: Longs, num_rules: int) -> Proposals:
         pointer=np.append(first, len(rule)).astype(np.int64),
         rule=rule.astype(np.int32),
     )
+
+
+def fit_weights(proposals: Proposals, weight: Doubles, kind: Longs, aggregation: Aggregation) -> Doubles:
+    """The weight of each rule with which the answers of the queries are most probable among what is proposed.
+
+    Args:
+        proposals: what the rules propose.
+        weight: the counted weight of each rule: where it starts, and what it is held to.
+        kind: (2, rules): the kind of each rule, by direction of query.
+        aggregation: how ranking adds up evidence.
+    """
+    used, size = _competing(proposals), len(weight)
+    counted = evidence(weight) / SCALE
+    row, place_weight, _ = kind_weights(aggregation)
+    kind_row = np.append(row, 0)[kind]
+    places = aggregation.places or size
+    share = place_weight[:, :places] / UNIT if aggregation.top else np.ones((1, places))
+    num_facts = max(proposals.num_facts, 1)
+    direction = (proposals.query // num_facts).astype(np.int64)
+    fact_weight = proposals.weight[proposals.query % num_facts]
+    pointer = np.flatnonzero(np.diff(proposals.query, prepend=-1, append=-1)).astype(np.int64)
+
+    def loss(parameters: Doubles) -> tuple[float, Doubles]:
+        strength = counted * np.exp(np.clip(parameters[:size], -20, 20))
+        gradient = np.zeros(size + 1)
+        value = _loss(
+            pointer, used, proposals.is_right, direction, fact_weight, proposals.pointer, proposals.rule,
+            kind_row, share, strength, float(np.exp(np.clip(parameters[size], -20, 20))), gradient,
+        )  # fmt: skip
+        gradient[:size] += HOLD * parameters[:size]
+        return value + 0.5 * HOLD * float(np.add.reduce(parameters[:size] ** 2)), gradient
+
+    found = minimise(loss, np.zeros(size + 1), STEPS)
+    return np.asarray(-np.expm1(-counted * np.exp(np.clip(found[:size], -20, 20))))
+
+
+def _competing(proposals: Proposals) -> Mask:
+    """For each query that has candidates whether the answer and another one are among them: only then is there
+    something to learn."""
+    begin = np.flatnonzero(np.diff(proposals.query, prepend=-1))
+    right = np.logical_or.reduceat(proposals.is_right, begin) if len(begin) else np.zeros(0, bool)
+    return right & (np.diff(np.append(begin, len(proposals.query))) > 1)
+
+
+@compiled
+def _loss(
+    pointer: Longs, used: Mask, is_right: Mask, direction: Longs, fact_weight: Doubles, rule_pointer: Longs, rule: Ids,
+    kind_row: Longs, share: np.ndarray, strength: Doubles, scale: float, gradient: Doubles,
+) -> float:  # fmt: skip
+    """Minus the logarithm of the likelihood of the answers; `gradient` grows by its slopes."""
+    loss = 0.0
+    total = np.zeros(1)
+    for q in range(len(pointer) - 1):
+        if not used[q]:
+            continue
+        begin, end = pointer[q], pointer[q + 1]
+        if end - begin > len(total):
+            total = np.zeros(2 * (end - begin))
+        top, right = 0.0, 0.0
+        for c in range(begin, end):
+            added = 0.0
+            for i in range(rule_pointer[c], rule_pointer[c + 1]):
+                counts = _share(rule_pointer[c], rule_pointer[c + 1], i, rule, kind_row[direction[c]], share, strength)
+                added += counts * strength[rule[i]]
+            total[c - begin] = scale * added
+            top = max(top, total[c - begin])
+            if is_right[c]:
+                right = total[c - begin]
+        mass = 0.0
+        for c in range(begin, end):
+            mass += np.exp(total[c - begin] - top)
+        weight = fact_weight[begin]
+        loss += weight * (np.log(mass) + top - right)
+        for c in range(begin, end):
+            slope = weight * (np.exp(total[c - begin] - top) / mass - (1.0 if is_right[c] else 0.0))
+            gradient[-1] += slope * total[c - begin]
+            for i in range(rule_pointer[c], rule_pointer[c + 1]):
+                counts = _share(rule_pointer[c], rule_pointer[c + 1], i, rule, kind_row[direction[c]], share, strength)
+                gradient[rule[i]] += slope * scale * counts * strength[rule[i]]
+    return loss
+
+
+@compiled
+def _share(low: int, high: int, i: int, rule: Ids, kind_row: Longs, share: np.ndarray, strength: Doubles) -> float:
+    """What counts of the evidence of rule[i] among the rules low .. high - 1 of a candidate: by its kind, and by how
+    many stronger rules of that kind there are."""
+    mine, place = kind_row[rule[i]], 0
+    for j in range(low, high):
+        if kind_row[rule[j]] == mine:
+            stronger = strength[rule[j]] > strength[rule[i]] or (strength[rule[j]] == strength[rule[i]] and j < i)
+            place += stronger
+    return share[mine, place] if place < share.shape[1] else 0.0
 
 
 def _formulas(surveyed: Surveyed, cover: Choice) -> Choice:

@@ -21,10 +21,9 @@ from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import smoothed_confidence
 from ..progress import Progress, Stop, Stopped, silent
-from .authors import WRITERS
+from .authors import WRITERS, Surveyed
 from .cover import Choice, cover, plainness
 from .firings import Hits, Sample, propose, survey, survey_members
-from .surveyed import Surveyed
 from .theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
 CONSIDERED = 2_000

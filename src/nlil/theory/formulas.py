@@ -20,9 +20,9 @@ from ..kernel.ruleset import RuleSet
 from ..logic.formula import And, Formula, Not
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..neural.formulas import Literal, train_formulas
+from .authors import Surveyed
 from .cover import Choice, cover, plainness
 from .firings import Hits, Proposals
-from .surveyed import Surveyed
 from .theory import SIZES
 
 MOST_RULES = 12
@@ -57,7 +57,6 @@ def sharpen(
     order: Longs,
     statements: Longs,
     seed: int,
-    training: LearnerConfig = TRAINING,
 ) -> list[Sharpened]:
     """What training joins to the rules that are often wrong.
 
@@ -67,7 +66,6 @@ def sharpen(
         order: rows of the rules of the cover, those that add most first.
         statements: rows of the rules that formulas are made of.
         seed: of training, with the number of the rule.
-        training: its settings.
     """
     table = truth_table(proposals, len(rules))
     groups, values, labels, allowed = [], [], [], []
@@ -89,7 +87,7 @@ def sharpen(
     if not groups:
         return []
     seeds = [int(np.random.SeedSequence((seed, 5, r)).generate_state(1)[0]) for r in groups]
-    said = train_formulas(values, labels, np.stack(allowed), training, seeds)
+    said = train_formulas(values, labels, np.stack(allowed), TRAINING, seeds)
     return [
         Sharpened(r, tuple((int(statements[k]), sign) for k, sign in literals))
         for r, mine in zip(groups, said)

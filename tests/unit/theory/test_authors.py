@@ -19,11 +19,10 @@ from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import And
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import ScoredRule
-from nlil.theory.authors import only
+from nlil.theory.authors import HOLD, fit_weights, only
 from nlil.theory.build import Judges, chosen_authors, make_theory
 from nlil.theory.firings import Proposals, Sample, propose
-from nlil.theory.theory_file import load_theory, save_theory
-from nlil.theory.weights import HOLD, fit_weights
+from nlil.theory.theory import load_theory, save_theory
 
 PLAIN = Aggregation("noisy-or", 5)
 
@@ -106,7 +105,7 @@ def test_only_as_many_rules_count_as_ranking_counts() -> None:
 
 
 def test_slopes_are_those_of_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nlil.theory import weights
+    from nlil.theory import authors as weights
 
     proposed = of([[(True, [0, 2]), (False, [1]), (False, [1, 2])], [(False, [0]), (True, [1])]])
     seen = []
