@@ -18,13 +18,14 @@ from ..kernel.graph import Graph, TargetFacts
 from ..kernel.pool import workers
 from ..logic.rule import smoothed_confidence
 from .chains import mark_objects
-from .hash_table import first_visit, new_table, next_epoch
 from .options import ChainRows, Task, join_rows
 
 MOST_VARIANTS = 5
 """Variants kept for one chain, best first."""
 GAIN = 1.1
 """A variant is kept when its smoothed confidence is at least this many times the chain's."""
+LARGEST_ENTRY = 2**62
+HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
 
 
 @compiled
@@ -141,3 +142,45 @@ def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
 
     rows = np.flatnonzero(counts[1] < counts[2]).tolist()
     return join_rows(pool.map(variants, rows, "typed", task.progress, task.options.stop), steps.shape[1] + 1)
+
+
+# a hash set of numbers, emptied at no cost, in which each thing is counted once ----------------------------
+
+
+@compiled
+def first_visit(table: Longs, mask: int, epoch: int, num_keys: int, key: int) -> bool:
+    """Return True when `key` (below `num_keys`) is new in this `epoch`; remembers it in `table`.
+
+    Open addressing over entries epoch * num_keys + key: an entry of an older epoch counts as empty, so a new epoch
+    starts with an empty table at no cost. `mask` is the size of the table, a power of 2, less 1.
+    """
+    floor = epoch * num_keys
+    entry = floor + key
+    slot = ((key * HASH_MULTIPLIER) >> 20) & mask
+    while True:
+        found = table[slot]
+        if found == entry:
+            return False
+        if found < floor:
+            table[slot] = entry
+            return True
+        slot = (slot + 1) & mask
+
+
+@compiled
+def next_epoch(epoch: int, num_keys: int, table: Longs, mark: Longs) -> int:
+    """Return the epoch after this `epoch`.
+
+    Where its entries, of keys below `num_keys`, would outgrow 64 bits, `table` and `mark` are cleared, and epochs begin
+    anew.
+    """
+    if epoch + 1 < LARGEST_ENTRY // num_keys:
+        return epoch + 1
+    table[:] = -1
+    mark[:] = -1
+    return 1
+
+
+def new_table(entries: int) -> Longs:
+    """Return a table for up to `entries` keys per epoch."""
+    return np.full(max(16, 1 << (2 * entries - 1).bit_length()), -1, np.int64)

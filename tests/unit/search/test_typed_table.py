@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nlil.search.hash_table import first_visit, new_table, next_epoch
+from nlil.search.typed import first_visit, new_table, next_epoch
 
 
 def test_epochs_begin_anew_before_an_entry_outgrows_64_bits() -> None:
