@@ -18,7 +18,7 @@ from nlil.scene.fitting import Labelled, Model, one_hot, scores
 from nlil.scene.growing import with_literals
 from nlil.scene.joint import as_rules, labelled_rows
 from nlil.scene.patterns import Patterns, find_patterns
-from nlil.scene.telling import class_counts, with_telling_conjunctions
+from nlil.scene.sure_patterns import class_counts, with_clear_conjunctions
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
 
 MEMORY = 2**30
@@ -118,7 +118,7 @@ def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, 
     rows, label = labelled_rows(kb, patterns.entities, TARGETS)
     shares = one_hot(label, len(TARGETS) + 1)
     data = Labelled(label, patterns.held[rows], shares)
-    patterns, _, _ = with_telling_conjunctions(patterns, data, class_counts(data), 1)
+    patterns, _, _ = with_clear_conjunctions(patterns, data, class_counts(data), 1)
     data = Labelled(label, patterns.held[rows], shares)
     few = range(min(len(patterns), 4))
     singles = [line for line in few if patterns.bodies.line[line] >= 0]

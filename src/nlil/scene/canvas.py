@@ -1,11 +1,11 @@
-"""A drawing as a list of plain shapes, room for labels that do not cover each other, and the drawing as SVG or PNG.
+"""A drawing as a list of shapes, placement of labels without overlaps, and output as SVG or PNG.
 
-SVG is plain text without a script, everything from the data escaped. One pixel of the canvas is one pixel of a PNG.
-The same canvas gives the same bytes.
+The SVG has no scripts, and everything from the data is escaped. One pixel of the canvas is one pixel of a PNG. The same
+canvas gives the same bytes.
 
 Lengths are in pixels, points are (x, y) from the top left; `width`, `height` and `size` (of text) are lengths,
-`opacity` is of 0 to 1; `kind` and `name` say what a shape stands for, for programs that read the drawing; `title` is
-shown when the mouse is on it.
+`opacity` is from 0 to 1; `kind` and `name` tell programs that read the drawing what a shape stands for; `title` is its
+tooltip.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ Box = tuple[float, float, float, float]
 Point = tuple[float, float]
 
 LINE_HEIGHT = 1.45
-"""Height of a label in sizes of its text."""
+"""Height of a label, as a multiple of its text size."""
 PADDING = 4.0
 MAX_CHARACTERS = 40
-"""Of a label; the whole text stands beside it (an SVG's title)."""
+"""Limit of a label; its tooltip has the whole text."""
 MARGIN = 2.0
 """Between two labels."""
 RING, RINGS = 14.0, 40
-"""How a label that must be shown looks for room: on rings around its place, so far apart, so many."""
+"""A label that must be shown searches for free space on rings around its place: their distance and their number."""
 FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot say, not even escaped."""
+"""Characters that are not allowed in XML, not even escaped."""
 DPI = 100
 POINTS = 72 / DPI
 """matplotlib measures text and lines in points."""
@@ -51,7 +51,7 @@ JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True)
 class Rect:
-    """A rectangle, `box`, with lines of the colour `stroke`, filled with `fill`."""
+    """A rectangle, `box`, with an outline of the colour `stroke`, filled with `fill`."""
 
     box: Box
     stroke: str
@@ -65,7 +65,7 @@ class Rect:
 
 @dataclass(frozen=True)
 class Stroke:
-    """A line from `start` to `end` of this `colour`, `dashed` or not; an arrow where it has a `head`, its length."""
+    """A line from `start` to `end` of this `colour`, `dashed` or not; an arrow if the length of its `head` is not 0."""
 
     start: Point
     end: Point
@@ -79,9 +79,9 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Tag:
-    """Text in the middle of its `box`, or with `at_left` at its left; `fill` is the colour of the box.
+    """A `text` of this `colour`, `bold` or not, in the middle of its `box`, or with `at_left` at its left.
 
-    `text` is written in this `colour`, `bold` or not.
+    `fill` is the colour of the box.
     """
 
     box: Box
@@ -98,7 +98,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Photo:
-    """An image file as it is, `content` of a `media_type`, to be drawn in the `box`."""
+    """An image file, unchanged: its `content`, of a `media_type`, is drawn in the `box`."""
 
     box: Box
     content: bytes
@@ -124,7 +124,7 @@ class Canvas:
 
 
 def text_width(text: str, size: float) -> float:
-    """Estimate what a plain sans-serif font needs for `text`, rather too much than too little."""
+    """Estimate the width of `text` in a sans-serif font, rather too large than too small."""
     return size * sum(map(_advance, text))
 
 
@@ -139,7 +139,7 @@ def _advance(character: str) -> float:
 
 
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
-    """The text, cut to `limit` characters where it is longer."""
+    """Return the text, cut to `limit` characters if it is longer."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -159,7 +159,7 @@ def overlap(one: Box, two: Box, gap: float = 0.0) -> bool:
 
 
 def gap(one: Box, two: Box) -> float:
-    """Return the distance between two boxes, `one` and `two`; 0 where they meet."""
+    """Return the distance between two boxes, `one` and `two`; 0 if they overlap."""
     across = max(one[0] - two[0] - two[2], two[0] - one[0] - one[2], 0.0)
     down = max(one[1] - two[1] - two[3], two[1] - one[1] - one[3], 0.0)
     return math.hypot(across, down)
@@ -181,7 +181,7 @@ def arrow_head(stroke: Stroke) -> tuple[Point, Point, Point]:
 
 
 def direction(start: Point, end: Point) -> Point:
-    """Return the unit vector from `start` to `end`; to the right where they are the same."""
+    """Return the unit vector from `start` to `end`; (1, 0) if they are the same."""
     length = math.dist(start, end)
     return ((end[0] - start[0]) / length, (end[1] - start[1]) / length) if length else (1.0, 0.0)
 
@@ -199,12 +199,11 @@ def cut_line(start: Point, end: Point, before: float, after: float) -> tuple[Poi
 
 @dataclass
 class Room:
-    """Greedy placement: each label takes the first of its places that is free. Nothing `taken` is given back.
-
-    Labels keep off the boxes `better_free`, which are arrows, where they can.
+    """Greedy placement: each label takes the first of its positions that is free.
 
     Attributes:
-        better_free: arrows: labels keep off them where they can.
+        taken: boxes that no label may cover.
+        better_free: arrows, which labels avoid if possible.
     """
 
     width: float
@@ -213,11 +212,11 @@ class Room:
     better_free: list[Box] = field(default_factory=list)
 
     def take(self, box: Box) -> None:
-        """No label may cover the box from now on."""
+        """Mark a box as taken."""
         self.taken.append(box)
 
     def place(self, size: tuple[float, float], centres: Iterable[Point], must: bool = True) -> Box | None:
-        """Return a box of this size at one of the `centres`; None where all are taken, unless it `must` be shown."""
+        """Return a box of this size at one of the `centres`; None if all are taken, unless it `must` be shown."""
         boxes = [self._inside(_around(centre, size)) for centre in centres]
         free = [box for box in boxes if self._is_free(box)]
         clear = (box for box in free if not any(overlap(box, other) for other in self.better_free))
@@ -255,7 +254,7 @@ def _around(centre: Point, size: tuple[float, float]) -> Box:
 
 
 def read_photo(path: str | Path) -> Photo:
-    """Read a PNG or JPEG file with its size; nothing is decoded here."""
+    """Read a PNG or JPEG file and its size, without decoding it."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -266,7 +265,7 @@ def read_photo(path: str | Path) -> Photo:
         if content.startswith(JPEG):
             return _photo(content, "image/jpeg", *_jpeg_size(content))
     except (struct.error, ValueError):
-        raise DataError("expected a whole PNG or JPEG image, got one that is cut short or damaged", path) from None
+        raise DataError("expected a complete PNG or JPEG image, got one that is incomplete or damaged", path) from None
     raise DataError(f"expected a PNG or JPEG image, got a file that begins with {content[:8]!r}", path)
 
 
@@ -293,11 +292,11 @@ def _jpeg_size(content: bytes) -> tuple[int, int]:
 
 
 def as_svg(canvas: Canvas, link: Callable[[str], tuple[str, str] | None] = lambda name: None) -> str:
-    """The drawing as text.
+    """Return the drawing as SVG.
 
     Args:
         canvas: The drawing.
-        link: Of the name of a shape the address of its page and its label, or None where it leads nowhere.
+        link: Returns the address of the page of a shape, by name, and its label; None if it has no page.
     """
     body = [
         element("title", escaped(canvas.title)),
@@ -364,7 +363,7 @@ def _shape(shape: Shape) -> str:
 
 
 def arrow(stroke: Stroke) -> str:
-    """Return a line, `stroke`, and its head where it has one; the element around it gives the colours."""
+    """Return a line, `stroke`, and its head, if any; the element around it sets the colours."""
     (x1, y1), (x2, y2) = stroke.start, shaft_end(stroke)
     line = element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke_dasharray="7 5" if stroke.dashed else None)
     points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow_head(stroke))
@@ -386,7 +385,7 @@ def _tag(tag: Tag) -> str:
 
 
 def titled(title: str) -> str:
-    """What is shown where a pointer rests on the element around it; nothing for no title."""
+    """Return the tooltip of the element around it; nothing for an empty title."""
     return element("title", escaped(title)) if title else ""
 
 
@@ -395,7 +394,7 @@ def _place(box: Box) -> dict[str, float]:
 
 
 def _number(value: float) -> str:
-    """Two digits are a hundredth of a pixel; the same on every machine."""
+    """Format with two digits, a hundredth of a pixel, the same on every machine."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -409,7 +408,7 @@ def escaped(text: str) -> str:
 
 
 def write_png(canvas: Canvas, path: Path) -> None:
-    """Draw with matplotlib, a pixel for each pixel of the canvas."""
+    """Draw with matplotlib, one pixel per pixel of the canvas."""
     require("matplotlib", "report", "a picture as PNG")
     # Not pyplot: it would look for a display and keep the figure in a global list.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -464,4 +463,4 @@ def _pixels(photo: Photo) -> Any:
     try:
         return imread(io.BytesIO(photo.content), format=photo.media_type.rpartition("/")[2])
     except (OSError, SyntaxError, ValueError) as error:  # what the decoders raise for damaged files
-        raise DataError(f"the image cannot be decoded ({error}); give a whole PNG or JPEG file") from error
+        raise DataError(f"the image cannot be decoded ({error}); give a complete PNG or JPEG file") from error

@@ -1,14 +1,14 @@
-"""Which patterns speak for or against which class: a few pairs at a time, those that would help most.
+"""Forward selection of (pattern, class) pairs: which patterns count for or against which class.
 
-In each round every (pattern, class) pair is judged by what one Newton step on its weight alone would add to the
-logarithm of the likelihood, the best are added, and all weights are fitted again (`fitting.py`). Twice as many as
-wanted are added, and the least useful of them are taken out in a few steps, with a fit after each (`thinning.py`). Then
-some more are added and taken out again, a few times. Classes whose prior is worth less than one more pair share the
-lowest prior, which needs no rule.
+In each round, the gain of every pair is what one Newton step on its weight alone would add to the log-likelihood. The
+best pairs are added, and all weights are fitted again (`fitting.py`). Twice as many as wanted are added; then the least
+useful ones are removed in a few steps, with a fit after each (`thinning.py`). After that, some more are added and
+removed again, a few times. Classes whose prior is worth less than one more pair share the lowest prior, which needs no
+rule.
 
-Conjunctions, `riding(X, Z1), horse(Z1), \\+ tall(X)`, join the patterns before the first round, where counting shows
-that two patterns together say much more than each (`telling.py`), and in every round, grown from the best patterns
-(`growing.py`).
+Conjunctions, `riding(X, Z1), horse(Z1), \\+ tall(X)`, are added to the patterns before the first round if counting
+shows that two patterns together predict a class much better than each alone (`sure_patterns.py`), and in every round,
+grown from the best patterns (`growing.py`).
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from .fitting import Labelled, Model, fit, probabilities, slopes
 from .formulas import Disjunction, Training, best_formula, train_classes, with_disjunctions
 from .growing import Grower, Growth, Literals, with_literals
 from .patterns import Patterns
-from .telling import class_counts, sure_patterns, with_telling_conjunctions
+from .sure_patterns import class_counts, sure_patterns, with_clear_conjunctions
 from .thinning import Thinning, needless_priors
 
 FIRST_PAIRS = 4
-"""Pairs of a class in the model that tells which objects are hard, where formulas are trained alone."""
+"""If formulas are trained alone: pairs per class of the first model, which shows which objects are hard."""
 PRIOR_FACTORS = 1.0, 8.0
-"""Multiples of what a pair is worth, by which it is tried which classes share a prior."""
+"""Multiples of the worth of a pair that are tried as the limit below which classes share a prior."""
 SMALLEST_CHANCE = 1e-30
-"""For a logarithm."""
+"""Lower bound of a probability inside a logarithm."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How many (pattern, class) pairs, and how carefully.
+    """How many (pattern, class) pairs are chosen, and how.
 
     Attributes:
-        pairs: how many stay in the end.
-        rounds: in which pairs are added, each followed by a fit.
-        surplus: pairs that are tried beyond those that stay, as a share.
-        thinnings: steps in which the others are taken out; what stays is fitted again after each.
-        penalty: of a weight's square, half of it, for each pair that a class has: the more pairs share what is to be
-            said of a class, the less each should say.
-        caution: added to a pair's second derivative: what few objects say counts less.
-        min_support: objects that a rule must hold for and explain.
-        steps: of L-BFGS in each round.
-        last_steps: of L-BFGS in the last fit.
-        conjunctions: whether there are any.
-        conjunction_support: objects that a conjunction found by counting must explain: few objects mislead.
+        pairs: the number of pairs in the end.
+        rounds: rounds of adding pairs, each followed by a fit.
+        surplus: pairs that are tried in addition, as a share of `pairs`.
+        thinnings: steps in which the surplus is removed, with a fit after each.
+        penalty: L2 penalty (half of the squared weight) per pair of a class: the more pairs a class has, the smaller
+            each weight should be.
+        caution: added to the second derivative of a pair, so that few objects count less.
+        min_support: the fewest objects that a rule must explain.
+        steps: L-BFGS steps in each round.
+        last_steps: L-BFGS steps in the last fit.
+        conjunctions: whether to use conjunctions.
+        conjunction_support: the fewest objects that a conjunction found by counting must explain.
         growth: how bodies are grown by further literals.
-        swaps: times that more pairs are added, and the least useful taken out, once there are as many as wanted.
+        swaps: how often more pairs are added and the least useful removed after the first thinning.
         swapped: pairs that are added each time, as a share.
-        sample: objects by which pairs are chosen; the last fit takes all.
+        sample: the number of objects that pairs are chosen on; the last fit uses all objects.
         device: cpu or cuda.
     """
 
@@ -80,7 +80,7 @@ class Choice:
     device: str = "cpu"
 
     def for_sample(self, share: float) -> Choice:
-        """Return the choice for a sample, `share` of all objects: what is compared with counts is as much smaller."""
+        """Return the choice for a sample, a `share` of all objects: limits on counts are scaled by it."""
         scaled = {name: getattr(self, name) * share for name in ("penalty", "caution")}
         growth = replace(self.growth, caution=self.growth.caution * share)
         return replace(self, growth=growth, **scaled)
@@ -95,22 +95,22 @@ def choose(
     stop: Stop,
     training: Training | None = None,
 ) -> tuple[Patterns, Model]:
-    """The patterns, conjunctions among them now, and a model of at most `choice.pairs` pairs and a prior a class.
+    """Return the patterns with conjunctions, and a model of at most `choice.pairs` pairs and one prior per class.
 
     Args:
-        patterns: What holds for which object.
-        rows: Places in patterns.entities, one for each object and class to learn from.
-        everything: The classes of `rows`, of which the last means any other, and the patterns that hold for them.
-        choice: How many pairs, and how carefully.
-        progress: Told after each round.
-        stop: Asked before each round; what is chosen so far is fitted once more and stays.
-        training: Conjunctions that training finds compete too, where it is given.
+        patterns: Which pattern holds for which object.
+        rows: Positions in patterns.entities, one for each object and class to learn from.
+        everything: The classes of `rows` (the last class is "any other"), and the patterns that hold for them.
+        choice: How many pairs, and how they are chosen.
+        progress: Called after each round.
+        stop: Checked before each round; the pairs chosen so far are then fitted once more.
+        training: If given, conjunctions found by training are candidates too.
     """
     given: tuple[Ids, Ids] = (np.zeros(0, np.int32), np.zeros(0, np.int32))
-    if choice.conjunctions:  # what is sure by itself is said, also where several unsure rules would do together
+    if choice.conjunctions:  # confident patterns are kept even if several less confident ones would do together
         counts = class_counts(everything)
         sure = sure_patterns(counts, patterns.sizes, choice.conjunction_support)
-        patterns, *clear = with_telling_conjunctions(patterns, everything, counts, choice.conjunction_support)
+        patterns, *clear = with_clear_conjunctions(patterns, everything, counts, choice.conjunction_support)
         first, second = map(np.concatenate, zip(sure, clear))
         given = first, second
     search = _Search(patterns, rows, everything.label, everything.shares, choice, given)
@@ -143,7 +143,7 @@ def choose(
 
 
 def _training_rounds(training: Training, rounds: int) -> list[int]:
-    """Rounds before which formulas are trained: after the first one, which tells objects that are hard, and later."""
+    """Rounds before which formulas are trained: after the first one, which shows the hard objects, and later."""
     return [1 + k * rounds // (2 * training.times) for k in range(training.times)]
 
 
@@ -156,20 +156,20 @@ def choose_formulas(
     stop: Stop,
     training: Training,
 ) -> tuple[Patterns, Model]:
-    """The patterns with one trained formula for each class behind them, and a model of these and a prior a class.
+    """Return the patterns followed by one trained formula per class, and a model of these and one prior per class.
 
     Args:
-        patterns: What holds for which object.
+        patterns: Which pattern holds for which object.
         rows: As in `choose`.
         everything: As in `choose`.
-        choice: How the weights are fitted, and which objects are looked at.
-        progress: Told how many classes are trained.
-        stop: Asked before each group of classes; those after it have a prior only.
+        choice: How the weights are fitted, and on which objects.
+        progress: Called with the number of trained classes.
+        stop: Checked before each group of classes; classes that are not trained have only a prior.
         training: How formulas are trained.
     """
     nothing = np.zeros(0, np.int32)
     search = _Search(patterns, rows, everything.label, everything.shares, choice, (nothing, nothing))
-    priors, worth = search.model, search.gains()  # statements are chosen by what they say beside the priors alone
+    priors, worth = search.model, search.gains()  # statements are chosen by their gain over the priors
     search.add(FIRST_PAIRS * (everything.shares.shape[1] - 1))
     said = search.train(training, progress, stop, worth)
     held = search.data.held.tocsc()
@@ -179,7 +179,7 @@ def choose_formulas(
     number = len(patterns) + np.arange(len(best), dtype=np.int32)
     model = priors.added(number, np.array(list(best), np.int32))
     data = Labelled(everything.label, found.held[rows], everything.shares)
-    return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)  # one pair a class
+    return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)
 
 
 class _Search:
@@ -194,7 +194,7 @@ class _Search:
         choice: Choice,
         given: tuple[Ids, Ids],
     ) -> None:
-        """`given`: (pattern, class) of the pairs that are there from the start and go last."""
+        """`given` are (pattern, class) of the pairs that are in the model from the start, and are removed last."""
         self.rows, self.label, self.shares = rows, label, shares
         self.num_given = len(patterns)
         choice = replace(choice, penalty=choice.penalty * choice.pairs / max(shares.shape[1] - 1, 1))
@@ -210,14 +210,14 @@ class _Search:
         self.room = choice.pairs
 
     def _take(self, patterns: Patterns) -> None:
-        """Go on with these patterns."""
+        """Replace the patterns."""
         self.patterns = patterns
         self.everything = Labelled(self.label, patterns.held[self.rows], self.shares)
         self.counts = class_counts(self.everything)
         self.data = self.everything.take(self.some)
 
     def add(self, goal: int) -> None:
-        """The pairs with the largest gain that are not in the model, until it has `goal` of them."""
+        """Add the pairs with the largest gain until the model has `goal` pairs; then fit."""
         gain, speaks_for = self.gains()
         if self.choice.conjunctions and self.choice.growth.seeds:
             known = len(self.patterns)
@@ -233,9 +233,9 @@ class _Search:
         self._fit()
 
     def gains(self, first: int = 0) -> tuple[Floats, Mask]:
-        """(patterns, classes): what a pair would bring, 0 where it explains too little; and whether it speaks for.
+        """Return (patterns, classes): the gain of a pair, 0 without enough support; and whether its weight is positive.
 
-        Of the patterns from `first` on.
+        Only for the patterns from `first` on.
         """
         choice, is_grown = self.choice, np.arange(first, len(self.patterns)) >= self.num_given
         gradient, curvature = slopes(self.model, self.data, choice.threads, choice.device, first)
@@ -245,23 +245,26 @@ class _Search:
         speaks_for = gradient > 0
         counts = self.counts[first:]
         gain[np.where(speaks_for, counts, self.total - counts) < least[:, None]] = 0
-        gain[is_grown[:, None] & ~speaks_for] = 0  # what a long body excludes is hard to read
+        gain[is_grown[:, None] & ~speaks_for] = 0  # a long negated body is hard to read
         if self.model.tied is not None:
             gain[self.model.tied & ~speaks_for] = 0
-        gain[:, -1] = 0  # any other class: no target
+        gain[:, -1] = 0  # "any other class" is no target
         return gain, speaks_for
 
     def train(
         self, training: Training, progress: Progress, stop: Stop, worth: tuple[Floats, Mask] | None = None
     ) -> dict[int, list[Disjunction]]:
-        """What training says of each class. `worth` of statements, as from `gains`; default: beside the model."""
+        """Return the trained formulas of each class. `worth` is the result of `gains`.
+
+        Default: for the current model.
+        """
         chances = probabilities(self.model, self.data, self.choice.threads)
         gain, speaks_for = worth or self.gains()
         seed = int(self.random.integers(2**31))
         return train_classes(self.patterns, self.data, gain, speaks_for, chances, training, seed, progress, stop)
 
     def join(self, bodies: Sequence[Literals]) -> None:
-        """Conjunctions of two literals or more become patterns."""
+        """Add conjunctions of two or more literals to the patterns."""
         new = [literals for literals in dict.fromkeys(bodies) if len(literals) > 1]
         if new:
             self._take(with_literals(self.patterns, new))
@@ -277,7 +280,7 @@ class _Search:
             self._take(with_literals(self.patterns, found))
 
     def thin(self, room: int) -> None:
-        """At most `room` pairs: those that are needed least go, those given at the start last."""
+        """Remove the least useful pairs until at most `room` are left; those given at the start are removed last."""
         if len(self.model) > room:
             self.model, self.worth = self._thinning().to(room)
             self._fit()
@@ -289,10 +292,10 @@ class _Search:
         return Thinning(self.model, self.data, chances, self.choice.penalty, given)
 
     def share_priors(self) -> None:
-        """Classes whose prior is worth less than a pair have the lowest one; there is room for so many more pairs.
+        """Let classes whose prior is worth less than a pair share the lowest prior; as many more pairs are allowed.
 
-        What sharing costs is estimated to second order, which is far too much for a class that many rules speak
-        against. So some more classes are tried too, and the likelihood after a fit decides.
+        The cost of sharing is estimated to second order, which is far too high for a class with many negative
+        weights. So a second, larger set of classes is tried too, and the likelihood after a fit decides.
         """
         if not self.worth:
             return
@@ -310,14 +313,14 @@ class _Search:
         self.model, self.room = best, room
 
     def _loss(self) -> float:
-        """What a fit makes small: the negative logarithm of the likelihood, and the penalty."""
+        """The loss that a fit minimises: the negative log-likelihood and the penalty."""
         chances = probabilities(self.model, self.data, self.choice.threads)
         row, label = self.data.shares.nonzero()
         likelihood = float(self.data.shares.data @ np.log(np.maximum(chances[row, label], SMALLEST_CHANCE)))
         return 0.5 * self.choice.penalty * float(self.model.weight @ self.model.weight) - likelihood
 
     def _num_spared(self) -> int:
-        """Classes that need no rule for their prior: they share the lowest one and have other rules."""
+        """The number of classes without a rule for their prior: they share the lowest one and have other rules."""
         return 0 if self.model.tied is None else int(self.model.tied[np.unique(self.model.target)].sum())
 
     def _fit(self) -> None:
@@ -325,7 +328,10 @@ class _Search:
         self.model = fit(self.model, self.data, choice.penalty, choice.steps, choice.threads, choice.device)
 
     def settled(self) -> Model:
-        """Fitted to all objects. A class whose prior falls below the lowest one has that one too."""
+        """Return the model fitted to all objects.
+
+        A class whose prior falls below the lowest one gets the lowest one.
+        """
         whole = self.whole
         while len(self.model) > (room := self.choice.pairs + self._num_spared()):  # a class may have lost its last pair
             self.thin(room)
@@ -338,7 +344,7 @@ class _Search:
 
 
 def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
-    """Places among the rows: all, or those of as many whole graphs as make `choice.sample` objects."""
+    """Return positions in `rows`: all, or those of complete graphs with about `choice.sample` objects."""
     if len(rows) <= choice.sample or patterns.kb.graph_of is None:
         return np.arange(len(rows))
     graph = patterns.kb.graph_of[patterns.entities[rows]]

@@ -1,9 +1,9 @@
-"""Class formulas: the bodies that speak for a class as one disjunction, with its precision, recall and F1.
+"""Class formulas: bodies for a class as one disjunction, with its precision, recall and F1.
 
     person(X) :- wear(X, Z1) ; hold(X, Z2) ; riding(X, Z3) ; on(Z4, X), shirt(Z4)
 
-As in the paper's Table 4. Weights play no part: an object is called a person if one of the bodies holds. The first body
-is the one with the best F1, each further one raises it most; what raises it too little is left out.
+As in the paper's Table 4. Weights are ignored: an object is a person if one of the bodies holds. The first body has the
+best F1, and each further one raises F1 most; bodies that raise it too little are left out.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ..logic.rule import Head, Rule, RuleStats, ScoredRule
 from ..progress import Progress, silent
 
 MOST_BODIES = 4
-"""Of a formula."""
+"""Limit of a formula."""
 MIN_RISE = 1.01
-"""F1 with a further body, as a multiple of F1 without it."""
+"""Least F1 with a further body, as a multiple of F1 without it."""
 BLOCK = 4096
-"""Objects that are looked at together."""
+"""Objects per block."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class ClassFormula:
 
     Attributes:
         rule: `class(X) :- body ; body`.
-        support: objects of the class that it holds for.
-        body_size: all objects that it holds for.
-        head_size: objects of the class.
-        adds: members that each rule of the class adds to those before it.
+        support: the number of objects of the class for which it holds.
+        body_size: the number of objects for which it holds.
+        head_size: the number of objects of the class.
+        adds: the number of members that each body adds.
     """
 
     rule: Rule
@@ -81,17 +81,17 @@ def class_formulas(
     progress: Progress = silent,
     given: TargetScores | None = None,
 ) -> list[ClassFormula]:
-    """Return the formula of each class that has a body to speak for it, in the order of `targets`.
+    """Return the formula of each class that has rules, in the order of `targets`.
 
     Args:
         rules: Rules of classes, or of other unary predicates.
         kb: The objects; the classes of the object in question are hidden.
         targets: Unary predicates; None: those of the rules, the most frequent first.
-        most: Bodies of a formula, at most.
+        most: The most bodies of a formula.
         threads: CPU threads; 0: all cores.
-        memory: Bytes that block sizes are chosen for.
-        progress: Told how many classes are done.
-        given: The classes of the objects, where they are not the facts of `kb`: what a classifier says first.
+        memory: The memory budget in bytes.
+        progress: Called with the number of finished classes.
+        given: The classes of the objects if they are not facts of `kb`: the top classes of a classifier.
     """
     kb = kb.crisp
     objects = np.flatnonzero(kb.domain).astype(np.int32) if given is None else given.entities
@@ -116,14 +116,14 @@ def class_formulas(
 def formulas_hold(
     formulas: Sequence[ClassFormula], kb: KnowledgeBase, objects: Ids, threads: int = 0, memory: int = 2**30
 ) -> Mask:
-    """Return (objects, formulas): which formula holds for which object, its own classes hidden.
+    """Return (objects, formulas): which formula holds for which object, with its own classes hidden.
 
     Args:
-        formulas: Of any classes.
+        formulas: The formulas, of any classes.
         kb: The facts about the objects.
-        objects: As entity ids.
+        objects: The objects, as entity ids.
         threads: CPU threads; 0: all cores.
-        memory: Bytes that block sizes are chosen for.
+        memory: The memory budget in bytes.
     """
     kb, nothing = kb.crisp, RuleStats(0, 0, 0, 0)
     rules = RuleSet.of(kb, [ScoredRule(one.rule, nothing, 1.0) for one in formulas])
@@ -133,21 +133,21 @@ def formulas_hold(
 
 
 def _negated(rules: RuleSet) -> Mask:
-    """Which bodies say only that something is absent."""
+    """Which bodies are negations as a whole."""
     return np.array([rules.bodies.program(body)[-1] == NOT for body in range(len(rules.bodies))], bool)[rules.body]
 
 
 def best_disjunction(holds: Mask, is_member: Mask, most: int) -> list[int]:
-    """Return which bodies make the disjunction of the best F1, found greedily, in the order in which they were added.
+    """Return the bodies of the disjunction with the best F1, found greedily, in the order in which they were added.
 
     >>> members = np.array([True, True, True, False])
     >>> best_disjunction(np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1]], bool), members, 4)
     [0, 1]
 
     Args:
-        holds: (objects, bodies), where each body holds.
-        is_member: The objects of the class.
-        most: Bodies, at most.
+        holds: (objects, bodies), for which object each body holds.
+        is_member: Which objects are of the class.
+        most: The most bodies.
     """
     chosen: list[int] = []
     best, members = 0.0, int(is_member.sum())

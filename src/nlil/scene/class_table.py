@@ -1,8 +1,7 @@
-"""ClassTable: the evidence of every class for every object of all scenes, computed beside the requests.
+"""ClassTable: the evidence of every class for every object of all scenes, computed in the background.
 
-`class(?)` ranks all objects, which takes seconds; the rules do not change while people look at them, so it is computed
-once, on a thread of its own. Until it is there, and for a class whose rules were judged since, queries are computed
-when they come.
+`class(?)` ranks all objects, which takes seconds, so the viewer computes the table once, in a separate thread. Until it
+is complete, and for a class whose rules were judged since, queries are computed on request.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from ..evaluation.members import MemberScorer
 from ..evaluation.prediction import Predictor
 
 MAX_CELLS = 2**24
-"""Objects times classes of a table: 128 MiB."""
+"""Limit of objects times classes: 128 MiB."""
 BLOCK = 1024
-"""Objects scored at once: what is allocated for them stays small."""
+"""Objects scored at once, which bounds the memory."""
 
 
 class ClassTable:
-    """Columns are the targets of `scorer`. Reading is for any thread."""
+    """A table with a column for each target of `scorer`. Any thread may read it."""
 
     def __init__(self, scorer: MemberScorer) -> None:
         self.scorer = scorer
@@ -32,35 +31,38 @@ class ClassTable:
         self.fits = scorer.kb.num_entities * len(self.position) <= MAX_CELLS
         self._table: Future[Longs] = Future()
         self._newer: dict[int, Future[Longs]] = {}
-        """Tables of one class each, whose rules were judged since."""
+        """The columns of classes whose rules were judged since."""
 
     def start(self) -> Future[Longs]:
-        """Compute the table in the background; one that is too large to keep stays empty."""
+        """Compute the table in the background, unless it would be too large."""
         return self._fill(self._table, lambda: self.scorer)
 
     def judged(self, target: int, scorer: Callable[[], MemberScorer]) -> None:
-        """The rules of the class `target` are other ones from now on; `scorer` makes one for them."""
+        """Compute the column of the class `target` again, since its rules have changed.
+
+        `scorer` returns their scorer.
+        """
         self._newer[target] = self._fill(Future(), scorer)
 
     def _fill(self, table: Future[Longs], scorer: Callable[[], MemberScorer]) -> Future[Longs]:
-        if self.fits:  # daemon: it must not keep a viewer alive that was stopped
+        if self.fits:  # daemon: it must not keep a stopped viewer alive
             threading.Thread(target=lambda: table.set_result(_evidence(scorer())), daemon=True).start()
         return table
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is being computed any more."""
+        """Whether all computations are finished."""
         return not self.fits or all(table.done() for table in (self._table, *list(self._newer.values())))
 
     def column(self, target: int) -> Longs | None:
-        """Return the evidence of the class `target` for every entity; None where it is not computed yet."""
+        """Return the evidence of the class `target` for every entity; None if it is not computed yet."""
         if target in self._newer:
             return self._newer[target].result()[:, 0] if self._newer[target].done() else None
         is_known = self._table.done() and target in self.position
         return self._table.result()[:, self.position[target]] if is_known else None
 
     def row(self, entity: int) -> Longs | None:
-        """The evidence of every class for the entity; None where it is not computed yet."""
+        """Return the evidence of every class for the entity; None if it is not computed yet."""
         if not (self.fits and self.is_complete):
             return None
         found = self._table.result()[entity].copy()
@@ -77,11 +79,11 @@ def _evidence(scorer: MemberScorer) -> Longs:
 
 
 class TablePredictor(Predictor):
-    """A Predictor that looks evidence of classes up where a table has it."""
+    """A Predictor that looks up the evidence of classes in a table if possible."""
 
     table: ClassTable | None = None
 
     def member_evidence(self, target: int, entities: Ids) -> Longs:
-        """The evidence of the class `target` for the entities."""
+        """Return the evidence of the class `target` for the entities."""
         column = None if self.table is None else self.table.column(target)
         return super().member_evidence(target, entities) if column is None else column[entities]

@@ -1,13 +1,13 @@
-"""One image becomes facts. Every reader brings its format to GQA's structure, image by image:
+"""Make facts from images. Every reader converts its format to the structure of GQA, image by image:
 
     {"width", "height", "objects": {id: {"name", "x", "y", "w", "h", "attributes": [text], "relations":
                                          [{"name", "object": id}]}}}
 
-An object's name is its class (the exclusive group), attributes are unary predicates, relations binary;
-each image is a graph of its own. An attribute fact whose name is also a class would tell the class that a
-query hides, and names are never rewritten: such facts are left out and counted in a note.
+The name of an object is its class (the exclusive group), attributes are unary predicates, relations are binary; each
+image is a separate graph. An attribute with the name of a class would reveal the class that a query hides, and names
+are never changed, so such facts are left out and counted in a note.
 
-`where` says in errors where in the data a value stands; `thing` is a JSON object, `key` a name in it.
+`where` says in errors where a value is in the data; `thing` is a JSON object, `key` a key of it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from ..logic.predicate import Predicate
 
 BOX, SIZE = ("x", "y", "w", "h"), ("width", "height")
 MAX_PIXELS = 1e9
-"""No image is larger, and a coordinate beyond it would not fit the arrays."""
+"""Limit of a coordinate; no image is larger."""
 CLASS, ATTRIBUTE, RELATION = 0, 1, 2
 
 
 @dataclass
 class SceneCollector:
-    """Objects, classes, attributes and relations by number, image after image; `finish` names and sorts them.
+    """Collects objects, classes, attributes and relations by number, image by image; `finish` assigns ids.
 
     Attributes:
-        objects: names.
-        images: names, with the number of each graph.
-        graph_of: of each object, the number of its graph.
-        split_of_graph: of each graph, its split.
-        names: of classes, attributes and relations, by arity.
-        rows: facts, as name, subject, object one after the other.
-        boxes: x, y, w, h of each object, NaN where unknown.
-        sizes: width, height of each image, NaN where unknown.
+        objects: the names of the objects.
+        images: the names of the images, with the number of each graph.
+        graph_of: the number of the graph of each object.
+        split_of_graph: the split of each graph.
+        names: the numbers of classes, attributes and relations, by kind and name.
+        rows: facts as name, subject, object, in one flat array.
+        boxes: x, y, w, h of each object, NaN if unknown.
+        sizes: width, height of each image, NaN if unknown.
     """
 
     objects: list[str] = field(default_factory=list)
@@ -57,9 +57,9 @@ class SceneCollector:
     sizes: array[float] = field(default_factory=lambda: array("f"))
 
     def add(self, image: str, graph: Any, split: str) -> None:
-        """Take one `image`, whose objects and relations are in `graph`, into a `split`.
+        """Add one `image`, whose objects and relations are in `graph`, to a `split`.
 
-        Raises DataError where its structure is not GQA's.
+        Raises DataError if it does not have the structure of GQA.
         """
         if image in self.images:
             raise DataError(f"image {image!r}: expected each image once, got it again")
@@ -88,7 +88,7 @@ class SceneCollector:
         self.rows.extend((self.names.setdefault((kind, name), len(self.names)), subject, object))
 
     def finish(self) -> tuple[KnowledgeBase, Splits, tuple[str, ...]]:
-        """The training facts, the splits (class facts, and context), notes."""
+        """Return the base of training facts, the splits (class facts and context), and notes."""
         columns = np.frombuffer(self.rows, np.int32).reshape(-1, 3) if self.rows else np.zeros((0, 3), np.int32)
         graph_of = np.asarray(self.graph_of, np.int32)
         predicates, table, classes, clashing = self._predicates()
@@ -134,7 +134,7 @@ class SceneCollector:
         return {split: facts[owner == i] for i, split in enumerate(splits)}
 
     def _entity_names(self) -> list[str]:
-        """Object ids; where ids repeat from image to image, image/id throughout."""
+        """Return the ids of objects, or image/id for all if ids repeat in different images."""
         if len(set(self.objects)) == len(self.objects):
             return self.objects
         images = list(self.images)
@@ -144,48 +144,48 @@ class SceneCollector:
         notes = []
         if num_dropped:
             named = ", ".join(clashing[:8]) + (", ..." if len(clashing) > 8 else "")
-            notes.append(f"{num_dropped} attribute fact(s) left out because a class has the same name: {named}")
+            notes.append(f"{num_dropped} attribute fact(s) are left out because a class has the same name: {named}")
         if len(set(self.objects)) != len(self.objects):
-            notes.append("object ids repeat from image to image, so objects are named image/id")
+            notes.append("object ids repeat in different images, so objects are named image/id")
         return tuple(notes)
 
 
 def _table(numbers: array[float], width: int) -> Floats | None:
-    """The numbers by rows; none at all where nothing is known."""
+    """Return the numbers as rows; None if all are unknown."""
     rows = np.asarray(numbers, np.float32).reshape(-1, width)
     return None if np.isnan(rows).all() else rows
 
 
-# values inside the JSON of an image: each of the expected kind, or a clear sentence; `where` names image or object
+# values in the JSON of an image: of the expected type, or a DataError; `where` names the image or object
 
 
 def check(holds: bool, where: str, expected: str, got: Any) -> None:
-    """Refuse what the data has at a place, `got`, unless it `holds` that it is what was `expected`."""
+    """Raise DataError unless the condition `holds`: what was `expected`, and what the data has instead, `got`."""
     if not holds:
         raise DataError(f"{where}: expected {expected}, got {got!r:.80}")
 
 
 def text(thing: Any, key: str, where: str) -> str:
-    """Return the text under a key; it may not be empty."""
+    """Return the text under a key, which must not be empty."""
     value: Any = thing.get(key) if isinstance(thing, Mapping) else thing
     check(isinstance(thing, Mapping) and isinstance(value, str) and value != "", where, f"text under {key!r}", value)
     return value
 
 
 def items(thing: Any, key: str, where: str) -> list[Any]:
-    """Return the list under a key; absent is empty."""
+    """Return the list under a key; an empty one if the key is missing."""
     value = thing.get(key, []) if isinstance(thing, Mapping) else thing
     check(isinstance(thing, Mapping) and isinstance(value, list), where, f"a list under {key!r}", value)
     return value
 
 
 def numbers(thing: Mapping[str, Any], keys: tuple[str, ...], where: str) -> list[float]:
-    """Return the numbers under the `keys`; null or absent is NaN."""
+    """Return the numbers under the `keys`; NaN if one is null or missing."""
     return [float("nan") if thing.get(key) is None else as_number(thing[key], key, where) for key in keys]
 
 
 def as_number(value: Any, key: str, where: str) -> float:
-    """Return `value`, a number that a pixel may have; true is no number, though Python says so."""
+    """Return `value`, a number in the range of coordinates; booleans are not numbers here."""
     is_number = type(value) in (int, float) and -MAX_PIXELS < value < MAX_PIXELS
     check(is_number, where, f"a number under {key!r}", value)
     return float(value)

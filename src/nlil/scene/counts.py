@@ -1,4 +1,4 @@
-"""The counts of scene graphs: images, objects, relations; geometry predicates are counted apart."""
+"""Counts of scene graphs: images, objects, relations; geometry predicates are counted separately."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..data.facts import Facts
 
 @dataclass(frozen=True)
 class SceneCounts:
-    """Counts of scene graphs. `num_facts` is of all splits, without geometry.
+    """Counts of scene graphs. `num_facts` covers all splits, without geometry.
 
-    A relation is a binary fact that somebody annotated. `objects` (labelled), `attributes`, `relations` and
-    `related_images` (with a relation) are by split.
+    A relation is an annotated binary fact. `objects` (with a class), `attributes`, `relations` and `related_images`
+    (with a relation) are counts by split.
 
     Attributes:
         num_images, num_related_images, num_unrelated_images: all images, those with a relation, those without.
         num_objects, num_unlabelled_objects: objects with a class, and without.
-        num_relations, num_attributes: facts of these.
-        num_classes, num_relation_predicates, num_attribute_predicates: different names.
-        num_geometry_predicates, num_geometry_facts: what was made of boxes.
+        num_relations, num_attributes: facts of these kinds.
+        num_classes, num_relation_predicates, num_attribute_predicates: distinct names.
+        num_geometry_predicates, num_geometry_facts: made from boxes.
     """
 
     num_facts: int
@@ -78,7 +78,7 @@ def scene_counts(dataset: Dataset) -> SceneCounts:
 
 
 def _related_images(dataset: Dataset, facts: Facts) -> int:
-    """Images in which two objects are related."""
+    """The number of images with a relation."""
     graph_of = dataset.kb.graph_of
     subjects = facts.subject[~facts.is_unary]
     return len(np.unique(subjects if graph_of is None else graph_of[subjects]))

@@ -1,6 +1,6 @@
-"""What `fitting` computes in compiled loops, as products of sparse matrices: for a GPU.
+"""The computations of `fitting` as products of sparse matrices, for a GPU.
 
-In double precision, so that a fit takes the same steps as on a CPU until rounding tells them apart.
+They use double precision, so that a fit takes the same steps as on a CPU, up to rounding.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..kernel.minimise import Loss
 from .fitting import Labelled, Model
 
 ROWS = 2**18
-"""Objects at a time: each takes a few numbers for every class."""
+"""Objects per block; each needs a few numbers for every class."""
 
 
 class _Part(NamedTuple):
-    """Some objects: the patterns that hold for them, and the shares of their classes."""
+    """A block of objects: the patterns that hold for them, and the shares of their classes."""
 
     held: Tensor  # (objects, patterns)
     holding: Tensor  # the same, (patterns, objects)
@@ -37,7 +37,7 @@ class _Part(NamedTuple):
         return log.exp(), log
 
     def excess(self, probability: Tensor) -> Tensor:
-        """Probabilities less what is true: the slopes of the loss by the scores."""
+        """Probabilities minus the true shares: the gradient of the loss with respect to the scores."""
         excess = probability.clone()
         excess[self.row, self.label] -= self.share
         return excess
@@ -47,7 +47,7 @@ def _parts(held: sparse.csr_array, shares: sparse.csr_array, device: str) -> Ite
     for begin in range(0, held.shape[0], ROWS):
         some, own = held[begin : begin + ROWS], shares[begin : begin + ROWS].tocoo()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch calls these matrices new
+            warnings.simplefilter("ignore")  # torch warns that these matrices are in beta
             ones = torch.ones(some.nnz, dtype=torch.float64, device=device)
             matrix = torch.sparse_csr_tensor(
                 _numbers(some.indptr, device), _numbers(some.indices, device), ones, some.shape
@@ -62,13 +62,13 @@ def _numbers(array: np.ndarray, device: str) -> Tensor:
 
 
 def device_loss(model: Model, data: Labelled, penalty: float, device: str) -> Loss:
-    """As `fitting.fit` minimises it: value and slopes by weights, then by biases.
+    """Return the loss that `fitting.fit` minimises: its value and its gradient by weights, then by biases.
 
     Args:
-        model: The pairs of pattern and class; their weights are not looked at.
+        model: The pairs of pattern and class; their weights are not used.
         data: The objects with their classes.
-        penalty: Of a weight's square, half of it, for all objects together.
-        device: A device of torch.
+        penalty: L2 penalty (half of the squared weights) for all objects together.
+        device: A torch device.
     """
     used, place = np.unique(model.pattern, return_inverse=True)
     count, size = len(model), max(len(data), 1)
@@ -94,7 +94,7 @@ def device_loss(model: Model, data: Labelled, penalty: float, device: str) -> Lo
 
 
 def device_slopes(model: Model, data: Labelled, device: str) -> tuple[Floats, Floats]:
-    """Return (patterns, classes) as `fitting.slopes` does, of the `model` on `data`, by a GPU: `device`."""
+    """Return the same as `fitting.slopes` for the `model` on `data`, computed on a GPU, the `device`."""
     weight = torch.zeros((data.held.shape[1], len(model.bias)), dtype=torch.float64, device=device)
     weight[_numbers(model.pattern, device), _numbers(model.target, device)] = torch.as_tensor(
         model.weight, device=device

@@ -1,9 +1,8 @@
-"""Weights of (pattern, class) pairs: a softmax over classes of bias + the weights of the patterns that hold.
+"""Fit the weights of (pattern, class) pairs: a softmax over bias + the weights of the patterns that hold.
 
-All sums run over blocks of objects that are added up in their order, so the number of threads changes nothing.
+Blocks of objects are summed in their order, so the result does not depend on the number of threads.
 
-`model` has the weights, `data` the labelled objects; `pattern` and `target` are numbers of patterns and classes, one of
-each for a pair.
+`model` has the weights, `data` the labelled objects; `pattern` and `target` are the pattern and the class of each pair.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from ..kernel.minimise import Loss, minimise
 from ..kernel.pool import Pool
 
 BLOCK = 4096
-"""Objects of one task."""
+"""Objects per task."""
 
-SMALLEST = -700.0  # exp of less is no normal double; as a probability it is 0
+SMALLEST = -700.0  # below this, exp underflows to 0
 PER_LOG_2 = 1.4426950408889634
 LOG_2_HIGH, LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0
-"""1.5 * 2^52: added to a double it leaves the nearest whole number in the lowest bits."""
+"""1.5 * 2^52: adding it to a double leaves the nearest integer in the lowest bits."""
 
 Columns = tuple[Longs, Ids, np.ndarray]
 """A sparse matrix for compiled loops: row i has data[k] in column[k], for k from pointer[i] to pointer[i + 1] - 1."""
@@ -41,9 +40,9 @@ class Labelled:
 
     Args:
         label: The class of each object, as a position among the targets; the last position: none of them.
-        held: (objects, patterns), true where a pattern holds.
-        shares: (objects, classes), how much of each class an object is; a row sums to 1. What a classifier says may be
-            spread over several classes; `label` is then the one with the largest share, and is what is counted.
+        held: (objects, patterns), true if a pattern holds for an object.
+        shares: (objects, classes), the probability of each class; a row sums to 1. The output of a classifier may be
+            spread over several classes; `label` is then the class with the largest share, which is counted.
     """
 
     label: Ids
@@ -54,18 +53,18 @@ class Labelled:
         return len(self.label)
 
     def take(self, chosen: Longs | slice) -> Labelled:
-        """The chosen objects alone."""
+        """Return only the chosen objects."""
         return Labelled(self.label[chosen], self.held[chosen], self.shares[chosen])
 
 
 def one_hot(label: Ids, num_classes: int) -> sparse.csr_array:
-    """Return (objects, classes): the whole share is that of the `label`; there are `num_classes`."""
+    """Return (objects, classes) with the share 1 for the class `label` of each object; there are `num_classes`."""
     pointer = np.arange(len(label) + 1, dtype=np.int32)
     return sparse.csr_array((np.ones(len(label)), label, pointer), shape=(len(label), num_classes))
 
 
 def columns(matrix: sparse.csr_array) -> Columns:
-    """The matrix as compiled loops read it."""
+    """Return the matrix as arrays for compiled loops."""
     return matrix.indptr.astype(np.int64), matrix.indices, matrix.data
 
 
@@ -73,8 +72,8 @@ def columns(matrix: sparse.csr_array) -> Columns:
 class Model:
     """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target).
 
-    `bias` is by class. `tied` are the classes without a prior of their own: the bias of each is what its negative
-    weights take away, so that 0 is left for the prior.
+    `bias` is by class. `tied` are the classes without a prior of their own: their bias is minus the sum of their
+    negative weights, so that their prior is 0.
     """
 
     pattern: Ids
@@ -88,13 +87,13 @@ class Model:
 
     @classmethod
     def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles, tied: Mask | None = None) -> Model:
-        """Make the model of these pairs, given in any order; `weight` of each pair, `bias` of each class."""
+        """Make a model from pairs in any order, with the `weight` of each pair and the `bias` of each class."""
         order = np.lexsort((target, pattern))
         return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias, tied)
 
     @property
     def prior(self) -> Doubles:
-        """The evidence of each class before any rule, once a negative weight stands for `\\+ pattern`."""
+        """The evidence of each class before any rule, if a negative weight is written as a rule for `\\+ pattern`."""
         found = self.bias.copy()
         np.add.at(found, self.target, np.minimum(self.weight, 0.0))
         return found
@@ -104,7 +103,7 @@ class Model:
         return replace(self, weight=weight, bias=bias)
 
     def added(self, pattern: Ids, target: Ids) -> Model:
-        """Return the model with more pairs, of weight 0."""
+        """Return the model with additional pairs of weight 0."""
         return Model.of(
             np.concatenate((self.pattern, pattern)),
             np.concatenate((self.target, target)),
@@ -114,12 +113,12 @@ class Model:
         )
 
     def take(self, keep: Longs) -> Model:
-        """Return the pairs at the places `keep` alone."""
+        """Return only the pairs at the positions `keep`."""
         return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias, self.tied)
 
 
 class Weights(NamedTuple):
-    """What the compiled loops read: the patterns of the objects, as far as they have weights, and the weights.
+    """Arrays for compiled loops: the patterns of the objects that have weights, and the weights.
 
     Object i has the patterns column[pointer[i]:pointer[i + 1]], numbered among those of the model; pattern f has the
     entries entry[f]:entry[f + 1], each the `weight` of one class, `target`. `bias` is by class.
@@ -134,22 +133,22 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, data: Labelled) -> Weights:
-        """Lay out the weights of a model for some objects."""
+        """Lay out the weights of a model for the objects of `data`."""
         used, place = np.unique(model.pattern, return_inverse=True)
         entry = offsets(place.astype(np.int32), len(used))
         return cls(*columns(data.held[:, used])[:2], entry, model.target, model.weight, model.bias)
 
 
 def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, device: str = "cpu") -> Model:
-    """The model with the weights and biases that make the classes of the objects most probable.
+    """Return the model with the weights and biases of maximum likelihood.
 
     Args:
-        model: The pairs, and where the weights start.
+        model: The pairs, with the initial weights.
         data: The objects with their classes.
-        penalty: Of a weight's square, half of it, for all objects together.
-        steps: Of L-BFGS, at most.
-        threads: On a CPU; 0: one for each core.
-        device: "cpu", or a device of torch.
+        penalty: L2 penalty (half of the squared weights) for all objects together.
+        steps: The most steps of L-BFGS.
+        threads: CPU threads; 0: all cores.
+        device: "cpu", or a torch device.
     """
     weights = Weights.of(model, data)
     if device == "cpu":
@@ -172,9 +171,9 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, 
 
 
 def _tied_loss(loss: Loss, model: Model) -> tuple[Loss, Callable[[Doubles], Doubles]]:
-    """The loss where some biases follow from negative weights, and the function that sets them in the parameters.
+    """Return the loss if some biases follow from negative weights, and the function that sets these biases.
 
-    Which weights are negative stays as it is in `model`.
+    The signs of the weights are those in `model`.
     """
     assert model.tied is not None
     count, tied = len(model), model.tied
@@ -198,7 +197,7 @@ def _tied_loss(loss: Loss, model: Model) -> tuple[Loss, Callable[[Doubles], Doub
 
 
 def _loss(weights: Weights, shares: Columns, penalty: float, threads: int) -> Loss:
-    """Value and slopes by weights and biases, per object."""
+    """Return the loss per object: its value, and its gradient by weights and biases."""
     num_objects, count = len(weights.pointer) - 1, len(weights.target)
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
@@ -221,13 +220,13 @@ def _loss(weights: Weights, shares: Columns, penalty: float, threads: int) -> Lo
 
 
 def _blocks(work: Callable[[int, int], Result], num_objects: int, threads: int) -> list[Result]:
-    """work(begin, end) of one block of objects after the other, on several threads."""
+    """Return work(begin, end) of each block of objects, computed by several threads."""
     pool: Pool[None] = Pool(lambda: None, threads)
     return pool.map(lambda _, begin: work(begin, min(begin + BLOCK, num_objects)), range(0, num_objects, BLOCK))
 
 
 def probabilities(model: Model, data: Labelled, threads: int) -> Floats:
-    """(objects, classes): of each class, by the patterns that hold for the object."""
+    """Return (objects, classes): the probability of each class for each object."""
     weights = Weights.of(model, data)
     found = np.zeros((len(data), len(model.bias)), np.float32)
     _blocks(lambda begin, end: _probabilities(weights, begin, found[begin:end]), len(data), threads)
@@ -235,11 +234,9 @@ def probabilities(model: Model, data: Labelled, threads: int) -> Floats:
 
 
 def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu", first: int = 0) -> tuple[Floats, Floats]:
-    """Return how the logarithm of the likelihood changes with a weight: first and second derivative.
+    """Return the first and second derivatives of the log-likelihood by the weights, (patterns, classes) each.
 
-    Each is (patterns, classes), of the patterns from `first` on.
-
-    `device` is cpu or cuda.
+    Only for the patterns from `first` on. `device` is cpu or cuda.
     """
     if device != "cpu":
         from .device_fitting import device_slopes
@@ -270,7 +267,7 @@ def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu", firs
 
 
 def scores(model: Model, held: sparse.csr_array) -> Doubles:
-    """Return (objects, classes): bias + weights of the patterns that hold for each object, where `held` is true."""
+    """Return (objects, classes): bias + the weights of the patterns that hold for each object, as `held` says."""
     shape = held.shape[1], len(model.bias)
     weights = sparse.csr_array((model.weight, (model.pattern, model.target)), shape=shape)
     return np.asarray((held.astype(np.float64) @ weights).todense()) + model.bias
@@ -310,7 +307,7 @@ def softmax(scores: Doubles, scratch: Doubles) -> None:
         p = p * r + 1.0
         scores[i] = p * r + 1.0
         bits[i] = (bits[i] + 1023) << 52
-    # Four sums side by side: one would wait for each addition.
+    # Four sums in parallel, since each addition of a single sum would wait for the previous one.
     a = b = c = d = 0.0
     for i in range(0, size - 3, 4):
         scores[i] *= scratch[i]
@@ -343,7 +340,7 @@ def _softmax(weights: Weights, i: int, scores: Doubles, scratch: Doubles) -> Non
 def _loss_of_block(
     weights: Weights, shares: Columns, begin: int, end: int, gradient: Doubles, of_bias: Doubles
 ) -> float:
-    """Cross-entropy of the shares under the softmax; `gradient` and `of_bias` grow by its slopes."""
+    """Return the cross-entropy of the shares under the softmax; add its gradient to `gradient` and `of_bias`."""
     loss = 0.0
     share_pointer, label, share = shares
     scores, scratch = np.zeros(len(weights.bias)), np.zeros(len(weights.bias))
@@ -362,7 +359,7 @@ def _loss_of_block(
 
 @compiled
 def _probabilities(weights: Weights, begin: int, out: Floats) -> None:
-    """Those of as many objects from `begin` on as `out` has rows."""
+    """Write the probabilities of the objects from `begin` on into the rows of `out`."""
     scores, scratch = np.zeros(len(weights.bias)), np.zeros(len(weights.bias))
     for i in range(len(out)):
         _softmax(weights, begin + i, scores, scratch)
@@ -373,7 +370,7 @@ def _probabilities(weights: Weights, begin: int, out: Floats) -> None:
 def _scatter(
     held: Columns, shares: Columns, probability: Floats, some: tuple[int, int], gradient: Floats, curvature: Floats
 ) -> None:
-    """`gradient` and `curvature` of all patterns grow by what the objects add for classes from some[0] to some[1]."""
+    """Add the contributions of the objects for the classes some[0] .. some[1] to `gradient` and `curvature`."""
     pointer, column, _ = held
     share_pointer, label, share = shares
     first, last = some

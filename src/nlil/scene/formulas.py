@@ -1,11 +1,11 @@
 """Trained formulas of classes: the upper half of the paper's generator over the patterns of objects.   [paper §3, §5]
 
-For each class the patterns that tell most about it are statements, and some objects are queries: members of the class,
-and others, those more often that a first model takes for members. What the largest attentions say is a disjunction of
-conjunctions of patterns and their negations.
+For each class, the patterns with the largest gain are the statements, and some objects are the queries: members of the
+class, and others, preferably those that a first model takes for members. The largest attentions are read as a
+disjunction of conjunctions of patterns and their negations.
 
-`patterns` has what holds for the objects of `data`; `gain` is (patterns, classes), what each would bring, `speaks_for`
-where it speaks for the class; `chances` is (objects, classes), of the first model.
+`patterns` says what holds for the objects of `data`; `gain` is (patterns, classes), the gain of each, `speaks_for`
+whether its weight is positive; `chances` is (objects, classes), the probabilities of the first model.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from .growing import MAX_ATOMS, Literals, num_lines, program_of
 from .patterns import Patterns
 
 SAME = 0.97
-"""Of two patterns that agree on this share of the queries for which either holds, one is a statement."""
+"""Two patterns that agree on more than this share of the queries for which either holds count as one statement."""
 LEAST_MEMBERS = 4
-"""Objects of a class, with fewer of which nothing is trained."""
+"""Classes with fewer objects are not trained."""
 LEAST_OTHERS = 50
-"""Objects of other classes among the queries."""
+"""The fewest objects of other classes among the queries."""
 CPU_GROUP, GPU_GROUP = 8, 256
-"""Classes that are trained as one stack."""
+"""Classes that are trained together."""
 
 Disjunction = tuple[Literals, ...]
 
 
 @dataclass(frozen=True)
 class Training:
-    """How formulas are trained, and on what.
+    """How formulas are trained.
 
     Attributes:
-        settings: of training; its `device` is cpu or cuda.
-        statements: patterns of a class that formulas are made of.
-        against: of them, those that speak against the class.
-        queries: objects of a class, and as many others.
-        positives: what the members weigh together, up to 1: of two formulas that tell a class from others equally well,
-            the one that is wrong less often has the better F1, since most objects are others.
+        settings: the settings of training; its `device` is cpu or cuda.
+        statements: the number of patterns per class that formulas are made of.
+        against: the number of these with a negative weight.
+        queries: the most objects of a class, and the most others.
+        positives: the total weight of the members, up to 1. Most objects are not members, so of two formulas that
+            separate a class equally well, the one with fewer false positives has the better F1.
         times: how often conjunctions are trained while pairs are chosen, each time on what is not explained yet.
     """
 
@@ -62,7 +62,7 @@ class Training:
 
 
 class ClassQueries(NamedTuple):
-    """What the class `target` is trained on.
+    """The training data of the class `target`.
 
     `holds` is (queries, statements), `statement` the pattern of each statement, `is_member` whether a query is a member
     of the class.
@@ -85,18 +85,18 @@ def train_classes(
     progress: Progress,
     stop: Stop,
 ) -> dict[int, list[Disjunction]]:
-    """Return for each class that can be trained what each restart says, the best restart first.
+    """Return the formulas of each class that can be trained, one per restart, the best restart first.
 
     Args:
-        patterns: Statements are those of one line.
+        patterns: Those of one line become statements.
         data: The objects with their classes.
         gain: (patterns, classes).
         speaks_for: (patterns, classes).
         chances: (objects, classes).
-        training: How.
-        seed: All randomness comes from here.
-        progress: Told how many groups of classes are done.
-        stop: Groups that come after it are not trained.
+        training: How formulas are trained.
+        seed: The seed of all randomness.
+        progress: Called with the number of finished groups of classes.
+        stop: Ends training; later groups are not trained.
     """
     from ..neural.formulas import train_disjunctions  # imports torch
 
@@ -142,17 +142,17 @@ def class_queries(
     training: Training,
     random: np.random.Generator,
 ) -> ClassQueries | None:
-    """Return the queries and the statements of a class; None where it has too few objects or nothing tells of it.
+    """Return the queries and the statements of a class; None if it has too few objects or no useful pattern.
 
     Args:
         by_pattern: (objects, patterns), the patterns that may be statements.
         label: The class of each object.
-        gain: Of each pattern for the class.
-        speaks_for: Which patterns speak for it.
-        chance: Of the class, by object.
+        gain: The gain of each pattern for the class.
+        speaks_for: Which patterns have a positive weight for it.
+        chance: The probability of the class for each object.
         target: The class.
-        training: How many.
-        random: Draws the objects.
+        training: How many statements and queries.
+        random: The generator that draws the objects.
     """
     members, others = np.flatnonzero(label == target), np.flatnonzero(label != target)
     if len(members) < LEAST_MEMBERS or len(others) < LEAST_MEMBERS:
@@ -169,7 +169,7 @@ def class_queries(
 def _statements(
     by_pattern: sparse.csc_array, rows: Longs, gain: Floats, speaks_for: Mask, training: Training
 ) -> tuple[Longs, Mask]:
-    """(patterns, for which of the rows each holds): those with the largest gain that differ."""
+    """Return the patterns with the largest gain that differ, and for which of the rows each holds."""
     found: list[int] = []
     columns: list[Mask] = []
     holds = np.zeros(by_pattern.shape[0], bool)
@@ -191,7 +191,7 @@ def _statements(
 
 
 def _of_lines(formula: Sequence[tuple[tuple[int, bool], ...]], statement: Longs, atoms: Longs) -> Disjunction:
-    """The disjuncts as literals of lines, without those that are too long or only say what is absent."""
+    """Return the disjuncts as literals of lines, without those that are too long or have only negations."""
     found = []
     for part in formula:
         literals = [int(statement[k]) if sign else ~int(statement[k]) for k, sign in part]
@@ -200,21 +200,21 @@ def _of_lines(formula: Sequence[tuple[tuple[int, bool], ...]], statement: Longs,
     return tuple(dict.fromkeys(found))
 
 
-# one formula a class ------------------------------------------------------------------------------------
+# one formula per class ----------------------------------------------------------------------------------
 
 
 def best_formula(
     said: Sequence[Disjunction], held: sparse.csc_array, is_member: Mask, training: Training
 ) -> Disjunction:
-    """Return one formula of a class; empty where nothing was said.
+    """Return one formula of a class; an empty one if training found none.
 
-    With `select` it is the disjunction of the best exact F1 of what all restarts say, without literals that do not
-    raise it; else what the best restart says.
+    With `select` it is the disjunction with the best exact F1 among the conjunctions of all restarts, without literals
+    that do not raise F1; otherwise it is the formula of the best restart.
 
     Args:
-        said: By each restart, the best one first.
-        held: (objects, lines), where each line holds.
-        is_member: The objects of the class.
+        said: The formula of each restart, the best one first.
+        held: (objects, lines), which line holds for which object.
+        is_member: Which objects are of the class.
         training: How formulas are trained.
     """
     if not training.settings.select:
@@ -253,7 +253,7 @@ def holds_for(held: sparse.csc_array, literals: Literals) -> Mask:
 
 
 def with_disjunctions(patterns: Patterns, formulas: Sequence[Disjunction]) -> Patterns:
-    """Return the `patterns`, and behind them one for each of the `formulas`."""
+    """Return the `patterns` followed by one for each of the `formulas`."""
     by_pattern = patterns.held.tocsc()
     programs, rows = [], []
     for formula in formulas:

@@ -1,22 +1,22 @@
-"""`scenes:n`: n scene graphs to learn from, up to the size of Visual Genome, with planted rules for every class.
+"""`scenes:n`: n training scene graphs, up to the size of Visual Genome, with planted rules for every class.
 
-`scenes:85000` has about 1.4 million objects and 1.9 million facts to learn from: 150 classes, 23 relations and 40
-attributes, with GQA's own names and frequencies where `gqa-sample/vocab` is found (the notes say which). A quarter as
-many graphs, at most 10,000, are for testing.
+`scenes:85000` has about 1.4 million objects and 1.9 million training facts: 150 classes, 23 relations and 40
+attributes, with the names and frequencies of GQA if `gqa-sample/vocab` is found (a note says which). A quarter as many
+graphs, at most 10,000, are for testing.
 
 Each class has one to three planted rules of different shapes, drawn with the seed, the same at every size:
 
     step        c(X) :- k(X, Z1), u(Z1).                      back       c(X) :- k(Z1, X), u(Z1).
     two steps   c(X) :- k(X, Z1), l(Z1, Z2), u(Z2).           (either direction at each step, Z1 of any class)
-    both        c(X) :- k(X, Z1), u(Z1), l(X, Z2), v(Z2).     (each half alone is as often said of other classes)
-    attribute   c(X) :- a(X), k(X, Z1), u(Z1).                (or a(Z1); the relation alone is said of others as often)
+    both        c(X) :- k(X, Z1), u(Z1), l(X, Z2), v(Z2).     (each half alone is as frequent for other classes)
+    attribute   c(X) :- a(X), k(X, Z1), u(Z1).                (or a(Z1); the relation alone is as frequent for others)
 
-"k to a u" is a sign of one class only. What stands against the rules: 15 % of the planted relations and attributes are
-left out; 20 % of all relations join two random objects of a graph; half of the attributes or more are random; then 5 %
-of the objects get a wrong class label. Objects stand in random order. A piece planted for c is evidence for its other
-objects too (`u(X) :- k(Z1, X), c(Z1)` holds about as often), though such mirrored rules are not listed.
+"k to a u" indicates one class only. The noise: 15 % of the planted relations and attributes are left out; 20 % of all
+relations join two random objects of a graph; half of the attributes or more are random; then 5 % of the objects get a
+wrong class label. Objects are in random order. A piece planted for c is evidence for its other objects too (`u(X) :-
+k(Z1, X), c(Z1)` holds about as often), but such mirrored rules are not listed.
 
-What that comes to, counted on scenes:85000 with seed 0 and real names (315 rules): confidence .62 to .98, median .93
+Counted on scenes:85000 with seed 0 and real names (315 rules): confidence .62 to .98, median .93
 (one step .82, other shapes .94 or more); coverage of the class .014 to .22, median .06; support 162 to 2,597. 10 % of
 the objects satisfy a planted rule of their class. Frequencies are the real ones within 3 % for four in five
 classes and relations, up to 22 % too high for a few rare ones.
@@ -52,14 +52,14 @@ OBJECTS_PER_GRAPH = 16.5
 MAX_TEST_GRAPHS = 10_000
 WRONG_LABELS = 0.05
 SIZE_SHAPE = 4.0
-"""Graphs differ in size as a gamma distribution of this shape does: half to twice the mean, mostly."""
+"""Sizes of graphs follow a gamma distribution of this shape: mostly half to twice the mean."""
 
 RELATIONS_PER_OBJECT = 471_614 / 1_405_465
 """As in GQA without left and right."""
 RANDOM_RELATIONS = 0.20
 """The share of all relations that join two random objects of a graph."""
 LEFT_OUT = 0.15
-"""The chance that a relation or an attribute of a planted piece is not said."""
+"""The probability that a relation or an attribute of a planted piece is left out."""
 
 Shape = Literal["step", "back", "two steps", "both", "attribute"]
 RELATIONS_OF: dict[Shape, int] = {"step": 1, "back": 1, "two steps": 2, "both": 4, "attribute": 2}
@@ -70,17 +70,17 @@ RULES_CHANCE = (0.3, 0.4, 0.3)
 EVENNESS = 0.5
 """Pieces of a class ~ share ** EVENNESS: rare classes have more of their objects in planted pieces."""
 MOST_PLANTED = 0.5
-"""At most this share of a class's objects is what a planted rule is about."""
+"""The largest share of the objects of a class that planted rules are about."""
 TOLERATED = 0.3
-"""Accidental bodies per planted one that a relation and a class may cause together."""
+"""The most accidental bodies per planted one that a relation and a class may cause together."""
 STRAY = 0.45
 """The share of a relation's facts that end in an object of any class: random ones, decoys, middles of two steps."""
 MIDDLES = 0.25
-"""The share of all objects set aside for those."""
+"""The share of all objects that is reserved for these."""
 ANY_CLASS = -1
 
 NUM_CLASSES, NUM_RELATIONS, NUM_ATTRIBUTES = 150, 23, 40
-"""213 predicates. In GQA 23 relations are said at least 1,500 times, the least number that the paper keeps."""
+"""213 predicates. GQA has 23 relations with at least 1,500 facts, the limit in the paper."""
 
 VOCABULARY_OF = "gqa-sample"
 ADJECTIVES = (
@@ -97,7 +97,7 @@ CLASS_SLOPE, RELATION_SLOPE = 0.85, 1.2
 def make_scenes(size: int, seed: int = 0) -> Dataset:
     """Make `size` training graphs and a quarter as many test graphs, at most 10,000."""
     names = scene_names()
-    # The rules have a stream of their own: the same seed plants the same rules at every size.
+    # The rules have their own random stream, so that a seed plants the same rules at every size.
     plan = plan_scenes(names, np.random.default_rng((seed, 0)))
     num_test = min(max(1, size // 4), MAX_TEST_GRAPHS)
     world = _World(names, plan, size + num_test, np.random.default_rng((seed, 1, size)))
@@ -134,12 +134,12 @@ class SceneNames:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """An attribute with the name of a class would tell the class."""
+        """The names of attributes; one with the name of a class would reveal the class."""
         return tuple(word for word in ADJECTIVES.split() if word not in self.classes)[:NUM_ATTRIBUTES]
 
 
 def scene_names() -> SceneNames:
-    """Real names and counts when $NLIL_DATA has the folder gqa-sample/vocab, else made ones."""
+    """Return the names and counts of GQA if $NLIL_DATA has the folder gqa-sample/vocab, otherwise made-up ones."""
     folder = find(VOCABULARY_OF)
     if folder is None or not (folder / "vocab").is_dir():
         return made_names()
@@ -147,7 +147,7 @@ def scene_names() -> SceneNames:
 
 
 def made_names() -> SceneNames:
-    """Names from syllables, with the frequencies of a power law."""
+    """Return names made of syllables, with frequencies of a power law."""
     origin = f"names are made up and frequencies follow a power law ({VOCABULARY_OF}/vocab was not found)"
     classes = _made(CLASS_SYLLABLES, CLASS_SLOPE, NUM_CLASSES)
     return SceneNames(*classes, *_made(RELATION_SYLLABLES, RELATION_SLOPE, NUM_RELATIONS), origin)
@@ -191,7 +191,7 @@ def _most_frequent(counts: Path, merges: Path, wanted: int) -> tuple[tuple[str, 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a scene, `rate` of these for each object.
+    """A part of a scene; there are `rate` of these per object.
 
     `classes` are those of its objects, `relations` are (relation, subject, object), `attributes` (attribute, object);
     subject and object are positions among the classes.
@@ -205,9 +205,9 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class ScenePlan:
-    """`rules`, the `pieces` that make them hold, and the rates of random relations and attributes for each object.
+    """The planted `rules`, and the `pieces` that make them hold.
 
-    These are `random_relations` and `random_attributes`.
+    `random_relations` and `random_attributes` are the rates of random facts per object.
     """
 
     rules: tuple[Rule, ...]
@@ -218,7 +218,7 @@ class ScenePlan:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """One rule to plant, not yet drawn."""
+    """A rule to plant."""
 
     head: int
     shape: Shape
@@ -240,7 +240,7 @@ class _Link:
 def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
     """Draw the rules to plant, over `names`, and the pieces of scenes that make them hold.
 
-    `random` is the source of chance.
+    `random` is the random generator.
     """
     wanted = _wanted_rules(names.class_share, random)
     draft = _Draft(names, random)
@@ -249,7 +249,7 @@ def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
     said = draft.relation_rate * (1 - LEFT_OUT)
     missing = np.maximum(names.relation_share * RELATIONS_PER_OBJECT - said, 0.02 * names.relation_share)
     random_relations = missing / missing.sum() * RANDOM_RELATIONS * RELATIONS_PER_OBJECT
-    # As many attributes by chance as planted ones, so that an attribute alone does not tell a class.
+    # As many random attributes as planted ones, so that an attribute alone does not reveal a class.
     random_attributes = draft.attribute_rate + draft.attribute_rate.sum() / len(names.attributes) / 4
     order = {name: i for i, name in enumerate(names.classes)}
     rules = tuple(sorted(draft.rules, key=lambda rule: (order[rule.target.name], rule.length, str(rule))))
@@ -257,7 +257,7 @@ def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
 
 
 def _wanted_rules(class_share: Doubles, random: np.random.Generator) -> list[_Wanted]:
-    """One to three shapes for each class; their rates use up the relations that are not random."""
+    """Draw one to three shapes for each class; their rates use up the relations that are not random."""
     kinds = list(RELATIONS_OF)
     shapes: list[list[Shape]] = []
     for _ in class_share:
@@ -278,7 +278,7 @@ def _wanted_rules(class_share: Doubles, random: np.random.Generator) -> list[_Wa
 
 @dataclass(eq=False)
 class _Draft:
-    """What is planted so far. `free[k, b, u]`: "k (b: backwards) to a u" is not yet used as a sign of any class."""
+    """The rules planted so far. `free[k, b, u]`: "k (b: backwards) to a u" does not indicate any class yet."""
 
     names: SceneNames
     random: np.random.Generator
@@ -315,7 +315,7 @@ class _Draft:
         self.rules.append(Rule(head, body, distinct=True))
 
     def _two_steps(self, wanted: _Wanted) -> Formula:
-        """Through an object of any class, so that no single step tells the class."""
+        """Plant two steps through an object of any class, so that no single step indicates the class."""
         last = self._link(wanted, wanted.rate)
         # The middle object sees the first step from its other end, so that must not be a sign of anything; and the
         # relation of the last step would lead some objects to themselves and back.
@@ -330,7 +330,7 @@ class _Draft:
         return Statement(X, steps, ANY)
 
     def _with_attribute(self, wanted: _Wanted) -> Formula:
-        """The attribute at X or at the other object; decoys have the relation without it."""
+        """Plant an attribute of X or of the other object; decoys have the relation without it."""
         link = self._link(wanted, 2 * wanted.rate)
         slope = 1 / np.arange(1.0, len(self.names.attributes) + 1)
         attribute = int(self.random.choice(len(slope), p=slope / slope.sum()))
@@ -342,10 +342,10 @@ class _Draft:
         return Statement(X, (having, move, end) if where == 0 else (move, having, end), ANY)
 
     def _link(self, wanted: _Wanted, load: float, backwards: int | None = None) -> _Link:
-        """A relation, its direction and a class that together are nobody's sign yet, drawn by the room left.
+        """Draw a relation, its direction and a class that do not indicate any class yet, by the number of facts left.
 
-        `load`: facts of the relation and objects of the class that it needs. Where nothing fits, confidence may
-        suffer, then frequencies; but a sign never serves two rules.
+        `load` is the number of facts of the relation and of objects of the class that it needs. If nothing fits, first
+        confidence suffers, then frequencies; but no such combination is used for two rules.
         """
         rate, share = wanted.rate, self.names
         free = self.free & self.free[:, ::-1, wanted.head][:, :, None]
@@ -356,7 +356,7 @@ class _Draft:
         clean, nearly = (free & (stray <= tolerated * rate) for tolerated in (TOLERATED, 2 * TOLERATED))
         room = (self.relation_left[:, None, None] >= load) & (self.class_left >= load)
         fits = next(mask for mask in (clean & room, nearly & room, clean, free) if mask.any())
-        # Squared: large rules come first and should take the frequent relations, which are too noisy for small ones.
+        # Squared: large rules come first and should use the frequent relations, which are too noisy for small ones.
         weight = np.maximum(self.relation_left, 1e-6)[:, None, None] ** 2 * np.maximum(self.class_left, 1e-6)
         flat = (fits * weight).ravel()
         relation, turned, end = np.unravel_index(int(self.random.choice(len(flat), p=flat / flat.sum())), free.shape)
@@ -368,7 +368,7 @@ class _Draft:
         return link
 
     def _decoy(self, wanted: _Wanted, link: _Link) -> None:
-        """As many objects of any class with this link alone as the rule has."""
+        """Add as many objects of any class that have only this link."""
         self._add(wanted, (ANY_CLASS, link.end), (link.between(0, 1),))
 
     def _add(
@@ -398,7 +398,7 @@ class _Draft:
 
 
 class _World:
-    """Objects with a class and a graph, and facts between them: planted pieces, loose objects, then noise."""
+    """Objects with a class and a graph, and their facts: planted pieces, objects without relations, then noise."""
 
     def __init__(self, names: SceneNames, plan: ScenePlan, num_graphs: int, random: np.random.Generator) -> None:
         self.names, self.random, self.num_graphs = names, random, num_graphs
@@ -426,7 +426,7 @@ class _World:
         self._wrong_labels()
 
     def _count(self, rate: float) -> int:
-        """So many of this rate, a fraction of one by chance."""
+        """Return the number of objects at this rate, randomly rounded."""
         return int(rate * self.num_objects + self.random.random())
 
     def _some_graphs(self, count: int) -> Ids:
@@ -437,7 +437,10 @@ class _World:
         return self.random.choice(len(self.names.classes), count, p=self.names.class_share).astype(np.int32)
 
     def _say(self, piece: Piece, count: int, start: int) -> None:
-        """The facts of `count` copies; object j of copy i is start + j * count + i. Each is left out by chance."""
+        """Add the facts of `count` copies; object j of copy i is start + j * count + i.
+
+        Each may be left out at random.
+        """
         copies = np.arange(count)
         for relation, subject, object in piece.relations:
             said = copies[self.random.random(count) >= LEFT_OUT]
@@ -447,12 +450,12 @@ class _World:
             self.attributes.append((attribute, start + thing * count + said))
 
     def _loose_classes(self, placed: Ids) -> Ids:
-        """Objects without planted relations bring every class to its share; at least one for each graph."""
+        """Return the classes of further objects, so that every class has its share; at least one object per graph."""
         wanted = self.names.class_share * max(self.num_objects, len(placed) + self.num_graphs)
         missing = np.maximum(wanted - np.bincount(placed, minlength=len(wanted)), 0.0)
         number = max(self.num_objects - len(placed), self.num_graphs)
         counts = self.random.multinomial(number, missing / missing.sum())
-        # Shuffled, because the first ones are laid out graph by graph.
+        # Shuffled, because the first ones are assigned to graphs in order.
         return self.random.permutation(np.repeat(np.arange(len(counts), dtype=np.int32), counts))
 
     def _arrange(self, class_of: Ids, graph_of: Ids) -> None:
@@ -472,7 +475,7 @@ class _World:
             subject = self.random.integers(self.num_objects, size=self._count(rate))
             graph = self.graph_of[subject]
             start, size = pointer[graph], pointer[graph + 1] - pointer[graph]
-            # Another object of the graph: one to size - 1 places further, round and round.
+            # Another object of the graph: 1 to size - 1 positions further, cyclically.
             further = 1 + (self.random.random(len(subject)) * (size - 1)).astype(np.int64)
             object = start + (subject - start + further) % size
             other = size > 1
@@ -489,7 +492,7 @@ class _World:
             same = same[self.class_of[wrong[same]] == true[same]]
 
     def finish(self, num_training: int) -> tuple[KnowledgeBase, Splits]:
-        """The first graphs are for training. Splits as for scene graphs that are read from files."""
+        """Return the base and the splits, as for scene graphs from files; the first graphs are for training."""
         groups = [
             [Predicate(name, 1) for name in self.names.classes],
             [Predicate(name, 2) for name in self.names.relations],
@@ -512,7 +515,7 @@ class _World:
         return kb, Splits(train, test=queries, context={"train": train, "test": test})
 
     def _entity_names(self) -> pa.Array:
-        """s12_3: object 3 of graph 12."""
+        """Return names such as s12_3, object 3 of graph 12."""
         pointer = offsets(self.graph_of, self.num_graphs)
         within = np.arange(self.num_objects) - pointer[self.graph_of]
         graph = pc.binary_join_element_wise("s", pa.array(self.graph_of).cast(pa.string()), "")

@@ -1,9 +1,10 @@
-"""Geometry predicates, made of the boxes of objects: where an object is and how large, and how two objects lie.
+"""Geometry predicates, made from the boxes of objects: position and size of one object, relations between two.
 
-Unary, from numbers (data/numbers.py has the cuts and the names), as shares of the image; `middle_x` runs from left to
-right, `middle_y`, `top` and `bottom` from the upper edge down. The outermost conditions have plain names (PLAIN_NAMES).
+Unary predicates come from numbers (data/numbers.py has the cuts and the names), in percent of the image; `middle_x`
+increases from left to right, `middle_y`, `top` and `bottom` from the upper edge down. The outermost conditions have
+plain names (PLAIN_NAMES).
 
-Binary, between two objects of one image, in one direction each, as every relation has its inverse anyway:
+Binary predicates relate two objects of one image, in one direction, since every relation has its inverse:
 
     inside(X, Z)        at least 90 % of X's area lies in Z
     overlaps(X, Z)      they share some area, and neither is inside the other; holds both ways
@@ -38,25 +39,26 @@ PLAIN_NAMES: Mapping[str, tuple[str, str]] = {
 }
 """Number -> the names of "up to its lowest cut" and "over its highest cut"."""
 PREFIX = "box_"
-"""Before a name that the data uses already."""
+"""Prefix of a name that the data already uses."""
 RELATIONS = ("inside", "overlaps", "above", "left_of", "larger_than", "high_in", "low_in")
 INSIDE_PERCENT = 90
 TIMES_LARGER = 2
 
 MAX_UNARY_FACTS, NUM_NUMBERS = 18_000_000, 8
-"""Facts about single boxes, at most, and numbers of a box."""
+"""The most facts about single boxes, and the number of numbers of a box."""
 MAX_OBJECTS = 40
-"""The largest objects of an image that take part in relations; fewer where there would be more than MAX_PAIRS."""
+"""The largest objects of an image that are related; fewer if there would be more than MAX_PAIRS."""
 MAX_PAIRS = 5_000_000
-"""Ordered pairs of objects in all images together."""
+"""The most ordered pairs of objects in all images together."""
 PAIRS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Names of geometry predicates: as in `like`, which rules know, else what the data leaves free.
+    """Names of geometry predicates: those in `like`, which rules use, otherwise names that the data does not use.
 
-    A name of the data (`taken`) stays the data's, also where rules mean another thing by it; `clashes` has those.
+    A name of the data (`taken`) keeps its meaning, even if rules use it for a geometry predicate; `clashes` collects
+    these.
     """
 
     taken: frozenset[str]
@@ -64,9 +66,9 @@ class Naming:
     clashes: set[str] = field(default_factory=set)
 
     def name(self, numeric: str, plain: str | None, is_known: bool) -> str:
-        """The plain name of an outermost condition, or the numeric one. `is_known`: the rules know this number.
+        """Return the name of a condition: `plain` for an outermost one, if possible, otherwise `numeric`.
 
-        Of a number that they do not know, `large` may be what their data said itself.
+        `is_known`: the rules use this number. If not, a name such as `large` may be a predicate of their own data.
         """
         if plain is not None and (not self.like or (is_known and self._longest((numeric,)) is None)):
             if plain not in self.taken:
@@ -75,7 +77,7 @@ class Naming:
         return self.prefix((numeric,)) + numeric
 
     def prefix(self, names: Iterable[str]) -> str:
-        """Nothing, or what has to stand before all of the names so that none is a name of the data."""
+        """Return the prefix (often empty) with which none of the names is a name of the data."""
         names, prefix = tuple(names), self._longest(names) or ""
         while any(prefix + name in self.taken for name in names):
             self.clashes.update({prefix + name for name in names} & self.taken & self.like)
@@ -83,16 +85,16 @@ class Naming:
         return prefix
 
     def _longest(self, names: Iterable[str]) -> str | None:
-        """What stands before such names in `like`: a shorter prefix there is left to that data's own predicates."""
+        """Return the longest prefix of such names in `like`; with a shorter one they are predicates of that data."""
         found = [(PREFIX * k) for k in range(3) for name in names if PREFIX * k + name in self.like]
         return max(found, default=None)
 
 
 def with_geometry(dataset: Dataset, options: DataOptions, like: Iterable[Predicate] = ()) -> Dataset:
-    """Return the data set with geometry predicates; a set without boxes comes back as it is.
+    """Return the data set with geometry predicates; unchanged if it has no boxes.
 
     `options.cuts` is the number of bins of a number. `like` are the predicates of other data that rules were learned
-    from: cuts and names are taken from them; numbers that they do not mention are cut by this data.
+    from: cuts and names are those of `like`; the cuts of other numbers are computed from this data.
     """
     kb = dataset.kb
     if kb.boxes is None:
@@ -112,7 +114,7 @@ def with_geometry(dataset: Dataset, options: DataOptions, like: Iterable[Predica
         )
     if naming.clashes:
         clashes = ", ".join(sorted(naming.clashes))
-        notes.append(f"{clashes}: the data's own, though rules may mean the geometry predicate")
+        notes.append(f"{clashes}: names of the data, although rules may use them for geometry predicates")
     return replace(with_predicates(dataset, facts), notes=(*dataset.notes, *notes))
 
 
@@ -121,9 +123,9 @@ def _graph_of(kb: KnowledgeBase) -> Ids:
 
 
 def _affordable_bins(num_objects: int, wanted: int) -> int:
-    """Bins of a number, so that all numbers together make no more than MAX_UNARY_FACTS; two at least.
+    """Return the number of bins with which there are at most MAX_UNARY_FACTS facts; at least two.
 
-    An object has one bin of each number, and is over half of the cuts between them.
+    An object is in one bin of each number, and on average over half of the cuts.
     """
     for_each = MAX_UNARY_FACTS / max(num_objects * NUM_NUMBERS, 1)
     return min(wanted, max(2, int(2 * (for_each - 1)) + 1))
@@ -132,7 +134,7 @@ def _affordable_bins(num_objects: int, wanted: int) -> int:
 def proper_boxes(kb: KnowledgeBase) -> Doubles:
     """Return x, y, w, h of each entity in double precision.
 
-    All NaN where a number is missing or a side is not positive.
+    All four are NaN if a number is missing or a side is not positive.
     """
     assert kb.boxes is not None
     boxes = kb.boxes.astype(np.float64)
@@ -143,7 +145,7 @@ def proper_boxes(kb: KnowledgeBase) -> Doubles:
 def box_numbers(kb: KnowledgeBase, boxes: Doubles) -> dict[str, Doubles]:
     """Return the numbers of each of `boxes`: in percent of the image, except aspect (width by height).
 
-    Products stand before the one division: whole pixels then give 7 where a box has exactly 7 percent.
+    Products come before the only division, so that whole pixels give exactly 7 for 7 percent.
     """
     x, y, w, h = boxes.T
     width, height = _image_sizes(kb, boxes).T
@@ -160,7 +162,7 @@ def box_numbers(kb: KnowledgeBase, boxes: Doubles) -> dict[str, Doubles]:
 
 
 def _image_sizes(kb: KnowledgeBase, boxes: Doubles) -> Doubles:
-    """Width and height of each entity's image; where unknown, how far its boxes reach."""
+    """Return width and height of the image of each entity; if unknown, the extent of its boxes."""
     graph_of = _graph_of(kb)
     num_graphs = int(graph_of.max(initial=0)) + 1
     reach = np.full((num_graphs, 2), -np.inf)
@@ -174,7 +176,7 @@ def _image_sizes(kb: KnowledgeBase, boxes: Doubles) -> Doubles:
 def _box_facts(
     dataset: Dataset, boxes: Doubles, num_bins: int, naming: Naming
 ) -> tuple[dict[Predicate, Ids], dict[str, str]]:
-    """The unary facts, and what each plain name stands for."""
+    """Return the unary facts, and the numeric name of each plain name."""
     is_training = training_entities(dataset)
     facts: dict[Predicate, Ids] = {}
     meaning: dict[str, str] = {}
@@ -192,14 +194,14 @@ def _box_facts(
 
 
 def _known_cuts(names: Iterable[str], number: str, unit: str) -> list[float]:
-    """The cuts of a number in the names that rules know, whatever stands before them."""
+    """Return the cuts of a number in the names that rules use, with any prefix."""
     return cuts_in(
         [name[len(PREFIX) * k :] for name in names for k in range(3) if name.startswith(PREFIX * k)], number, unit
     )
 
 
 def _plain_names(number: str, cuts: list[float], unit: str) -> dict[str, str]:
-    """Numeric name -> plain name. Of a single cut the numeric names stay: no other name tells where it is."""
+    """Return numeric name -> plain name. With a single cut, numeric names are kept, since only they say where it is."""
     if number not in PLAIN_NAMES or len(cuts) < 2:
         return {}
     lowest, highest = PLAIN_NAMES[number]
@@ -210,9 +212,10 @@ def _plain_names(number: str, cuts: list[float], unit: str) -> dict[str, str]:
 
 
 def pair_facts(boxes: Doubles, graph_of: Ids, max_pairs: int = MAX_PAIRS) -> tuple[dict[str, Ids], tuple[str, ...]]:
-    """Relation -> rows of (subject, object), and a note where objects had to be left out.
+    """Return relation -> rows of (subject, object), and a note if objects were left out.
 
-    `boxes` as from `proper_boxes`, `graph_of` the image of each entity; `max_pairs` in all images together.
+    `boxes` is the result of `proper_boxes`, `graph_of` the image of each entity; `max_pairs` limits the pairs of all
+    images together.
     """
     chosen, max_objects, num_cut = _largest_objects(boxes, graph_of, max_pairs)
     found: dict[str, list[Ids]] = {name: [np.zeros((0, 2), np.int32)] for name in RELATIONS}
@@ -230,7 +233,7 @@ def pair_facts(boxes: Doubles, graph_of: Ids, max_pairs: int = MAX_PAIRS) -> tup
 
 
 def _largest_objects(boxes: Doubles, graph_of: Ids, max_pairs: int) -> tuple[Ids, int, int]:
-    """Entities with a box, graph after graph, largest first, cut to so many a graph; that number; the graphs cut."""
+    """Return the largest entities with a box, their limit per graph, and the number of graphs with more."""
     entity = np.flatnonzero(~np.isnan(boxes[:, 0])).astype(np.int32)
     area = boxes[entity, 2] * boxes[entity, 3]
     entity = entity[np.lexsort((entity, -area, graph_of[entity]))]
@@ -248,7 +251,7 @@ def _num_pairs(count: Longs) -> int:
 
 
 def _pairs(entity: Ids, graph_of: Ids) -> Iterator[tuple[Ids, Ids]]:
-    """All ordered pairs of different entities of one graph, a bounded number at a time."""
+    """Yield all ordered pairs of different entities of the same graph, in blocks."""
     pointer = offsets(graph_of[entity], int(graph_of.max(initial=0)) + 1)
     others = np.diff(pointer)[graph_of[entity]]
     block = np.cumsum(others) // PAIRS_AT_ONCE

@@ -1,8 +1,8 @@
 """Conjunctions grown from patterns: `shirt(X) :- wear(Z1, X), \\+ middle_y_over_61pct(X), short(X)`.
 
-A body that speaks for a class is made longer by the literal, a pattern or its negation, that raises most what one
-Newton step on its weight would bring. There are many literals, and some always look good by chance. So one half of the
-graphs proposes the literal, the other half must agree.
+A body with a positive weight for a class is extended by the literal, a pattern or its negation, that raises its gain
+(of one Newton step on its weight) most. There are many literals, and some always look good by chance. So one half of
+the graphs proposes the literal, and the other half must confirm it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .fitting import Labelled, columns
 from .patterns import Patterns
 
 MAX_ATOMS = 6
-"""Of a body."""
+"""Limit of a body."""
 
 Literals = tuple[int, ...]
-"""Lines that must hold, and as ~line those that must not."""
+"""Lines that must hold; ~line for a line that must not hold."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,13 @@ class Growth:
     """How far bodies are grown, and by how much each literal must raise the gain.
 
     Attributes:
-        seeds: bodies of each class that are grown in a round.
-        literals: most literals of a body.
+        seeds: bodies per class that are grown in a round.
+        literals: the most literals of a body.
         caution: added to the second derivative.
-        ratio: of the gain with and without the literal, where it is proposed; half of the rise elsewhere.
-        min_support: objects of the class that a body must hold for.
-        min_share: share of all objects that a literal must hold for, since rare ones mislead.
+        ratio: the least ratio of the gains with and without the literal in the half that proposes it; the other half
+            must show half of this rise.
+        min_support: the fewest objects of the class for which a body must hold.
+        min_share: the least share of all objects for which a literal must hold, since rare ones mislead.
     """
 
     seeds: int = 8
@@ -49,7 +50,7 @@ class Growth:
 
 
 class _Residual(NamedTuple):
-    """Of one class: what is true less what is said, and its spread, for every object."""
+    """For one class and every object: truth minus probability, and the variance of the prediction."""
 
     gradient: Doubles
     spread: Doubles
@@ -64,11 +65,11 @@ class Grower:
     """Grows bodies over the patterns of one line each.
 
     Args:
-        patterns: With conjunctions or without.
-        data: The objects by which pairs are chosen, with what holds for them.
-        half: True for the objects that propose literals; the others judge them.
-        growth: How far.
-        threads: 0: one for each core.
+        patterns: The patterns, with or without conjunctions.
+        data: The objects that pairs are chosen on, with their patterns.
+        half: True for the objects that propose literals; the others confirm them.
+        growth: The limits.
+        threads: CPU threads; 0: all cores.
     """
 
     def __init__(self, patterns: Patterns, data: Labelled, half: Mask, growth: Growth, threads: int) -> None:
@@ -83,11 +84,11 @@ class Grower:
         self.may_join = size >= growth.min_share * len(data)
 
     def grow(self, gain: Floats, probability: Floats, label: Ids) -> list[Literals]:
-        """New bodies, those of each class from the bodies with the largest gain that speak for it.
+        """Return new bodies, grown from the bodies with the largest gain for each class.
 
         Args:
-            gain: (bodies, classes), 0 where a body speaks against the class.
-            probability: (objects, classes), of the model so far.
+            gain: (bodies, classes), 0 if the weight would be negative.
+            probability: (objects, classes), the probabilities of the model so far.
             label: The class of each object.
         """
 
@@ -124,7 +125,7 @@ class Grower:
         return found
 
     def _best_literal(self, literals: Literals, rows: Ids, residual: _Residual) -> tuple[int, float]:
-        """(literal, gain of the body with it); gain 0 where none fits."""
+        """Return the best literal and the gain of the body with it; the gain is 0 if no literal fits."""
         caution = self.growth.caution / 2
         gradient, spread = np.zeros((2, self.num_lines))
         _sum(self.pointer, self.column, rows, residual.gradient, residual.spread, gradient, spread)
@@ -148,7 +149,7 @@ class Grower:
 def _sum(
     pointer: Longs, column: Ids, rows: Ids, gradient: Doubles, spread: Doubles, by_gradient: Doubles, by_spread: Doubles
 ) -> None:
-    """For each pattern the sums over those of the rows that it holds for."""
+    """Add up `gradient` and `spread` for each pattern, over the rows for which it holds."""
     for i in rows:
         for k in range(pointer[i], pointer[i + 1]):
             by_gradient[column[k]] += gradient[i]
@@ -185,7 +186,7 @@ def program_of(literals: Literals) -> list[int]:
 
 
 def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
-    """Return the `patterns`, and behind them those of the conjunctions `bodies` that are not among them."""
+    """Return the `patterns` followed by those of the conjunctions `bodies` that are new."""
     known = {
         tuple(sorted(literals_of(patterns.bodies, body))) for body in np.flatnonzero(patterns.bodies.line < 0).tolist()
     }
@@ -193,7 +194,7 @@ def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
     by_pattern = patterns.held.tocsc()
     count = np.zeros(len(patterns.entities), np.int16)
     rows = []
-    for literals in new:  # a literal that holds adds 1, one that must not takes 100 away
+    for literals in new:  # a positive literal that holds adds 1, a negated one that holds subtracts 100
         positive = [one for one in literals if one >= 0]
         for one in literals:
             line = max(one, ~one)

@@ -1,10 +1,10 @@
-"""joint_rules: rules for object classes whose weights were fitted together, so that the scores of classes compare.
+"""joint_rules: rules for object classes with jointly fitted weights, so that the scores of classes are comparable.
 
-The model is a softmax over classes (`fitting.py`); its pairs of pattern and class are chosen in `choosing.py`. As
-rules: a pair of weight w > 0 is `class(X) :- pattern` with evidence w / scale; w < 0 is `class(X) :- \\+ pattern` with
-evidence -w / scale, and as much less prior; biases are `class(X) :- true`, moved together so that none is negative.
-Noisy-or over all rules that fire is the sum of their evidence, so it orders the classes of an object as the softmax
-does.
+The model is a softmax over classes (`fitting.py`); its pairs of pattern and class are chosen in `choosing.py`. The
+rules are: `class(X) :- pattern` with evidence w / scale for a pair of weight w > 0; `class(X) :- \\+ pattern` with
+evidence -w / scale for w < 0, and a prior that is smaller by as much; `class(X) :- true` for biases, shifted so that
+none is negative. Noisy-or over all rules that fire sums their evidence, so it orders the classes of an object like the
+softmax.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .choosing import Choice, choose, choose_formulas
 from .fitting import Labelled, Model, one_hot, scores
 from .formulas import Training
 from .patterns import Patterns, find_patterns
-from .telling import class_counts
+from .sure_patterns import class_counts
 
 MAX_EVIDENCE = 6.0
-"""Largest sum of evidence of a training object: scores up to 1 - exp(-6) = .9975 still differ in print."""
+"""Largest sum of evidence of a training object: scores up to 1 - exp(-6) = .9975 differ in three digits."""
 MIN_EVIDENCE = 1e-4
-"""A rule of less is left out."""
+"""Rules with less evidence are left out."""
 SAMPLE = 20_000
-"""Objects by which the evidence is scaled."""
+"""Objects that determine the scale of the evidence."""
 
 
 def joint_rules(
@@ -48,21 +48,21 @@ def joint_rules(
     training: Training | None = None,
     alone: bool = False,
 ) -> RuleSet:
-    """Rules for object classes, at most `choice.pairs` and a prior for each class.
+    """Return rules for object classes: at most `choice.pairs`, and a prior for each class.
 
     Args:
-        kb: The facts to learn from.
+        kb: The training facts.
         targets: The classes, as predicate ids.
-        moves: How many relations a path of a body may have.
-        choice: How many rules, and how carefully they are chosen.
+        moves: The most relations of a path in a body.
+        choice: How many rules, and how they are chosen.
         memory: Bytes that patterns may take while they are listed.
-        progress: Told how far the work is.
-        stop: Ends the choosing early.
+        progress: Called with the progress.
+        stop: Ends the selection early.
         body: The facts that bodies may use; default: all.
-        given: The classes of the objects to learn from, where they are not the facts of `kb`; statistics then count
-            the class with the largest share.
-        training: How formulas are trained, where they are.
-        alone: One trained formula for each class, and nothing else but priors.
+        given: The classes of the objects if they are not facts of `kb`; statistics then count the class with the
+            largest share.
+        training: How formulas are trained; None: not at all.
+        alone: Whether each class has only one trained formula and a prior.
     """
     stop = stop or Stop()
     progress("patterns", 0, 1)
@@ -85,9 +85,9 @@ def joint_rules(
 
 
 def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs, Ids]:
-    """Return (place among `entities`, class) of every object.
+    """Return (position in `entities`, class) of every object.
 
-    It has a row for each of its targets, or one for none of them.
+    An object has a row for each of its targets, or one row with no target.
     """
     position = np.full(kb.num_predicates, -1, np.int32)
     position[targets] = np.arange(len(targets), dtype=np.int32)
@@ -102,13 +102,13 @@ def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs
 
 
 def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled, targets: Ids) -> RuleSet:
-    """The model as a rule set that sums the evidence of all rules: priors first, then the pairs in their order.
+    """Return the model as a rule set that sums the evidence of all rules: priors first, then the pairs in order.
 
     Args:
-        kb: The facts that were learned from.
-        patterns: What the bodies are.
+        kb: The training facts.
+        patterns: The bodies.
         model: The weights of (pattern, class) pairs.
-        data: The objects by which rules are counted.
+        data: The objects that rules are counted on.
         targets: The classes, as predicate ids.
     """
     total = np.bincount(data.label, minlength=len(model.bias))[:-1]
@@ -126,7 +126,9 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
     number[against] = len(patterns) + np.arange(len(negated))
     true = Bodies.of_lines(Lines.of(np.full((1, 1), NO_STEP)))
     bodies, (prior, new) = Bodies.join([true, patterns.bodies.with_programs(negated)])
-    needed = np.ones(len(targets), bool)  # a class that shares the lowest prior needs it only where it has nothing else
+    needed = np.ones(
+        len(targets), bool
+    )  # a class that shares the lowest prior needs a prior only if it has no other rule
     if model.tied is not None:
         needed[model.target] = ~model.tied[model.target]
     with_prior = np.flatnonzero(needed)
@@ -150,7 +152,7 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
 
 
 def _scale(model: Model, bias: Doubles, data: Labelled) -> float:
-    """Evidence of one unit of a weight."""
+    """Return the evidence of one unit of weight."""
     against = np.zeros(len(model.bias))
     np.add.at(against, model.target, np.maximum(-model.weight, 0.0))
     sums = scores(replace(model, bias=np.append(bias, 0.0)), data.held[:SAMPLE]) + against

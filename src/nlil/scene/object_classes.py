@@ -1,9 +1,9 @@
-"""Objects and their classes as the rules see them: the classes of one object, most probable first (what
-`explain RUN OBJECT` is about), an object that the rules are right and sure about, and the most surprising ones.
+"""The classes of objects according to the rules: those of one object, most probable first (for `explain RUN OBJECT`),
+an object that the rules classify correctly and confidently, and the most surprising ones.
 
-    surprise = probability of the best class that the object is not given - probability of the one that it is
+    surprise = probability of the best class that the data does not give the object - probability of the given class
 
-Where rules give no probabilities (weights were not fitted together), scores take their place.
+If rules give no probabilities (weights were not fitted jointly), scores are used instead.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.text import atom_text
 
 MAX_EXAMINED = 20_000
-"""Objects among which surprises are looked for, spread over the split."""
+"""Objects that are searched for surprises, spread over the split."""
 LOW_RANK = 5
-"""Surprising is a given class that is not among the first five (of few classes: not in the better half)."""
+"""A given class is surprising if it is not among the first five (of few classes: not in the better half)."""
 MIN_CHANCE = 0.5
-"""What the best class of a surprise must have."""
+"""The least probability of the best class of a surprise."""
 MAX_ALIKE = 2
-"""Surprises shown of one predicted class, so that the list tells of several."""
+"""The most surprises with the same predicted class, so that the list covers several."""
 MAX_CONVINCING = 400
-"""Objects among which a convincing one is looked for."""
+"""Objects that are searched for a convincing one."""
 MIN_RELATIONS = 2
-"""Of a convincing object: a picture of an object alone shows little."""
+"""The fewest relations of a convincing object: a picture of an isolated object shows little."""
 
 
 @dataclass(frozen=True)
 class ObjectClasses:
     """The classes of the object `name`: `ranked` are (class, score), best first, its own classes hidden.
 
-    `true` are those of the data. `probability` stands beside `ranked` where weights were fitted for it (preset=scene);
-    else it is empty.
+    `true` are those of the data. `probability` has the probability of each of `ranked` if weights were fitted jointly
+    (preset=scene); otherwise it is empty.
     """
 
     name: str
@@ -59,11 +59,11 @@ class ObjectClasses:
 
     @property
     def fact(self) -> Fact:
-        """That the object is of its most probable class."""
+        """The fact that the object is of its most probable class."""
         return Fact(self.ranked[0][0], (self.name,))
 
     def to_dict(self, top: int = 5) -> dict[str, Any]:
-        """Plain values for JSON, with the `top` most probable classes."""
+        """Return plain values for JSON, with the `top` most probable classes."""
         candidates: list[dict[str, Any]] = [{"class": p.name, "score": value} for p, value in self.ranked[:top]]
         for candidate, chance in zip(candidates, self.probability):
             candidate["probability"] = chance
@@ -71,19 +71,19 @@ class ObjectClasses:
 
 
 def class_scorer(rules: RuleSet, kb: KnowledgeBase, threads: int = 1, memory: int = 2**30) -> MemberScorer | None:
-    """Return a scorer of all classes that have rules; None where no class has."""
+    """Return a scorer of all classes that have rules; None if there are none."""
     classes = sorted(kb.classes.intersection(np.unique(rules.head).tolist()))
     return MemberScorer(rules, kb, np.asarray(classes, np.int32), threads, memory) if classes else None
 
 
 def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2**30) -> ObjectClasses:
-    """Return the classes of the object `name`; the order of ties is that of the names of classes."""
+    """Return the classes of the object `name`; ties are ordered by class name."""
     rules = bind(rules, kb).rules
     x = kb.entities.id(name)
     scorer = class_scorer(rules, kb, 1, memory)
     if scorer is None:
         raise NlilError(
-            f"{name}: the run has rules for no object class; learn some, or name a fact, as in "
+            f"{name}: the run has no rules for object classes; learn some, or name a fact such as "
             f"person({atom_text(name)})"
         )
     return ranked_classes(rules, scorer, kb, x)
@@ -92,14 +92,14 @@ def object_classes(rules: RuleSet, kb: KnowledgeBase, name: str, memory: int = 2
 def ranked_classes(
     rules: RuleSet, scorer: MemberScorer, kb: KnowledgeBase, x: int, evidence: Longs | None = None
 ) -> ObjectClasses:
-    """The classes of an object, among the scorer's targets.
+    """Return the classes of an object, among the targets of the scorer.
 
     Args:
-        rules: What the scorer scores with.
-        scorer: Scores the classes that have rules.
-        kb: The facts around the object.
+        rules: The rules of the scorer.
+        scorer: The scorer of the classes that have rules.
+        kb: The facts about the object.
         x: The object, as an entity id.
-        evidence: Of each target; computed where it is not given.
+        evidence: The evidence of each target; computed by default.
     """
     evidence = scorer.evidence(np.array([x], np.int32))[0] if evidence is None else evidence
     values, unit = score(evidence), rules.aggregation.unit
@@ -112,7 +112,7 @@ def ranked_classes(
 
 
 def classes_of(kb: KnowledgeBase, entity: int) -> list[int]:
-    """Return the classes that the data gives an object, the id `entity`, as predicate ids."""
+    """Return the classes of the object `entity` in the data, as predicate ids."""
     graph = Graph.of(kb)
     own = graph.unary_predicate[slice(*graph.unary_pointer[entity : entity + 2])]
     return [p for p in own.tolist() if p in kb.classes]
@@ -123,7 +123,7 @@ def _labels(facts: Facts, classes: Ids) -> Facts:
 
 
 def _spread(facts: Facts, count: int) -> Facts:
-    """So many of the facts, at even distances."""
+    """Return at most `count` of the facts, evenly spaced."""
     return facts[np.linspace(0, len(facts) - 1, min(count, len(facts))).astype(np.int64)]
 
 
@@ -131,9 +131,9 @@ def _spread(facts: Facts, count: int) -> Facts:
 
 
 def convincing_object(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memory: int) -> str | None:
-    """Return the object whose own class leads the others by most, if any does.
+    """Return the object whose own class has the largest lead over the others, or None.
 
-    It is one of some objects with relations that were not learned from.
+    Test objects with relations are preferred.
     """
     scorer = class_scorer(rules, kb, 1, memory)
     if scorer is None:
@@ -155,11 +155,11 @@ def convincing_object(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memor
 
 @dataclass(frozen=True)
 class ClassSurprise:
-    """An object that the rules are sure of: `fact` is the class that they say, `given` that of the data.
+    """An object that the rules confidently classify differently: `fact` is their class, `given` that of the data.
 
-    `chance` and `given_chance` are their probabilities, or their scores where rules give no probabilities
-    (`is_probability`). `rank` is that of the given class among `num_classes`. `image` names the scene, None where it
-    has no name; `is_held_out`: it was not learned from. `explanation` is of the fact.
+    `chance` and `given_chance` are their probabilities, or their scores if rules give no probabilities
+    (`is_probability`). `rank` is that of the given class among `num_classes`. `image` is the name of the scene, None if
+    it has none; `is_held_out`: it is not a training object. `explanation` is that of `fact`.
     """
 
     fact: Fact
@@ -186,10 +186,10 @@ class _Candidate(NamedTuple):
 def class_surprises(
     explainer: Explainer, dataset: Dataset, count: int, threads: int = 0, memory: int = 2**30
 ) -> tuple[ClassSurprise, ...]:
-    """Return the `count` most surprising objects, equals by name; none where the rules are about no object classes.
+    """Return the `count` most surprising objects, ties by name; none if there are no rules for object classes.
 
-    Objects that were held out come first: about those that were learned from see the disputed facts. `explainer` has
-    the rules and the base.
+    Held-out objects are preferred, since training objects are among the disputed facts. `explainer` has the rules and
+    the base.
     """
     kb, rules = explainer.kb, explainer.rules
     scorer = class_scorer(rules, kb, threads, memory)
@@ -212,7 +212,7 @@ def class_surprises(
 
 
 def _candidates(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, unit: float) -> Iterator[_Candidate]:
-    """The objects of these class facts that have another class, probable enough, and the given one far behind."""
+    """Yield the objects of these class facts with another, probable class and a low rank of the given one."""
     evidence = scorer.evidence(facts.subject)
     chances = class_chances(evidence, unit)
     rows, given = np.arange(len(facts)), np.searchsorted(scorer.targets, facts.predicate)
@@ -226,7 +226,7 @@ def _candidates(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, unit: flo
 
 
 def _is_given(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts) -> Mask:
-    """(facts, targets): whether the object of the fact is given the class; an object may have several."""
+    """Return (facts, targets): whether the data gives the object of the fact this class; it may have several."""
     held = kb.unary[np.isin(kb.unary.predicate, scorer.targets) & np.isin(kb.unary.subject, facts.subject)]
     objects, place = np.unique(facts.subject, return_inverse=True)
     mask = np.zeros((len(objects), len(scorer.targets)), bool)
@@ -235,7 +235,7 @@ def _is_given(scorer: MemberScorer, kb: KnowledgeBase, facts: Facts) -> Mask:
 
 
 def _varied(found: list[_Candidate]) -> Iterator[_Candidate]:
-    """Each object once, each predicted class a few times."""
+    """Yield each object once, and each predicted class a few times."""
     shown: Counter[int] = Counter()
     seen: set[int] = set()
     for candidate in found:

@@ -1,12 +1,11 @@
-"""Patterns: every body that may speak about an object, and the objects for which it holds.
+"""Patterns: the possible bodies of class rules, and the objects for which each holds.
 
     k(X, Z1), r(Z1, Z2), u(Z2)   a path from X to a class or an attribute     k(X, Z1)   a bare relation
     k(X, Z1), u(Z1), v(Z1)       a class and an attribute of a neighbour      u(Z1)      X's graph has a u
     u(X)                         an attribute of X itself, never its class
 
 All variables are distinct, and every class of X is hidden. Predicates made from boxes and numbers (`kb.geometry`) only
-describe X itself and take part in one step: `size_over_12pct(X)`, `above(X, Z1), car(Z1)`; their longer paths are
-countless.
+occur as filters of X and in one step: `size_over_12pct(X)`, `above(X, Z1), car(Z1)`; they have too many longer paths.
 """
 
 from __future__ import annotations
@@ -26,29 +25,28 @@ from ..kernel.pool import Pool
 from ..search.unary import Numbering, list_bodies
 
 BYTES_OF_ENTRY = 48
-"""Of one (object, pattern) pair while patterns are listed and numbered."""
+"""Bytes per (object, pattern) pair while patterns are listed and numbered."""
 BLOCK = 2**14
-"""Objects of one task."""
+"""Objects per task."""
 
 
 TABLE_SPAN = 8
-"""Numbers are found in a table of all values where it has at most so many times their count."""
+"""Values are numbered by a table of their range if the range is at most this many times their count."""
 
 Listing = tuple[Ids, Longs]
 """(row of an object, number of a pattern that holds for it), as two columns."""
 
 
 def rows_of(pointer: Longs, chosen: Longs) -> tuple[Longs, Longs]:
-    """The ranges pointer[i] .. pointer[i + 1] of the chosen i one after the other: (new pointer, places)."""
+    """Concatenate the ranges pointer[i] .. pointer[i + 1] of the chosen i: return (new pointer, positions)."""
     count = np.diff(pointer)[chosen]
     return np.concatenate(([0], np.cumsum(count))), ranges(pointer[chosen], count)
 
 
 def numbered(values: Longs) -> tuple[Longs, Ids, Longs]:
-    """(distinct values ascending, place of each value among them, how often each occurs).
+    """Return the distinct values in ascending order, the position of each value among them, and their counts.
 
-    With a table where that fits: 20 million values take 1.7 s, hashed by pyarrow 3.3 s (one busy core); to sort a
-    hundred million takes minutes.
+    A table of the range of values, if it fits, is faster than hashing and much faster than sorting.
     """
     span = int(values.max(initial=-1)) + 1
     if span > TABLE_SPAN * len(values):
@@ -65,7 +63,7 @@ def numbered(values: Longs) -> tuple[Longs, Ids, Longs]:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """held[i, j] is true where pattern j holds for entities[i] of `kb`; `bodies` says what each pattern is."""
+    """held[i, j] is true if pattern j holds for entities[i] of `kb`; `bodies` are the bodies of the patterns."""
 
     kb: KnowledgeBase
     entities: Ids
@@ -81,11 +79,17 @@ class Patterns:
         return np.bincount(self.held.indices, minlength=len(self)).astype(np.int64)
 
     def with_conjunctions(self, pairs: Sequence[tuple[int, int]], rows: Sequence[Ids]) -> Patterns:
-        """These patterns and the conjunctions of `pairs` of them; rows[k] are the places where both of pair k hold."""
+        """Return these patterns and the conjunctions of `pairs`.
+
+        `rows[k]` are the positions where both of pair k hold.
+        """
         return self.with_programs([self._conjunction(i, j) for i, j in pairs], rows)
 
     def with_programs(self, programs: Sequence[Sequence[int]], rows: Sequence[Ids]) -> Patterns:
-        """These patterns and those of the programs over their lines; rows[k] are the places where program k holds."""
+        """Return these patterns and those of `programs` over their lines.
+
+        `rows[k]` are the positions where program k holds.
+        """
         if not programs:
             return self
         pointer = np.cumsum([0, *map(len, rows)])
@@ -96,22 +100,22 @@ class Patterns:
         return replace(self, held=sparse.hstack((self.held, new), format="csr"), bodies=bodies)
 
     def _conjunction(self, i: int, j: int) -> list[int]:
-        """The program of two patterns together."""
+        """Return the program of the conjunction of two patterns."""
         return [*self.bodies.program(i), *(op for line in self.bodies.lines_of(j) for op in (line, AND))]
 
 
 def find_patterns(
     kb: KnowledgeBase, entities: Ids, moves: int, min_objects: int, memory: int, threads: int = 0
 ) -> Patterns:
-    """The patterns that hold for enough of the objects; of several for the same objects the simplest.
+    """Return the patterns that hold for enough objects; of several that hold for the same objects, the simplest.
 
     Args:
-        kb: The facts that bodies may use; facts with weights count where they are crisp.
+        kb: The facts that bodies may use; soft facts of weight .5 or more count.
         entities: The objects, as entity ids.
-        moves: How many relations a path may have; fewer where the paths of all objects would not fit `memory`.
-        min_objects: How many of the objects a pattern must hold for.
-        memory: Bytes, half of which the listed pairs of object and pattern may take.
-        threads: Threads of the walk; 0: one for each core.
+        moves: The most relations of a path; fewer if the paths of all objects would not fit into `memory`.
+        min_objects: The fewest objects for which a pattern must hold.
+        memory: Bytes, half of which the pairs of object and pattern may take.
+        threads: CPU threads; 0: all cores.
     """
     kb = kb.crisp
     numbering = Numbering.of(Graph.of(kb), kb.num_predicates, moves)
@@ -131,7 +135,7 @@ def find_patterns(
 
 
 def _listed(kb: KnowledgeBase, entities: Ids, numbering: Numbering, memory: int, threads: int) -> Iterator[Listing]:
-    """What holds for which object, by kind of pattern."""
+    """Yield which pattern holds for which object, by kind of pattern."""
     geometry = sorted(kb.geometry)
     plain = kb.without(geometry)
     is_unary = unary_mask(kb.predicates)[:-1]
@@ -152,7 +156,7 @@ def _listed(kb: KnowledgeBase, entities: Ids, numbering: Numbering, memory: int,
 
 
 def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing:
-    """Neighbours by class and attribute: of each edge of X to Z1 every class of Z1 with every other unary of Z1."""
+    """List neighbours by class and attribute: for each edge from X to Z1, each class with each attribute of Z1."""
     graph = Graph.of(kb)
     is_class = np.zeros(kb.num_predicates, bool)
     is_class[list(kb.classes)] = True
@@ -177,7 +181,7 @@ def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listin
 
 
 def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, threads: int) -> Iterator[Listing]:
-    """Of every object what a walk of up to `moves` edges finds, except what is hidden from a query for its class."""
+    """Yield what a walk of up to `moves` edges from each object finds, without the facts hidden from its query."""
     graph = Graph.of(kb)
     is_hidden = hidden_mask(kb, kb.classes)
 
@@ -196,7 +200,7 @@ def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, 
 
 
 def _in_graph(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing:
-    """Classes of the other objects of the same graph."""
+    """List the classes of the other objects of the same graph."""
     if kb.graph_of is None or not kb.classes:
         return np.zeros(0, np.int32), np.zeros(0, np.int64)
     own = Hidden.of_class(kb).own_facts(kb)
@@ -211,13 +215,13 @@ def _in_graph(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing
 
 
 def _simplest(place: Ids, count: Longs, owner: Ids, min_objects: int) -> Longs:
-    """Of patterns that hold for the same objects, the one with the smallest number: fewest steps.
+    """Of patterns that hold for the same objects, return the one with the smallest number, which has the fewest steps.
 
-    Two sets of objects are taken for the same where the sums of random numbers of their objects are.
+    Two sets of objects are considered equal if the sums of random numbers assigned to their objects are.
     """
     random = np.random.default_rng(0).integers(0, 2**63, int(owner.max(initial=0)) + 1, dtype=np.int64)
     fingerprint = np.zeros(len(count), np.int64)
-    np.add.at(fingerprint, place, random[owner])  # sums that overflow are as good
+    np.add.at(fingerprint, place, random[owner])  # overflow does no harm
     frequent = np.flatnonzero(count >= min_objects)
     order = np.lexsort((frequent, count[frequent], fingerprint[frequent]))
     prints, counts = fingerprint[frequent[order]], count[frequent[order]]
@@ -227,7 +231,7 @@ def _simplest(place: Ids, count: Longs, owner: Ids, min_objects: int) -> Longs:
 
 
 def _lines(kb: KnowledgeBase, numbering: Numbering, numbers: Longs) -> Lines:
-    """The bodies that the numbers stand for: paths, classes of the graph, neighbours by class and attribute."""
+    """Return the bodies with these numbers: paths, classes of the graph, neighbours by class and attribute."""
     in_graph = numbers >= numbering.constants_from
     described = numbers >= numbering.constants_from + numbering.ends
     width = numbering.moves + 1

@@ -1,7 +1,8 @@
-"""draw: an explanation as a picture; write_picture: to a file, .svg, .png or .html.
+"""draw: an explanation as a picture; write_picture: write it to a file, .svg, .png or .html.
 
-For a scene the graph of the image, boxes at their places; for other facts the proof as a graph: objects stand on rings
-around the query, or in columns from X to Y. What matters is placed and written first; the rest gets what room is left.
+For a scene, the picture shows the graph of the image with its boxes; for other facts, the proof as a graph, with
+objects on rings around the query, or in columns from X to Y. What rules use is placed first; the rest gets the space
+that is left.
 """
 
 from __future__ import annotations
@@ -47,27 +48,27 @@ OTHER_COLOUR, OTHER_TEXT = "#8c8c8c", "#4d4d4d"
 SMALL = 11.0
 CAPTION = 14.0
 DOT = 3.5
-"""Half the side of the dot where arrows begin and end."""
+"""Half the side of the square where arrows begin and end."""
 MAX_NAMED = 8
-"""Arrows of the rules that are named at any price; beyond that colours tell the rule, and the rule the relation."""
+"""Arrows of rules that always have a label; for others the colour shows the rule, and the rule the relation."""
 SIDE = 5.0
-"""How far an arrow keeps to its right where another one comes back."""
+"""Offset of an arrow to its right if there is another one in the opposite direction."""
 SIZE = 14.0
-"""Of the text of objects that matter."""
+"""Text size of objects that matter."""
 MIN_SIDE, MAX_SIDE = 900.0, 1400.0
-"""An image whose longer side is not between these is drawn larger or smaller."""
+"""The longer side of an image is scaled to this range."""
 MIN_DISTANCE = 46.0
-"""The least distance of two points where arrows begin and end, if the boxes leave room for it."""
+"""The least distance between points where arrows begin and end, if the boxes allow it."""
 ACROSS = (0.5, 0.5, 0.5, 0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.5, 0.5, 0.1, 0.9)
 DOWN = (0.5, 0.25, 0.75, 0.5, 0.5, 0.25, 0.25, 0.75, 0.75, 0.1, 0.9, 0.5, 0.5)
-"""Where in its box an object may have that point, best first."""
+"""Positions of that point within a box, best first."""
 NODE_GAP, MARGIN = 40.0, 30.0
 MIN_WIDTH = 640.0
-"""Rules stand below the picture and want to be read."""
+"""The least width, so that the rules below the picture are readable."""
 
 
 def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None = None) -> Canvas:
-    """Draw an explanation; over the `image` (a PNG or JPEG file) where one is given."""
+    """Draw an explanation, on top of the `image` (a PNG or JPEG file) if there is one."""
     scene = scene_of(explanation, kb)
     if image is None:
         return compose(scene)
@@ -89,13 +90,13 @@ def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None =
 
 
 def check_picture_name(path: str | Path) -> None:
-    """Refuse a name whose ending is none of FORMATS: ConfigError."""
+    """Raise ConfigError for a name without one of the endings FORMATS."""
     if Path(path).suffix.lower() not in FORMATS:
         raise ConfigError(f"{path}: expected a name ending in {', '.join(FORMATS)}", "out")
 
 
 def write_picture(canvas: Canvas, path: str | Path, explanation: Explanation) -> Path:
-    """Write `canvas` whole or not at all; the ending of the name says the format."""
+    """Write `canvas` atomically; the ending of the name determines the format."""
     path = Path(path)
     check_picture_name(path)
     with replacing(path) as temporary:
@@ -120,7 +121,7 @@ def as_page(canvas: Canvas, explanation: Explanation) -> str:
 
 
 def compose(scene: Scene, photo: Photo | None = None) -> Canvas:
-    """Return what the picture of `scene` shows as shapes, over the image file, `photo`, where one is given."""
+    """Return the picture of `scene`, on top of the image file `photo` if there is one."""
     places = placed(scene, None if photo is None else photo.size)
     drawing = _Drawing(scene, places, Room(places.width, places.height), over_photo=photo is not None)
     frame = (0.0, 0.0, places.width, places.height)
@@ -137,13 +138,13 @@ def compose(scene: Scene, photo: Photo | None = None) -> Canvas:
 
 
 def colour_of(rule: int) -> str:
-    """The colour of what a rule uses."""
+    """Return the colour of a rule."""
     return OTHER_COLOUR if rule == NO_RULE else RULE_COLOURS[rule % len(RULE_COLOURS)]
 
 
 @dataclass
 class _Drawing:
-    """Boxes lie below arrows, arrows below text; room is given away in the order of importance."""
+    """Boxes are below arrows, arrows below text; space is assigned in the order of importance."""
 
     scene: Scene
     places: Placed
@@ -240,13 +241,13 @@ class _Drawing:
         return box
 
     def _faint(self, link: Link, path: tuple[Point, Point]) -> None:
-        """An arrow that nobody can name says nothing: it is left out where its text has no room."""
+        """Draw an arrow that no rule uses, if there is space for its label."""
         if link.subject != link.object and self._name(link, path, must=False) is not None:
             self.arrows.insert(0, Stroke(*path, OTHER_COLOUR, 1.0, 0.75, head=7.0, kind="link other"))
 
 
 def _importance(node: Node) -> tuple[bool, bool, float]:
-    """The most important is the last; of others a small box follows a large one."""
+    """A sort key: the most important node comes last, and small boxes after large ones."""
     return node.thing.is_query, node.thing.is_used, -node.box[2] * node.box[3]
 
 
@@ -262,7 +263,7 @@ def _frame(node: Node, over_photo: bool) -> list[Shape]:
     frame = Rect(node.box, colour, width, opacity, fill, kind, thing.name, thing.title)
     if not over_photo:
         return [frame]
-    # An image may be dark or bright where a frame runs: each has an edge of the other kind.
+    # An image may be dark or bright, so each frame has a halo of the opposite kind.
     edge, opacity = ("#ffffff", 0.7) if matters else ("#000000", 0.35)
     return [Rect(node.box, edge, width + 2.5, opacity, kind="halo"), frame]
 
@@ -271,7 +272,7 @@ def _frame(node: Node, over_photo: bool) -> list[Shape]:
 
 
 def _beside(box: Box, width: float, height: float) -> list[Point]:
-    """Around the corners of the box, outside first, then inside, then its middle."""
+    """Return positions around the corners of the box, outside first, then inside."""
     x, y, w, h = box
     lefts = [x + width / 2, x + w - width / 2, x + w / 2]
     outside = [(left, top) for top in (y - height / 2 - 1, y + h + height / 2 + 1) for left in lefts]
@@ -283,7 +284,7 @@ def _beside(box: Box, width: float, height: float) -> list[Point]:
 
 
 def _beside_line(path: tuple[Point, Point], width: float, height: float) -> list[Point]:
-    """On the line where the line still shows on both sides of the text, else beside it."""
+    """Return positions on the line, if it stays visible on both sides of the text, then beside it."""
     across, down = direction(*path)
     covered = min(width / max(abs(across), 1e-6), height / max(abs(down), 1e-6))
     parts = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
@@ -298,13 +299,13 @@ def _along(path: tuple[Point, Point], part: float) -> Point:
 
 
 def _reach(node: Node, across: float, down: float) -> float:
-    """From the middle of the node to where a line in this direction leaves it."""
+    """Return the distance from the middle of the node to its border in this direction."""
     _, _, width, height = node.box
     to_border = min(width / 2 / max(abs(across), 1e-9), height / 2 / max(abs(down), 1e-9))
     return to_border + 3 if node.solid else DOT + 2
 
 
-# what is said below the picture -------------------------------------------------------------------------
+# captions below the picture -----------------------------------------------------------------------------
 
 
 def _captions(scene: Scene, places: Placed) -> list[Shape]:
@@ -314,7 +315,7 @@ def _captions(scene: Scene, places: Placed) -> list[Shape]:
         top = places.height + 6 + row * CAPTION * LINE_HEIGHT
         colour = QUERY_COLOUR if row == 0 else "#1a1a1a" if rule == NO_RULE else colour_of(rule)
         if row == 0 or rule != NO_RULE:
-            # Hollow: nothing in the picture has this colour.
+            # An empty square: nothing in the picture has this colour.
             fill = colour if row == 0 or rule in shown else "none"
             shapes.append(Rect((8.0, top + 5, 10.0, 10.0), colour, 1.5, fill=fill, kind="key"))
         limit = len(text)
@@ -327,7 +328,7 @@ def _captions(scene: Scene, places: Placed) -> list[Shape]:
     return shapes
 
 
-# where objects stand ----------------------------------------------------------------------------------
+# positions of objects ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -342,10 +343,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where things stand, `nodes` by name, and the size of the picture, `width` and `height`.
-
-    `scale` is that of the image.
-    """
+    """The `nodes` by name, the `width` and `height` of the picture, and the `scale` of the image."""
 
     nodes: dict[str, Node]
     width: float
@@ -354,7 +352,7 @@ class Placed:
 
 
 def placed(scene: Scene, image_size: tuple[float, float] | None = None) -> Placed:
-    """Find a place for every thing of `scene`; `image_size` is that of the image file, where there is one."""
+    """Place every object of `scene`; `image_size` is that of the image file, if there is one."""
     if scene.has_places:
         return _at_places(scene, image_size)
     if sum(thing.is_query for thing in scene.things) == 2:
@@ -381,14 +379,14 @@ def _at_places(scene: Scene, image_size: tuple[float, float] | None) -> Placed:
 
 
 def _clipped(box: Box, scale: float, width: float, height: float) -> Box:
-    """Annotators draw boxes that reach over the border."""
+    """Clip a box to the image: annotated boxes may cross its border."""
     left, top = (min(max(value * scale, 0), limit - 2) for value, limit in zip(box[:2], (width, height)))
     right, bottom = ((box[i] + box[i + 2]) * scale for i in (0, 1))
     return left, top, max(min(right, width) - left, 2.0), max(min(bottom, height) - top, 2.0)
 
 
 def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
-    """Small boxes choose first: they have the least choice. What nobody uses comes last and disturbs nobody."""
+    """Choose the points where arrows end: small boxes first, since they have the least choice; unused ones last."""
 
     def key(item: tuple[Thing, Box]) -> tuple[bool, float, str]:
         thing, box = item
@@ -407,12 +405,12 @@ def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
 
 
 def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
-    """Objects without a box stand below the image."""
+    """Place objects without a box below the image."""
     places = [(width * (i + 0.5) / len(things), top + 2 * SIZE) for i in range(len(things))]
     return {thing.name: _solid(thing, place) for thing, place in zip(things, places)}
 
 
-# graphs without places ----------------------------------------------------------------------------------
+# graphs without boxes -----------------------------------------------------------------------------------
 
 
 def _solid(thing: Thing, centre: Point) -> Node:
@@ -426,7 +424,7 @@ def _node_size(thing: Thing) -> tuple[float, float]:
 
 
 def _distances(start: str, names: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
-    """Steps from the start along links in either direction; what is not reached stands one beyond the farthest."""
+    """Return the steps from the start along links in either direction; unreached names are one beyond the farthest."""
     steps, front = {start: 0}, {start}
     while front:
         known = [k for k in links if not k.is_query]
@@ -439,7 +437,7 @@ def _distances(start: str, names: Sequence[str], links: Sequence[Link]) -> dict[
 
 
 def _rings(scene: Scene) -> Placed:
-    """The query in the middle, its neighbours around it, the others outside, each near what it is linked to."""
+    """Place the query in the middle, its neighbours around it, and the others outside, near what they are linked to."""
     names = [thing.name for thing in scene.things]
     things = {thing.name: thing for thing in scene.things}
     query = next((t.name for t in scene.things if t.is_query), names[0])
@@ -463,7 +461,7 @@ def _rings(scene: Scene) -> Placed:
 
 
 def _trimmed(nodes: Sequence[Node]) -> Placed:
-    """Moved into the corner, with a margin for labels."""
+    """Move nodes into the corner, with a margin for labels."""
     left, top = (min(node.box[i] for node in nodes) - MARGIN for i in (0, 1))
     right, bottom = (max(node.box[i] + node.box[i + 2] for node in nodes) + MARGIN for i in (0, 1))
     moved = {n.thing.name: _solid(n.thing, (n.anchor[0] - left, n.anchor[1] - top)) for n in nodes}
@@ -471,7 +469,7 @@ def _trimmed(nodes: Sequence[Node]) -> Placed:
 
 
 def _spread(names: Sequence[str], start: float) -> dict[str, float]:
-    """Evenly around the ring, in the given order."""
+    """Return angles that spread the names evenly around the ring, in this order."""
     return {name: start + 2 * math.pi * i / len(names) for i, name in enumerate(names)}
 
 
@@ -484,7 +482,7 @@ def _mean_angle(name: str, angles: dict[str, float], links: Sequence[Link]) -> f
 
 
 def _columns(scene: Scene) -> Placed:
-    """X at the left, Y at the right, the entities between them by their distance from X."""
+    """Place X at the left, Y at the right, and the entities between them by their distance from X."""
     things = {thing.name: thing for thing in scene.things}
     first, last = [thing.name for thing in scene.things if thing.is_query]
     depth = _distances(first, list(things), scene.links)
@@ -496,7 +494,7 @@ def _columns(scene: Scene) -> Placed:
     for column in columns:
         widest = max(_node_size(things[name])[0] for name in column)
         for i, name in enumerate(column):
-            # Middle columns stand a little lower, so that the arrow of the query runs straight.
+            # Middle columns are a little lower, so that the arrow of the query can be straight.
             lower = 34.0 if name not in (first, last) and len(column) % 2 else 0.0
             nodes[name] = _solid(things[name], (left + widest / 2, height * (i + 0.5) / len(column) + lower))
         left += widest + gap

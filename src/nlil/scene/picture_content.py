@@ -1,7 +1,7 @@
-"""What a picture of an explanation shows: which objects, which relations, which rule each of them serves.
+"""The content of a picture of an explanation: objects, relations, and the rule that uses each of them.
 
-For a scene the query's own graph; else the proof: the entities and facts of the groundings. `surroundings` says it in
-words, for a terminal.
+For a scene, it is the graph of the query; otherwise the proof: the entities and facts of the groundings. `surroundings`
+describes the same in words, for a terminal.
 """
 
 from __future__ import annotations
@@ -18,33 +18,30 @@ import numpy as np
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..explanation.brief import probability_text
-from ..explanation.outline import number
 from ..explanation.reasons import KINDS, Support, kind_of
 from ..explanation.why import Explanation
+from ..logic.figures import number
 from ..logic.formula import Truth
 from ..logic.predicate import Fact
 from ..logic.text import fact_text
 from .canvas import Box, gap
 
 MAX_RULES = 4
-"""Rules whose objects are highlighted, each in a colour of its own."""
+"""Rules whose objects are highlighted, each in a different colour."""
 NO_RULE = -1
 MAX_OBJECTS = 14
-"""Of a graph without boxes and with more objects than this only the query's surroundings are drawn."""
+"""Of a graph without boxes and with more objects, only the surroundings of the query are drawn."""
 NEAR_STEPS = 2
-"""How far the surroundings reach."""
+"""Steps from the query to the border of its surroundings."""
 MAX_FAINT, MAX_FAINT_IN_CROWD = 10, 4
-"""Relations drawn that no rule uses: a picture is for looking at what the rules use."""
+"""The most relations that are drawn although no rule uses them."""
 MAX_NEAREST = 8
-"""Objects named in words beside those that rules use."""
+"""Objects described in words in addition to those that rules use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """Whether a shape is the query, which is hidden (`is_query`), or serves one of the strongest rules.
-
-    `rule` is the number of that rule, or NO_RULE.
-    """
+    """Whether a shape is the query (`is_query`), and which of the strongest rules uses it (`rule`, or NO_RULE)."""
 
     is_query: bool = False
     rule: int = NO_RULE
@@ -56,18 +53,18 @@ class Shown:
 
     @property
     def matters(self) -> bool:
-        """Whether it is drawn in any case."""
+        """Whether it is always drawn."""
         return self.is_query or self.is_used
 
     @property
     def kind(self) -> str:
-        """For programs that read the drawing."""
+        """The class of the shape in the drawing, for programs."""
         return "query" if self.is_query else f"used rule-{self.rule}" if self.is_used else "other"
 
 
 @dataclass(frozen=True)
 class Thing(Shown):
-    """An object, `name`: `what` it is, the `text` written at it, where it is (`box`, None: not known)."""
+    """An object: its `name`, its class (`what`), the `text` of its label, and its `box`, None if unknown."""
 
     name: str
     what: str
@@ -76,28 +73,28 @@ class Thing(Shown):
 
     @property
     def title(self) -> str:
-        """What is shown where a pointer rests on it."""
+        """Its tooltip."""
         return f"{self.text} ({self.name})"
 
 
 @dataclass(frozen=True)
 class Link(Shown):
-    """An arrow from `subject` to `object` with the names of its relations, `text`."""
+    """An arrow from `subject` to `object`; its `text` has the names of the relations."""
 
     subject: str
     object: str
     text: str
 
     def other(self, name: str) -> str:
-        """The end that is not `name`."""
+        """Return the end that is not `name`."""
         return self.object if name == self.subject else self.subject
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a picture shows: `things` and `links` between them.
+    """The content of a picture: `things` and `links` between them.
 
-    `captions` are lines with the rule they belong to; `size` is that of the image, where it is known.
+    `captions` are lines, each with its rule; `size` is that of the image, if known.
     """
 
     things: tuple[Thing, ...]
@@ -107,7 +104,7 @@ class Scene:
 
     @property
     def extent(self) -> tuple[float, float] | None:
-        """How far the boxes reach; None where there are none."""
+        """The extent of the boxes; None if there are none."""
         boxes = [thing.box for thing in self.things if thing.box is not None]
         return (max(b[0] + b[2] for b in boxes), max(b[1] + b[3] for b in boxes)) if boxes else None
 
@@ -118,7 +115,7 @@ class Scene:
 
 
 def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
-    """What a picture of the explanation shows; `kb` has the facts of the query's graph."""
+    """Return the content of the picture of an explanation; `kb` has the facts of the graph of the query."""
     query, shown = explanation.fact, strongest(explanation)
     facts = _used_facts(shown)
     names = list(dict.fromkeys([*query.arguments, *(name for fact in facts for name in fact.arguments)]))
@@ -139,7 +136,7 @@ def scene_of(explanation: Explanation, kb: KnowledgeBase) -> Scene:
 
 
 def strongest(explanation: Explanation) -> tuple[Support, ...]:
-    """Return the strongest rules, those first that name somebody; then what is absent, priors last."""
+    """Return the strongest rules: first those with facts as reasons, then those about absent facts, priors last."""
 
     def kind(support: Support) -> int:
         return KINDS.index(kind_of(support.groundings[0]) if support.groundings else "other")
@@ -148,7 +145,7 @@ def strongest(explanation: Explanation) -> tuple[Support, ...]:
 
 
 def _used_facts(shown: tuple[Support, ...]) -> dict[Fact, int]:
-    """Facts with the rule they are shown for: the one that says most, or a general rule would take them all."""
+    """Return each fact with the rule it is shown for: the longest, or a general rule would get them all."""
     used: dict[Fact, int] = {}
     for rule in sorted(range(len(shown)), key=lambda rule: -shown[rule].rule.length):
         for grounding in shown[rule].groundings:
@@ -173,7 +170,7 @@ def _captions(explanation: Explanation, shown: tuple[Support, ...], truth: str =
 
 @dataclass(frozen=True)
 class _Content:
-    """`facts` that the strongest rules use, with the rule each is shown for; classes and boxes of objects by name."""
+    """The `facts` that the strongest rules use, each with its rule; classes and boxes of objects by name."""
 
     explanation: Explanation
     facts: dict[Fact, int]
@@ -182,7 +179,7 @@ class _Content:
 
     @cached_property
     def used(self) -> dict[str, int]:
-        """The objects of these facts and the rule that each is shown for; not the query itself."""
+        """The objects of these facts, each with its rule, without the query itself."""
         used: dict[str, int] = {}
         for fact, rule in sorted(self.facts.items(), key=lambda item: item[1]):
             for name in fact.arguments:
@@ -191,7 +188,7 @@ class _Content:
         return used
 
     def predicate(self, fact: Fact) -> str:
-        """The name of the predicate as it is: nothing needs quotes here."""
+        """The label or name of the predicate, without quotes."""
         name = fact.predicate.name
         return self.explanation.labels.predicates.get(name, name)
 
@@ -205,11 +202,11 @@ class _Content:
         traits = [self.predicate(fact) for fact in self.facts if fact.arguments == (name,)]
         text = ", ".join([said or labels.get(name, name), *(trait for trait in traits if trait != said)])
         if said and (is_query or rule != NO_RULE) and name not in labels:
-            text += f"  {name.rpartition('/')[2]}"  # so that the text of the explanation can be found in the picture
+            text += f"  {name.rpartition('/')[2]}"  # to find the names of the explanation in the picture
         return Thing(name, what, text, self.boxes.get(name), is_query=is_query, rule=rule)
 
     def links(self, relations: Iterable[Fact], names: Collection[str]) -> tuple[Link, ...]:
-        """The query, what rules use, then some of the other relations between these objects."""
+        """Return the query, the relations that rules use, then some other relations between these objects."""
         query, shown = self.explanation.fact, set(names)
         used: dict[tuple[str, ...], int] = {}
         strong: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -244,7 +241,10 @@ def _classes(kb: KnowledgeBase, own: Facts) -> dict[str, str]:
 
 
 def _relations(kb: KnowledgeBase, own: Facts) -> list[Fact]:
-    """What the data says; geometry predicates (above, left of) can be seen, and join everything with everything."""
+    """Return the annotated relations.
+
+    Geometry predicates (above, left of) are visible, and relate almost everything.
+    """
     binary = own[~own.is_unary & ~np.isin(own.predicate, list(kb.geometry))]
     rows = zip(binary.predicate.tolist(), binary.subject.tolist(), binary.object.tolist())
     return sorted((kb.fact(*row) for row in rows), key=fact_text)
@@ -266,12 +266,12 @@ def _size(kb: KnowledgeBase, graph: int) -> tuple[float, float] | None:
 
 
 def _nearest(names: list[str], needed: Collection[str], query: Fact, relations: list[Fact]) -> list[str]:
-    """Of a large graph without places what rules use, and the surroundings of the query."""
+    """Of a large graph without boxes, return the objects that rules use, and the surroundings of the query."""
     near = set(query.arguments)
     for _ in range(NEAR_STEPS):
         near |= {end for fact in relations if near.intersection(fact.arguments) for end in fact.arguments}
         if len(near) > MAX_OBJECTS:
-            break  # a hub: what rules use comes first below, the rest as far as there is room
+            break  # a hub: objects that rules use come first below, others if there is space
     chosen = [name for name in names if name in needed]
     chosen += [name for name in names if name in near][: max(MAX_OBJECTS - len(chosen), 0)]
     return list(dict.fromkeys(chosen))
@@ -280,17 +280,12 @@ def _nearest(names: list[str], needed: Collection[str], query: Fact, relations: 
 # in words ---------------------------------------------------------------------------------------------
 
 
-def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[dict[str, Any]]:
-    """The query, what rules use, then what is nearest: by relations where there are any, by boxes otherwise.
+def surroundings(scene: Scene) -> list[dict[str, Any]]:
+    """Return the objects of `scene` around the query: the query, those that rules use, then the MAX_NEAREST nearest.
 
-    Args:
-        scene: What the picture shows.
-        limit: Objects listed beside those that rules use.
-
-    Returns:
-        For each object its name (`object`), its `class`, its `place` in words, empty where nothing is known, its
-        `relations`, which say X for the query and `it` for this object, whether one of the strongest rules looks at it
-        (`used`), and whether it is the `query`.
+    Objects that are related to the query count as nearest, then those whose boxes are. For each object: its name
+    (`object`), its `class`, its `place` in words (empty if unknown), its `relations`, which say X for the query and
+    `it` for this object, whether one of the strongest rules uses it (`used`), and whether it is the `query`.
     """
     query = next(thing for thing in scene.things if thing.is_query)
     linked = {end for link in scene.links for end in (link.subject, link.object) if query.name == link.other(end)}
@@ -301,7 +296,7 @@ def surroundings(scene: Scene, limit: int = MAX_NEAREST) -> list[dict[str, Any]]
 
     ordered = sorted(scene.things, key=key)
     needed = sum(thing.matters for thing in ordered)
-    near = [t for t in ordered[needed:] if t.name in linked or t.box is not None][:limit]
+    near = [t for t in ordered[needed:] if t.name in linked or t.box is not None][:MAX_NEAREST]
     return [_described(thing, query, scene) for thing in (*ordered[:needed], *near)]
 
 

@@ -1,10 +1,10 @@
-"""Readers of scene graphs: which file is in which format, which of a folder serves as which split, and the formats.
+"""Readers of scene graphs: the format of each file, the split of each file of a folder, and the formats.
 
-The common form (GQA's) is known by its name, the originals of Visual Genome, VRD and HICO-DET by how they begin.
-Every reader streams its file and hands on GQA's structure (collector.py), image by image: a file of any size is never
-in memory as a whole.
+The common form (that of GQA) is recognised by its file name, the original files of Visual Genome, VRD and HICO-DET by
+their beginning. Every reader streams its file and yields the structure of GQA (collector.py), image by image, so a file
+is never in memory as a whole.
 
-`reading` collects what a reader passed over; a reader yields (name of the image, its graph in GQA's structure).
+`reading` collects what a reader skips; a reader yields (name of the image, its graph in the structure of GQA).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .collector import BOX, SIZE, SceneCollector, as_number, check, items
 
 FILE_MARK = "_sceneGraphs.json"
 SPLITS = {"train": "train", "val": "valid", "valid": "valid", "test": "test"}
-"""What stands before the mark -> split."""
+"""Beginning of the file name -> split."""
 
 ORIGINALS: tuple[Mapping[str, str], ...] = (
     {"scene_graphs": "train"},
@@ -33,30 +33,30 @@ ORIGINALS: tuple[Mapping[str, str], ...] = (
     {"annotations_train": "train", "annotations_val": "valid", "annotations_test": "test"},
     {r"instances_train\d*|hico-det-train.*": "train", r"instances_test\d*|hico-det-test.*": "test"},
 )
-"""Originals that belong together: name without ending -> split. The first group with a training file is read."""
+"""Original files that belong together: name without ending -> split. The first group with a training file is read."""
 
 Name = TypeVar("Name")
 Box = tuple[float, float, float, float]
 Images = Iterator[tuple[str, Any]]
-"""(name of an image, its graph in GQA's structure)."""
+"""(name of an image, its graph in the structure of GQA)."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the files of one data set share: ids for objects that have none, and what was skipped, counted."""
+    """Shared by the files of one data set: `ids` for objects without ids, and counts of what was `skipped`."""
 
     ids: Iterator[int] = field(default_factory=lambda: count(1))
     skipped: Counter[str] = field(default_factory=Counter)
 
     def notes(self) -> tuple[str, ...]:
-        """What was skipped, a sentence each."""
+        """Return what was skipped, one sentence each."""
         return tuple(f"{number:,} {what}" for what, number in self.skipped.items())
 
 
 def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple[str, ...]]:
     """Read scene graphs from `paths`, split -> file.
 
-    Returns the training graphs' facts, the splits with their context, and notes.
+    Returns the base of the training graphs, the splits with their context, and notes.
     """
     collector, reading = SceneCollector(), Reading()
     for split, path in paths.items():
@@ -72,9 +72,9 @@ def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple
 
 
 def common_files(files: list[Path]) -> dict[str, Path]:
-    """Return split -> file of the common form among `files`; empty where there is none.
+    """Return split -> file of the common form among `files`, or nothing.
 
-    val is `valid` beside train and test, else `test`.
+    `val` is the validation split if there is a test split, otherwise the test split.
 
     >>> sorted(common_files([Path("train_sceneGraphs.json"), Path("val_sceneGraphs.json")]))
     ['test', 'train']
@@ -95,10 +95,7 @@ def common_files(files: list[Path]) -> dict[str, Path]:
 
 
 def original_files(files: list[Path]) -> dict[str, Path]:
-    """Return split -> file, of the first group of originals among `files` that has a training file.
-
-    Empty where there is none.
-    """
+    """Return split -> file of the first group of original files among `files` that has a training file, or nothing."""
     for group in ORIGINALS:
         found: dict[str, Path] = {}
         for pattern, split in group.items():
@@ -115,7 +112,7 @@ def original_files(files: list[Path]) -> dict[str, Path]:
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Return the files beside the original annotations at `path` that say what its numbers mean."""
+    """Return the files next to the original annotations at `path` that define its numbers."""
     names = ("objects.json", "predicates.json", HOI_LIST, _sizes_name(path))
     return [file for file in (present(path.parent, name) for name in names) if file is not None]
 
@@ -125,7 +122,7 @@ def _in_order(splits: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def format_of(path: Path) -> Callable[[Path, Reading], Images]:
-    """Return the reader of a file; what begins like none of the originals is read, and if need be refused, as GQA's."""
+    """Return the reader of a file; that of the common form if it does not begin like an original file."""
     if stem_of_gzip(path).endswith(FILE_MARK):
         return gqa_images
     events = _parsed(path, None, "basic_parse")
@@ -141,7 +138,7 @@ def format_of(path: Path) -> Callable[[Path, Reading], Images]:
 
 
 def _keys(events: Iterator[tuple[str, Any]]) -> Iterator[str]:
-    """The keys of the object whose beginning was just read, and no deeper."""
+    """Yield the keys of the object whose beginning was just read, without nested ones."""
     depth = 1
     for event, value in events:
         depth += event.startswith("start_") - event.startswith("end_")
@@ -151,11 +148,11 @@ def _keys(events: Iterator[tuple[str, Any]]) -> Iterator[str]:
             yield value
 
 
-# JSON in pieces -----------------------------------------------------------------------------------------
+# streaming JSON -----------------------------------------------------------------------------------------
 
 
 def _parsed(path: Path, expected: str | None, method: str, *place: str) -> Iterator[Any]:
-    """What a method of ijson yields. `expected` is for the error; None: damaged JSON just ends."""
+    """Yield what a method of ijson yields. `expected` is for the error; None: ignore damaged JSON."""
     ijson = require("ijson", "scene", "reading scene graphs")
     with readable(path) as stream:
         try:
@@ -168,31 +165,31 @@ def _parsed(path: Path, expected: str | None, method: str, *place: str) -> Itera
 
 
 def _members(path: Path, expected: str) -> Images:
-    """(key, value) of the object that the file holds, one after the other."""
+    """Yield the items (key, value) of the object in the file."""
     return _parsed(path, expected, "kvitems", "")
 
 
 def _elements(path: Path, place: str, expected: str) -> Iterator[Any]:
-    """The values at a place, such as `item` (of a list) or `annotation.item`; the place "" is the whole file."""
+    """Yield the values at a path such as `item` (of a list) or `annotation.item`; "" is the whole file."""
     return _parsed(path, expected, "items", place)
 
 
 def _box(value: Any, key: str, where: str) -> Box:
-    """Four numbers."""
+    """Return a list of four numbers as a box."""
     check(isinstance(value, list) and len(value) == 4, where, f"four numbers under {key!r}", value)
     a, b, c, d = (as_number(v, key, where) for v in value)
     return a, b, c, d
 
 
 def _name_at(names: list[Name], index: Any, key: str, where: str) -> Name:
-    """The name that an index stands for."""
-    is_number = type(index) is int and 0 <= index < len(names)  # true is an int too
+    """Return the name with this index."""
+    is_number = type(index) is int and 0 <= index < len(names)  # a boolean is an int too
     check(is_number, where, f"a number from 0 to {len(names) - 1} under {key!r}", index)
     return names[index]
 
 
 class _Image:
-    """The objects of one image in GQA's structure; a relation is listed once."""
+    """The objects of one image in the structure of GQA; each relation is listed once."""
 
     def __init__(self, reading: Reading, name: Any) -> None:
         self.reading, self.where = reading, f"image {name!r}"
@@ -200,21 +197,21 @@ class _Image:
         self._related: set[tuple[str, str, str]] = set()
 
     def graph(self, size: Mapping[str, Any]) -> dict[str, Any]:
-        """The image in GQA's structure; `size` may have its width and height."""
+        """Return the image in the structure of GQA; `size` may have its width and height."""
         return {**{key: size.get(key) for key in SIZE}, "objects": self.objects}
 
     def skip(self, what: str) -> None:
         self.reading.skipped[what] += 1
 
     def new_object(self, name: str, left: float, top: float, right: float, bottom: float) -> str:
-        """An object that has no id gets the next number."""
+        """Add an object without an id; return its new id."""
         id = str(next(self.reading.ids))
         box = dict(zip(BOX, (left, top, right - left, bottom - top)))
         self.objects[id] = {"name": name, **box, "attributes": [], "relations": []}
         return id
 
     def relate(self, subject: str, name: str, object: str) -> bool:
-        """False where this was known already."""
+        """Add a relation; return False if it is already there."""
         is_new = (subject, name, object) not in self._related
         if is_new:
             self._related.add((subject, name, object))
@@ -226,7 +223,7 @@ class _Image:
 
 
 def gqa_images(path: Path, reading: Reading) -> Images:
-    """Yield the images of the common form, as they are."""
+    """Yield the images of the common form, unchanged."""
     return _members(path, "{image: {'objects': ...}}")
 
 
@@ -234,18 +231,18 @@ def gqa_images(path: Path, reading: Reading) -> Images:
 
 
 def visual_genome_images(path: Path, reading: Reading) -> Images:
-    """Visual Genome in its own two formats: `scene_graphs.json` and `relationships.json`, each a list of images.
+    """Yield the images of Visual Genome, from `scene_graphs.json` or `relationships.json`, each a list of images.
 
         {"image_id", "width"?, "height"?, "objects"?: [OBJECT], "attributes"?: [OBJECT with "attributes"],
          "relationships": [{"predicate", "subject": OBJECT, "object": OBJECT} or {..., "subject_id", "object_id"}]}
         OBJECT: {"object_id", "x", "y", "w", "h", "names": [text] or "name": text, "attributes"?: [text] or null}
 
-    What its annotators left open is decided here and counted in notes:
-    - Names, predicates and attributes were typed freely (`ON`, `on`, `on `): all are put in lower case, with single
-      spaces. This is the one place of nlil that rewrites names; `on` and `on a` stay two predicates.
-    - An object with several names has the class of the first; the others would tell its class and are skipped.
+    Irregular annotations are handled as follows, and counted in notes: - Names, predicates and attributes were typed
+    freely (`ON`, `on`, `on `): all are converted to lower case with single
+      spaces. This is the only place where nlil changes names; `on` and `on a` remain two predicates.
+    - An object with several names has the class of the first; the others would reveal its class and are skipped.
     - An object without a name and a relation without a predicate are skipped.
-    - An image without an image_id is named by its place in the file (`image_50`).
+    - An image without an image_id is named by its position in the file (`image_50`).
     """
     expected = "[{'image_id', 'relationships', 'objects'?}]"
     for place, given in enumerate(_elements(path, "item", expected), start=1):
@@ -254,7 +251,7 @@ def visual_genome_images(path: Path, reading: Reading) -> Images:
         name = f"image_{place}" if id is None else str(id)
         image = _VisualGenomeImage(reading, name)
         if id is None:
-            image.skip("image(s) without image_id, named by their place in the file")
+            image.skip("image(s) without image_id, named by their position in the file")
         for thing in (*items(given, "objects", image.where), *items(given, "attributes", image.where)):
             image.object(thing)
         for relation in items(given, "relationships", image.where):
@@ -263,14 +260,14 @@ def visual_genome_images(path: Path, reading: Reading) -> Images:
 
 
 class _VisualGenomeImage(_Image):
-    """Objects have ids; an object that comes a second time only adds attributes."""
+    """An image whose objects have ids; an object that occurs again only adds attributes."""
 
     def __init__(self, reading: Reading, name: str) -> None:
         super().__init__(reading, name)
         self._nameless: set[str] = set()
 
     def object(self, thing: Any) -> str | None:
-        """The id of an object, known from now on; None where it has no name."""
+        """Add an object; return its id, or None if it has no name."""
         has_id = isinstance(thing, Mapping) and thing.get("object_id") is not None
         check(has_id, self.where, "an object with 'object_id'", thing)
         id = str(thing["object_id"])
@@ -281,7 +278,7 @@ class _VisualGenomeImage(_Image):
             name = self._plain(names[0] or "") if names else ""
             if not name:
                 if id not in self._nameless:
-                    self.skip("object(s) without a name passed over")
+                    self.skip("object(s) without a name skipped")
                 self._nameless.add(id)
                 return None
             if len(names) > 1:
@@ -301,11 +298,11 @@ class _VisualGenomeImage(_Image):
         name = self._plain(relation["predicate"])
         subject, object = self._end(relation, "subject"), self._end(relation, "object")
         if not name:
-            self.skip("relation(s) without a predicate passed over")
+            self.skip("relation(s) without a predicate skipped")
         elif subject is None or object is None:
-            self.skip("relation(s) of an object without a name passed over")
+            self.skip("relation(s) of an object without a name skipped")
         elif not self.relate(subject, name, object):
-            self.skip("repeated relation(s) passed over")
+            self.skip("repeated relation(s) skipped")
 
     def _end(self, relation: Mapping[str, Any], role: str) -> str | None:
         if role in relation:
@@ -320,7 +317,7 @@ class _VisualGenomeImage(_Image):
     def _plain(self, name: str) -> str:
         plain = " ".join(name.lower().split())
         if plain != name:
-            self.skip("name(s) put in lower case with single spaces")
+            self.skip("name(s) converted to lower case with single spaces")
         return plain
 
 
@@ -328,10 +325,10 @@ class _VisualGenomeImage(_Image):
 
 
 def vrd_images(path: Path, reading: Reading) -> Images:
-    """VRD as its authors publish it (Lu 2016): relations between boxes that have no ids.
+    """Yield the images of VRD as published (Lu 2016): relations between boxes that have no ids.
 
         annotations_SPLIT.json       {file name: [{"predicate": int, "subject": {"category": int, "bbox"}, "object"}]}
-        objects.json, predicates.json     names by index, beside it
+        objects.json, predicates.json     names by index, next to it
         SPLIT_image_metadata.json    {file name: {"width", "height"}}; optional
 
     A bbox is [ymin, ymax, xmin, xmax]. An object is one (class, box) of an image; relations that are repeated, or
@@ -345,14 +342,14 @@ def vrd_images(path: Path, reading: Reading) -> Images:
             predicate = _name_at(predicates, relation.get("predicate"), "predicate", image.where)
             subject, object = image.end(relation, "subject"), image.end(relation, "object")
             if subject == object:
-                image.skip("relation(s) of an object to itself passed over")
+                image.skip("relation(s) of an object to itself skipped")
             elif not image.relate(subject, predicate, object):
-                image.skip("repeated relation(s) passed over")
+                image.skip("repeated relation(s) skipped")
         yield name, image.graph(sizes.get(name, {}))
 
 
 class _VrdImage(_Image):
-    """An object is known by its class and its box."""
+    """An image whose objects are identified by class and box."""
 
     def __init__(self, reading: Reading, name: str, classes: list[str]) -> None:
         super().__init__(reading, name)
@@ -380,10 +377,10 @@ def _vrd_names(path: Path, name: str) -> list[str]:
 
 
 def _beside(path: Path, name: str, numbers: str) -> Path:
-    """A file beside another one; it says what the `numbers` of the other mean."""
+    """Return the file `name` next to another one, in which it defines `numbers`."""
     file = present(path.parent, name)
     if file is None:
-        raise DataError(f"expected {name} beside it, which says what {numbers} means, got none", path)
+        raise DataError(f"expected {name} next to it, which says what {numbers} means, got none", path)
     return file
 
 
@@ -410,8 +407,8 @@ def _vrd_sizes(path: Path) -> Mapping[str, Mapping[str, Any]]:
 #     {"filenames": [...], "annotation": [{"boxes_h", "boxes_o", "hoi": [0..599]}], "size": [[width, height]],
 #      "objects": [...], "verbs": [...], "correspondence": [[hoi, object, verb]]}          parallel lists
 #
-# A box is [x1, y1, x2, y2]. Every interaction was annotated by itself, with boxes drawn anew; `_HicoImage` says how
-# boxes become objects. `no_interaction` gives objects but no relation.
+# A box is [x1, y1, x2, y2]. Every interaction was annotated separately, with new boxes; `_HicoImage` says how boxes
+# become objects. `no_interaction` gives objects but no relation.
 
 HOI_LIST = "hico_hoi_list.txt"
 HICO_LISTS = frozenset(
@@ -422,7 +419,7 @@ MIN_IOU = 0.5
 
 
 class Interaction(NamedTuple):
-    """What a person does with an `object`: a `verb`."""
+    """A `verb`, what a person does with an `object`."""
 
     object: str
     verb: str
@@ -445,7 +442,7 @@ def hico_images(path: Path, reading: Reading) -> Images:
 def parallel_hico_images(path: Path, reading: Reading) -> Images:
     """Yield the images of HICO-DET in the layout of parallel lists.
 
-    Several passes, since the lists come in any order.
+    This takes several passes, since the lists may be in any order.
     """
     expected = "{'filenames': [...], 'annotation': [...]}"
     objects, verbs, triples, images, sizes = (
@@ -478,7 +475,7 @@ def parallel_hico_images(path: Path, reading: Reading) -> Images:
 
 @dataclass
 class _Drawn:
-    """An object: its first box, and the box that each (interaction, role) drew for it."""
+    """An object: its first box, and its box for each (interaction, role)."""
 
     id: str
     name: str
@@ -487,10 +484,9 @@ class _Drawn:
 
 
 class _HicoImage(_Image):
-    """Boxes to objects: a box is the object of its class whose first box overlaps it most, by IoU .5 or more.
+    """Maps boxes to objects: a box belongs to the object of its class whose first box overlaps it most, with IoU >= .5.
 
-    Except that two different boxes drawn for the same interaction, in the same role, are two objects: their
-    annotator saw both at once.
+    But two different boxes for the same interaction and role are two objects, since they were annotated together.
     """
 
     def __init__(self, reading: Reading, name: Any) -> None:
@@ -501,7 +497,7 @@ class _HicoImage(_Image):
         subject = self._object(PERSON, person, (interaction, "person"))
         object = self._object(interaction.object, other, (interaction, "object"))
         if subject is object:
-            self.skip("person-person pair(s) whose boxes are one person, passed over")
+            self.skip("person-person pair(s) whose boxes are one person, skipped")
         elif interaction.verb == NO_INTERACTION:
             self.skip(f"{NO_INTERACTION} pair(s) that give objects but no relation")
         else:
@@ -539,7 +535,7 @@ def _named(triple: Any, objects: list[str], verbs: list[str]) -> Interaction:
 
 
 def _listed(path: Path) -> dict[int, Interaction]:
-    """hico_hoi_list.txt: number, object, verb in columns of spaces."""
+    """Read hico_hoi_list.txt: number, object and verb, separated by spaces."""
     file = _beside(path, HOI_LIST, "hoi_id")
     found: dict[int, Interaction] = {}
     for number, line in lines(file):

@@ -1,10 +1,10 @@
-"""`street:n`: n street scenes to learn from and a quarter as many to test on.
+"""`street:n`: n street scenes for training and a quarter as many for testing.
 
 Each scene joins two to four situations (a rider, a walker with a dog, a parked car, a house, a tree, a bench).
 Classes: person, head, shirt, helmet, bicycle, wheel, car, door, street, building, tree, leaf, dog, leash, bench.
 Relations: wearing, riding, holding, pulling, using, on, of, in, near. Attributes (colours and the like) and `near`
-are noise. Every relation is left out now and then, so no rule covers all; but a relation joins only the classes
-listed in SITUATIONS, so each planted rule is exact (confidence 1.0) in every scene:
+are noise. Every relation is sometimes left out, so no rule covers everything; but a relation joins only the classes
+listed in SITUATIONS, so each planted rule has confidence 1.0 in every scene:
 
     person(X)   :- wearing(X, Z1), shirt(Z1).          person(X) :- riding(X, Z1), bicycle(Z1).
     person(X)   :- of(Z1, X), head(Z1).                head(X)   :- of(X, Z1), person(Z1).
@@ -29,7 +29,7 @@ from ..logic.rule import Head, Rule
 from .collector import SceneCollector
 
 RELATION_CHANCE = 0.85
-"""The chance that a relation of a situation is said."""
+"""The probability of each relation of a situation."""
 
 SITUATIONS = (
     "a:person b:bicycle c:wheel d:wheel e:shirt f:head g:helmet s:street ; a riding b, c of b, d of b, b on s, "
@@ -77,7 +77,7 @@ def make_street(size: int, seed: int = 0) -> Dataset:
 
 
 def planted_street() -> tuple[Rule, ...]:
-    """The rules that hold in every scene."""
+    """Return the rules that hold in every scene."""
     return tuple(_rule(head, body) for head, bodies in RULES.items() for body in bodies)
 
 
@@ -88,7 +88,7 @@ def _rule(head: str, body: str) -> Rule:
 
 
 def _scene(number: int, random: Random) -> dict[str, dict[str, dict[str, object]]]:
-    """One scene in GQA's structure, so that built-in and real scenes take the same way in."""
+    """Return one scene in the structure of GQA, so that built-in and real scenes are read alike."""
     classes: dict[str, str] = {}
     relations: dict[str, list[dict[str, str]]] = {}
 
@@ -113,7 +113,7 @@ def _scene(number: int, random: Random) -> dict[str, dict[str, dict[str, object]
     for _ in range(len(ids) // 3):
         one, two = random.sample(ids, 2)
         relations[one].append({"name": "near", "object": two})
-    shuffled = random.sample(ids, len(ids))  # the order of objects must not tell their class
+    shuffled = random.sample(ids, len(ids))  # the order of objects must not reveal their class
     return {
         "objects": {
             id: {

@@ -1,9 +1,9 @@
-"""Which (pattern, class) pairs a model needs least, and which classes need no prior of their own.
+"""Remove the least useful (pattern, class) pairs of a model; find classes that need no prior of their own.
 
-Of two patterns that hold for nearly the same objects each looks needed while the other's weight stays as it is. So a
-pair is judged by what its class loses without it once the other weights of the class are fitted again: to second order
-w^2 / (2 V), where V is the pair's place on the diagonal of the inverse of the class's second derivatives. Pairs go one
-by one, the inverse and the weights of their class are brought up to date after each ("optimal brain surgeon").
+If two patterns hold for nearly the same objects, each looks useless while the weight of the other is fixed. So the cost
+of removing a pair is the loss of its class after the other weights of the class are fitted again: to second order w^2 /
+(2 V), where V is the diagonal entry of the pair in the inverse Hessian of the class. Pairs are removed one by one; the
+inverse and the weights of the class are updated after each ("optimal brain surgeon").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SMALLEST = 1e-12
 
 @dataclass(eq=False)
 class _Class:
-    """The pairs of one class: their places in the model, the inverse second derivatives, weights, which are left."""
+    """The pairs of one class: their positions in the model, the inverse Hessian, weights, and which are left."""
 
     place: Longs
     inverse: Doubles
@@ -31,7 +31,7 @@ class _Class:
     protected: Mask
 
     def least(self) -> tuple[bool, float, int] | None:
-        """(protected, cost, number) of the pair that is needed least; None where none is left."""
+        """Return (protected, cost, number) of the least useful pair; None if none is left."""
         if not self.left.any():
             return None
         size = len(self.place)
@@ -41,7 +41,7 @@ class _Class:
         return bool(self.protected[first]), float(cost[first]), first
 
     def drop(self, number: int) -> None:
-        """Without the pair; the others of the class take over."""
+        """Remove the pair and update the other weights of the class."""
         column = self.inverse[:, number].copy()
         pivot = max(float(column[number]), SMALLEST)
         self.weight -= self.weight[number] / pivot * column
@@ -50,14 +50,14 @@ class _Class:
 
 
 class Thinning:
-    """The second derivatives of a model, class by class.
+    """The inverse Hessians of a model, class by class.
 
     Args:
-        model: Fitted to `data`.
+        model: The model, fitted to `data`.
         data: The objects.
-        probability: (objects, classes), of the model.
-        penalty: Of a weight's square, half of it.
-        protected: Pairs (as places of the model) that go last.
+        probability: (objects, classes), the probabilities of the model.
+        penalty: L2 penalty (half of the squared weights).
+        protected: Which pairs of the model are removed last.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Thinning:
                 self.classes[target] = _Class(place, inverse, weight, np.ones(len(place), bool), kept[place])
 
     def to(self, room: int) -> tuple[Model, float]:
-        """The model with at most `room` pairs, and what the last pair that went was worth."""
+        """Return the model with at most `room` pairs, and the cost of the last pair that was removed."""
         keep = np.ones(len(self.model), bool)
         worth = 0.0
         waiting = [(*least, target) for target, of in self.classes.items() if (least := of.least()) is not None]
@@ -102,7 +102,7 @@ class Thinning:
 
 
 def _second_derivatives(held: sparse.csc_array, spread: Doubles, penalty: float) -> Doubles:
-    """By the weights of a class, and last by its bias."""
+    """Return the Hessian by the weights of a class, and last by its bias."""
     size = held.shape[1]
     weighed = sparse.csc_array((spread[held.indices], held.indices, held.indptr), shape=held.shape)
     second = np.zeros((size + 1, size + 1))
@@ -115,7 +115,7 @@ def _second_derivatives(held: sparse.csc_array, spread: Doubles, penalty: float)
 
 
 def _tied(second: Doubles, against: Mask, penalty: float) -> Doubles:
-    """Of a class whose bias is what its negative weights take away: they stand for `\\+ pattern` then."""
+    """Return the Hessian of a class whose bias is minus the sum of its negative weights (rules for `\\+ pattern`)."""
     size = len(against)
     turn = np.eye(size, size + 1)
     turn[against, size] = -1
@@ -125,14 +125,14 @@ def _tied(second: Doubles, against: Mask, penalty: float) -> Doubles:
 
 
 def needless_priors(evidence: Doubles, sharpness: Doubles, worth: float) -> Mask:
-    """The classes that share one lowest prior, so that none of them needs a rule for it.
+    """Return the classes that share one lowest prior, so that none of them needs a rule for it.
 
-    A prior above the lowest stays where moving it there would cost more than `worth`; none can be below the lowest.
+    A class keeps its own prior if lowering it would cost more than `worth`.
 
     Args:
-        evidence: Of the prior of each class.
-        sharpness: Second derivative of the loss by it.
-        worth: What one more pair is worth.
+        evidence: The prior of each class.
+        sharpness: The second derivative of the loss by it.
+        worth: The worth of one more pair.
     """
     best, found = np.inf, np.zeros(len(evidence), bool)
     for lowest in np.unique(evidence):

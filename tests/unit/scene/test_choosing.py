@@ -15,12 +15,12 @@ from nlil.scene.fitting import Labelled, Model, fit, one_hot, probabilities
 from nlil.scene.growing import Grower, Growth, literals_of, with_literals
 from nlil.scene.joint import labelled_rows
 from nlil.scene.patterns import find_patterns
-from nlil.scene.telling import (
+from nlil.scene.sure_patterns import (
     MAX_JOINED_PER_OBJECT,
     MAX_SURE_PER_CLASS,
     class_counts,
     sure_patterns,
-    with_telling_conjunctions,
+    with_clear_conjunctions,
 )
 from nlil.scene.thinning import Thinning, needless_priors
 
@@ -219,7 +219,7 @@ def test_a_pair_holds_where_both_hold() -> None:
     targets = np.array(sorted(kb.classes), np.int32)
     rows, label = labelled_rows(kb, patterns.entities, targets)
     data = Labelled(label, patterns.held[rows], one_hot(label, len(targets) + 1))
-    found, clear, clear_class = with_telling_conjunctions(patterns, data, class_counts(data), 2)
+    found, clear, clear_class = with_clear_conjunctions(patterns, data, class_counts(data), 2)
     assert len(found) > len(patterns)
     held = found.held.toarray()
     for number in range(len(patterns), len(found)):

@@ -47,7 +47,7 @@ def test_classes_attributes_relations_and_graphs(tmp_path):
     assert rows(kb, splits.test) == {("4", "dog"), ("5", "man")}
     assert rows(kb, splits.context["test"]) == {("4", "dog"), ("5", "man"), ("4", "small"), ("4", "near", "5")}
     assert [p.name for p in dataset.targets] == ["man", "glass"]  # most frequent first; dog has no training fact
-    assert dataset.notes == ("1 attribute fact(s) left out because a class has the same name: glass",)
+    assert dataset.notes == ("1 attribute fact(s) are left out because a class has the same name: glass",)
     assert dataset.is_scene
 
 
@@ -94,7 +94,7 @@ def test_ids_that_repeat_are_named_by_image(tmp_path):
     graphs = {f"im{i}": {"objects": {"0": {"name": "cat"}, "1": {"name": "dog"}}} for i in range(2)}
     dataset = load_dataset(folder(tmp_path, train=graphs))
     assert list(dataset.kb.entities) == ["im0/0", "im0/1", "im1/0", "im1/1"]
-    assert dataset.notes == ("object ids repeat from image to image, so objects are named image/id",)
+    assert dataset.notes == ("object ids repeat in different images, so objects are named image/id",)
 
 
 def test_at_most_150_targets(tmp_path):

@@ -40,7 +40,7 @@ def test_other_data_is_named_as_the_rules_are():
     assert names_of(like) == names_of(clashing) > {"box_above", large}
     own = with_geometry(grid(5, attributes=("large",), relation="above"), DataOptions(), learned.kb.predicates)
     assert {"box_above", large, "small"} < names_of(own)
-    assert own.notes[-1] == "above, large: the data's own, though rules may mean the geometry predicate"
+    assert own.notes[-1] == "above, large: names of the data, although rules may use them for geometry predicates"
 
 
 def test_rules_that_know_no_boxes_say_nothing_about_them():

@@ -167,7 +167,7 @@ def test_images_that_do_not_fit_are_refused(tmp_path: Path):
         draw(explained(kb, "person(b1)"), kb, photo(tmp_path, 300, 500))
     broken = tmp_path / "broken.jpg"
     broken.write_bytes(photo(tmp_path, 50, 30, "jpeg").read_bytes()[:40])
-    with pytest.raises(DataError, match="cut short or damaged"):
+    with pytest.raises(DataError, match="incomplete or damaged"):
         read_photo(broken)
     broken.write_bytes(b"GIF89a")
     with pytest.raises(DataError, match="expected a PNG or JPEG image"):

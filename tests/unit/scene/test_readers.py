@@ -132,8 +132,8 @@ def test_vrd(tmp_path):
     assert (kb.image_of(0), kb.image_of(3)) == ("a.jpg", "b.jpg")
     assert rows(kb, dataset.splits.test) == {("4", "person"), ("5", "cup")}
     assert dataset.notes[:2] == (
-        "1 repeated relation(s) passed over",
-        "1 relation(s) of an object to itself passed over",
+        "1 repeated relation(s) skipped",
+        "1 relation(s) of an object to itself skipped",
     )
 
 
@@ -155,13 +155,13 @@ def test_visual_genome(tmp_path):
     assert kb.boxes[0].tolist() == [1, 2, 3, 4]
     assert np.isnan(kb.boxes[2:]).all()
     assert set(dataset.notes) >= {
-        "3 name(s) put in lower case with single spaces",
-        "1 repeated relation(s) passed over",
+        "3 name(s) converted to lower case with single spaces",
+        "1 repeated relation(s) skipped",
         "1 object(s) with several names, of which the first is the class",
-        "1 relation(s) without a predicate passed over",
-        "1 object(s) without a name passed over",
-        "1 relation(s) of an object without a name passed over",
-        "1 image(s) without image_id, named by their place in the file",
+        "1 relation(s) without a predicate skipped",
+        "1 object(s) without a name skipped",
+        "1 relation(s) of an object without a name skipped",
+        "1 image(s) without image_id, named by their position in the file",
         "files not read: relationships.json",
     }
     assert load_dataset(tmp_path / "relationships.json").kb.num_entities == 4
@@ -185,7 +185,7 @@ def test_hico_boxes_drawn_anew_are_one_object(tmp_path):
     }
     assert dataset.notes[:2] == (
         "1 no_interaction pair(s) that give objects but no relation",
-        "1 person-person pair(s) whose boxes are one person, passed over",
+        "1 person-person pair(s) whose boxes are one person, skipped",
     )
     assert kb.boxes[1].tolist() == [0, 10, 20, 20]
     assert kb.graph_sizes[0].tolist() == [64, 48]
@@ -255,7 +255,7 @@ def test_bad_vrd(tmp_path, annotations, said):
 def test_vrd_needs_its_names(tmp_path):
     path = vrd(tmp_path)
     (tmp_path / "predicates.json").unlink()
-    refuses(path, "expected predicates.json beside it")
+    refuses(path, "expected predicates.json next to it")
     write(tmp_path / "predicates.json", '{"0": "on"}')
     with pytest.raises(DataError, match=r"predicates\.json: expected a list of names"):
         load_dataset(path)
@@ -305,7 +305,7 @@ def test_hico_needs_its_list(tmp_path):
     with pytest.raises(DataError, match=r"hico_hoi_list\.txt:1: expected number, object and verb"):
         load_dataset(path)
     (tmp_path / "hico_hoi_list.txt").unlink()
-    refuses(path, "expected hico_hoi_list.txt beside it")
+    refuses(path, "expected hico_hoi_list.txt next to it")
 
 
 def refuses(path, said):

@@ -1,6 +1,6 @@
-"""What tells a class by itself, found by counting: sure patterns, and conjunctions that say more than their parts.
+"""Confident patterns found by counting: single patterns, and conjunctions that are much better than their parts.
 
-They are taken before all others: what is sure by itself is said, also where several unsure rules would do together.
+They are chosen before all others: a confident rule is kept even if several less confident ones would do together.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from .fitting import Labelled, columns
 from .patterns import Patterns
 
 MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
-"""Patterns that are taken before all others."""
+"""Limits of the patterns that are chosen before all others."""
 MAX_JOINED_PER_OBJECT = 12
-"""Patterns of an object that are counted two by two, rarest first."""
+"""Patterns of an object whose pairs are counted, rarest first."""
 MAX_CONJUNCTIONS_PER_CLASS = 40
 MIN_LIFT = 1.2
-"""The confidence of a conjunction, as a multiple of that of the better of its two patterns."""
+"""Least confidence of a conjunction, as a multiple of that of the better of its two patterns."""
 MIN_CLEAR_CONFIDENCE, MAX_CLEAR_PER_CLASS = 0.5, 5
-"""Conjunctions that are taken before all others."""
+"""Limits of the conjunctions that are chosen before all others."""
 
 
 def class_counts(data: Labelled) -> Ids:
-    """Return (patterns, classes): objects of the class for which the pattern holds in `data`."""
+    """Return (patterns, classes): the number of objects of the class for which the pattern holds in `data`."""
     out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
     _count(*columns(data.held)[:2], data.label, out)
     return out
@@ -41,10 +41,10 @@ def _count(pointer: Longs, column: Ids, label: Ids, out: Ids) -> None:
 
 
 def sure_patterns(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
-    """Return (pattern, class) of the patterns that hold for hardly any other class, the most telling of each class.
+    """Return (pattern, class) of the patterns that hold for hardly any other class, the best ones of each class.
 
-    `counts` is as from `class_counts`, `sizes` are the objects that each pattern holds for, `min_support` those of the
-    class that it must hold for.
+    `counts` is the result of `class_counts`, `sizes` is the number of objects of each pattern, and `min_support` the
+    fewest objects of the class for which it must hold.
     """
     share = counts.sum(axis=0) / max(int(counts.sum()), 1)
     confidence = counts[:, :-1] / np.maximum(sizes, 1)[:, None]
@@ -57,29 +57,29 @@ def sure_patterns(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids
 
 
 def _place_in_run(values: Longs) -> Longs:
-    """0, 1, 2, ... within each run of equal values of a sorted array."""
+    """Return 0, 1, 2, ... within each run of equal values of a sorted array."""
     return np.arange(len(values)) - np.searchsorted(values, values)
 
 
 # conjunctions of two patterns ---------------------------------------------------------------------------
 
 
-def with_telling_conjunctions(
+def with_clear_conjunctions(
     patterns: Patterns, data: Labelled, counts: Ids, min_support: int
 ) -> tuple[Patterns, Ids, Ids]:
-    """The patterns with conjunctions that tell at least one class better than their two patterns do, by counting.
+    """Add conjunctions that predict at least one class better than their two patterns do.
 
-    In each object of `data` all pairs of what is said of itself or in one step are counted. Geometry predicates and
-    those of numbers are left out: there are too many.
+    For each object of `data`, all pairs of its patterns of at most one step are counted. Geometry predicates and those
+    of numbers are left out, because there are too many.
 
     Args:
-        patterns: Of one line each.
+        patterns: Patterns of one line each.
         data: The objects with their classes.
-        counts: As from `class_counts`.
-        min_support: Objects of the class that a conjunction must hold for.
+        counts: The result of `class_counts`.
+        min_support: The fewest objects of the class for which a conjunction must hold.
 
     Returns:
-        The patterns, and (pattern, class) of the clearest conjunctions.
+        The patterns, and (pattern, class) of the most confident conjunctions.
     """
     local, sizes, num_classes = _local(patterns), patterns.sizes, counts.shape[1]
     rank = np.argsort(np.argsort(sizes[local], kind="stable"), kind="stable").astype(np.int32)
@@ -103,13 +103,13 @@ def with_telling_conjunctions(
     clear = clear[_place_in_run(label[clear]) < MAX_CLEAR_PER_CLASS]
     pairs = [(min(i, j), max(i, j)) for i, j in zip(first[kept].tolist(), second[kept].tolist())]
     number = len(patterns) + np.searchsorted(kept, pair[clear])
-    # Rows come from the patterns themselves: an object may have more patterns than were counted.
+    # The rows come from the patterns, since an object may have more patterns than were counted.
     found = patterns.with_conjunctions(pairs, list(_rows_of_both(patterns, pairs)))
     return found, number.astype(np.int32), label[clear].astype(np.int32)
 
 
 def _local(patterns: Patterns) -> Longs:
-    """The patterns about X itself or one step away that end in a unary predicate and have no geometry predicate."""
+    """The patterns of at most one step that end in a unary predicate, without geometry predicates."""
     lines = patterns.bodies.lines
     last = np.take_along_axis(lines.steps, lines.lengths[:, None] - 1, axis=1)[:, 0]
     ends_in_unary = unary_mask(patterns.kb.predicates)[last >> 1]
@@ -118,7 +118,7 @@ def _local(patterns: Patterns) -> Longs:
 
 
 def _all_pairs(pointer: Longs, column: Ids, size: int) -> tuple[Ids, Longs]:
-    """(object, first * size + second) of all pairs of numbers in the rows (pointer, column), the smallest of each."""
+    """Return (object, first * size + second) of all pairs of the smallest numbers in each row (pointer, column)."""
     count = np.minimum(np.diff(pointer), MAX_JOINED_PER_OBJECT)
     total = int((count * (count - 1) // 2).sum())
     owner, key = np.zeros(total, np.int32), np.zeros(total, np.int64)
@@ -139,7 +139,7 @@ def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) 
 
 
 def _rows_of_both(patterns: Patterns, pairs: Iterable[tuple[int, int]]) -> Iterator[Ids]:
-    """For each pair of patterns the places in patterns.entities where both hold, ascending."""
+    """Yield for each pair of patterns the positions in patterns.entities where both hold, ascending."""
     by_pattern = patterns.held.tocsc()
     held = np.zeros(len(patterns.entities), bool)
     for pair in pairs:
