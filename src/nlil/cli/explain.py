@@ -196,7 +196,7 @@ def neighbours(opened: OpenedRun, explanation: Explanation) -> list[dict[str, An
 
 def verdict(classes: ObjectClasses) -> str:
     """Return a line with the most probable class, that of the data, and the next ones."""
-    from .render import number
+    from ..logic.figures import number
 
     shown = classes.probability or [value for _, value in classes.ranked]
     best, *others = [

@@ -343,8 +343,8 @@ def theory_views(learned: Learned) -> list[Any]:
     """Return the size of the theories, and the first rule of a few."""
     from rich.text import Text
 
+    from ..logic.figures import number
     from ..logic.labels import Labels
-    from .render import number
     from .theory import COLUMNS_MEAN, first_rules, theory_table
 
     theory = learned.theory
@@ -361,8 +361,9 @@ def theory_views(learned: Learned) -> list[Any]:
 
 def best_views(learned: Learned) -> list[Any]:
     """Return the best rule of a few targets of a run without theories."""
+    from ..logic.figures import number
     from ..logic.labels import Labels
-    from .render import number, rule_table
+    from .render import rule_table
 
     best = [learned.rules.for_target(p).top(1)[0] for p in shown_targets(learned)]
     if not best:
@@ -374,7 +375,7 @@ def best_views(learned: Learned) -> list[Any]:
 
 def estimate_text(estimate: Estimate) -> str:
     """Return the `estimate` of the quality on new facts, as one line."""
-    from .render import number
+    from ..logic.figures import number
 
     shown = [f"{name.upper() if name == 'mrr' else name} {number(value)}" for name, value in estimate.figures.items()]
     if "mrr" in estimate.figures:
@@ -396,9 +397,10 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
     """Return the figures of `fidelity`, and the most frequent and largest disagreements."""
     from rich.text import Text
 
+    from ..logic.figures import number
     from ..logic.labels import Labels
     from ..logic.parse import parse_rule
-    from .render import number, pairs_table, table
+    from .render import pairs_table, table
 
     label = rules.predicate_labels
     figures: dict[str, Any] = {

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from ..logic.figures import cell_text, number
+
 if TYPE_CHECKING:
     from ..kernel.exclusion import Exclusion
     from ..kernel.ruleset import RuleSet
@@ -52,17 +54,7 @@ def pairs_table(values: Mapping[str, Any], title: str | None = None) -> Table:
 
 def cell(value: Any) -> Text:
     """Return a value as plain text; names from the data may look like markup."""
-    return Text("" if value is None else value if isinstance(value, str) else number(value))
-
-
-def number(value: float | int) -> str:
-    """Format `value`: a count with commas, a fraction with three digits.
-
-    >>> number(12345), number(0.95), number(1.0)
-    ('12,345', '.950', '1.000')
-    """
-    text = f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
-    return text[1:] if text.startswith("0.") else text
+    return Text(cell_text(value))
 
 
 def rule_table(

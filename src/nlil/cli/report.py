@@ -23,7 +23,7 @@ def report(
         data: Apply the rules to other facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
-    from ..explanation.outline import plural
+    from ..logic.figures import plural
     from ..report import make_report, write_report
 
     check_page_name(out)

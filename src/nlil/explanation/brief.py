@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from ..kernel.calibration import Probability
 from ..logic.english import fact_clause, query_clause, statement_clause
+from ..logic.figures import number, number_pair, plural
 from ..logic.formula import Constant, Not, Statement
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
-from .outline import Item, about, known_text, masked, number, number_pair, plural
+from .outline import Item, about, known_text, masked
 from .reasons import KINDS, Reason
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from ..errors import ConfigError
 from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.ruleset import RuleSet
 from ..logic.english import fact_clause
+from ..logic.figures import number, plural
 from ..logic.formula import Constant
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
@@ -24,7 +25,7 @@ from ..logic.query import Query, parse_query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .brief import probability_text
-from .outline import MASK, HasOutline, Item, masked, number, plural
+from .outline import MASK, HasOutline, Item, masked
 from .reasons import Reason
 from .why import Excluded, Explainer, ScoredFact, Side, as_fact, check_side
 

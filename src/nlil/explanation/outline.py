@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..kernel.grounding import Grounding
+from ..logic.figures import number
 from ..logic.formula import Anchor, And, Constant, Formula, Not, Or, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
@@ -54,33 +55,6 @@ class HasOutline(ABC):
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-
-def number(value: float) -> str:
-    """Format `value`, in [0, 1]: three digits, or one significant digit if these would be zeros.
-
-    >>> number(0.95), number(1.0), number(0.0004)
-    ('.950', '1.000', '.0004')
-    """
-    text = f"{value:.3f}" if value == 0 or value >= 0.001 else f"{value:.1g}"
-    return text[1:] if text.startswith("0.") else text
-
-
-def number_pair(one: float, two: float) -> tuple[str, str]:
-    """Format two numbers, `one` and `two`, with enough digits to tell them apart.
-
-    >>> number_pair(0.5, 0.25), number_pair(0.99998, 0.99993)
-    (('.500', '.250'), ('.99998', '.99993'))
-    """
-    digits = next((d for d in range(3, 10) if f"{one:.{d}f}" != f"{two:.{d}f}"), 3)
-    texts = [f"{value:.{digits}f}" for value in (one, two)]
-    first, second = (text[1:] if text.startswith("0.") else text for text in texts)
-    return first, second
-
-
-def plural(count: int, what: str) -> str:
-    """Return `count` and the noun `what`: 1 rule, 1,200 rules."""
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def known_text(known: bool) -> str:

@@ -20,22 +20,13 @@ import numpy as np
 from ..kernel.aggregation import Aggregation
 from ..kernel.grounding import Grounding
 from ..logic.english import facts_clause, statement_clause
+from ..logic.figures import number, number_pair, plural
 from ..logic.formula import Constant, Statement
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import ScoredRule
 from .firing import Fired
-from .outline import (
-    Item,
-    about,
-    fact_document,
-    grounding_document,
-    grounding_line,
-    number,
-    number_pair,
-    plural,
-    rule_item,
-)
+from .outline import Item, about, fact_document, grounding_document, grounding_line, rule_item
 
 Kind = Literal["facts", "absence", "frequency", "other"]
 """What a reason is based on: facts; only absent facts; nothing, as a prior; or rules that were not inspected."""

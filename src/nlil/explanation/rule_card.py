@@ -28,6 +28,7 @@ from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding
 from ..kernel.ruleset import RuleSet
 from ..kernel.statistics import fact_keys, matching, rule_stats
+from ..logic.figures import number, plural
 from ..logic.formula import And, Formula, Or, Statement, X
 from ..logic.labels import Labels
 from ..logic.parse import parse_rule
@@ -35,7 +36,7 @@ from ..logic.predicate import Fact
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from .changes import Scenes, find_fact
 from .disputes import is_functional
-from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, number, plural
+from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line
 from .why import specific_groundings
 
 Z_95 = 1.959964
@@ -51,17 +52,17 @@ Tuple = tuple[int, int]
 """Subject and object; the object of a unary head is NO_OBJECT."""
 
 
-def wilson_interval(hits: int, total: int, z: float = Z_95) -> tuple[float, float]:
-    """Return Wilson's score interval of the share `hits` / `total`; `z` is the quantile of the normal distribution.
+def wilson_interval(hits: int, total: int) -> tuple[float, float]:
+    """Return Wilson's score interval of the share `hits` / `total`, at 95 %.
 
     >>> [round(bound, 3) for bound in wilson_interval(8, 10)], wilson_interval(0, 0)
     ([0.49, 0.943], (0.0, 1.0))
     """
     if total <= 0:
         return 0.0, 1.0
-    share, squared = hits / total, z * z
+    share, squared = hits / total, Z_95 * Z_95
     middle = (share + squared / (2 * total)) / (1 + squared / total)
-    half = z / (1 + squared / total) * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
+    half = Z_95 / (1 + squared / total) * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
     # At the ends the interval includes the share exactly, which floating point would miss by a bit.
     return 0.0 if hits <= 0 else max(0.0, middle - half), 1.0 if hits >= total else min(1.0, middle + half)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..data.kb import KnowledgeBase
 from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.ruleset import RuleSet
+from ..logic.figures import plural
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.query import Query
@@ -16,7 +17,7 @@ from ..logic.rule import Rule
 from ..logic.text import fact_text
 from .brief import change_texts, probability_text
 from .changes import as_facts
-from .outline import HasOutline, Item, fact_document, plural
+from .outline import HasOutline, Item, fact_document
 from .reasons import NecessaryFact
 from .why import Explainer, Explanation, Side, as_fact
 

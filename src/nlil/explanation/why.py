@@ -25,6 +25,7 @@ from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph
 from ..kernel.grounding import Grounding, count_groundings, first_failing, groundings
 from ..kernel.ruleset import RuleSet
+from ..logic.figures import number, plural
 from ..logic.formula import Constant, Formula, Not, Statement, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
@@ -34,17 +35,7 @@ from ..logic.text import fact_text, formula_text
 from .brief import MAX_AGAINST, against_text, brief, probability_text, sentence
 from .changes import changed, fact_ids, find_fact
 from .firing import Fired, Firing
-from .outline import (
-    HasOutline,
-    Item,
-    fact_document,
-    grounding_document,
-    known_text,
-    number,
-    plural,
-    rule_document,
-    rule_item,
-)
+from .outline import HasOutline, Item, fact_document, grounding_document, known_text, rule_document, rule_item
 from .probabilities import Probabilities
 from .reasons import FactShares, NecessaryFact, Reason, RuleGroundings, Support, grouped
 

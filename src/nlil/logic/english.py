@@ -29,13 +29,13 @@ from .reading import (
 from .rule import Rule
 
 
-def rule_sentence(rule: Rule, labels: Labels | None = None, place: str | None = None) -> str:
+def rule_sentence(rule: Rule, labels: Labels | None = None) -> str:
     """Return `rule` as one sentence.
 
-    `place` is the word for the scope of an unanchored set. By default it is "the image" for unary heads, which describe
-    objects of scenes, and "the data" otherwise.
+    An unanchored set is one of "the image" for unary heads, which describe objects of scenes, and of "the data"
+    otherwise.
     """
-    where = place or ("the image" if rule.target.arity == 1 else "the data")
+    where = "the image" if rule.target.arity == 1 else "the data"
     speaker = _Speaker(labels or Labels(), where, _num_named(rule.body))
     conclusion = speaker.head(rule)
     if isinstance(rule.body, Truth):
@@ -77,19 +77,18 @@ def facts_clause(facts: Sequence[Fact], about: Collection[str] = (), labels: Lab
     return _joined(said, "and")
 
 
-def query_clause(query: Query, labels: Labels | None = None, quantifier: str = "something") -> str:
-    """Return `query` as a clause, with `quantifier` ("something" or "nothing") in place of the answer.
+def query_clause(query: Query, labels: Labels | None = None) -> str:
+    """Return `query` as a clause, with "something" or "somebody" in place of the answer.
 
-    >>> query_clause(Query("lives_in", ("ann", None)), quantifier="nothing")
-    'ann lives in nothing'
+    >>> query_clause(Query("lives_in", ("ann", None)))
+    'ann lives in something'
     """
     speaker = _Speaker(labels or Labels(), "", 0)
     reading = speaker.binary(query.target) if len(query.arguments) == 2 else None
-    if isinstance(reading, Saying) and KIN.intersection(reading.phrase.split()):
-        quantifier = {"something": "somebody", "nothing": "nobody"}[quantifier]
-    names = [quantifier if name is None else speaker.name(Constant(name)) for name in query.arguments]
-    is_negated = quantifier in ("nothing", "nobody") and None not in query.arguments
-    return speaker.said(query.target, names, is_negated)
+    is_person = isinstance(reading, Saying) and KIN.intersection(reading.phrase.split())
+    answer = "somebody" if is_person else "something"
+    names = [answer if name is None else speaker.name(Constant(name)) for name in query.arguments]
+    return speaker.said(query.target, names)
 
 
 def statement_clause(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-Cell = str | int | float | bool | None
+from .figures import Cell, cell_text
 
 
 def code_html(text: str) -> str:
@@ -30,22 +30,3 @@ def table_html(
         cells = (code_html(str(c)) if column in code else escape(cell_text(c)) for column, c in zip(columns, row))
         lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table>{title}<tr>{head}</tr>{''.join(lines)}</table>"
-
-
-def cell_text(value: Cell) -> str:
-    """Format a cell.
-
-    >>> [cell_text(value) for value in (None, True, 12345, 0.5, "a")]
-    ['', 'yes', '12,345', '0.500', 'a']
-    """
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return f"{value:,}"
-        case float():
-            return f"{value:.3f}"
-        case _:
-            return str(value)

@@ -70,13 +70,13 @@ def fact_text(fact: Fact) -> str:
     return f"{atom_text(fact.predicate.name)}({', '.join(map(atom_text, fact.arguments))})"
 
 
-def denial_text(target: Predicate, step: Step, label: Label = atom_text) -> str:
-    """Write the denial of `target` and `step` together; `label` as in `step_text`.
+def denial_text(target: Predicate, step: Step) -> str:
+    """Write the denial of `target` and `step` together.
 
     >>> denial_text(Predicate("father", 2), Step(Predicate("aunt", 2), inverse=True))
     ':- father(X, Y), aunt(Y, X).'
     """
-    return f":- {label(target.name)}(X, Y), {step_text(step, label)}."
+    return f":- {atom_text(target.name)}(X, Y), {step_text(step)}."
 
 
 def step_text(step: Step, label: Label = atom_text) -> str:

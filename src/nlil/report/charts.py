@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
-from ..explanation.outline import number
 from ..learning.curves import Points, mean, points
+from ..logic.figures import number
 from ..theory.theory import SIZES, SizeScore
 
 WIDTH, HEIGHT = 360, 230

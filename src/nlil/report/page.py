@@ -11,9 +11,9 @@ from ..data.files import replacing
 from ..errors import require
 from ..evaluation.metrics import COLUMNS
 from ..explanation.brief import chance
-from ..explanation.outline import number
 from ..explanation.rule_card import Instance
 from ..logic.english import rule_sentence
+from ..logic.figures import cell_text, number
 from ..logic.parse import parse_rule
 from ..logic.predicate import Fact
 from ..scene.canvas import FORBIDDEN
@@ -58,7 +58,7 @@ def render(report: Report) -> str:
 def environment() -> Environment:
     """Return the Jinja environment of this package."""
     found = templates(FOLDER)
-    found.filters |= {"figure": figure, "short": short}
+    found.filters |= {"figure": cell_text, "short": short}
     found.globals |= {"because": because, "label": label, "tuple_text": tuple_text}
     found.globals |= {"adds_text": adds_text, "factor_graph": factor_graph, "rule_sentence": rule_sentence}
     found.globals |= {"rule_text": rule_text}
@@ -90,13 +90,6 @@ def templates(folder: Path) -> Environment:
     )
     found.filters |= {"number": number, "chance": chance, "count": lambda value: f"{value:,}"}
     return found
-
-
-def figure(value: Any) -> str:
-    """Format `value` if it is a number; return other values as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def entity_text(name: str, report: Report) -> str:

@@ -33,6 +33,7 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..logic.rule import Rule
 from ..neural.attended import trained_targets
+from ..scene.canvas import shortened
 from ..scene.class_table import ClassTable, TablePredictor
 from ..scene.object_classes import ObjectClasses, ranked_classes
 from ..theory.listing import TargetTheory, target_theories
@@ -42,6 +43,8 @@ CACHED_STORES = 3
 """Predicates whose rules are cached."""
 MAX_HITS = 200
 """Names considered before the best are chosen; a common syllable is in thousands."""
+MAX_PASTED = 80
+"""Characters of a pasted name in an error message."""
 WORD_STARTS = (" ", "_", "/", "\t", ".", "-")
 
 
@@ -127,7 +130,7 @@ class PageData:
             some = ", ".join(repr(self.entities.names[id]) for id in called[:3])
             raise NlilError(f"{len(called)} entities are called {text!r}; name one of them, such as {some}")
         near = [self.entities.labels[id] for id in self.entities.find(text[:40], 3)]
-        raise UnknownName("entity", shortened(text), near, "search for it by a part of its name")
+        raise UnknownName("entity", shortened(text, MAX_PASTED), near, "search for it by a part of its name")
 
     def resolved(self, query: Query) -> Query:
         """Return the query with names of the data in place of labels; raises an error for unknown names."""
@@ -137,7 +140,7 @@ class PageData:
             same = self.predicates.called(query.predicate)
             called = [i for i in same if self.kb.predicates[i].arity == predicate.arity]
             if len(called) != 1:
-                self.kb.predicate_id(replace(predicate, name=shortened(query.predicate)))
+                self.kb.predicate_id(replace(predicate, name=shortened(query.predicate, MAX_PASTED)))
             predicate = self.kb.predicates[called[0]]
         return Query(predicate.name, names)
 
@@ -290,11 +293,6 @@ def query_of(predicate: Predicate, name: str, place: int) -> Query:
     if predicate.arity == 1:
         return Query(predicate.name, (name,))
     return Query(predicate.name, (name, None) if place == 0 else (None, name))
-
-
-def shortened(text: str, most: int = 80) -> str:
-    """Return at most `most` characters of `text`, for error messages about pasted text."""
-    return text if len(text) <= most else text[:most] + "…"
 
 
 # search by name -----------------------------------------------------------------------------------------

@@ -43,9 +43,8 @@ def test_every_rule_has_a_sentence(rule: Rule) -> None:
     assert sentence == rule_sentence(rule)
 
 
-def test_the_place_can_be_named() -> None:
-    rule = parse_rule("big(X) :- red(Z1).")
-    assert rule_sentence(rule, place="the world") == "X is big if the world has something red."
+def test_an_unanchored_set_is_in_the_image_or_in_the_data() -> None:
+    assert rule_sentence(parse_rule("big(X) :- red(Z1).")) == "X is big if the image has something red."
     assert rule_sentence(parse_rule("p(X, Y) :- red(Z1).")) == "The p of X is Y if the data has something red."
 
 
