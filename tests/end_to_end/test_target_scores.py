@@ -14,9 +14,9 @@ import pytest
 from commandline import Nlil
 from nlil.cli.main import run
 from nlil.datasets import load_dataset
-from nlil.explanation.outline import number
 from nlil.learning.folder import sha256
 from nlil.learning.run import load_with_info
+from nlil.logic.figures import number
 from nlil.logic.predicate import Predicate
 
 DATA = "street:20"

@@ -2,9 +2,8 @@
 
     MAGIC, the size of the header and its CRC-32, the header (JSON), then the arrays, each at a multiple of 64 bytes
 
-The header holds what the file is about, and of each array its name, type, shape, place and CRC-32. A file is not
-trusted: `open_arrays` compares its size and all CRCs before anybody looks at a number. What the numbers mean is for
-the caller to check.
+The header holds a description of the file, and for each array its name, type, shape, offset and CRC-32. Files are not
+trusted: `open_arrays` checks the size and all CRCs before it returns an array. The caller checks the values.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from .files import replacing
 MAGIC = b"nlil arrays 1\n\0\0"
 HEAD = struct.Struct("<16sQI")
 ALIGNMENT = 64
-"""Bytes: where an array begins in a file, so that it may be used where it lies."""
+"""Every array begins at a multiple of this many bytes, so that it can be used without a copy."""
 
 Arrays = Mapping[str, np.ndarray]
 
 
 def write_arrays(path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a file with `arrays` by name at `path`, complete or not at all; `about` is kept as JSON."""
+    """Write `arrays`, by name, atomically to the file at `path`; the description `about` is stored as JSON."""
     table, end = [], 0
     columns = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     for name, array in columns.items():
@@ -51,21 +50,21 @@ def write_arrays(path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
 
 
 def open_arrays(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return what the file at `path` is about, and its arrays: pages are read when they are needed.
+    """Return the description and the arrays of the file at `path`; pages are read when they are needed.
 
-    Writing to an array changes no file. Raises DataError where the file is none of ours, damaged or cut short.
+    Writing to an array does not change the file. Raises DataError if the file has another format or is damaged.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(HEAD.size)
         if not head.startswith(MAGIC):
-            raise DataError("not a file of arrays that this version of nlil wrote", path)
+            raise DataError("expected a file of arrays written by this version of nlil, got another format", path)
         if len(head) < HEAD.size:
             raise damaged(path, f"{size} bytes")
         _, length, crc = HEAD.unpack(head)
         header = file.read(min(length, size))
         if zlib.crc32(header) != crc:
-            raise damaged(path, "its header has another checksum")
+            raise damaged(path, "wrong checksum of the header")
         whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     content = json.loads(header)
     start = _aligned(HEAD.size + length)
@@ -75,13 +74,13 @@ def open_arrays(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for name, kind, shape, begin, crc in content["arrays"]:
         found[name] = _array(whole, np.dtype(kind), shape, start + begin, path)
         if zlib.crc32(_bytes(found[name])) != crc:
-            raise damaged(path, f"{name} has another checksum")
+            raise damaged(path, f"wrong checksum of {name}")
     return content["about"], found
 
 
 def damaged(path: Path, how: str) -> DataError:
-    """Return the error for a file at `path` that is not as it was written; `how` says what shows it."""
-    return DataError(f"a file of arrays that is damaged or cut short ({how})", path)
+    """Return the error for a damaged file at `path`; `how` says what is wrong with it."""
+    return DataError(f"the file is damaged or incomplete ({how})", path)
 
 
 def _array(whole: mmap.mmap, kind: np.dtype, shape: list[int], begin: int, path: Path) -> np.ndarray:

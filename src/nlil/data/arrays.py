@@ -1,4 +1,4 @@
-"""Array types used everywhere, and the few array idioms that would otherwise be written twice."""
+"""Array types, and array operations that several packages need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Flag = NDArray[np.uint8]
-"""One number that compiled loops look at while they work: not 0 once they are to end."""
+"""One number that compiled loops check while they run; they end once it is not 0."""
 
 KEYS_AT_ONCE = 1 << 20
 
@@ -24,9 +24,9 @@ def offsets(sorted_keys: NDArray[np.integer], num_keys: int) -> Longs:
 
 
 def counted(keys: NDArray[np.integer], num_keys: int) -> Longs:
-    """Return how often each of 0 .. `num_keys` - 1 stands in `keys`.
+    """Return how often each of 0 .. `num_keys` - 1 occurs in `keys`.
 
-    `np.bincount` makes a copy of 64-bit numbers first: here it is given some keys at a time.
+    `np.bincount` first makes a copy as 64-bit numbers, so it gets the keys in blocks.
     """
     counts = np.zeros(num_keys, np.int64)
     step = max(KEYS_AT_ONCE, num_keys)
@@ -43,5 +43,5 @@ def ranges(starts: Longs, counts: Longs) -> Longs:
 
 
 def drawn_rows(count: int, most: int, random: np.random.Generator) -> Longs:
-    """Draw at most `most` numbers below `count` by `random`, ascending; all where there are no more."""
+    """Draw `most` different numbers below `count` with `random`, in ascending order; all of them if there are fewer."""
     return np.arange(count) if count <= most else np.sort(random.permutation(count)[:most])

@@ -1,23 +1,27 @@
-"""Columns between Arrow, numpy and Python by their buffers.
+"""Convert columns between Arrow, numpy and Python through their buffers; columns in Parquet files.
 
-pyarrow's own `pa.array` and `to_numpy` import pandas where it is installed, which takes longer than most commands.
+pyarrow's own `pa.array` and `to_numpy` import pandas if it is installed, which takes longer than most commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from .files import replacing
+
 
 def string_array(values: Iterable[str | None]) -> pa.Array:
-    """Return `values` as large strings, None as null; a name that UTF-8 cannot spell is a UnicodeEncodeError."""
+    """Return `values` as large strings, None as null. Raises UnicodeEncodeError for text that is not valid Unicode."""
     listed = list(values)
     try:
         encoded = [b"" if value is None else value.encode() for value in listed]
-    except AttributeError:  # no str: Arrow knows what else may be meant, and says so where nothing is
+    except AttributeError:  # not strings: Arrow converts other types, or raises an error that names the type
         return pa.array(listed, pa.large_string())
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     valid = np.array([value is not None for value in listed], bool)
@@ -28,7 +32,7 @@ def string_array(values: Iterable[str | None]) -> pa.Array:
 
 
 def string_parts(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each of some large `strings` begins, with the end of the last, and the bytes of all."""
+    """Return the offsets of large `strings`, from 0 to the end of the last one, and the bytes of all."""
     if not len(strings):
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)
     _, places, data = strings.buffers()
@@ -38,14 +42,14 @@ def string_parts(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def number_array(values: np.ndarray) -> pa.Array:
-    """Return the numbers or booleans of `values` as an Arrow array that shares their memory where it can."""
+    """Return the numbers or booleans of `values` as an Arrow array, which shares their memory if possible."""
     kept = np.ascontiguousarray(values)
     data = np.packbits(kept, bitorder="little") if kept.dtype == np.bool_ else kept
     return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), [None, pa.py_buffer(data)])
 
 
 def to_numpy(column: pa.Array | pa.ChunkedArray, null: Any = None) -> np.ndarray:
-    """Return a column of numbers or truth values; `null` stands for what is missing."""
+    """Return a column of numbers or booleans; missing values become `null`."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = np.dtype(array.type.to_pandas_dtype())
     validity, data = array.buffers()
@@ -54,6 +58,24 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, null: Any = None) -> np.ndarray
     rows = slice(array.offset, array.offset + len(array))
     values = _bits(data)[rows] if kind == np.bool_ else np.frombuffer(data, kind, rows.stop)[rows]
     return np.where(_bits(validity)[rows], values, kind.type(null)) if array.null_count else values
+
+
+def write_columns(path: Path, columns: Mapping[str, pa.Array], about: Mapping[str, Any]) -> None:
+    """Write `columns` atomically to a Parquet file at `path`, with the description `about` in its metadata."""
+    import pyarrow.parquet as pq
+
+    table = pa.table(dict(columns)).replace_schema_metadata({"nlil": json.dumps(about)})
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd", row_group_size=2**20)
+
+
+def read_columns(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the columns and the description that `write_columns` wrote to `path`."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:  # read_table would import pandas if it is installed
+        table = file.read()
+    return table, json.loads((table.schema.metadata or {})[b"nlil"])
 
 
 def _bits(buffer: pa.Buffer) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Names become ids: `Batch` in, `Collected` out. Readers yield batches of columns; single facts are gathered into them.
+"""Convert names to ids: `Batch` in, `Collected` out. Readers yield batches of columns.
 
 `FactCollector` numbers entities in order of first appearance (row by row, the subject before the object), predicates by
 (name, arity).
@@ -24,7 +24,7 @@ from .kb import KnowledgeBase
 from .vocabulary import Vocabulary
 
 NAMES_PENDING = 1 << 22
-"""Names of batches not yet numbered; beyond this they are merged, so that memory follows the entities."""
+"""Batches wait to be numbered until they have this many names, so that memory is bounded by the entities."""
 ROWS_PER_BATCH = 1 << 16
 Row = tuple[str, str, str | None, float]
 """Subject, predicate, object or None, weight."""
@@ -34,7 +34,7 @@ Row = tuple[str, str, str | None, float]
 class Batch:
     """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
 
-    `labels` (names for people) and `notes` (what the reader skipped, and why) travel with the rows.
+    `labels` are display names; `notes` say what the reader skipped, and why.
 
     Attributes:
         subject: names of the first arguments.
@@ -77,13 +77,13 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What was read: the vocabulary of all splits, and the facts of each.
+    """The facts of each split, over the vocabulary of all splits.
 
     Attributes:
         entities: the names of all entities, by id.
         predicates: all predicates, sorted: the position is the id.
         facts: the facts of each split, by the name of the split.
-        labels: labels for people by name of an entity or predicate.
+        labels: the label of an entity or predicate, by its name.
         notes: what readers skipped or decided, one sentence each.
     """
 
@@ -94,11 +94,11 @@ class Collected:
     notes: tuple[str, ...]
 
     def of(self, split: str) -> Facts:
-        """Return the facts of a split; none where nothing was added to it."""
+        """Return the facts of a split, which may be empty."""
         return self.facts.get(split, Facts.empty())
 
     def knowledge_base(self, split: str = "train", **rest: Any) -> KnowledgeBase:
-        """Make a base of the facts of one `split` over the vocabulary of all.
+        """Make a base of the facts of one `split`, over the vocabulary of all splits.
 
         `rest` are other fields of KnowledgeBase.
         """
@@ -106,14 +106,14 @@ class Collected:
 
 
 def row_batches(rows: Iterable[Row]) -> Iterator[Batch]:
-    """Yield the rows, many at a time."""
+    """Yield the rows in batches."""
     iterator = iter(rows)
     while some := list(islice(iterator, ROWS_PER_BATCH)):
         yield Batch.of_rows(some)
 
 
 def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
-    """Return a `fact`, or a tuple in the order of the TSV format, as a row; a malformed one is a DataError."""
+    """Return a `fact`, or a tuple in the order of the TSV format, as a row. Raises DataError if it is malformed."""
     if isinstance(fact, Fact):
         subject, object = (*fact.arguments, None)[:2]
         return str(subject), fact.predicate.name, object, 1.0
@@ -123,7 +123,7 @@ def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
     try:
         weight = float(fact[3]) if len(fact) > 3 else 1.0
     except (TypeError, ValueError) as error:
-        raise DataError(f"expected a weight in [0, 1] in fourth place, got {fact!r}") from error
+        raise DataError(f"expected a weight in [0, 1] as the fourth item, got {fact!r}") from error
     return fact[0], fact[1], None if len(fact) == 2 or fact[2] in ("", None) else str(fact[2]), weight
 
 
@@ -135,26 +135,26 @@ def encoded(column: Any) -> pa.DictionaryArray:
         try:
             column = string_array(column)
         except UnicodeEncodeError as error:
-            raise DataError(f"expected names that UTF-8 can spell, got {error.object!r}") from error
+            raise DataError(f"expected names that are valid Unicode, got {error.object!r}") from error
     by_code = pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32()
-    if by_code and column.dictionary.null_count == 0:  # else a null hides in the dictionary itself
+    if by_code and column.dictionary.null_count == 0:  # otherwise a null may be in the dictionary itself
         return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
     return column.cast(pa.large_string()).dictionary_encode()
 
 
 def code_of_empty(column: pa.DictionaryArray) -> int:
-    """Return the code of the empty name in a dictionary-encoded `column`, or -1."""
+    """Return the code of the empty name in a dictionary-encoded `column`, or -1 if there is none."""
     return int(pc.index(column.dictionary, pa.scalar("", pa.large_string())).as_py())
 
 
 def _codes(column: pa.Array) -> Ids:
-    """Numbers of the rows; -1 for null."""
+    """The codes of the rows; -1 for null."""
     return to_numpy(column, null=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One batch with predicates numbered and entities numbered within `names`."""
+    """One batch, with predicates as ids and entities as positions in `names`."""
 
     split: str
     names: pa.Array
@@ -165,7 +165,7 @@ class _Part:
 
 
 class FactCollector:
-    """Collects facts split by split; `finish` gives them ids."""
+    """Collects facts by split; `finish` assigns ids."""
 
     def __init__(self) -> None:
         self._names = string_array([])
@@ -176,12 +176,12 @@ class FactCollector:
         self._notes: list[str] = []
 
     def register(self, names: Sequence[str]) -> None:
-        """Number the entities `names` ahead of their facts, or without any."""
+        """Assign ids to the entities `names` before their facts are added; they may have none."""
         none = np.zeros(0, np.int32)
         self._pending.append(_Part("train", string_array(names), none, none, none, None))
 
     def add(self, batch: Batch, split: str = "train") -> None:
-        """Take all facts of a batch into a split."""
+        """Add all facts of a batch to a split."""
         self._labels.update(batch.labels)
         self._notes += batch.notes
         names, subject, object = _numbered_within(batch)
@@ -191,12 +191,12 @@ class FactCollector:
             self._number()
 
     def add_rows(self, rows: Iterable[Row], split: str = "train") -> None:
-        """Take single facts, `rows` of (subject, predicate, object or None, weight), into a `split`."""
+        """Add single facts, `rows` of (subject, predicate, object or None, weight), to a `split`."""
         for batch in row_batches(rows):
             self.add(batch, split)
 
     def finish(self) -> Collected:
-        """Return everything that was added, with ids; of facts added twice to a split the heaviest counts."""
+        """Return everything that was added, with ids. A fact that was added to a split twice has its largest weight."""
         self._number()
         predicates = tuple(sorted(self._predicate_ids))
         order = np.zeros(len(predicates), np.int32)
@@ -215,7 +215,7 @@ class FactCollector:
         return number[key]
 
     def _number(self) -> None:
-        """Merge the pending names behind those already numbered: old ids stay what they are."""
+        """Append the pending names to those that have ids; existing ids do not change."""
         if not self._pending:
             return
         parts, self._pending = self._pending, []
@@ -238,17 +238,19 @@ def _numbered_within(batch: Batch) -> tuple[pa.Array, Ids, Ids]:
         objects, right = _codes(batch.object.indices), batch.object.dictionary
     first = np.concatenate((2 * _first_rows(subjects, len(left)), 2 * _first_rows(objects, len(right)) + 1))
     order = np.argsort(first, kind="stable")[: int((first < 2 * len(batch)).sum())]
-    names = pa.concat_arrays([left, right]).take(number_array(order)).dictionary_encode()  # some stand in both columns
+    names = (
+        pa.concat_arrays([left, right]).take(number_array(order)).dictionary_encode()
+    )  # some names are in both columns
     table = np.full(len(first) + 1, NO_OBJECT, np.int32)
     table[order] = to_numpy(names.indices)
     return names.dictionary, table[subjects], table[np.where(objects >= 0, objects + len(left), -1)]
 
 
 def _first_rows(codes: Ids, num_names: int) -> Longs:
-    """For each code the first row that has it; the number of rows where none has."""
+    """The first row that has each code; the number of rows if none has it."""
     first = np.full(num_names, len(codes), np.int64)
     rows = np.flatnonzero(codes >= 0)[::-1]
-    first[codes[rows]] = rows  # of repeated indices the last assignment stays: the smallest row
+    first[codes[rows]] = rows  # of repeated indices the last assignment wins: the smallest row
     return first
 
 

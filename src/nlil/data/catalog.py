@@ -1,6 +1,6 @@
-"""Real sets by name: what they are, where they come from, where they lie on this machine, how they are fetched.
+"""The catalogue of public data sets: what they are, where they come from, where they are stored, how to download them.
 
-`$NLIL_DATA/<name>/` is looked at first, then the cache (`NLIL_CACHE`, else the user's cache folder).
+A data set is looked up in `$NLIL_DATA/<name>/`, then in the cache (`NLIL_CACHE`, or the user's cache folder).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file to fetch from `url`; `sha256` of its bytes is verified unless None.
+    """One file to download from `url`; its `sha256` is verified unless it is None.
 
-    `members` (name -> SHA-256 or None) are taken out of an archive.
+    `members` (name -> SHA-256 or None) are extracted from an archive.
     """
 
     url: str
@@ -47,10 +47,10 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A data set that can be named: `name` and `description` are shown by `nlil datasets`.
+    """A data set of the catalogue: `name` and `description` are shown by `nlil datasets`.
 
-    `kind` is "knowledge graph" or "scene graphs"; `licence` and `source` say under which terms and from where it comes;
-    `files` are fetched together; `no_download` says why it cannot be fetched, None if it can.
+    `kind` is "knowledge graph" or "scene graphs"; `licence` and `source` say under which terms it is
+    published, and where; `files` are downloaded together; `no_download` is the reason why they cannot be, or None.
     """
 
     name: str
@@ -73,7 +73,7 @@ class CatalogEntry:
 
 
 def list_catalog() -> tuple[CatalogEntry, ...]:
-    """Return every known real set, in the order of catalog.json."""
+    """Return every data set of the catalogue, in the order of catalog.json."""
     text = files(__package__).joinpath("catalog.json").read_text(encoding="utf-8")
     return tuple(_entry(name, item) for name, item in json.loads(text).items())
 
@@ -85,22 +85,22 @@ def _entry(name: str, item: Mapping[str, Any]) -> CatalogEntry:
 
 
 def catalog_names() -> tuple[str, ...]:
-    """Return the names of all known real sets."""
+    """Return the names of all data sets of the catalogue."""
     return tuple(entry.name for entry in list_catalog())
 
 
 def catalog_entry(name: str, catalog: Sequence[CatalogEntry] | None = None) -> CatalogEntry:
-    """Return the entry of the set called `name` in `catalog`, or in our own if that is None; else UnknownName."""
+    """Return the entry `name` of `catalog`, by default our own. Raises UnknownName if there is none."""
     entries = {entry.name: entry for entry in (list_catalog() if catalog is None else catalog)}
     if name not in entries:
-        raise UnknownName("data set", name, entries, "`nlil datasets` lists those that can be fetched")
+        raise UnknownName("data set", name, entries, "`nlil datasets` lists those that can be downloaded")
     return entries[name]
 
 
 def find(name: str) -> Path | None:
-    """Return the folder of a set on this machine: $NLIL_DATA/<name>, else the cache; None where it is in neither.
+    """Return the folder of the data set `name` on this machine, in $NLIL_DATA or in the cache, or None.
 
-    $NLIL_DATA may hold folders that the catalogue does not know; they are found by name too.
+    $NLIL_DATA may also hold data sets that are not in the catalogue.
     """
     if not name or Path(name).name != name or name in (".", ".."):
         return None
@@ -114,7 +114,7 @@ def find(name: str) -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """NLIL_CACHE, else `nlil` in the user's cache folder; None where the user has no home."""
+    """Return NLIL_CACHE, or `nlil` in the user's cache folder; None if the user has no home folder."""
     given = os.environ.get(CACHE_VARIABLE)
     try:
         return Path(given).expanduser() if given else user_cache() / "nlil"
@@ -122,7 +122,7 @@ def cache_folder() -> Path | None:
         return None
 
 
-# fetching: each file checked by its SHA-256, the folder put in place whole or not at all ----------------
+# downloads: the SHA-256 of each file is checked; the folder gets its name when it is complete -----------
 
 
 def download(
@@ -132,13 +132,13 @@ def download(
     catalog: Sequence[CatalogEntry] | None = None,
     cache: Path | None = None,
 ) -> Path:
-    """Return the folder of the set in the cache, fetched if it is not there.
+    """Return the folder of a data set in the cache; download it if it is not there.
 
     Args:
-        name: The set.
-        base_url: Replaces the address of every file by <base_url>/<name>/<file>: a mirror, or a test's server.
-        catalog: The sets that are known; default: our own catalogue.
-        cache: The folder that holds the sets; default: `cache_folder`.
+        name: The data set.
+        base_url: Download from <base_url>/<name>/<file> instead: a mirror, or the server of a test.
+        catalog: The known data sets; default: our own catalogue.
+        cache: The folder of the data sets; default: `cache_folder`.
     """
     entry = catalog_entry(name, catalog)
     if entry.no_download is not None:
@@ -157,7 +157,7 @@ def download(
 
 @contextmanager
 def _whole_folder(root: Path, name: str) -> Iterator[Path]:
-    """A temporary folder that becomes root/name at the end; nothing of it is left when something fails."""
+    """Yield a temporary folder that becomes root/name at the end, or is removed after an error."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=root))
@@ -166,7 +166,7 @@ def _whole_folder(root: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
         folder.chmod(0o755)
-        if not (root / name).is_dir():  # another process may have been faster
+        if not (root / name).is_dir():  # another process may have been first
             os.replace(folder, root / name)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -182,10 +182,12 @@ def _fetch(entry: CatalogEntry, file: RemoteFile, url: str, folder: Path) -> Non
         got = Path(pooch.retrieve(url, known, fname=file.name, path=folder, downloader=fetcher))
     except ValueError as error:
         expected = f"expected SHA-256 {file.sha256}"
-        raise DataError(f"{expected}, got another file; nothing was kept; try again later", url) from error
+        raise DataError(f"{expected}, got another file; nothing was stored; try again later", url) from error
     except (requests.RequestException, OSError) as error:
         reason = _reason(error)
-        way_out = f"check the connection, or put the files in a folder {entry.name} and name its parent {DATA_VARIABLE}"
+        way_out = (
+            f"check the connection, or put the files in a folder {entry.name} and set {DATA_VARIABLE} to its parent"
+        )
         raise DataError(f"{entry.name} could not be downloaded ({reason}); {way_out}", url) from error
     if file.members:
         _extract(file, got, url)
@@ -193,7 +195,7 @@ def _fetch(entry: CatalogEntry, file: RemoteFile, url: str, folder: Path) -> Non
 
 
 def _reason(error: Exception) -> str:
-    """One short phrase, without the layers of the network library."""
+    """Return a short phrase without the details of the network library."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server answered {response.status_code} {response.reason}".rstrip()
@@ -204,7 +206,7 @@ def _reason(error: Exception) -> str:
 
 
 def _extract(file: RemoteFile, archive: Path, url: str) -> None:
-    """Write the listed members beside the archive, by their bare names; nothing else in it is touched."""
+    """Extract the listed members, without their folders, next to the archive."""
     wanted = dict(file.members)
     try:
         for name, stream in _members(archive):

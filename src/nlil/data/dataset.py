@@ -1,4 +1,4 @@
-"""Dataset: what `load_dataset` gives. Facts, splits, default targets, a checksum, planted rules; and its options."""
+"""Dataset, the result of `load_dataset`: facts, splits, default targets, checksum, planted rules; and its options."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from .facts import Facts, Splits
 from .kb import KnowledgeBase
 
 LEFT_OUT = -1
-"""In place of the new id of a predicate: its facts go."""
+"""In place of the new id of a predicate: remove its facts."""
 NUM_CLASSES = 150
-"""Targets of a scene graph: so many of its most frequent classes (as in the paper)."""
+"""The default targets of scene graphs are this many of the most frequent classes (as in the paper)."""
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What a user may choose about the facts themselves, before anything is learned from them.
+    """The settings that change the facts before anything is learned from them.
 
-    The same keys and defaults as in `LearnerConfig`; the order of work is merge, drop, min_count, geometry.
+    Keys and defaults are those of `LearnerConfig`. They are applied in the order merge, drop, min_count, geometry.
 
-    `geometry`     boxes become predicates, where there are boxes
-    `drop`         relations that are left out, by name (after merging)
+    `geometry`     make predicates from boxes, if the data has boxes
+    `drop`         relations to remove, by name (after merging)
     `merge`        a file or folder of name merges (data/refining.py); empty: none
-    `min_count`    predicates with fewer training facts are left out; objects of such a class stay, unlabelled
-    `num_classes`  how many of the most frequent classes are targets
-    `cuts`         into how many quantile bins a number is cut
+    `min_count`    remove predicates with fewer training facts; objects of such a class stay, without a class
+    `num_classes`  the number of classes that are targets, the most frequent ones
+    `cuts`         the number of quantile bins of a number
     """
 
     geometry: bool = True
@@ -61,13 +61,13 @@ KEYS = tuple(field.name for field in fields(DataOptions))
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set as it is learned from.
+    """Facts to learn from, with their splits.
 
-    `name` is for people; `kb` holds the training facts over the entities and predicates of all splits. `splits` has the
-    facts of each split by id, `targets` what is learned unless told otherwise. `checksum` is the SHA-256 of the
-    content: names, ids, facts of every split. `notes` say what the reader skipped or decided, one sentence each.
-    `planted` are rules that a built-in generator makes true: without exception on its training facts, in `scenes` up to
-    its stated noise; else it is empty.
+    `name` is for display; `kb` holds the training facts over the entities and predicates of all splits. `splits` has
+    the facts of each split by id; `targets` are learned by default. `checksum` is the SHA-256 of the content: names,
+    ids and facts of every split. `notes` say what the reader skipped or decided, one sentence each. `planted` are the
+    rules that a built-in generator makes true, without exception on its training facts (in `scenes` up to its stated
+    noise); for other data it is empty.
     """
 
     name: str
@@ -85,25 +85,25 @@ class Dataset:
 
     @property
     def world(self) -> KnowledgeBase:
-        """What a query may look at: the training facts, and the scenes of every split, each a world of its own."""
+        """The facts that a query may use: the training facts, and the scenes of every split, each a separate world."""
         facts = self.kb.facts
         for context in self.splits.context.values():
             facts = facts + context
         return self.kb if facts is self.kb.facts else self.kb.with_facts(facts)
 
     def complete(self) -> KnowledgeBase:
-        """Return the base with the facts of all splits: what a generated set was before it was split."""
+        """Return the base with the facts of all splits, as a generated data set was before it was split."""
         facts = self.splits.all()
         for context in self.splits.context.values():
             facts = facts + context
         return replace(self.kb, facts=facts.unique())
 
     def over(self, predicates: tuple[Predicate, ...], id_of: Ids, added: Mapping[str, Facts] | None = None) -> Dataset:
-        """Return the data set over other predicates; its checksum is still the old one.
+        """Return the data set over other predicates, with the checksum of the old one.
 
         Args:
             predicates: the new predicates, sorted.
-            id_of: the new id of each old predicate; LEFT_OUT drops its facts.
+            id_of: the new id of each old predicate; LEFT_OUT removes its facts.
             added: new facts by split, with new ids.
         """
         kb, old, new = self.kb, self.splits, added or {}
@@ -136,18 +136,18 @@ def make_dataset(
 ) -> Dataset:
     """Return a Dataset with its checksum.
 
-    The fields are those of Dataset: `name`, `kb`, `splits`, `planted`, `notes`. Where `targets` is None, the default
-    targets are taken: at most `num_classes` of a scene.
+    The fields are those of Dataset: `name`, `kb`, `splits`, `planted`, `notes`. If `targets` is None, they are the
+    default targets, at most `num_classes` of a scene.
     """
     chosen = default_targets(kb, num_classes) if targets is None else targets
     return Dataset(name, kb, splits, chosen, checksum(kb, splits), planted, notes)
 
 
 def default_targets(kb: KnowledgeBase, num_classes: int = NUM_CLASSES) -> tuple[Predicate, ...]:
-    """Return the targets of `kb` that are learned unless told otherwise.
+    """Return the default targets of `kb`.
 
-    Of a scene graph these are its `num_classes` most frequent classes, most frequent first; else every predicate with
-    facts.
+    For scene graphs these are the `num_classes` most frequent classes, most frequent first; otherwise every predicate
+    with facts.
     """
     counts = kb.predicate_counts
     if kb.classes:
@@ -157,7 +157,7 @@ def default_targets(kb: KnowledgeBase, num_classes: int = NUM_CLASSES) -> tuple[
 
 
 def checksum(kb: KnowledgeBase, splits: Splits) -> str:
-    """Return the SHA-256 of `kb` and `splits`, names and id columns: the same for the same content in any format."""
+    """Return the SHA-256 of the names and id columns of `kb` and `splits`; it does not depend on the file format."""
     digest = hashlib.sha256()
     _add_names(digest, kb.entities.array)
     _add_names(digest, string_array(map(str, kb.predicates)))
@@ -183,7 +183,7 @@ def _add_facts(digest: hashlib._Hash, facts: Facts) -> None:
 
 
 def _add_names(digest: hashlib._Hash, names: pa.Array) -> None:
-    """Lengths, then the characters: two lists of names never look alike."""
+    """Add the lengths, then the characters, so that no two lists of names give the same bytes."""
     offsets, text = string_parts(names)
     digest.update(np.diff(offsets).data)
     digest.update(text.data)

@@ -1,7 +1,7 @@
-"""A data set as one file of arrays: written once, mapped into memory from then on.
+"""A data set as one file of arrays that is mapped into memory.
 
-Facts, names and labels are arrays; predicates, targets and notes stand in the header. Arrays that the data set shares
-(the training facts stand in the base and in the splits) are written once and shared again when it is opened.
+Facts, names and labels are arrays; predicates, targets and notes are in the header. An array that the data set uses
+twice (the training facts are in the base and in the splits) is written once, and shared again when it is opened.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .vocabulary import LabelTable, Vocabulary
 COLUMNS = ("predicate", "subject", "object", "weight")
 PLAIN_SPLITS = ("train", "valid", "test")
 ARRAYS_OF_BASE = ("graph_of", "boxes", "graph_sizes")
-KEPT = frozenset(
+STORED_FIELDS = frozenset(
     ("entities", "predicates", "facts", "classes", "geometry", "entity_labels", "predicate_labels", "graph_names")
 ) | frozenset(ARRAYS_OF_BASE)
-"""Fields of KnowledgeBase that a file holds: all there are. A new one must be written and read here."""
+"""All fields of KnowledgeBase. A new one must be written and read here."""
 
 
 def write_dataset(path: Path, dataset: Dataset, about: Mapping[str, Any]) -> None:
-    """Write a `dataset` to `path`, complete or not at all; `about` is kept with it as JSON.
+    """Write a `dataset` atomically to `path`, with the description `about` as JSON.
 
-    Planted rules are not kept: sets that have them are generated.
+    Planted rules are not stored: data sets that have them are generated.
     """
     kb, splits = dataset.kb, dataset.splits
-    assert {field.name for field in fields(KnowledgeBase)} == KEPT, "a field of KnowledgeBase is not kept"
+    assert {field.name for field in fields(KnowledgeBase)} == STORED_FIELDS, "a field of KnowledgeBase is not stored"
     file = _Writer()
     facts = {"base": kb.facts} | {split: splits[split] for split in PLAIN_SPLITS}
     facts |= {f"negatives {split}": found for split, found in splits.negatives.items()}
@@ -70,9 +70,9 @@ def write_dataset(path: Path, dataset: Dataset, about: Mapping[str, Any]) -> Non
 
 
 def open_dataset(path: Path, name: str) -> tuple[Dataset, dict[str, Any]]:
-    """Return the data set that `write_dataset` wrote to `path`, called `name`, and what was kept with it.
+    """Return the data set that `write_dataset` wrote to `path`, under the name `name`, and its description.
 
-    Raises DataError where the file is damaged, of another version, or holds ids and places that lead nowhere.
+    Raises DataError if the file is damaged, of another version, or contains invalid ids.
     """
     content, arrays = open_arrays(path)
     file = _Reader(path, arrays)
@@ -134,7 +134,7 @@ class _Writer:
         self._name_of: dict[int, str] = {}
 
     def add(self, name: str, array: np.ndarray) -> str:
-        """The name that the array has in the file: `name`, or the one under which it is there already."""
+        """Add an array as `name`; return its name in the file, which is another one if it was added before."""
         known = self._name_of.setdefault(id(array), name)
         self.arrays[known] = array
         return known
@@ -154,7 +154,7 @@ class _Writer:
 
 
 class _Reader:
-    """Gives arrays out again, after a look at what loops rely on."""
+    """Returns arrays after checking what compiled loops rely on."""
 
     def __init__(self, path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         self.path, self.arrays = path, arrays

@@ -1,15 +1,14 @@
-"""TSV and CSV: the one reader of delimited text (`read_rows`), and the facts among it (`read_delimited`).
+"""TSV and CSV: the reader of delimited text (`read_rows`), of facts (`read_delimited`) and of labels (`read_labels`).
 
     ann <TAB> female                              two columns P(entity)
     ann <TAB> mother <TAB> bob                    three P(subject, object)
     ann <TAB> likes  <TAB> carl <TAB> 0.7         a fourth is the weight
     ann <TAB> tired  <TAB>      <TAB> 0.4
 
-A file is read in blocks of whole lines, each split into columns by Arrow. `pyarrow.csv` refuses rows of different
-length and tells no line numbers; of the 0.14 s of CPU that loading 300,000 lines takes it would save 0.02 s.
-TSV knows no quotes; CSV fields may stand in double quotes, which do not go beyond a line.
+A file is read in blocks of whole lines, which Arrow splits into columns. `pyarrow.csv` rejects rows of different length
+and gives no line numbers. TSV has no quotes; CSV fields may be in double quotes, but without line breaks.
 
-`path` is always the file to read; what is wrong with it is a DataError that names it.
+`path` is always the file to read; errors are DataErrors that name it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from .builder import Batch
 from .files import blocks, ending, lines
 
 SAMPLE_CHARACTERS = 1 << 16
-"""So much of a file tells which separator it has."""
+"""The separator is detected in this many characters."""
 HEADERS = frozenset(
     {
         ("entity", "predicate"),
@@ -44,12 +43,12 @@ EXPECTED = "(entity, predicate), (subject, predicate, object) or (subject, predi
 SEPARATOR_NAMES = {"\t": "tab", ",": "comma"}
 
 Fault = tuple[Mask, Callable[[int], str]]
-"""The rows that have it, and what to say of row i."""
+"""The rows with a fault, and the function that describes it for row i."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Lines split into fields: row i is fields[start[i] : start[i] + count[i]], and stands on line `number[i]`.
+    """Lines split into fields: row i is fields[start[i] : start[i] + count[i]], from line `number[i]`.
 
     Attributes:
         path: the file, for errors.
@@ -82,25 +81,25 @@ class Rows:
         return Rows(self.path, self.separator, self.lines[1:], number, self.fields, start, count)
 
     def column(self, i: int) -> pa.Array:
-        """Return field `i` of every row, null where a row has none."""
+        """Return field `i` of every row; null if a row has fewer fields."""
         present = self.count > i
         if present.all():
             return self.fields.take(pa.array(self.start + i))
         return self.fields.take(pa.array(np.where(present, self.start + i, 0), mask=~present))
 
     def check(self, *faults: Fault) -> None:
-        """Refuse the first row that has one of the faults."""
+        """Raise DataError for the first row that has one of the faults."""
         bad = np.logical_or.reduce([mask for mask, _ in faults])
         if bad.any():
             i = int(np.argmax(bad))
-            said = next(say for mask, say in faults if mask[i])
-            raise DataError(said(i), self.path, int(self.number[i]))
+            describe = next(text for mask, text in faults if mask[i])
+            raise DataError(describe(i), self.path, int(self.number[i]))
 
 
 def read_rows(path: Path) -> Iterator[Rows]:
     """Yield the rows of a .tsv, .csv or .txt file (also .gz) in blocks; blank lines are skipped.
 
-    The separator is the usual one of the ending, unless the beginning of the file holds only the other one.
+    The separator is the usual one for the file ending, unless the beginning of the file contains only the other one.
     """
     separator = ""
     for first, text in blocks(path):
@@ -121,7 +120,7 @@ def read_rows(path: Path) -> Iterator[Rows]:
 
 
 def _quoted_fields(lines: list[str], path: Path, number: Longs) -> tuple[pa.Array, Longs]:
-    """All fields, and where each line's begin."""
+    """All fields, and the offset of each line."""
     try:
         rows = list(csv.reader(lines, strict=True))
         if len(rows) != len(lines):
@@ -140,7 +139,7 @@ def _quoted_row(line: str, path: Path, number: int) -> list[str]:
 
 
 def parse_numbers(texts: pa.Array) -> tuple[Doubles, Mask]:
-    """Return the numbers that the texts spell, and which of them spell one; NaN where none."""
+    """Return the numbers in `texts` (NaN for other text), and which texts are numbers."""
     try:
         values = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
@@ -157,7 +156,7 @@ def _number(text: str | None) -> float | None:
 
 
 def is_empty(texts: pa.Array) -> Mask:
-    """Return where one of `texts` is present and empty; a null is not."""
+    """Return which of `texts` are empty; null is not."""
     return np.asarray(pc.fill_null(pc.equal(texts, ""), False).to_numpy(zero_copy_only=False))
 
 
@@ -172,7 +171,7 @@ def read_delimited(path: Path) -> Iterator[Batch]:
 
 
 def _batch(rows: Rows, notes: tuple[str, ...]) -> Batch:
-    """The facts of the rows; only a weighted fact may leave its object empty."""
+    """The facts of the rows; the object may be empty only in a fact with a weight."""
     count, subject, predicate = rows.count, rows.column(0), rows.column(1)
     expected = f"expected 2 to 4 {SEPARATOR_NAMES[rows.separator]}-separated fields {EXPECTED}"
 
@@ -199,7 +198,7 @@ def _batch(rows: Rows, notes: tuple[str, ...]) -> Batch:
 
 
 def read_labels(path: Path) -> dict[str, str]:
-    """name -> label of a labels.tsv (also .gz): `name <TAB> label`, one a line. Names are keys, labels never are."""
+    """Return name -> label of a labels.tsv (also .gz): `name <TAB> label` on each line."""
     labels: dict[str, str] = {}
     for number, line in lines(path):
         name, tab, label = line.partition("\t")

@@ -1,4 +1,4 @@
-"""Facts by column, and the splits of a data set. Ids only; names are added by the vocabulary."""
+"""Facts by column, and the splits of a data set, both as ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_OBJECT = -1
 class Facts:
     """Facts P(s) and P(s, o) as id columns of one length, and an optional weight in [0, 1].
 
-    `predicate`, `subject` and `object` are ids; `object` is -1 for P(s). `weight` is None where all facts are certain.
+    `predicate`, `subject` and `object` are ids; `object` is -1 for P(s). `weight` is None if all facts have weight 1.
     """
 
     predicate: Ids
@@ -26,7 +26,7 @@ class Facts:
     object: Ids
     weight: Floats | None = None
     context: Facts | None = None
-    """What a body may look at in queries about these facts (scene graphs); None: the base itself."""
+    """The facts that bodies use in queries about these facts (scene graphs); None: the base itself."""
 
     @classmethod
     def empty(cls) -> Facts:
@@ -47,7 +47,7 @@ class Facts:
         return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight, self.context)
 
     def of(self, predicate_id: int) -> Facts:
-        """Return the facts of the predicate `predicate_id`; of sorted facts without looking at the others."""
+        """Return the facts of the predicate `predicate_id`, by bisection if the facts are sorted."""
         if self._by_predicate:
             low, high = np.searchsorted(self.predicate, np.array([predicate_id, predicate_id + 1], np.int32))
             return self[low:high]
@@ -58,18 +58,18 @@ class Facts:
         return bool((self.predicate[1:] >= self.predicate[:-1]).all())
 
     def drawn(self, most: int, random: np.random.Generator) -> Facts:
-        """Draw at most `most` of the facts by `random`, in their order."""
+        """Draw at most `most` of the facts with `random`, in their order."""
         return self if len(self) <= most else self[drawn_rows(len(self), most, random)]
 
     def crisp(self) -> Facts:
-        """Return the facts that count: weight >= .5, weights dropped."""
+        """Return the facts of weight .5 or more, without their weights."""
         if self.weight is None:
             return self
         keep = self[self.weight >= 0.5]
         return Facts(keep.predicate, keep.subject, keep.object)
 
     def unique(self) -> Facts:
-        """Sorted by (predicate, subject, object), each fact once; of repeated ones the heaviest counts."""
+        """Return each fact once, with its largest weight, sorted by (predicate, subject, object)."""
         packed = self._unique_packed() if self.weight is None else None
         if packed is not None:
             return packed
@@ -82,7 +82,7 @@ class Facts:
         return sorted_facts[new]
 
     def _unique_packed(self) -> Facts | None:
-        """`unique` on one 64-bit key (predicate | subject | object + 1), where that fits: ten times faster."""
+        """`unique` on one 64-bit key (predicate | subject | object + 1), if that fits; much faster than lexsort."""
         bits = self._id_bits()
         if int(self.predicate.max(initial=0)).bit_length() + 2 * bits > 63:
             return None
@@ -106,7 +106,7 @@ class Facts:
         return (max(int(self.subject.max(initial=0)), int(self.object.max(initial=0))) + 1).bit_length()
 
     def isin(self, other: Facts) -> Mask:
-        """Return which of these facts the other ones hold."""
+        """Return which of these facts are among the `other` facts."""
         mine, theirs = fact_keys(self, other)
         return np.isin(mine, theirs)
 
@@ -115,7 +115,7 @@ class Facts:
 
     @classmethod
     def join(cls, parts: Iterable[Facts]) -> Facts:
-        """Join `parts` one after the other; facts without weights have weight 1 among others."""
+        """Concatenate `parts`; facts without weights get weight 1 if other facts have weights."""
         parts = [cls.empty(), *parts]
         weight = None
         if any(part.weight is not None for part in parts):
@@ -131,7 +131,8 @@ class Facts:
 def fact_keys(*groups: Facts) -> list[Longs]:
     """Number each fact of each of `groups`: equal for equal facts, and in the order of (predicate, subject, object).
 
-    The bits of predicate, subject and object + 1 where they fit in 63; otherwise (predicate, subject) are ranked first.
+    The key consists of the bits of predicate, subject and object + 1 if they fit in 63; otherwise (predicate, subject)
+    is first replaced by its rank.
     """
     bits = max((facts._id_bits() for facts in groups), default=1)
     heads = [(facts.predicate.astype(np.int64) << bits) + facts.subject for facts in groups]
@@ -143,11 +144,11 @@ def fact_keys(*groups: Facts) -> list[Longs]:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Facts to learn from (`train`), to choose by (`valid`), to test on (`test`).
+    """Training facts (`train`), validation facts (`valid`) and test facts (`test`).
 
-    `negatives[split]` holds given false facts. Scene graphs: `valid` and `test` hold the class facts of their objects,
-    and `context[split]` all facts of that split's graphs, which is what a body may look at there. Ordinary bases have
-    no context.
+    `negatives[split]` holds given false facts. For scene graphs, `valid` and `test` hold the class facts of their
+    objects, and `context[split]` all facts of the graphs of that split, which bodies may use. Other bases have no
+    context.
     """
 
     train: Facts

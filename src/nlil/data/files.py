@@ -1,6 +1,6 @@
-"""Files at the border: endings, .gz, line by line, and what can go wrong with them.
+"""Reading files: endings, .gz, blocks and lines, errors; and writing them atomically.
 
-`path` is always the file; whatever goes wrong with it is a DataError.
+`path` is always the file; errors become DataErrors.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def stem_of_gzip(path: Path) -> str:
 
 
 def present(folder: Path, name: str) -> Path | None:
-    """Return the file `name`, or `name.gz`, in a folder that has it."""
+    """Return the file `name` or `name.gz` in a folder, or None."""
     return next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed when it ends in .gz; trouble becomes one clear sentence."""
+    """Open a file for reading bytes, decompressed if it ends in .gz; errors become DataErrors."""
     try:
         with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
             yield cast(BinaryIO, stream)
@@ -70,7 +70,7 @@ def unreadable(path: Path, error: Exception) -> DataError:
 def blocks(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number of the first line, text) of a UTF-8 file in blocks of whole lines.
 
-    A byte order mark is left out.
+    A byte order mark is removed.
     """
     rest, number = b"", 1
     with readable(path) as stream:
@@ -107,7 +107,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def user_cache() -> Path:
-    """Return the folder where programs of this user keep what they can make again; a RuntimeError without a home."""
+    """Return the cache folder of the user. Raises RuntimeError if the user has no home folder."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -117,7 +117,7 @@ def user_cache() -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` that takes its place when the block ends well, and vanishes otherwise."""
+    """Yield a temporary file next to `path` that replaces it at the end of the block, or is removed after an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -126,7 +126,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp gives 0600; a result is as readable as any other file
+        temporary.chmod(0o666 & ~umask)  # mkstemp gives 0600; results get the usual permissions
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""KnowledgeBase: facts by id. Names at the border only.
+"""KnowledgeBase: facts by id, and the names of the ids.
 
 Every binary predicate p has two step codes, 2p (subject to object) and 2p + 1 (its inverse);
-a unary predicate p has the code 2p (a filter). `kernel.graph.Graph` lays the facts out for walking.
+a unary predicate p has the code 2p (a filter). `kernel.graph.Graph` indexes the facts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .facts import NO_OBJECT, Facts
 from .vocabulary import Vocabulary
 
 MOST_IDS = 2**31 - 1
-"""Entities of a base, and step codes: ids are 32 bits wide. Facts and counts have no such limit."""
+"""The most entities of a base, and the most step codes: ids have 32 bits. Facts and counts have no such limit."""
 
 PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
 
@@ -29,12 +29,12 @@ PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
 class KnowledgeBase:
     """Entities, predicates and facts (each once, sorted). Build it with `build` or `from_facts`.
 
-    `graph_of` gives each entity its graph when many small graphs are joined; `classes` are the ids of the unary
-    predicates that form the exclusive class group of a scene graph. `boxes` (entities x 4: x, y, w, h in pixels) and
-    `graph_sizes` (graphs x 2: width, height) say where objects are, NaN where unknown; facts made of them are facts
-    like others (`geometry` has the ids of their predicates), so the engine never looks here. Labels are for people:
-    they never serve as keys. `entity_labels` and `predicate_labels` map names to these; `graph_names` names the graphs,
-    None: they have no names.
+    `graph_of` is the graph of each entity if many small graphs are joined; `classes` are the ids of the unary
+    predicates that form the exclusive class group of scene graphs. `boxes` (entities x 4: x, y, w, h in pixels) and
+    `graph_sizes` (graphs x 2: width, height) say where objects are, NaN if unknown. Facts that are made from boxes are
+    ordinary facts (`geometry` has the ids of their predicates). `entity_labels` and `predicate_labels` map names to
+    labels, which are for display and never serve as keys; `graph_names` are the names of the graphs, None if they have
+    none.
     """
 
     entities: Vocabulary
@@ -86,17 +86,17 @@ class KnowledgeBase:
 
     @classmethod
     def from_arrow(cls, table: Any) -> KnowledgeBase:
-        """Return a pyarrow table with the columns of `from_pandas`."""
+        """Make a base from a pyarrow `table` with the columns of `from_pandas`."""
         from .tables import from_arrow
 
         return from_arrow(table)
 
     @classmethod
     def from_networkx(cls, graph: Any, **options: Any) -> KnowledgeBase:
-        """Return a DiGraph or MultiDiGraph.
+        """Make a base from a DiGraph or MultiDiGraph.
 
         Args:
-            graph: Its edges are the facts.
+            graph: Its edges become facts.
             options: `predicate`, the edge attribute that names the predicate (default "predicate", else the edge's
                 key); `unary`, the node attribute with the names of unary facts (default "type"); `weight`, an edge
                 attribute in [0, 1] (default: none).
@@ -107,29 +107,29 @@ class KnowledgeBase:
 
     @classmethod
     def from_pykeen(cls, factory: Any) -> KnowledgeBase:
-        """Make a base from a PyKEEN TriplesFactory; entity ids stay what they are in `factory`."""
+        """Make a base from a PyKEEN TriplesFactory; entity ids are those of `factory`."""
         from .tables import from_pykeen
 
         return from_pykeen(factory)
 
     @property
     def num_entities(self) -> int:
-        """How many entities there are, with or without facts."""
+        """The number of entities, with or without facts."""
         return len(self.entities)
 
     @property
     def num_predicates(self) -> int:
-        """How many predicates there are, with or without facts."""
+        """The number of predicates, with or without facts."""
         return len(self.predicates)
 
     @property
     def num_codes(self) -> int:
-        """How many step codes there are: two for each predicate."""
+        """The number of step codes, two for each predicate."""
         return 2 * len(self.predicates)
 
     @property
     def num_graphs(self) -> int:
-        """How many graphs were joined; 1 for a plain base."""
+        """The number of graphs that were joined; 1 for a plain base."""
         return 1 if self.graph_of is None else int(self.graph_of.max(initial=-1)) + 1
 
     # names to ids ---------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class KnowledgeBase:
         return {p: i for i, p in enumerate(self.predicates)}
 
     def predicate_id(self, predicate: Predicate) -> int:
-        """Return the id of a predicate; UnknownName where the base does not have it."""
+        """Return the id of a predicate. Raises UnknownName if the base does not have it."""
         try:
             return self._predicate_ids[predicate]
         except KeyError:
@@ -149,13 +149,13 @@ class KnowledgeBase:
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
     def entity_id(self, name: str) -> int:
-        """Return the id of an entity; a name that the base does not have raises UnknownName."""
+        """Return the id of the entity `name`. Raises UnknownName if the base does not have it."""
         return self.entities.id(name)
 
     def predicate(self, text: str) -> Predicate:
-        """Return the predicate that `text` names: `name`, or `name/arity` where both arities exist.
+        """Return the predicate that `text` names: `name`, or `name/arity` if both arities exist.
 
-        Raises UnknownName.
+        Raises UnknownName if there is none.
         """
         exact = [p for p in self.predicates if p.name == text]
         if len(exact) == 1:
@@ -169,7 +169,7 @@ class KnowledgeBase:
         raise UnknownName("predicate", text, [p.name for p in self.predicates])
 
     def code(self, step: Step) -> int:
-        """Return the number of a step."""
+        """Return the code of a step."""
         return 2 * self.predicate_id(step.predicate) + step.inverse
 
     def step(self, code: int) -> Step:
@@ -177,16 +177,16 @@ class KnowledgeBase:
         return Step(self.predicates[code >> 1], bool(code & 1))
 
     def fact(self, predicate: int, subject: int, object: int = NO_OBJECT) -> Fact:
-        """Return a fact by name; `predicate`, `subject` and `object` are ids, without `object` the fact is unary."""
+        """Return the fact with the ids `predicate`, `subject` and `object`; without `object` the fact is unary."""
         ids = (subject,) if object == NO_OBJECT else (subject, object)
         return Fact(self.predicates[predicate], tuple(self.entities.name(i) for i in ids))
 
     def label(self, name: str) -> str:
-        """Return what to show a person for an entity name."""
+        """Return the label of an entity name, or the name itself."""
         return self.entity_labels.get(name, name)
 
     def image_of(self, entity: int) -> str | None:
-        """Return the name of the graph (the image) that an entity belongs to, where graphs have names."""
+        """Return the name of the graph (the image) of an entity, or None if graphs have no names."""
         if self.graph_of is None or self.graph_names is None:
             return None
         return self.graph_names.name(int(self.graph_of[entity]))
@@ -195,7 +195,7 @@ class KnowledgeBase:
 
     @cached_property
     def crisp(self) -> KnowledgeBase:
-        """The same base with the facts that count (weight >= .5), all of weight 1."""
+        """The same base with only the facts of weight .5 or more, as facts of weight 1."""
         return self if self.facts.weight is None else replace(self, facts=self.facts.crisp())
 
     @cached_property
@@ -211,9 +211,9 @@ class KnowledgeBase:
 
     @cached_property
     def domain(self) -> Mask:
-        """The entities that exist here: all, or with many graphs those whose graph has a fact in this base.
+        """The entities of this base: all, or with many graphs those whose graph has a fact here.
 
-        Scene graphs of other splits share the vocabulary; their objects are not part of this world.
+        Scene graphs of other splits share the vocabulary, but their objects are not part of this base.
         """
         everyone = np.ones(self.num_entities, bool)
         if self.graph_of is None:
@@ -224,7 +224,7 @@ class KnowledgeBase:
 
     @cached_property
     def unary_pointer(self) -> Longs:
-        """Unary facts are sorted by predicate: those of p are unary_pointer[p] .. unary_pointer[p + 1]."""
+        """The offsets of `unary`, which is sorted by predicate: unary_pointer[p] .. unary_pointer[p + 1] for p."""
         return offsets(self.unary.predicate, self.num_predicates)
 
     def members(self, predicate_id: int) -> Ids:
@@ -238,11 +238,11 @@ class KnowledgeBase:
         return counted(self.facts.predicate, self.num_predicates)
 
     def with_facts(self, facts: Facts) -> KnowledgeBase:
-        """Return the same entities and predicates with other facts."""
+        """Return a base with the same entities and predicates and other `facts`."""
         return replace(self, facts=facts.unique())
 
     def without(self, predicate_ids: Sequence[int]) -> KnowledgeBase:
-        """Return the base without the facts of `predicate_ids`; names and ids stay."""
+        """Return the base without the facts of `predicate_ids`, with the same names and ids."""
         keep: Mask = ~np.isin(self.facts.predicate, np.asarray(predicate_ids, np.int32))
         return replace(self, facts=self.facts[keep])
 

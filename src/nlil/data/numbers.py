@@ -1,20 +1,20 @@
-"""Numbers become predicates: `age_over_60(X)`, `age_18_to_60(X)`. Learners know predicates only.
+"""Make predicates from numbers: `age_over_60(X)`, `age_18_to_60(X)`.
 
-Cuts are given, or quantiles of the training entities, rounded so that a person reads them. What is compared is the
-rounded number, so a name says exactly what holds:
+Cuts are given, or are quantiles of the training entities, rounded to be readable. Numbers are compared with the rounded
+cut, so the name of a predicate is exact:
 
     age_over_60      age > 60            at each cut
     age_18_to_60     18 < age <= 60      between neighbouring cuts
-    age_up_to_18     age <= 18           at the lowest cut; above the others, "not over" says the same
+    age_up_to_18     age <= 18           at the lowest cut only: at others it is the negation of "over"
 
-The numbers come as a table: numbers.tsv, .csv, .parquet beside the facts; Arrow, pandas or a mapping in Python.
+The numbers are a table: numbers.tsv, .csv or .parquet next to the facts; Arrow, pandas or a mapping in Python.
 
     entity <TAB> age <TAB> height
     ann    <TAB> 41  <TAB> 1.71
     bob    <TAB> 12  <TAB>
 
-The first column names the entities, whatever it is called; the others are numbers, an empty field none. In Python a
-mapping may also be {column: {entity: number}}. Rows of entities that no fact names are counted in a note.
+The first column names the entities, whatever its header; the others contain numbers or empty fields. In Python a
+mapping may also be {column: {entity: number}}. Entities without facts are ignored, and counted in a note.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from ..errors import ConfigError, DataError, UnknownName
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Mask
 from .dataset import Dataset, checksum
-from .delimited import Rows, is_empty, parse_numbers, read_rows
+from .delimited import Rows, is_empty, parse_numbers
 from .facts import NO_OBJECT, Facts
-from .files import ending
-from .tables import arrow_table, read_parquet_table, table_names
+from .tables import arrow_table, read_table, table_names
 from .vocabulary import Vocabulary
 
 FILE_STEM = "numbers"
@@ -45,16 +44,16 @@ ENDINGS = (".tsv", ".csv", ".txt", ".parquet")
 
 NUM_BINS = 10
 MIN_DIGITS, MAX_DIGITS = 2, 17
-"""A rounded cut has 2 significant digits where that will do; 17 tell any two numbers apart."""
+"""A rounded cut has 2 significant digits if possible; 17 distinguish any two numbers."""
 READABLE_DIGITS = 4
-"""More than a person wants to read."""
+"""Cuts with more digits are rounded up if that changes no bin."""
 
 NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
 
 Cuts = int | Sequence[float]
-"""Into how many quantile bins a number is cut, or the cuts themselves."""
+"""The number of quantile bins, or the cuts themselves."""
 NewFacts = Mapping[Predicate, Ids]
-"""For a unary predicate the ids of its entities, for a binary one rows of (subject id, object id)."""
+"""The entity ids of a unary predicate, or rows of (subject id, object id) of a binary one."""
 
 
 def with_numbers(
@@ -63,10 +62,10 @@ def with_numbers(
     """Return the data set with the predicates of the numeric columns of a table.
 
     Args:
-        dataset: What the predicates are added to.
-        table: The entities and their numbers, as said above.
-        cuts: For all columns, or by column: bins or cuts; the columns it does not name get 10 quantile bins.
-        like: Predicates of other data, which rules know: columns that they were made of are cut as there.
+        dataset: The data set to extend.
+        table: The entities and their numbers, as described above.
+        cuts: Bins or cuts, for all columns or by column; columns that it does not name get 10 quantile bins.
+        like: Predicates of other data that rules refer to; columns get the cuts that occur in their names.
     """
     columns, notes = number_table(table, dataset.kb.entities)
     by_column = cuts if isinstance(cuts, Mapping) else dict.fromkeys(columns, cuts)
@@ -88,15 +87,15 @@ def number_facts(
 ) -> list[tuple[str, Ids]]:
     """Return (predicate name, entity ids) of one number by entity.
 
-    The order is: up to the lowest cut, bins, then over each cut, ascending. NaN is no number and gives no fact. A
-    predicate that would hold nowhere is left out.
+    The order is: up to the lowest cut, bins, then over each cut, ascending. NaN gives no fact. Predicates without
+    entities are left out.
 
     Args:
-        name: the number's own name, which begins the names of its predicates.
-        values: the number of each entity, NaN where there is none.
-        is_training: the entities that quantiles are taken of.
-        cuts: where to cut, or into how many bins of equal frequency.
-        unit: what the names of predicates end with, such as "_percent".
+        name: the name of the column, with which the names of its predicates begin.
+        values: the number of each entity, NaN if it has none.
+        is_training: the entities that quantiles are computed from.
+        cuts: the cuts, or the number of bins of equal frequency.
+        unit: the suffix of the predicate names, such as "_percent".
 
     >>> number_facts("age", np.asarray([7.0, 30, 61, np.nan]), np.ones(4, bool), [18, 60])[:2]
     [('age_up_to_18', array([0], dtype=int32)), ('age_18_to_60', array([1], dtype=int32))]
@@ -119,14 +118,14 @@ def number_facts(
 
 
 def cut_text(cut: float) -> str:
-    """Return `cut` as it stands in the name of a predicate: without an exponent or trailing zeros."""
+    """Return `cut` as in the name of a predicate: without an exponent or trailing zeros."""
     return np.format_float_positional(cut, trim="-")
 
 
 def cuts_in(names: Iterable[str], number: str, unit: str = "") -> list[float]:
-    """Return the cuts of `number`, ascending, as far as `names` of its predicates tell them.
+    """Return the cuts of `number`, ascending, that occur in the `names` of its predicates.
 
-    `unit` is what these names end with.
+    `unit` is the suffix of these names.
 
     >>> cuts_in(["age_18_to_60", "age_over_60", "old", "page_over_7"], "age")
     [18.0, 60.0]
@@ -138,9 +137,10 @@ def cuts_in(names: Iterable[str], number: str, unit: str = "") -> list[float]:
 
 
 def quantile_cuts(values: Doubles, num_bins: int) -> Doubles:
-    """Rounded cuts that part the values into about `num_bins` equal shares; fewer where values repeat.
+    """Return rounded cuts that divide the values into about `num_bins` bins of equal size; fewer if values repeat.
 
-    Each has as few digits as keep it apart from its neighbours and within a quarter of a bin of its quantile.
+    Each cut has the fewest digits that keep it different from its neighbours and within a quarter of a bin of its
+    quantile.
 
     >>> quantile_cuts(np.arange(1001.0), 4).tolist()
     [250.0, 500.0, 750.0]
@@ -165,7 +165,7 @@ def quantile_cuts(values: Doubles, num_bins: int) -> Doubles:
 
 
 def _shortened(ordered: Doubles, cuts: Doubles, digits: Ids) -> Doubles:
-    """Cuts of many digits rounded up, as far as no value changes its side: 24 for 23.333333333333332."""
+    """Round up cuts with many digits if no value changes its bin: 24 for 23.333333333333332."""
     result = cuts.copy()
     for i in np.flatnonzero(digits > READABLE_DIGITS):
         following = ordered[np.searchsorted(ordered, cuts[i], side="right") :][:1]
@@ -178,10 +178,10 @@ def _shortened(ordered: Doubles, cuts: Doubles, digits: Ids) -> Doubles:
 
 
 def _quantiles(ordered: Doubles, num_bins: int) -> Doubles:
-    """Values c such that about i of num_bins shares are <= c, for 0 < i < num_bins.
+    """Return values c such that about i / num_bins of the values are <= c, for 0 < i < num_bins.
 
-    Where a value repeats over a quantile, the cut is that value or the one before it, whichever parts better: many
-    boxes end exactly at the lower edge, and nothing is over the largest value.
+    If a value repeats across a quantile, the cut is that value or the one before it, whichever is nearer to the wanted
+    share: many boxes end exactly at the lower edge, and nothing is over the largest value.
     """
     wanted = np.arange(1, num_bins) / num_bins
     value = ordered[np.ceil(wanted * len(ordered)).astype(np.int64) - 1]
@@ -200,7 +200,7 @@ def _share_below(ordered: Doubles, cuts: Doubles) -> Doubles:
 
 
 def training_entities(dataset: Dataset) -> Mask:
-    """Return the entities of `dataset` that numbers are cut by: those of its training graphs or facts."""
+    """Return the entities of `dataset` that quantiles are computed from: those of its training graphs or facts."""
     kb = dataset.kb
     if kb.graph_of is not None:
         return kb.domain
@@ -211,16 +211,16 @@ def training_entities(dataset: Dataset) -> Mask:
 
 
 def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
-    """Return `dataset` with the facts of `new` predicates, which join `kb.geometry` and never are targets.
+    """Return `dataset` with the facts of `new` predicates, which are added to `kb.geometry` and are never targets.
 
-    Ids are positions among the sorted predicates, so every id changes. A scene's facts go to the split that its graph
-    belongs to (a graph without any fact belongs to none); those of a plain base to the training facts.
+    Ids are positions among the sorted predicates, so every id changes. Facts of a scene are added to the split of its
+    graph (a graph without facts has none), those of a plain base to the training facts.
     """
     kb = dataset.kb
     clashing = sorted(p.name for p in new if p in set(kb.predicates))
     if clashing:
         raise DataError(
-            f"{dataset.name}: numbers would make predicates that the data has already: "
+            f"{dataset.name}: the data already has predicates with the names that numbers would get: "
             f"{', '.join(clashing[:3])}; rename the column"
         )
     predicates = tuple(sorted({*kb.predicates, *new}))
@@ -260,20 +260,11 @@ def _by_split(dataset: Dataset, added: Facts) -> dict[str, Facts]:
 
 
 def read_numbers(path: Path) -> pa.Table:
-    """Read the table of a numbers file at `path` (.tsv, .csv, .txt, also .gz, or .parquet)."""
-    if ending(path) == ".parquet":
-        return read_parquet_table(path)
-    header: list[str] = []
-    blocks: list[pa.Table] = []
-    for rows in read_rows(path):
-        if not header and len(rows):
-            header = rows.row(0)
-            rows = rows.without_first()
-        if len(rows):
-            blocks.append(_number_rows(rows, header))
-    if not blocks:
+    """Read the numbers file at `path` (.tsv, .csv, .txt, also .gz, or .parquet)."""
+    table = read_table(path, _number_rows)
+    if not table.num_rows:
         raise DataError("expected a header line and at least one row of numbers, got none", path)
-    return pa.concat_tables(blocks)
+    return table
 
 
 def _number_rows(rows: Rows, header: list[str]) -> pa.Table:
@@ -293,9 +284,9 @@ def _number_column(rows: Rows, place: int, name: str) -> pa.Array:
 
 
 def number_table(table: Any, entities: Vocabulary) -> tuple[dict[str, Doubles], tuple[str, ...]]:
-    """Return column -> its number for each of `entities` (NaN: none), and notes.
+    """Return column -> the number of each of `entities` (NaN: none), and notes.
 
-    `table` has the names of entities in its first column; a mapping column -> {entity: number} will do as well.
+    `table` has the names of entities in its first column, or is a mapping column -> {entity: number}.
     """
     columns = table
     if isinstance(table, Mapping) and table and all(isinstance(column, Mapping) for column in table.values()):
@@ -304,8 +295,7 @@ def number_table(table: Any, entities: Vocabulary) -> tuple[dict[str, Doubles], 
     rows = arrow_table(columns, "expected a table of numbers")
     if len(rows.column_names) < 2 or len(set(rows.column_names)) < len(rows.column_names):
         raise DataError(
-            f"expected a column of entities and columns of numbers, each with a name of its own, "
-            f"got {rows.column_names}"
+            f"expected a column of entities and columns of numbers, each with a different name, got {rows.column_names}"
         )
     ids = _entity_ids(table_names(rows.column(0), "an entity"), entities)
     known = ids >= 0
@@ -315,13 +305,13 @@ def number_table(table: Any, entities: Vocabulary) -> tuple[dict[str, Doubles], 
         found[name][ids[known]] = _numbers(rows.column(name), name)[known]
     unknown = int((~known).sum())
     if unknown == len(ids):
-        raise DataError(f"expected numbers of entities that the facts name, got none among {len(ids)} rows")
-    notes = (f"numbers of {unknown:,} entities that no fact names are not read",) if unknown else ()
+        raise DataError(f"expected numbers of entities that have facts, got none in {len(ids)} rows")
+    notes = (f"the numbers of {unknown:,} entities without facts are ignored",) if unknown else ()
     return found, notes
 
 
 def _entity_ids(names: pa.DictionaryArray, entities: Vocabulary) -> Ids:
-    """The id of each row's entity, -1 where it is unknown; each entity has one row."""
+    """The id of the entity of each row, -1 if it is unknown; each entity has one row."""
     codes = names.indices.to_numpy()
     if len(names.dictionary) < len(codes):
         _, first = np.unique(codes, return_index=True)

@@ -1,8 +1,8 @@
 """Prolog facts: `p(a).`, `p(a, 'B c').`; also pos(...) and neg(...) of an examples file.
 
-Names are read as in rules (logic/tokens.py): a bare word that begins with a capital letter or `_` is a variable, which
-no fact has; in quotes it is a name. Directives (`:- ...`) are skipped and counted. Anything else that is no fact of
-one or two arguments is an error with its line.
+Names are read as in rules (logic/tokens.py): an unquoted word that begins with a capital letter or `_` is a variable,
+which is an error in a fact; in quotes it is a name. Directives (`:- ...`) are skipped and counted. Anything else that
+is not a fact of one or two arguments is an error with its line number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .files import blocks
 
 
 class _Clause(NamedTuple):
-    """The tokens before a dot; their source and its line are for errors."""
+    """The tokens before a dot, with their source text and line for errors."""
 
     tokens: list[Token]
     source: str
@@ -52,14 +52,14 @@ def _read(path: Path, wrapped: bool) -> Iterator[tuple[str, Batch]]:
         rows.setdefault(kind, []).append(row)
         if len(rows[kind]) == ROWS_PER_BATCH:
             yield kind, Batch.of_rows(rows.pop(kind))
-    notes = (f"{path.name}: {num_directives} directive(s) passed over",) if num_directives else ()
+    notes = (f"{path.name}: {num_directives} directive(s) skipped",) if num_directives else ()
     for kind, rest in rows.items():
         yield kind, Batch.of_rows(rest, notes=notes)
 
 
 def _clauses(path: Path) -> Iterator[_Clause]:
-    """Every clause of the file. One that a block of text ends in is read again with the next block."""
-    text, line = "", 1  # what is not yet read, and the line it begins on
+    """Yield every clause of the file. One that is incomplete at the end of a block is read again with the next."""
+    text, line = "", 1  # the text that is not read yet, and its first line number
     tokens: list[Token] = []
     for _, block in blocks(path):
         text += block
@@ -94,11 +94,13 @@ def _fact(clause: _Clause) -> Row:
     marks = [token.text for token in tokens[1::2] if token.kind == "mark"]
     if len(tokens) != 2 * len(marks) or marks not in (["(", ")"], ["(", ",", ")"]):
         if any(token.is_mark(":-", "-->") for token in tokens):
-            raise clause.error("a fact", "a clause with a body: ", "; write out what it derives")
+            raise clause.error("a fact", "a clause with a body: ", "; list the facts that it derives")
         raise clause.error("a fact p(a). or p(a, b).")
     for token in tokens[::2]:
         if token.kind == "variable":
-            hint = f"; Prolog takes a bare word with a capital letter or _ for one, so quote a name: '{token.text}'"
+            hint = (
+                f"; unquoted words that begin with a capital letter or _ are variables, so quote a name: '{token.text}'"
+            )
             raise clause.error("names or numbers", f"the variable {token.text!r} in ", hint)
         if token.kind != "name":
             raise clause.error("a fact p(a). or p(a, b).")

@@ -1,7 +1,7 @@
 """N-Triples and Turtle, parsed by pyoxigraph.
 
-rdf:type becomes a unary predicate named by the class; rdfs:label a label; a literal is an entity named by
-its lexical value. IRIs are names as they stand; `urn:nlil:` is how `write.py` spells a name that is no IRI.
+rdf:type becomes a unary predicate with the name of the class, rdfs:label a label, and a literal an entity with the name
+of its lexical value. Other IRIs are names unchanged; `write.py` writes a name that is not an IRI as `urn:nlil:...`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _name(term: Any) -> str:
 
 
 def _keep_best(labels: dict[str, tuple[int, str]], name: str, term: Any) -> None:
-    """Of several labels: no language first, then English, then whatever comes; the earlier of equals."""
+    """Prefer a label without a language, then an English one, then any other; of equal ones the first."""
     language = getattr(term, "language", None)
     rank = 0 if not language else 1 if language.startswith("en") else 2
     if name not in labels or rank < labels[name][0]:

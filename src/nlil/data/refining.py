@@ -1,12 +1,12 @@
-"""A data set as its options want it: names merged, relations dropped, rare predicates left out.
+"""Apply the options of a data set: merge names, drop relations, remove rare predicates.
 
-Works on ids, after any reader, so it means the same for every format. Entities stay: an object that loses its
-class is still an object of its image. Merges give many names of one thing one name:
+This works on ids, after reading, and is the same for every format. Entities stay: an object that loses its class is
+still an object of its image. A merge replaces several names by one:
 
-    car: car,cars                      one merge a line: the name that stays, a colon, the names it stands for
+    car: car,cars                      one merge per line: the new name, a colon, the names that it replaces
 
-A folder is read from `un_merge.txt` (classes and attributes) and `rel_merge.txt` (relations), either or both; a file
-of one of these names holds merges of that kind, any other file holds merges of both.
+In a folder, `un_merge.txt` (classes and attributes) and `rel_merge.txt` (relations) are read, either or both. A file
+with one of these names contains merges of that kind; any other file contains merges of both kinds.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ARITIES: Mapping[str, tuple[int, ...]] = {"un_merge": (1,), "rel_merge": (2,)}
 BOTH = (1, 2)
 
 Merges = Mapping[tuple[str, int], str]
-"""(name, arity) -> the name that takes its place."""
+"""(name, arity) -> the name that replaces it."""
 
 
 def refined(dataset: Dataset, options: DataOptions) -> Dataset:
-    """Return `dataset` as `options` want it.
+    """Return `dataset` with its `options` applied.
 
-    Merge, then drop, then keep what is frequent enough, then choose the targets.
+    The order is: merge, drop, remove rare predicates, choose the targets.
     """
     if not options.refines:
         return dataset
@@ -59,7 +59,7 @@ def refined(dataset: Dataset, options: DataOptions) -> Dataset:
 
 
 def _merged(dataset: Dataset, merges: Merges, notes: list[str]) -> Dataset:
-    """An attribute that would take the name of a class is left out, as a reader does: it would tell the class."""
+    """Merge names. An attribute that would get the name of a class is left out, since it would reveal the class."""
     kb = dataset.kb
     new: list[Predicate | None] = [merged(p, merges) for p in kb.predicates]
     class_names = {new[i] for i in kb.classes}
@@ -71,14 +71,14 @@ def _merged(dataset: Dataset, merges: Merges, notes: list[str]) -> Dataset:
         notes.append(f"{count} attribute fact(s) left out because a merged class has their name: {names:.120}")
         new = [None if i in clashing else p for i, p in enumerate(new)]
     notes.append(f"{num_merged} of {len(new)} predicates were merged into others")
-    # A rule that was planted under other names is no longer said by the data.
+    # Planted rules use the old names.
     planted = () if merges else dataset.planted
     targets = tuple(merged(t, merges) for t in dataset.targets)
     return _renamed(replace(dataset, targets=targets, planted=planted), new)
 
 
 def _renamed(dataset: Dataset, new: Sequence[Predicate | None]) -> Dataset:
-    """Over the new predicates in place of the old ones, None without their facts, and without rules about these."""
+    """Replace each predicate by a new one, or by None: its facts, and planted rules about it, are removed."""
     predicates = tuple(sorted({p for p in new if p is not None}))
     ids: dict[Predicate | None, int] = {None: LEFT_OUT} | {predicate: i for i, predicate in enumerate(predicates)}
     id_of = np.asarray([ids[p] for p in new], np.int32)
@@ -91,12 +91,12 @@ def _named_relations(kb: KnowledgeBase, names: tuple[str, ...]) -> set[int]:
     relations = {p.name: i for i, p in enumerate(kb.predicates) if p.arity == 2}
     for name in names:
         if name not in relations:
-            raise UnknownName("relation", name, relations, "drop names relations of the data, after merging")
+            raise UnknownName("relation", name, relations, "drop takes relations of the data, after merging")
     return {relations[name] for name in names}
 
 
 def _without(dataset: Dataset, left_out: set[int]) -> Dataset:
-    """Without the facts of some predicates, and without the rules planted about them."""
+    """Remove the facts of some predicates, and the planted rules about them."""
     return _renamed(dataset, [None if i in left_out else p for i, p in enumerate(dataset.kb.predicates)])
 
 
@@ -105,13 +105,13 @@ def _rare_note(kb: KnowledgeBase, rare: set[int], least: int) -> str:
     facts = int(counts[sorted(rare)].sum())
     objects = int(counts[sorted(rare & kb.classes)].sum())
     said = f"{len(rare)} predicates with fewer than {least} training facts are left out ({facts:,} facts)"
-    return said + (f"; {objects:,} training objects lost their class by it" if objects else "")
+    return said + (f"; {objects:,} training objects lose their class" if objects else "")
 
 
 def read_merges(path: Path) -> Merges:
-    """Read which names take the place of which: `path` is a file, or a folder with a file for each arity.
+    """Read merges: `path` is a file, or a folder with a file for each arity.
 
-    A name is merged once: into one name that is not itself merged away, so that the order of lines means nothing.
+    A name is merged once, and into a name that is not merged itself, so the order of lines does not matter.
     """
     merges: dict[tuple[str, int], str] = {}
     for file in _files(path):
@@ -132,7 +132,8 @@ def read_merges(path: Path) -> Merges:
     for (name, arity), new in merges.items():
         if merges.get((new, arity), new) != new:
             raise DataError(
-                f"expected names that stay, but {name!r} is merged into {new!r} and that into {merges[new, arity]!r}",
+                f"expected one merge per name, but {name!r} is merged into {new!r}, "
+                f"and that into {merges[new, arity]!r}",
                 path,
             )
     return merges
@@ -152,5 +153,5 @@ def _files(path: Path) -> list[Path]:
 
 
 def merged(predicate: Predicate, merges: Merges) -> Predicate:
-    """Return `predicate` under the name that takes the place of its own in `merges`, if one does."""
+    """Return `predicate` with the name that replaces its own in `merges`, if there is one."""
     return Predicate(merges.get((predicate.name, predicate.arity), predicate.name), predicate.arity)

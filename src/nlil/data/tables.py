@@ -1,12 +1,12 @@
-"""Tables and graphs of Python (NumPy, pandas, Arrow, NetworkX, PyKEEN) and Parquet files.
+"""Tables and graphs in Python (NumPy, pandas, Arrow, NetworkX, PyKEEN), Parquet files, and tables in files.
 
-Facts are columns by name (head/relation/tail, subject/predicate/object, entity/predicate, optional weight), else by
-position.
+Columns of facts are found by name (head/relation/tail, subject/predicate/object, entity/predicate, and optionally
+weight), otherwise by position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from ..errors import DataError, require
 from .builder import Batch, FactCollector, Row, code_of_empty, encoded
-from .files import readable
+from .delimited import Rows, read_rows
+from .files import ending, readable
 from .kb import KnowledgeBase
 
 KNOWN_COLUMNS = (
@@ -47,8 +48,31 @@ def read_parquet(path: Path) -> Iterator[Batch]:
             raise DataError(f"expected a complete Parquet file, got: {error}", path) from error
 
 
-def read_parquet_table(path: Path) -> pa.Table:
-    """Read all of the Parquet file at `path` (also .gz)."""
+def read_table(
+    path: Path, table_of: Callable[[Rows, list[str]], pa.Table], columns: Sequence[str] | None = None
+) -> pa.Table:
+    """Read the table in the file at `path`: .tsv, .csv, .txt (also .gz) or .parquet.
+
+    Args:
+        path: The file.
+        table_of: Converts rows of text, given the names of the columns.
+        columns: These names, if the header may be missing; None: the first line is always the header.
+    """
+    if ending(path) == ".parquet":
+        return _read_parquet_table(path)
+    header, is_first = list(columns or ()), True
+    blocks: list[pa.Table] = []
+    for rows in read_rows(path):
+        if is_first and len(rows):
+            is_first, names = False, rows.row(0)
+            if columns is None or [name.strip(' "').lower() for name in names] == header:
+                header, rows = header or names, rows.without_first()
+        if len(rows):
+            blocks.append(table_of(rows, header))
+    return pa.concat_tables(blocks) if blocks else pa.table({name: [] for name in header})
+
+
+def _read_parquet_table(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     with readable(path) as stream:
@@ -71,7 +95,7 @@ def arrow_table(table: Any, expected: str) -> pa.Table:
 
 
 def table_names(column: pa.ChunkedArray, expected: str) -> pa.DictionaryArray:
-    """Return the names of a column; `expected` says what each row must have."""
+    """Return the names in a column; `expected` says in errors what each row must have."""
     try:
         names = encoded(column.combine_chunks().cast(pa.large_string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -89,7 +113,7 @@ def _refuse_unnamed(names: pa.DictionaryArray, expected: str, start: int = 0) ->
 def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Choose which of the column `names` to read, in the order subject, predicate, object, weight.
 
-    Returns these, and a note on the columns left out.
+    Returns these, and a note about other columns.
 
     >>> choose_columns(["tail", "relation", "head", "weight"])[0]
     ['head', 'relation', 'tail', 'weight']
@@ -113,8 +137,8 @@ def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 def table_batch(columns: Sequence[Any], start: int = 0, notes: tuple[str, ...] = ()) -> Batch:
     """Make a batch of the `columns` subject, predicate[, object][, weight].
 
-    `start` numbers the rows in errors; `notes` travel with the batch. A null or empty object is a unary fact. Two
-    columns and a weight are told from three names by type.
+    `start` is the number of the first row, for errors; `notes` are those of the batch. A null or empty object marks a
+    unary fact. A third column of fractions is a weight, not an object.
     """
     subject, predicate, *rest = columns
     if len(rest) == 1 and pa.types.is_floating(rest[0].type):
@@ -136,7 +160,7 @@ def _required(column: Any, what: str, start: int) -> pa.DictionaryArray:
 
 
 def _strings(column: Any) -> Any:
-    """Names as text: whole numbers by their digits; a fraction is no name."""
+    """Return names as text. Whole numbers are names too, fractions are not."""
     plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = plain.type.value_type if pa.types.is_dictionary(plain.type) else plain.type
     named = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
@@ -157,13 +181,13 @@ def _weights(column: Any, start: int) -> Any:
     return weight.astype(np.float32)
 
 
-# a KnowledgeBase from Python: names are taken as text ---------------------------------------------------
+# a KnowledgeBase from Python objects: names are converted to text ---------------------------------------
 
 
 def from_numpy(array: Any) -> KnowledgeBase:
     """Make a base from rows (entity, predicate), (subject, predicate, object) or these with a weight.
 
-    `array` holds names, as text or whole numbers: shape (facts, 2 to 4).
+    `array` has the shape (facts, 2 to 4); names are text or whole numbers.
     """
     rows = np.asarray(array)
     if rows.ndim != 2 or not 2 <= rows.shape[1] <= 4:
@@ -178,7 +202,8 @@ def from_numpy(array: Any) -> KnowledgeBase:
 def from_arrow(table: pa.Table) -> KnowledgeBase:
     """Make a base from the columns of `table`.
 
-    They are known by name (head/relation/tail, subject/predicate/object, entity/predicate, weight), else by position.
+    They are found by name (head/relation/tail, subject/predicate/object, entity/predicate, weight), otherwise by
+    position.
     """
     chosen, _ = choose_columns(table.column_names)
     return _from_batch(table_batch([table.column(name).combine_chunks() for name in chosen]))
@@ -190,7 +215,7 @@ def from_pandas(frame: Any) -> KnowledgeBase:
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"expected columns of one kind each, got: {error}") from error
+        raise DataError(f"expected columns with values of one type each, got: {error}") from error
     return from_arrow(table)
 
 
@@ -199,14 +224,14 @@ def from_networkx(
 ) -> KnowledgeBase:
     """Make a base from the edges of `graph`, a DiGraph or MultiDiGraph.
 
-    The edge attribute `predicate`, else the edge's key, names the predicate. The node attribute `unary` (one name or
-    several) gives unary facts; `weight` names an edge attribute in [0, 1], None: all facts are certain.
+    The edge attribute `predicate`, or otherwise the key of the edge, names the predicate. The node attribute `unary`
+    (one name or several) gives unary facts; `weight` names an edge attribute in [0, 1]; None: all weights are 1.
     """
     require("networkx", "graph", "reading NetworkX graphs")
     if not graph.is_directed():
         raise DataError("expected a DiGraph or MultiDiGraph, got an undirected graph; use graph.to_directed()")
     if len({str(node) for node in graph}) != len(graph):
-        raise DataError("expected nodes that differ as text, got two that read alike")
+        raise DataError("expected nodes with different names, got two with the same text")
     edges = (
         graph.edges(keys=True, data=True)
         if graph.is_multigraph()
@@ -235,7 +260,7 @@ def _names(value: Any) -> Iterable[str]:
 
 
 def from_pykeen(factory: Any) -> KnowledgeBase:
-    """Make a base from the triples of a PyKEEN TriplesFactory; entity ids stay what they are in `factory`."""
+    """Make a base from the triples of a PyKEEN TriplesFactory; entity ids are those of `factory`."""
     require("pykeen", "kge", "reading PyKEEN triples")
     triples = factory.mapped_triples.cpu().numpy().astype(np.int32)
     entities = _by_id(getattr(factory, "entity_to_id", None), factory.num_entities)
@@ -251,7 +276,7 @@ def from_pykeen(factory: Any) -> KnowledgeBase:
 
 
 def _by_id(ids: dict[str, int] | None, size: int) -> list[str]:
-    """Names in the order of their ids; the numbers themselves where a factory has no names."""
+    """Names in the order of their ids; the ids themselves if a factory has no names."""
     names = [str(i) for i in range(size)]
     for name, i in (ids or {}).items():
         names[i] = str(name)

@@ -1,11 +1,11 @@
-"""Target scores: what a classifier says about entities, a table `entity, class, score` (.tsv, .csv, .parquet).
+"""Target scores: the output of a classifier as a table `entity, class, score` (.tsv, .csv, .parquet).
 
     entity <TAB> class   <TAB> score
     img7_3 <TAB> person  <TAB> 0.81
     img7_3 <TAB> statue  <TAB> 0.19
 
-Scores are in [0, 1]; several rows of an entity are its distribution, and are divided by their sum: the k best classes
-are enough. A row of (entity, class) twice keeps the larger score. The first line of a text file may be a header.
+Scores are in [0, 1]. The scores of an entity are divided by their sum, so a file may list only its k best classes. If
+(entity, class) occurs twice, the larger score counts. The first line of a text file may be a header.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Longs, Mask, offsets
-from .delimited import SEPARATOR_NAMES, Rows, parse_numbers, read_rows
-from .files import ending
+from .delimited import SEPARATOR_NAMES, Rows, parse_numbers
 from .kb import KnowledgeBase
-from .tables import arrow_table, read_parquet_table, table_names
+from .tables import arrow_table, read_table, table_names
 from .vocabulary import Vocabulary
 
 COLUMNS = ("entity", "class", "score")
 EXPECTED = "expected a table of entity, class, score"
 ROUNDING = 1e-6
-"""By so much a computed probability may leave [0, 1]."""
+"""Computed probabilities may exceed [0, 1] by this much."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetScores:
-    """What a classifier says: entities[i] (ascending) is of label[pointer[i] .. pointer[i + 1]], with a `share` each.
+    """The classes of entities[i] (ascending) are label[pointer[i] .. pointer[i + 1]], each with its `share`.
 
-    The shares of an entity sum to 1. `classes` are predicate ids, the one with most shares first; a label is a position
-    among them.
+    The shares of an entity sum to 1. `classes` are predicate ids, the one with the largest total share first; a label
+    is a position in `classes`.
     """
 
     entities: Ids
@@ -59,12 +58,12 @@ class TargetScores:
 
     @cached_property
     def top(self) -> Ids:
-        """The class of each entity with the largest share; of equal ones the more frequent class."""
+        """The class with the largest share of each entity; of several the more frequent one."""
         order = np.lexsort((self.label, -self.share, self.owner))
         return self.label[order[self.pointer[:-1]]]
 
     def says(self, predicate: int) -> Mask:
-        """Return which entities have the class `predicate` as their top one."""
+        """Return which entities have `predicate` as their top class."""
         return np.asarray(self.classes[self.top] == predicate)
 
     def take(self, chosen: Mask) -> TargetScores:
@@ -74,16 +73,16 @@ class TargetScores:
         return TargetScores(self.entities[chosen], self.classes, pointer, self.label[kept], self.share[kept])
 
     def dense(self) -> Doubles:
-        """Return (entities, classes)."""
+        """Return the shares as an array (entities, classes)."""
         table = np.zeros((len(self), len(self.classes)))
         table[self.owner, self.label] = self.share
         return table
 
 
 def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
-    """Read the scores of the file at `path` about entities and classes of `kb`."""
+    """Read the scores in the file at `path` for entities and classes of `kb`."""
     try:
-        return target_scores(_read(path), kb)
+        return target_scores(read_table(path, _score_rows, COLUMNS), kb)
     except DataError as error:
         if error.path is not None:
             raise
@@ -91,10 +90,7 @@ def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
 
 
 def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:
-    """Read the scores of `table` about entities and classes of `kb`.
-
-    It is an Arrow or pandas table, or a mapping of columns.
-    """
+    """Read the scores in `table` (Arrow, pandas or a mapping of columns) for entities and classes of `kb`."""
     rows = arrow_table(table, EXPECTED)
     names = [str(name).strip().lower() for name in rows.column_names]
     if len(names) != len(COLUMNS):
@@ -105,7 +101,7 @@ def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:
 
 
 def matrix_scores(matrix: Any, entities: Sequence[str], classes: Sequence[str], kb: KnowledgeBase) -> TargetScores:
-    """Read scores from an array: matrix[i, j] is how sure a classifier is that entities[i] is of classes[j].
+    """Read scores from an array: matrix[i, j] is the score of classes[j] for entities[i].
 
     Both are names of `kb`.
     """
@@ -150,7 +146,7 @@ def _scores(
 
 
 def _shares(subject: Ids, predicate: Ids, score: Doubles, kb: KnowledgeBase) -> TargetScores:
-    """From sorted rows, each (entity, class) once."""
+    """Make the scores from sorted rows, in which each (entity, class) occurs once."""
     entities, owner = np.unique(subject, return_inverse=True)
     total = np.bincount(owner, weights=score)
     if not total.all():
@@ -176,7 +172,7 @@ def _shares(subject: Ids, predicate: Ids, score: Doubles, kb: KnowledgeBase) -> 
 
 
 def _class_ids(names: pa.Array, kb: KnowledgeBase) -> Ids:
-    """Object classes of scene graphs, else unary predicates; -1: unknown."""
+    """The ids of object classes in scene graphs, of unary predicates otherwise; -1: unknown."""
     known = {p: i for i, p in enumerate(kb.predicates) if p.arity == 1 and (i in kb.classes or not kb.classes)}
     return np.array([known.get(Predicate(name, 1), -1) for name in names.to_pylist()], np.int32)
 
@@ -199,29 +195,18 @@ def _refuse_unknown(what: str, names: pa.Array, ids: Ids, kb: KnowledgeBase) -> 
 # tables -----------------------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> pa.Table:
-    if ending(path) == ".parquet":
-        return read_parquet_table(path)
-    blocks: list[pa.Table] = []
-    for rows in read_rows(path):
-        if not blocks and len(rows) and [field.strip(' "').lower() for field in rows.row(0)] == list(COLUMNS):
-            rows = rows.without_first()
-        blocks.append(_score_rows(rows))
-    return pa.concat_tables(blocks) if blocks else pa.table({name: [] for name in COLUMNS})
-
-
-def _score_rows(rows: Rows) -> pa.Table:
+def _score_rows(rows: Rows, header: list[str]) -> pa.Table:
     entity, of_class, text = map(rows.column, range(3))
     score, is_number = parse_numbers(text)
     expected = f"{EXPECTED} with {SEPARATOR_NAMES[rows.separator]}s between"
     rows.check(
-        (rows.count != len(COLUMNS), lambda i: f"{expected}, got {rows.count[i]} fields: {rows.text(i)!r}"),
+        (rows.count != len(header), lambda i: f"{expected}, got {rows.count[i]} fields: {rows.text(i)!r}"),
         (
             ~(is_number & (score >= 0) & (score <= 1)),
             lambda i: f"expected a score in [0, 1], got {text[i].as_py()!r}",
         ),
     )
-    return pa.Table.from_arrays([entity, of_class, pa.array(score)], COLUMNS)
+    return pa.Table.from_arrays([entity, of_class, pa.array(score)], header)
 
 
 def _numbers(column: Any) -> Doubles:

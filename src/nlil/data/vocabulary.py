@@ -1,4 +1,4 @@
-"""Names and ids. The only place that converts between them."""
+"""Vocabulary: conversion between names and ids."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .arrays import Ids
 from .arrow import number_array, string_array, to_numpy
 
 NAMES_AT_ONCE = 1 << 16
-"""So many names become Python strings at a time, and as many are sorted without `pyarrow.compute`."""
+"""Names that become Python strings at a time; up to this many are sorted without `pyarrow.compute`."""
 
 
 class Vocabulary:
-    """Frozen two-way table name <-> id; ids are 0 .. len - 1.
+    """An immutable table name <-> id; ids are 0 .. len - 1.
 
-    Names live in one Arrow array and are looked up in it by bisection: millions of them as Python strings in a dict
-    would need ten times the memory.
+    Names are stored in one Arrow array and looked up by bisection, since a dict of Python strings would take many times
+    the memory.
 
-    `names` are given in the order of their ids; `kind` says in errors what they name; `order` are the ids in the order
-    of the names, where it is known: else they are sorted when a name is first looked up.
+    `names` are in the order of their ids; `kind` says in errors what they name; `order` are the ids in the order of the
+    names, if known; otherwise they are sorted when a name is first looked up.
     """
 
     def __init__(self, names: Iterable[str] | pa.Array, kind: str = "entity", order: Ids | None = None) -> None:
@@ -55,7 +55,7 @@ class Vocabulary:
         if len(self) <= NAMES_AT_ONCE:
             names = self.array.to_pylist()
             return np.array(sorted(range(len(names)), key=names.__getitem__), np.int32)
-        import pyarrow.compute as pc  # orders bytes of UTF-8, which is the order of Python's strings
+        import pyarrow.compute as pc  # sorts by the bytes of UTF-8, which is the order of Python strings
 
         return to_numpy(pc.sort_indices(self.array)).astype(np.int32)
 
@@ -68,14 +68,14 @@ class Vocabulary:
         return list(self.array.take(number_array(np.asarray(ids, np.int64))).to_pylist())
 
     def id(self, name: str) -> int:
-        """Return the id of a name; UnknownName where there is none."""
+        """Return the id of a name. Raises UnknownName if there is none."""
         found = self.find(name)
         if found is None:
             raise UnknownName(self.kind, name, self._similar(name))
         return found
 
     def find(self, name: str) -> int | None:
-        """Return the id of a name, None where there is none."""
+        """Return the id of a name, or None."""
         place = bisect_left(self.order, name, key=self.name)
         if place == len(self):
             return None
@@ -83,7 +83,7 @@ class Vocabulary:
         return found if self.name(found) == name else None
 
     def ids_of(self, other: Vocabulary) -> Ids:
-        """For each name of `other` its id here, or -1: the map between two vocabularies."""
+        """Return the id in this vocabulary of each name of `other`, or -1."""
         import pyarrow.compute as pc
 
         if other is self or self.array.equals(other.array):
@@ -91,7 +91,7 @@ class Vocabulary:
         return to_numpy(pc.index_in(other.array, value_set=self.array), null=-1)
 
     def _similar(self, name: str) -> Iterable[str]:
-        """The names that `errors.closest` compares with an unknown one, without a Python string for each other name."""
+        """Return candidates for `errors.closest`, without making a Python string of every name."""
         if len(self) <= MANY_NAMES:
             return self
         import pyarrow.compute as pc
@@ -103,7 +103,7 @@ class Vocabulary:
 
 
 class LabelTable(Mapping[str, str]):
-    """Labels for people by name, looked up as in a Vocabulary; `names` and `texts` stand side by side."""
+    """Labels by name, looked up as in a Vocabulary; texts[i] is the label of the name with id i in `names`."""
 
     def __init__(self, names: Vocabulary, texts: pa.Array) -> None:
         self.names, self.texts = names, texts
@@ -122,7 +122,7 @@ class LabelTable(Mapping[str, str]):
 
 
 def label_column(labels: Mapping[str, str], names: Vocabulary) -> pa.Array:
-    """Return the label of each of `names`, null where `labels` have none."""
+    """Return the label of each of `names`; null if `labels` has none."""
     if not labels:
         return pa.nulls(len(names), pa.large_string())
     if isinstance(labels, LabelTable):

@@ -1,6 +1,6 @@
-"""Facts to a file; the ending names the format: .tsv .csv .nt .pl (also .gz) .parquet. Whole or not at all.
+"""Write facts to a file; its ending names the format: .tsv .csv .nt .pl (also .gz) .parquet.
 
-TSV, CSV and Parquet carry the confidences (or weights) as a fourth column; Prolog and N-Triples as a comment.
+The confidences (or weights) are a fourth column in TSV, CSV and Parquet, and comments in Prolog and N-Triples.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ FORMATS = (".tsv", ".csv", ".nt", ".pl", ".parquet")
 
 
 def write_facts(kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: Floats | Doubles | None = None) -> Path:
-    """Write the facts to a file, whole or not at all; its path.
+    """Write the facts atomically to a file; return its path.
 
     Args:
-        kb: Has the names.
-        facts: What is written.
+        kb: The base with the names.
+        facts: The facts to write.
         path: The file; its ending names the format.
-        confidences: One for each fact; default: their weights.
+        confidences: The confidence of each fact; default: their weights.
     """
     path = Path(path)
     if ending(path) not in FORMATS or (ending(path) == ".parquet" and path.name.lower().endswith(".gz")):
         raise DataError(f"expected a name ending in {', '.join(FORMATS)} (text also .gz), got {path.name!r}", path)
     if confidences is not None and len(confidences) != len(facts):
-        raise DataError(f"expected {len(facts)} confidences, one a fact, got {len(confidences)}", path)
+        raise DataError(f"expected {len(facts)} confidences, one per fact, got {len(confidences)}", path)
     blocks = _blocks(kb, facts, facts.weight if confidences is None else confidences)
     try:
         with replacing(path) as temporary:
@@ -61,7 +61,7 @@ def write_facts(kb: KnowledgeBase, facts: Facts, path: str | Path, confidences: 
 
 
 def _blocks(kb: KnowledgeBase, facts: Facts, confidence: Floats | Doubles | None) -> Iterator[pa.RecordBatch]:
-    """Names of some facts at a time: subject, predicate, object (null for a unary fact), weight where there is one."""
+    """Yield blocks of facts by name: subject, predicate, object (null for a unary fact), and weight if there is one."""
     predicates = pa.array([p.name for p in kb.predicates], pa.large_string())
     for start in range(0, max(len(facts), 1), ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
@@ -98,7 +98,7 @@ def _write_text(temporary: Path, blocks: Iterator[pa.RecordBatch], path: Path) -
     }
     lines_of = formats[ending(path)]
     with temporary.open("wb") as raw:
-        # No file name and no time in the gzip header: the same facts give the same bytes.
+        # No file name and no time in the gzip header, so that the same facts give the same bytes.
         zipped = path.name.lower().endswith(".gz")
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) if zipped else raw as stream:
             for block in blocks:
@@ -106,7 +106,7 @@ def _write_text(temporary: Path, blocks: Iterator[pa.RecordBatch], path: Path) -
 
 
 def _joined(*columns: Any, by: str = "") -> pa.Array:
-    """Columns and texts joined row by row; null where a column is."""
+    """Join columns and texts row by row; null if one of them is null."""
     as_scalars = [pa.scalar(c, pa.large_string()) if isinstance(c, str) else c for c in (*columns, by)]
     return pc.binary_join_element_wise(*as_scalars)
 
@@ -136,7 +136,7 @@ def _csv_field(column: pa.Array) -> pa.Array:
 
 
 def _refuse(column: pa.Array, pattern: str, what: str, instead: str) -> pa.Array:
-    """The column, if no name matches the pattern."""
+    """Return the column; raise DataError if a name matches the pattern."""
     bad = pc.index(pc.match_substring_regex(column, pattern), True).as_py()
     if bad >= 0:
         raise DataError(f"expected names without {what}, got {column[bad].as_py()!r}; write {instead} instead")
@@ -144,7 +144,7 @@ def _refuse(column: pa.Array, pattern: str, what: str, instead: str) -> pa.Array
 
 
 def _spelled(column: pa.Array, spell: Callable[[str], str]) -> list[str]:
-    """Spell each different name once."""
+    """Convert each distinct name once."""
     codes = column.dictionary_encode()
     names = [spell(name) for name in codes.dictionary.to_pylist()]
     return ["" if code is None else names[code] for code in codes.indices.to_pylist()]

@@ -12,13 +12,13 @@ spans as wide as they need.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..data.array_file import open_arrays, write_arrays
 from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets, ranges
-from ..data.files import replacing
 from ..data.kb import KnowledgeBase
 from ..errors import DataError
 from .bodies import unary_mask
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 TensorGraph: TypeAlias = Any
 """A Graph with tensors in place of arrays, as `Graph.to` makes it."""
-
-MAGIC = b"nlil graph 2\n"
-ALIGNMENT = 64
-"""Bytes: where an array begins in a file, so that it may be used where it lies."""
 
 
 class Graph(NamedTuple):
@@ -119,27 +115,19 @@ class Graph(NamedTuple):
         return Graph(*map(moved, self))
 
     def save(self, path: str | Path) -> None:
-        """Write one file at `path`, complete or not at all."""
-        with replacing(Path(path)) as part, part.open("wb") as file:
-            file.write(MAGIC)
-            for value in self:
-                _align(file)
-                np.lib.format.write_array(file, np.asarray(value), allow_pickle=False)
+        """Write the graph atomically to one file at `path`."""
+        sizes = {"num_entities": self.num_entities, "num_codes": self.num_codes}
+        arrays = {name: value for name, value in self._asdict().items() if name not in sizes}
+        write_arrays(Path(path), {"graph": sizes}, arrays)
 
     @classmethod
     def open(cls, path: str | Path) -> Graph:
-        """Return what `save` wrote at `path`, mapped into memory: pages are read when they are needed."""
-        values: list[Any] = []
-        try:
-            with Path(path).open("rb") as file:
-                if file.read(len(MAGIC)) != MAGIC:
-                    raise DataError(f"{path}: not a graph that nlil wrote")
-                for _ in cls._fields:
-                    _align(file)
-                    values.append(_mapped(file))
-        except ValueError as error:
-            raise DataError(f"{path}: a graph file that is damaged or cut short ({error})") from None
-        return cls(int(values[0]), int(values[1]), *values[2:])
+        """Return the graph that `save` wrote to `path`; its arrays are mapped into memory."""
+        about, arrays = open_arrays(Path(path))
+        if "graph" not in about:
+            raise DataError("expected a graph written by nlil, got other arrays", Path(path))
+        values: dict[str, Any] = about["graph"] | arrays
+        return cls(**values)
 
     # sizes ----------------------------------------------------------------------------------------
 
@@ -395,24 +383,6 @@ def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
 
 
 # files ----------------------------------------------------------------------------------------------
-
-
-def _align(file: BinaryIO) -> None:
-    file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT)
-
-
-def _mapped(file: BinaryIO) -> np.ndarray:
-    """The array that begins here, left where it lies; the file moves behind it. Writing to it changes no file."""
-    version = np.lib.format.read_magic(file)
-    if version != (1, 0):
-        raise ValueError(f"arrays of version {version}")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject or fortran:
-        raise ValueError(f"arrays of {dtype}")
-    begin, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    array = np.asarray(np.memmap(file, dtype, "c", begin, shape)) if size else np.zeros(shape, dtype)
-    file.seek(begin + size)
-    return array
 
 
 # compiled loops -------------------------------------------------------------------------------------

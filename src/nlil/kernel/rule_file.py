@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ..data.arrow import number_array, to_numpy
+from ..data.arrow import number_array, read_columns, to_numpy, write_columns
 from ..data.vocabulary import Vocabulary
 from ..errors import RunError
 from ..logic.predicate import Predicate, Step
@@ -37,8 +34,8 @@ def save_rules(rules: RuleSet, path: Path) -> None:
         "requested": [[p.name, p.arity] for p in rules.requested],
         "exclusions": _exclusion_rows(rules),
     }
-    _write(path.with_name(BODIES), *_body_columns(rules.bodies))
-    _write(path, columns, about)
+    write_columns(path.with_name(BODIES), *_body_columns(rules.bodies))
+    write_columns(path, columns, about)
 
 
 def _body_columns(bodies: Bodies) -> tuple[dict[str, pa.Array], dict[str, Any]]:
@@ -49,13 +46,6 @@ def _body_columns(bodies: Bodies) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     columns = {"start": lines.start, **steps, "end": lines.end, "distinct": lines.distinct, "is_body": is_body}
     programs = [bodies.program(body) for body in np.flatnonzero(bodies.line < 0).tolist()]
     return {name: number_array(values) for name, values in columns.items()}, {"programs": programs}
-
-
-def _write(path: Path, columns: dict[str, pa.Array], about: dict[str, Any]) -> None:
-    table = pa.table(columns).replace_schema_metadata({"nlil": json.dumps(about)})
-    temporary = path.with_name(path.name + ".partial")
-    pq.write_table(table, temporary, compression="zstd", row_group_size=2**20)
-    os.replace(temporary, path)
 
 
 def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
@@ -88,9 +78,7 @@ def _load_bodies(table: pa.Table, about: dict[str, Any]) -> Bodies:
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     try:
-        with pq.ParquetFile(path) as file:  # read_table would import pandas if it is installed
-            table = file.read()
-        return table, json.loads((table.schema.metadata or {})[b"nlil"])
+        return read_columns(path)
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise RunError(f"not a rule file of nlil ({error}); learn again or restore the file", path) from error
 

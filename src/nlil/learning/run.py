@@ -360,7 +360,7 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     _save_entities(rules, folder / "entities.parquet")
     save_rules(rules, folder / "rules.parquet")
     if learned.theory is not None:
-        from ..theory.theory_file import save_theory
+        from ..theory.theory import save_theory
 
         save_theory(learned.theory, folder / THEORY)
     write_json_lines(folder / HISTORY, learned.history)
@@ -388,7 +388,7 @@ def _save_entities(rules: RuleSet, path: Path) -> None:
 def _load_theory(path: Path, rules: RuleSet) -> Theory | None:
     if not path.is_file():
         return None
-    from ..theory.theory_file import load_theory
+    from ..theory.theory import load_theory
 
     return load_theory(path, rules)
 

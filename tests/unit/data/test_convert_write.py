@@ -61,7 +61,7 @@ def test_from_networkx():
         KnowledgeBase.from_networkx(nx.DiGraph([("a", "b")]))
     with pytest.raises(DataError, match="undirected"):
         KnowledgeBase.from_networkx(nx.Graph())
-    with pytest.raises(DataError, match="read alike"):
+    with pytest.raises(DataError, match="same text"):
         KnowledgeBase.from_networkx(nx.DiGraph([("1", 1)]))
 
 
@@ -136,7 +136,7 @@ def test_writing_fails_whole(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["f.tsv"]
     with pytest.raises(DataError, match="expected a name ending in"):
         write_facts(kb, kb.facts, tmp_path / "f.doc")
-    with pytest.raises(DataError, match="expected 1 confidences, one a fact, got 2"):
+    with pytest.raises(DataError, match="expected 1 confidences, one per fact, got 2"):
         write_facts(kb, kb.facts, tmp_path / "f.pl", np.ones(2))
     with pytest.raises(DataError, match="cannot be written"):
         write_facts(kb, kb.facts, old / "inside" / "f.pl")

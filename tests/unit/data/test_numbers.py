@@ -175,7 +175,7 @@ def test_a_plain_base_gets_the_facts_to_learn_from(tmp_path):
     assert rows(kb, after.splits.negatives["train"]) == {("ann", "father", "bob")}
     assert after.targets == before.targets
     assert after.checksum != before.checksum
-    assert after.notes == ("numbers of 1 entities that no fact names are not read",)
+    assert after.notes == ("the numbers of 1 entities without facts are ignored",)
 
 
 def test_the_options_say_how_numbers_of_a_folder_are_cut(tmp_path):
@@ -248,8 +248,8 @@ def test_cuts_by_column(tmp_path):
     ("who\tage\nann\t41\t7\n", r"numbers\.tsv:2: expected an entity and 1 numbers"),
     ("who\tage\n\t41\n", r"numbers\.tsv:2: expected an entity and 1 numbers"),
     ("who\tage\nann\t41\nbob\t2\nann\t5\n", r"numbers\.tsv: row 3: expected each entity once, got 'ann' again"),
-    ("who\tage\tage\nann\t41\t5\n", r"numbers\.tsv: expected .* a name of its own"),
-    ("who\tage\nzoe\t41\n", r"numbers\.tsv: expected numbers of entities that the facts name, got none among 1 rows"),
+    ("who\tage\tage\nann\t41\t5\n", r"numbers\.tsv: expected .* a different name"),
+    ("who\tage\nzoe\t41\n", r"numbers\.tsv: expected numbers of entities that have facts, got none in 1 rows"),
     ("who\tage\n", r"numbers\.tsv: expected a header line and at least one row"),
     ("who\nann\n", r"numbers\.tsv: expected a column of entities and columns of numbers"),
 ])  # fmt: skip
@@ -267,7 +267,7 @@ def test_other_bad_tables_and_clashes(tmp_path):
     with pytest.raises(DataError, match="row 2: expected an entity, got none"):
         with_numbers(dataset, {"entity": ["ann", None], "age": [1, 2]})
     once = with_numbers(dataset, {"age": {"ann": 1, "bob": 2}})
-    with pytest.raises(DataError, match=r"predicates that the data has already: age_over_1, .* rename the column"):
+    with pytest.raises(DataError, match=r"the names that numbers would get: age_over_1, .* rename the column"):
         with_numbers(once, {"age": {"ann": 1, "bob": 2}})
     plain(tmp_path, numbers_tsv="who\tage\nann\t1\n", numbers_csv="who,age\nann,1\n")
     with pytest.raises(DataError, match=r"expected one numbers file, got numbers\.csv and numbers\.tsv"):

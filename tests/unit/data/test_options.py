@@ -111,7 +111,7 @@ def test_one_file_of_merges(tmp_path, merges):
         ("near next to\n", r"mine\.txt:1: expected 'name: name,name,\.\.\.', got 'near next to'"),
         ("near: next to,\n", "mine.txt:1: expected 'name: name"),
         ("a: b\nc: b\n", r"mine\.txt:2: expected 'b' to be merged once, got it into 'a' and 'c'"),
-        ("a: b\nc: a\n", "expected names that stay, but 'b' is merged into 'a' and that into 'c'"),
+        ("a: b\nc: a\n", "expected one merge per name, but 'b' is merged into 'a', and that into 'c'"),
     ],
 )
 def test_bad_merges(tmp_path, text, said):
@@ -150,7 +150,7 @@ def test_rare_predicates_go_and_their_objects_stay(scenes):
     }
     assert list(kb.entities) == ["1", "2", "3", "4", "5", "6", "7"]
     assert len(dataset.splits.test) == 0  # no test object has a class that is left
-    assert "3 training objects lost their class by it" in dataset.notes[-1]
+    assert "3 training objects lose their class" in dataset.notes[-1]
     assert load_dataset(scenes, options=DataOptions(min_count=1)).kb.classes
 
 

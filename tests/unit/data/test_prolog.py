@@ -43,7 +43,7 @@ def test_facts_quotes_numbers_comments_and_directives(tmp_path):
         ("Éric", "Éric", "été"),
         ("太郎", "名"),
     }
-    assert dataset.notes == ("f.pl: 1 directive(s) passed over",)
+    assert dataset.notes == ("f.pl: 1 directive(s) skipped",)
 
 
 def test_gzip(tmp_path):

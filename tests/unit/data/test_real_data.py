@@ -61,7 +61,7 @@ def test_genuine_gqa():
     assert len(dataset.kb.binary) == 933
     assert len(dataset.splits.test) == 1_580
     assert len(dataset.kb.classes) == 468
-    assert dataset.notes[0].startswith("11 attribute fact(s) left out")
+    assert dataset.notes[0].startswith("11 attribute fact(s) are left out")
 
 
 SCENES = {
@@ -87,7 +87,7 @@ def test_originals_are_the_common_form_to_the_bit(name):
 def test_genuine_visual_genome():
     dataset = real("vg-sample")
     assert dataset.kb.num_entities == 1_102
-    assert "159 repeated relation(s) passed over" in dataset.notes
+    assert "159 repeated relation(s) skipped" in dataset.notes
     assert len(dataset.kb.binary) == 960 - 159
     assert "files not read: relationships.json.gz" in dataset.notes
     other = load_dataset(Path(os.environ["NLIL_DATA"]) / "vg-sample" / "relationships.json.gz", options=LABELS)
