@@ -25,6 +25,7 @@ import numpy as np
 
 from nlil.data.facts import Facts
 from nlil.errors import DataError, NlilError
+from nlil.kernel.aggregation import realistic_rank, score_ranks
 from nlil.progress import Progress
 
 from .results import Job
@@ -197,8 +198,6 @@ def write_facts(facts: Facts, path: Path) -> Path:
 # figures from candidates ----------------------------------------------------------------------------------
 
 HEAD, TAIL = "head", "tail"
-DIGITS = 9
-"""Scores are rounded so before they are compared, as ours are."""
 HITS = (1, 3, 10)
 
 
@@ -221,16 +220,14 @@ def candidate_ranks(candidates: Candidates, answer: int, known: set[int], num_en
     >>> candidate_ranks([(4, 0.9), (1, 0.5)], 2, {2, 4}, 10)
     (5.5, 5.5)
     """
-    listed = [(entity, round(score, DIGITS)) for entity, score in candidates if entity == answer or entity not in known]
+    listed = [(entity, score) for entity, score in candidates if entity == answer or entity not in known]
     place = next((i for i, (entity, _) in enumerate(listed) if entity == answer), None)
     if place is None:
         competing = num_entities - len(known - {answer})
-        rest = len(listed) + (competing - len(listed) + 1) / 2
+        rest = float(realistic_rank(len(listed), competing - len(listed)))
         return rest, rest
-    own = listed[place][1]
-    above = sum(score > own for _, score in listed)
-    tied = sum(score == own for _, score in listed)
-    return above + (tied + 1) / 2, float(place + 1)
+    scores = np.array([[score for _, score in listed]])
+    return float(score_ranks(scores, np.array([place]))[0]), float(place + 1)
 
 
 def figures(candidates: Mapping[Query, Candidates], facts: Facts, known: Facts, num_entities: int) -> dict[str, float]:

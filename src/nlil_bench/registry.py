@@ -18,7 +18,6 @@ from .results import Entries, Entry, Job, job_key
 
 if TYPE_CHECKING:
     from nlil.cli.session import Session
-    from nlil.config import LearnerConfig
     from nlil.progress import Progress
 
 BENCHES: Mapping[str, str] = {
@@ -100,11 +99,11 @@ class Request:
         with self.session.progress() as progress:
             return jobs.measure_apart(job, progress)
 
-    def check_settings(self, config: LearnerConfig | None = None) -> None:
-        """Raise ConfigError for a wrong setting or option of ours; `config`: the settings that --set changes."""
+    def check_settings(self) -> None:
+        """Raise ConfigError for a wrong setting or option of ours."""
         from nlil.config import LearnerConfig
 
-        self.session.configure((config or LearnerConfig()).with_settings(self.settings))
+        self.session.configure(LearnerConfig().with_settings(self.settings))
 
     def check_baseline(self) -> None:
         """Raise ConfigError for a wrong setting or option of the baseline that --model names."""

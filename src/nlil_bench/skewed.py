@@ -32,7 +32,8 @@ MOST_HELD_OUT = 5_000
 """Facts of `valid` and of `test`, but no more than a twentieth of all."""
 NUM_VALUES = 50
 """Objects of the predicates that anchored rules are about."""
-HUBS, HUB_PREDICATES = 10, 20
+HUBS, HUB_PREDICATES, HUB_LINES = 10, 20, 2_000_000
+LINES_PER_BLOCK = 1 << 20
 
 PATTERNS = (
     *["h(X, Y) :- a(X, Y)."] * 2,
@@ -87,12 +88,12 @@ def write_skewed(folder: str | Path, num_facts: int, seed: int = 0) -> Written:
     return Written(len(train), len(valid), len(test), rules)
 
 
-def write_hubs(path: str | Path, num_lines: int = 2_000_000, seed: int = 0) -> None:
-    """Write `num_lines` facts, each with one of ten hubs as subject or object, to the file `path`."""
-    random = np.random.default_rng(seed)
-    entities = max(num_lines // FACTS_PER_ENTITY, HUBS + 1)
-    hub, other = random.integers(0, HUBS, num_lines), random.integers(HUBS, entities, num_lines)
-    predicate = random.integers(0, HUB_PREDICATES, num_lines)
+def write_hubs(path: str | Path) -> None:
+    """Write HUB_LINES facts, each with one of ten hubs as subject or object, to the file `path`."""
+    random = np.random.default_rng(0)
+    entities = max(HUB_LINES // FACTS_PER_ENTITY, HUBS + 1)
+    hub, other = random.integers(0, HUBS, HUB_LINES), random.integers(HUBS, entities, HUB_LINES)
+    predicate = random.integers(0, HUB_PREDICATES, HUB_LINES)
     forwards = predicate % 2 == 0
     write_facts(Path(path), np.where(forwards, other, hub), predicate, np.where(forwards, hub, other))
 
@@ -227,7 +228,7 @@ def _with_constants(text: str, name: Longs) -> str:
 # files ------------------------------------------------------------------------------------------------
 
 
-def write_facts(path: Path, subject: Longs, predicate: Longs, object: Longs, block: int = 1 << 20) -> None:
+def write_facts(path: Path, subject: Longs, predicate: Longs, object: Longs) -> None:
     """Write lines e17 <TAB> p3 <TAB> e42, some at a time, to the file `path`; the arguments are columns of numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -238,8 +239,8 @@ def write_facts(path: Path, subject: Longs, predicate: Longs, object: Longs, blo
         return pc.binary_join_element_wise(letter, pa.array(numbers).cast(pa.string()), "")
 
     def blocks() -> Iterator[bytes]:
-        for low in range(0, len(subject), block):
-            some = slice(low, low + block)
+        for low in range(0, len(subject), LINES_PER_BLOCK):
+            some = slice(low, low + LINES_PER_BLOCK)
             columns = names("e", subject[some]), names("p", predicate[some]), names("e", object[some])
             lines = pc.binary_join_element_wise(*columns, "\t")
             yield ("\n".join(lines.to_pylist()) + "\n").encode()

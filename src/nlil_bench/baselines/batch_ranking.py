@@ -17,7 +17,7 @@ from nlil.errors import NlilError
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import Part, binary_figures, peak_memory_mb
 from nlil.evaluation.ranking import Answers
-from nlil.kernel.aggregation import Ranks
+from nlil.kernel.aggregation import Ranks, compare
 from nlil.progress import Progress, silent
 
 BYTES_PER_SCORE = 40
@@ -129,8 +129,9 @@ def _counted(score: Tensor, given: Ids, answer: Ids, answers: Answers) -> tuple[
     row = np.repeat(np.arange(len(known)), [len(others) for others in known])
     counted[on_device(row, score), on_device(np.concatenate(known), score)] = False
     counted.scatter_(1, right[:, None], True)
-    above, tied = ((rounded > own) & counted).sum(1), ((rounded == own) & counted).sum(1)
-    return above.cpu().numpy(), tied.cpu().numpy()
+    next_higher = torch.nextafter(own, torch.full_like(own, torch.inf))
+    above, tied = ((holds & counted).sum(1).cpu().numpy() for holds in compare(rounded, own, next_higher))
+    return above, tied
 
 
 def on_device(index: Ids | Longs, beside: Tensor) -> Tensor:
