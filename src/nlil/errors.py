@@ -31,6 +31,10 @@ class NlilError(Exception):
     """Base of every error that the user can fix; the command line prints it and exits with code 2."""
 
 
+class CacheWarning(UserWarning):
+    """Something cannot be cached on disk: results are the same, later calls take longer."""
+
+
 class DataError(NlilError):
     """A file or a fact is wrong.
 

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
-from ..errors import NlilError
+from ..errors import CacheWarning, NlilError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -183,7 +184,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(**values: Any) -> None:
         session = Session(**{name: values.pop(name) for name in COMMON})
-        code = guarded(session, lambda: function(session, **values))
+        with warnings_as_notes(session):
+            code = guarded(session, lambda: function(session, **values))
         if code:
             raise typer.Exit(code)
 
@@ -192,6 +194,24 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__doc__ = about
     del run.__wrapped__  # typer would follow it and miss the common options
     return run
+
+
+@contextmanager
+def warnings_as_notes(session: Session) -> Iterator[None]:
+    """Print our own warnings as notes of the `session`, each once; those of other packages stay as they are."""
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if not issubclass(category, CacheWarning):
+                usual(message, category, *where)
+            elif str(message) not in said:
+                said.add(str(message))
+                session.note(str(message))
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Parameter:

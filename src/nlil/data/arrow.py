@@ -60,6 +60,62 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, null: Any = None) -> np.ndarray
     return np.where(_bits(validity)[rows], values, kind.type(null)) if array.null_count else values
 
 
+def integers(table: pa.Table, name: str, low: int, high: int, dtype: Any = None) -> np.ndarray:
+    """Return the column `name` of `table` as numbers of `dtype` (None: its own type); nothing about it is trusted.
+
+    ValueError unless it is there, and holds whole numbers from `low` to `high` and no gaps.
+    """
+    column = _one_column(table, name)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise ValueError(f"{name}: expected whole numbers without gaps, got {column.type}")
+    values = to_numpy(column)
+    if len(values) and not low <= int(values.min()) <= int(values.max()) <= high:
+        raise ValueError(f"{name}: expected {low:,} to {high:,}, got {int(values.min()):,} to {int(values.max()):,}")
+    return values if dtype is None else values.astype(dtype)
+
+
+def numbers(table: pa.Table, name: str, allow_nan: bool = False) -> np.ndarray:
+    """Return the column `name` of `table` as float64.
+
+    ValueError unless it holds finite numbers, or nan if `allow_nan`.
+    """
+    column = _one_column(table, name)
+    if not pa.types.is_floating(column.type) or column.null_count:
+        raise ValueError(f"{name}: expected numbers without gaps, got {column.type}")
+    values = to_numpy(column).astype(np.float64)
+    if not (np.isfinite(values) | (allow_nan & np.isnan(values))).all():
+        raise ValueError(f"{name}: expected finite numbers")
+    return values
+
+
+def booleans(table: pa.Table, name: str) -> np.ndarray:
+    """Return the column `name` of `table` as truth values; ValueError unless it holds those and no gaps."""
+    column = _one_column(table, name)
+    if not pa.types.is_boolean(column.type) or column.null_count:
+        raise ValueError(f"{name}: expected true or false without gaps, got {column.type}")
+    return to_numpy(column)
+
+
+def strings(table: pa.Table, name: str, has_gaps: bool = False) -> pa.Array:
+    """Return the column `name` of `table` as large strings.
+
+    ValueError unless it holds valid UTF-8, with gaps if `has_gaps`.
+    """
+    column = _one_column(table, name)
+    kinds = (pa.types.is_string, pa.types.is_large_string, *([pa.types.is_null] if has_gaps else []))
+    if not any(fits(column.type) for fits in kinds) or (column.null_count and not has_gaps):
+        raise ValueError(f"{name}: expected text{'' if has_gaps else ' without gaps'}, got {column.type}")
+    found = column.combine_chunks().cast(pa.large_string())
+    found.validate(full=True)
+    return found
+
+
+def _one_column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if table.column_names.count(name) != 1:
+        raise ValueError(f"expected one column {name}, got {table.column_names.count(name)}")
+    return table[name]
+
+
 def write_columns(path: Path, columns: Mapping[str, pa.Array], about: Mapping[str, Any]) -> None:
     """Write `columns` atomically to a Parquet file at `path`, with the description `about` in its metadata."""
     import pyarrow.parquet as pq

@@ -38,7 +38,8 @@ def folders(function: Compiled) -> Iterator[Path]:
     yield source.parent / "__pycache__"
     with suppress(RuntimeError):  # no home directory
         yield user_cache() / "nlil" / digest(str(source.parent))[:16]
-    yield _temporary() / digest(str(source.parent))[:16]
+    if (temporary := _temporary()) is not None:
+        yield temporary / digest(str(source.parent))[:16]
 
 
 def make_folder(folder: Path) -> None:
@@ -56,8 +57,12 @@ def is_safe(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
+def _temporary() -> Path | None:
+    """The folder of this user in the temporary directory; None where nothing can be written, not even there."""
+    try:
+        return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
+    except FileNotFoundError:
+        return None
 
 
 def digest(*parts: object) -> str:

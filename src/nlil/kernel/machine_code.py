@@ -15,6 +15,7 @@ import gc
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -32,6 +33,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, Dispatcher, Integer, int64, uint64, unliteral
 
+from ..errors import CacheWarning
 from .code_files import digest, file_stem, folders, is_safe, make_folder
 from .compiled import Compiled
 
@@ -43,6 +45,10 @@ except ImportError:  # Windows: processes that start at once compile the same co
 OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None}
 ALLOCATING = frozenset(("append", "arange", "argsort", "copy", "empty", "full", "ones", "sort", "unique", "zeros"))
 """A part that names none of these allocates no arrays and is compiled without reference counting."""
+NO_CACHE = (
+    "compiled code cannot be cached, so every command compiles it again; "
+    "name a folder that can be written with the environment variable NUMBA_CACHE_DIR"
+)
 
 
 class QuickFlags(Flags):
@@ -226,7 +232,10 @@ class DiskCache:
         return None
 
     def save_overload(self, signature: Any, done: Any) -> None:
-        """Write the compiled variant `done` to the first writable folder, and remove code of other versions."""
+        """Write the compiled variant `done` to the first writable folder, and remove code of other versions.
+
+        Where there is none, the code serves this process only, and a CacheWarning says so.
+        """
         if done.library.has_dynamic_globals or done.lifted:
             return
         content = dumps(done._reduce())
@@ -237,6 +246,7 @@ class DiskCache:
                 _replace(folder / name, sha256(content).digest() + content)
                 self._remove_others(folder, name)
                 return
+        warnings.warn(NO_CACHE, CacheWarning, stacklevel=2)
 
     def _name(self, signature: Any, codegen: Any) -> str:
         machine = digest(sys.implementation.cache_tag, _version(), *codegen.magic_tuple())[:16]

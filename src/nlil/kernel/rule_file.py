@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..data.arrow import number_array, read_columns, to_numpy, write_columns
+from ..data.arrays import Mask
+from ..data.arrow import booleans, integers, number_array, numbers, read_columns, write_columns
 from ..data.vocabulary import Vocabulary
 from ..errors import RunError
 from ..logic.predicate import Predicate, Step
 from .aggregation import Aggregation
-from .bodies import Bodies, Lines
+from .bodies import ANY_NODE, NO_STEP, NOT, X_NODE, Y_NODE, Bodies, Lines, step_dtype, unary_mask
 from .exclusion import Exclusion
-from .ruleset import COLUMNS, RuleSet
+from .ruleset import COLUMNS, FIRST, NO_ENTITY, SECOND, UNKNOWN, RuleSet
 
 BODIES = "bodies.parquet"
 """Beside the rules: one row per line. The bodies are the lines marked `is_body`, followed by the programs."""
+MOST = 2**62
+"""Upper limit of a count in a file; sums of a few stay below the largest int64."""
 
 
 def save_rules(rules: RuleSet, path: Path) -> None:
@@ -49,31 +53,89 @@ def _body_columns(bodies: Bodies) -> tuple[dict[str, pa.Array], dict[str, Any]]:
 
 
 def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
-    """Read the rules that `save_rules` wrote at `path`, in the ids of `entities`."""
-    bodies = _load_bodies(*_read(path.with_name(BODIES)))
+    """Read the rules that `save_rules` wrote at `path`, in the ids of `entities`.
+
+    The files may come from anybody, and compiled loops do not check what they index: every number is checked here.
+    ValueError where one is out of its range.
+    """
     table, about = _read(path)
-    predicates = tuple(Predicate(name, arity) for name, arity in about["predicates"])
-    values: dict[str, Any] = {name: to_numpy(table[name]) for name in COLUMNS}
-    return RuleSet(
+    predicates = _predicates(about["predicates"])
+    if len(set(predicates)) < len(predicates):
+        raise ValueError("predicates: expected each once")
+    bodies = _load_bodies(*_read(path.with_name(BODIES)), predicates, len(entities))
+    rules = RuleSet(
         predicates=predicates,
         entities=entities,
         bodies=bodies,
-        weight=to_numpy(table["weight"]).astype(np.float32) if "weight" in table.column_names else None,
+        head=integers(table, "head", 0, len(predicates) - 1, np.int32),
+        head_entity=integers(table, "head_entity", NO_ENTITY, len(entities) - 1, np.int32),
+        fixed=integers(table, "fixed", 0, SECOND, np.int8),
+        body=integers(table, "body", 0, len(bodies) - 1, np.int32),
+        support=integers(table, "support", 0, MOST),
+        body_size=integers(table, "body_size", 0, MOST),
+        head_size=integers(table, "head_size", 0, MOST),
+        pca_body=integers(table, "pca_body", UNKNOWN, MOST),
+        weight=numbers(table, "weight").astype(np.float32) if "weight" in table.column_names else None,
         aggregation=Aggregation(**about["aggregation"]),
-        requested=tuple(Predicate(name, arity) for name, arity in about["requested"]),
+        requested=_predicates(about["requested"]),
         exclusions=tuple(_exclusion(predicates, *row) for row in about["exclusions"]),
-        **values,
     )
+    _check_heads(rules)
+    return rules
 
 
-def _load_bodies(table: pa.Table, about: dict[str, Any]) -> Bodies:
+def _predicates(rows: list[Any]) -> tuple[Predicate, ...]:
+    return tuple(Predicate(str(name), arity) for name, arity in rows)
+
+
+def _check_heads(rules: RuleSet) -> None:
+    """ValueError where a head and its body are no rule: a variable that the head lacks, a constant at no place."""
+    is_unary = unary_mask(rules.predicates)[rules.head]
+    has_constant = rules.head_entity != NO_ENTITY
+    uses_x, uses_y = (rules.bodies.any_line(rules.bodies.lines.uses(node))[rules.body] for node in (X_NODE, Y_NODE))
+    wrong = (has_constant != (rules.fixed != 0)) | (is_unary & (has_constant | uses_y))
+    wrong |= ((rules.fixed == FIRST) & uses_x) | ((rules.fixed == SECOND) & uses_y)
+    if wrong.any():
+        raise ValueError(f"row {int(np.flatnonzero(wrong)[0]):,} is no rule: its head and its body do not fit")
+
+
+def _load_bodies(
+    table: pa.Table, about: dict[str, Any], predicates: tuple[Predicate, ...], num_entities: int
+) -> Bodies:
     num_steps = sum(name.startswith("step_") for name in table.column_names)
-    steps = np.stack([to_numpy(table[f"step_{i + 1}"]) for i in range(num_steps)], axis=1)
-    start, end, distinct, is_body = (to_numpy(table[name]) for name in ("start", "end", "distinct", "is_body"))
-    alone, programs = np.flatnonzero(is_body), about["programs"]
+    most, kind = 2 * len(predicates) - 1, step_dtype(2 * len(predicates))
+    steps = np.stack([integers(table, f"step_{i + 1}", NO_STEP, most, kind) for i in range(num_steps)], axis=1)
+    start, end = (integers(table, name, ANY_NODE, num_entities - 1, np.int32) for name in ("start", "end"))
+    lines = Lines(start, steps, end, booleans(table, "distinct"))
+    _check_steps(steps, unary_mask(predicates))
+    programs = [_checked_program(program, lines.num_lines) for program in about["programs"]]
+    alone = np.flatnonzero(booleans(table, "is_body"))
     sizes = [*np.ones(len(alone), np.int64), *(len(program) for program in programs)]
     ops = np.concatenate([alone, *(np.asarray(program, np.int64) for program in programs)])
-    return Bodies(Lines(start, steps, end, distinct), np.cumsum([0, *sizes]).astype(np.int64), ops.astype(np.int32))
+    return Bodies(lines, np.cumsum([0, *sizes]).astype(np.int64), ops.astype(np.int32))
+
+
+def _check_steps(steps: np.ndarray, is_unary: Mask) -> None:
+    """ValueError where a step follows the end of a line, or a filter has an inverse."""
+    is_step = steps != NO_STEP
+    if (is_step[:, 1:] & ~is_step[:, :-1]).any():
+        raise ValueError("steps: expected none after the end of a line")
+    if (is_step & is_unary[steps >> 1] & (steps & 1 == 1)).any():
+        raise ValueError("steps: a unary predicate has no inverse")
+
+
+def _checked_program(program: Sequence[int], num_lines: int) -> Sequence[int]:
+    """Return a postfix program over lines; ValueError where it is none."""
+    depth = 0
+    for op in program:
+        if type(op) is not int or not NOT <= op < num_lines:
+            raise ValueError(f"programs: expected {NOT} to {num_lines - 1:,}, got {op!r}")
+        depth += 1 if op >= 0 else 0 if op == NOT else -1
+        if depth < 1:
+            break
+    if depth != 1:
+        raise ValueError("programs: expected operators behind their operands, and one result")
+    return program
 
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -95,4 +157,6 @@ def _exclusion_rows(rules: RuleSet) -> list[list[float]]:
 def _exclusion(
     predicates: tuple[Predicate, ...], target: int, code: int, expected: float, num_facts: int, together: int
 ) -> Exclusion:
+    if not (0 <= target < len(predicates) and 0 <= code < 2 * len(predicates)):
+        raise ValueError(f"exclusions: expected predicates below {len(predicates):,}, got {target} and {code}")
     return Exclusion(predicates[target], Step(predicates[code >> 1], bool(code & 1)), expected, num_facts, together)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError
-from .folder import FileLocked, locked, read_arrays, read_json, replace_json, versions, write_arrays
+from .folder import MALFORMED, FileLocked, locked, read_arrays, read_json, replace_json, versions, write_arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +91,7 @@ class Checkpoint:
             return
         try:
             stored = dict(read_json(file))
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, *MALFORMED) as error:
             raise _damaged(file, error) from error
         now = json.loads(json.dumps(dict(self.fingerprint)))  # as it would come back
         if stored != now:
@@ -112,7 +112,7 @@ class Checkpoint:
             if about["key"] != key or about["digest"] != _digest(arrays, about["values"]):
                 raise ValueError("its checksum differs")
             return arrays, about["values"]
-        except (ValueError, KeyError, TypeError) as error:
+        except MALFORMED as error:
             raise _damaged(file, error) from error
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:

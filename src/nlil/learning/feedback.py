@@ -20,7 +20,7 @@ import numpy as np
 from ..data.arrays import Longs
 from ..errors import ConfigError, RunError
 from ..kernel.ruleset import RuleSet
-from .folder import FileLocked, locked, read_json
+from .folder import MALFORMED, FileLocked, locked, read_json
 from .run import FEEDBACK, add_json
 
 ACCEPTED, REJECTED = "accepted", "rejected"
@@ -51,7 +51,7 @@ def load_feedback(run: str | Path) -> Feedback:
     try:
         listed = read_json(path / FEEDBACK)["verdicts"]
         found = {str(v["rule"]): Verdict(str(v["verdict"]), str(v["note"]), str(v["at"])) for v in listed}
-    except (KeyError, ValueError, TypeError) as error:
+    except MALFORMED as error:
         raise RunError(
             f"{FEEDBACK} does not hold verdicts ({error}); restore it or remove it together with its line "
             "in checksums.json",
@@ -99,7 +99,7 @@ def verdicts_that_stay(run: Path, rules: RuleSet, source: str | None) -> Feedbac
         if not (run / FEEDBACK).is_file() or read_json(run / "run.json")["source"] != source:
             return NONE
         before = load_feedback(run)
-    except (RunError, OSError, ValueError, KeyError, TypeError):  # a damaged run is what people replace
+    except (RunError, OSError, *MALFORMED):  # a damaged run is what people replace
         return NONE
     return {text: verdict for text, verdict in before.items() if len(rules.rows_of_text(text))}
 

@@ -28,6 +28,9 @@ PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 """What a file system that knows no locks answers; work goes on without one."""
 
+MALFORMED = (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a reader raises where a file of a run folder has another shape than it was written with."""
+
 _UMASK = Lock()
 
 

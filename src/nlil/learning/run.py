@@ -39,6 +39,7 @@ from ..errors import ConfigError, NlilError, RunError
 from ..logic.predicate import Predicate
 from . import checkpoint
 from .folder import (
+    MALFORMED,
     move_in,
     open_permissions,
     read_arrays,
@@ -271,7 +272,7 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
             estimate=Estimate.from_dict(values["estimate"]) if values.get("estimate") else None,
             theory=_load_theory(path / THEORY, rules),
         )
-    except (NlilError, KeyError, ValueError, TypeError, OSError) as error:
+    except (NlilError, *MALFORMED, OSError, NotImplementedError) as error:  # the last: a type that Arrow cannot read
         raise RunError(f"the run folder cannot be read ({error}); learn again", path) from error
 
 
@@ -286,7 +287,7 @@ def verify(path: Path) -> None:
         raise RunError("not a run folder of nlil (run.json or checksums.json is missing)", path)
     try:
         checksums = dict(read_json(path / "checksums.json"))
-    except (ValueError, TypeError, OSError) as error:
+    except (*MALFORMED, OSError) as error:
         raise RunError(f"checksums.json is damaged ({error}); restore the folder or learn again", path) from error
     _check_format(path)
     for name in sorted({*REQUIRED, *checksums}):
@@ -300,7 +301,7 @@ def _check_format(path: Path) -> None:
     """Refuse runs of other versions, whose files differ."""
     try:
         found = int(read_json(path / "run.json")["format"])
-    except (ValueError, TypeError, KeyError) as error:
+    except MALFORMED as error:
         raise RunError(f"run.json is damaged ({error}); restore the folder or learn again", path) from error
     if found != FORMAT:
         age, advice = ("a newer", "update nlil") if found > FORMAT else ("an older", "learn again")
@@ -410,7 +411,7 @@ def load_calibration(path: Path) -> Calibration | None:
         return None
     try:
         return Calibration.from_dict(read_json(file))
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise RunError(f"{CALIBRATION} does not describe a calibration ({error}); learn again", path) from error
 
 
@@ -429,11 +430,12 @@ def _load_rules(path: Path) -> RuleSet:
 def _load_entities(path: Path) -> tuple[Vocabulary, Mapping[str, str]]:
     import pyarrow.parquet as pq
 
+    from ..data.arrow import strings
     from ..data.vocabulary import LabelTable, Vocabulary
 
     with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
         table = file.read()
-    names, labels = (table[name].combine_chunks() for name in ("name", "label"))
+    names, labels = strings(table, "name"), strings(table, "label", has_gaps=True)
     if labels.null_count == len(labels):  # most data has none; to filter imports more than it reads
         return Vocabulary(names), {}
     has_label = labels.is_valid()

@@ -210,28 +210,44 @@ def save_theory(theory: Theory, path: Path) -> None:
 
 def load_theory(path: Path, pool: RuleSet) -> Theory:
     """Read the theory that `save_theory` wrote, of this pool; ValueError where the file says something else."""
-    from ..data.arrow import read_columns, to_numpy
+    from ..data.arrow import integers, numbers, read_columns
 
     table, about = read_columns(path)
-    family = table["family"].combine_chunks()
-    sizes = np.diff(to_numpy(family.offsets))
-    columns: dict[str, Any] = {name: to_numpy(table[name]) for name in COLUMNS}
-    family_row = to_numpy(family.values)
-    for rows in (columns["rows"], family_row):
-        if len(rows) and not 0 <= rows.min() <= rows.max() < len(pool):
-            raise ValueError(f"{path.name} names rules that the run does not have")
+    last, most = len(pool) - 1, 2**62
+    family, family_row = _families(table["family"].combine_chunks(), last)
+    counts: dict[str, Any] = {
+        name: integers(table, name, 0, most, np.int64) for name in ("explained", "backs_up", "tried")
+    }
     scores = {
-        target: ValidationScores(s["facts"], s["pool"], tuple(SizeScore(**one) for one in s["sizes"]))
+        target: ValidationScores(int(s["facts"]), float(s["pool"]), tuple(SizeScore(**one) for one in s["sizes"]))
         for target, s in about["scores"].items()
     }
+    if any([one.size for one in s.sizes] != list(SIZES) for s in scores.values()):
+        raise ValueError(f"scores: expected those of the sizes {', '.join(map(str, SIZES))}")
     return Theory(
-        **columns,
+        **counts,
+        rows=integers(table, "rows", 0, last, np.int64),
+        place=integers(table, "place", 0, most, np.int64),
+        gain=numbers(table, "gain"),
         family_row=family_row,
-        family=np.repeat(np.arange(len(sizes)), sizes),
+        family=family,
         size=int(about["size"]),
         aggregation=Aggregation(**about["aggregation"]),
         scores=scores,
-        weight=to_numpy(table["weight"]) if "weight" in table.column_names else None,
-        authors=about.get("authors", {}),
+        weight=numbers(table, "weight", allow_nan=True) if "weight" in table.column_names else None,
+        authors=dict(about.get("authors", {})),
         calibration=Calibration.from_dict(about["calibration"]) if about.get("calibration") else None,
     )
+
+
+def _families(families: Any, last: int) -> tuple[Longs, Longs]:
+    """For each rule of a family the number of the family, and its row in the pool; ValueError unless 0 to `last`."""
+    import pyarrow as pa
+
+    from ..data.arrow import integers, to_numpy
+
+    if not (pa.types.is_large_list(families.type) or pa.types.is_list(families.type)) or families.null_count:
+        raise ValueError(f"family: expected lists of rows, got {families.type}")
+    sizes = np.diff(to_numpy(families.offsets))
+    rows = integers(pa.table({"family": families.flatten()}), "family", 0, last, np.int64)
+    return np.repeat(np.arange(len(sizes)), sizes), rows

@@ -55,7 +55,7 @@ def write(folder: Path, inner: str = INNER, middle: str = MIDDLE) -> None:
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
 
 
-def run(folder: Path, **environment: str) -> list[int]:
+def run(folder: Path, says: str = "", **environment: str) -> list[int]:
     done = subprocess.run(
         [sys.executable, "outer.py"],
         cwd=folder,
@@ -64,7 +64,8 @@ def run(folder: Path, **environment: str) -> list[int]:
         check=True,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
     )
-    assert done.stderr == ""
+    assert says in done.stderr if says else not done.stderr
+    assert done.stderr.count("CacheWarning") == bool(says)  # once
     return [int(word) for word in done.stdout.split()]
 
 
@@ -154,8 +155,24 @@ def test_folders_that_cannot_be_written_are_passed_over(program: Path) -> None:
     for path in [*sorted(own.rglob("*"), reverse=True), own]:
         path.rmdir() if path.is_dir() else path.unlink()
     own.write_text("in the way")
-    assert run(program, **places) == [8, 0]
-    assert run(program, **places) == [8, 0]  # no cache at all
+    says = "compiled code cannot be cached"
+    assert run(program, says, **places) == [8, 0]
+    assert run(program, says, **places) == [8, 0]  # no cache at all
+
+
+NO_TEMPORARY = """import tempfile
+def nothing():
+    raise FileNotFoundError("No usable temporary directory found")
+tempfile.gettempdir = nothing
+"""
+
+
+def test_nothing_at_all_can_be_written(program: Path) -> None:
+    """As in a container with a read-only file system and no home."""
+    (program / "outer.py").write_text(NO_TEMPORARY + OUTER, encoding="utf-8")
+    (program / "__pycache__").write_text("in the way")
+    for _ in range(2):
+        assert run(program, "NUMBA_CACHE_DIR", XDG_CACHE_HOME=str(program / "outer.py")) == [8, 0]
 
 
 def test_a_folder_of_the_user_comes_first(program: Path) -> None:
