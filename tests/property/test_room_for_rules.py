@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.search import cost
-from nlil.search.anchored import Needs, Room
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
+from nlil.search.room import BODY_SIZE, SUPPORT, Needs, Room
 from property.test_tensor_counting import all_anchored
 
 SOME = CountOptions(min_support=2, min_confidence=0.0)
@@ -38,7 +38,7 @@ def test_a_hub_that_is_looked_up_counts_as_if_it_were_walked(kb: KnowledgeBase, 
     for code in range(graph.num_codes):
         walked = all_anchored(graph, code, CountOptions(min_support=1, min_confidence=confidence))
         looked_up = all_anchored(graph, code, CountOptions(min_support=2, min_confidence=confidence))
-        assert looked_up.tolist() == walked[:, walked[3] >= 2].tolist()
+        assert looked_up.tolist() == walked[:, walked[SUPPORT] >= 2].tolist()
 
 
 @settings(deadline=None, max_examples=60)
@@ -46,19 +46,17 @@ def test_a_hub_that_is_looked_up_counts_as_if_it_were_walked(kb: KnowledgeBase, 
 def test_what_is_kept_depends_neither_on_order_nor_on_parts(most: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     support = random.integers(2, 6, 100)
-    rows = np.stack(
-        (np.arange(100), *np.zeros((2, 100), np.int64), support, support + random.integers(0, 9, 100), support)
-    )
+    rows = np.stack((np.arange(100), np.zeros(100, np.int64), support, support + random.integers(0, 9, 100), support))
     kept = []
     for _ in range(2):
         room = Room(Needs(2, 0.0, 0), most)
         for part in np.split(random.permutation(100), np.sort(random.integers(0, 100, 4))):
             room.add(0, rows[:, part])
-        kept.append(sorted(room.take(0)[0].tolist()))
+        kept.append(sorted(np.concatenate(room.take(0), axis=1)[0].tolist()))
         assert bool(room.notes) == (most < 100)
     assert kept[0] == kept[1]
     assert len(kept[0]) <= most
-    worth = rows[3] + rows[3] / (rows[4] + 5)
+    worth = rows[SUPPORT] + rows[SUPPORT] / (rows[BODY_SIZE] + 5)
     gone = np.setdiff1d(np.arange(100), kept[0])
     assert worth[kept[0]].min(initial=np.inf) + 1 / 64 > worth[gone].max(initial=0)
 

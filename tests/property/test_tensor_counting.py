@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
-from nlil.search.anchored import Needs, Room, Tally, anchored_rows, body_sizes
+from nlil.search.anchored import Tally, anchored_rows, body_sizes
 from nlil.search.chains import one_step_chains
 from nlil.search.options import CountOptions, Task
+from nlil.search.room import ROW, Needs, Room
 from nlil.search.tensors import TensorCounter
 from nlil.search.two_steps import two_step_chains
 from property.test_counting import bases
@@ -29,7 +30,7 @@ def all_anchored(graph: Graph, code: int, options: CountOptions, budget: int = 2
         Tally.of(len(sizes)),
         budget,
     )
-    return np.concatenate([np.zeros((6, 0), np.int64), *rows], axis=1)
+    return np.concatenate([np.zeros((ROW, 0), np.int64), *rows], axis=1)
 
 
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])

@@ -1,4 +1,4 @@
-"""Rules with a constant in the head, for all targets at once, with exact statistics.
+"""Counting rules with a constant in the head: every body of a head at once, with exact statistics.
 
     q(X, c) :- k(X, d)      anchored        q is a step code, so q(c, Y) :- k(d, Y) is the same shape
     q(X, c) :- k(X, Z1)     half-anchored   (X and Z1 distinct)
@@ -8,52 +8,31 @@ The facts of a head q(X, c) are the span of c along q ^ 1: its neighbours are th
 x counts every body at once; a body k(X, d) is a span too, that of d along k ^ 1. The fact q(x, c) is hidden from its
 own body: there it supports neither the head's own span, nor its mirror image at a self-loop q(c, c), nor k(X, Z1) with
 k = q where x has no other q-edge.
+
+So a rule is two numbers, that of the head's span and that of its body, and three counts: see `room.ROW`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Flag, Ids, Longs
-from ..data.kb import KnowledgeBase
-from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, find_span, first_at_least, span_edges
 from ..kernel.hidden import hides_edge
-from ..kernel.pool import workers
-from ..kernel.ruleset import FIRST, SECOND, RuleSet
 from ..kernel.sorting import sort_range
-from ..logic.rule import SMOOTHING, smoothed_confidence
-from ..progress import Progress
-from .cost import most_rules
-from .options import NEVER, Task
+from ..logic.rule import SMOOTHING
+from .options import NEVER
+from .room import BODY, BODY_SIZE, CONFIDENCES, HEAD, PCA_BODY, ROW, SUPPORT, Needs, Room
 
-if TYPE_CHECKING:
-    from .tensors import TensorCounter
-
-CHUNKS = 32
-"""The budget of all threads together is this many times what comes back from one compiled call."""
 LOOKUP = 8
 """Edges that are walked in the time of looking up one body."""
-EDGES_PER_RULE = 4
-"""Edges that are walked for each anchored rule found, about; 5 on a generated graph of 0.3 million facts."""
-CONFIDENCES, GRADES = 64, 64 * 1024
-"""Rules are graded by support, and those of equal support by so many steps of their confidence."""
 NEARLY = 1e-6
 """So that no rounding loses a rule; what is kept in the end is decided by whole numbers."""
-
-
-class Needs(NamedTuple):
-    """What a rule needs: its `support`, its `confidence`, and its `grade` (see `_grades`)."""
-
-    support: int
-    confidence: float
-    grade: int
 
 
 @compiled
@@ -205,7 +184,7 @@ def _anchored_of(
 
     `size` says how many entities each body holds of.
     """
-    columns = np.empty((6, capacity), np.int64)
+    columns = np.empty((ROW, capacity), np.int64)
     num_spans, num_codes, n = len(graph.span_node), graph.num_codes, graph.num_entities
     count, lost, touched = tally.held, tally.lost, tally.touched
     rows = 0
@@ -213,7 +192,7 @@ def _anchored_of(
         head = graph.code_span[place]
         if graph.span_pointer[head + 1] - graph.span_pointer[head] < needs.support:
             continue
-        num_touched, kept, c = _walk_head(graph, head, code, size, needs, tally, flag), 0, graph.span_node[head]
+        num_touched, kept = _walk_head(graph, head, code, size, needs, tally, flag), 0
         if num_touched < 0:
             return end, 0, rows, columns
         for i in range(num_touched):
@@ -222,20 +201,19 @@ def _anchored_of(
                 if rows + kept < capacity:
                     is_span = body < num_spans
                     step = np.int64(graph.span_code[body] ^ 1) if is_span else num_codes + body - num_spans
-                    columns[0, rows + kept] = step * n + (graph.span_node[body] if is_span else 0)
+                    columns[BODY, rows + kept] = step * n + (graph.span_node[body] if is_span else 0)
                 kept += 1
         fits = rows + kept <= capacity
         if fits:
-            sort_range(columns[0], rows, rows + kept)
+            sort_range(columns[BODY], rows, rows + kept)
         for i in range(rows, rows + kept if fits else rows):
-            step, d = columns[0, i] // n, columns[0, i] % n
+            step, d = columns[BODY, i] // n, columns[BODY, i] % n
             body = num_spans + step - num_codes
             if step < num_codes:
                 body = find_span(graph, d, step ^ 1)
-            columns[0, i], columns[1, i] = c, step if step < num_codes else step - num_codes
-            columns[2, i], columns[3, i] = d if step < num_codes else ANY_NODE, count[body]
-            columns[4, i] = size[body] - lost[body]
-            columns[5, i] = (tally.pca[body] if code % 2 == 0 else size[body]) - lost[body]
+            columns[HEAD, i], columns[BODY, i], columns[SUPPORT, i] = head, body, count[body]
+            columns[BODY_SIZE, i] = size[body] - lost[body]
+            columns[PCA_BODY, i] = (tally.pca[body] if code % 2 == 0 else size[body]) - lost[body]
         for i in range(num_touched):
             count[touched[i]], lost[touched[i]] = 0, 0
         if not fits:
@@ -258,12 +236,12 @@ def anchored_rows(
 ) -> Iterator[Longs]:
     """Count anchored and half-anchored rules of all heads q(X, c) for the step `code` q, some heads at a time.
 
-    Rows of the results: the constant of the head, step and end of the body, support, body size, PCA body. The end of a
-    half-anchored rule is any other entity (ANY_NODE). `sizes` are those of `body_sizes`; `room` says which rules are
-    wanted, `tally` is scratch, a result takes about `budget` bytes, and nothing comes after the `flag` is set.
+    Rows are those of `room.ROW`, by head; of one head the anchored rules by step and end, then the half-anchored by
+    step. `sizes` are those of `body_sizes`; `room` says which rules are wanted, `tally` is scratch, a result takes
+    about `budget` bytes, and nothing comes after the `flag` is set.
     """
     begin, end = graph.code_pointer[code ^ 1], graph.code_pointer[(code ^ 1) + 1]
-    capacity = max(budget // 48, 1)
+    capacity = max(budget // (8 * ROW), 1)
     if code % 2 == 0:
         _add_pca(graph, code, 1, tally.pca)
     while begin < end and not flag[0]:
@@ -277,166 +255,13 @@ def anchored_rows(
 def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
     """Count q(X, c) :- true for every c, q being the step `code`: its body has no step and holds for every entity.
 
-    Rows as of `anchored_rows`.
+    Rows as of `anchored_rows`; this body is numbered behind all others.
     """
     spans = graph.code_span[graph.code_pointer[code ^ 1] : graph.code_pointer[(code ^ 1) + 1]]
     support = graph.span_pointer[spans + 1] - graph.span_pointer[spans]
     spans, support = spans[support >= min_support], support[support >= min_support]
     subjects = graph.code_pointer[code + 1] - graph.code_pointer[code]
-    rows = np.empty((6, len(spans)), np.int64)
-    rows[0], rows[1], rows[2], rows[3] = graph.span_node[spans], NO_STEP, ANY_NODE, support
-    rows[4], rows[5] = graph.num_entities, subjects if code % 2 == 0 else graph.num_entities
+    rows = np.empty((ROW, len(spans)), np.int64)
+    rows[HEAD], rows[BODY], rows[SUPPORT] = spans, graph.num_spans + graph.num_codes, support
+    rows[BODY_SIZE], rows[PCA_BODY] = graph.num_entities, subjects if code % 2 == 0 else graph.num_entities
     return rows
-
-
-def rules_of(kb: KnowledgeBase, graph: Graph, code: int, rows: Longs) -> RuleSet:
-    """Make rules of `rows`: q(X, c) for an even `code`, q(c, Y) for an odd one.
-
-    Both have the same spans, seen from the other argument.
-    """
-    constant, step, end, support, body_size, pca_body = rows
-    low, high = graph.edges(constant, code ^ 1)
-    return RuleSet.of_lines(
-        kb,
-        step[:, None],
-        head=code >> 1,
-        head_entity=constant,
-        fixed=SECOND if code % 2 == 0 else FIRST,
-        start=X_NODE if code % 2 == 0 else Y_NODE,
-        end=end,
-        distinct=(step != NO_STEP) & (end == ANY_NODE),
-        support=support,
-        body_size=body_size,
-        head_size=high - low,
-        pca_body=pca_body,
-    )
-
-
-def priors(kb: KnowledgeBase, target: int, min_support: int) -> list[RuleSet]:
-    """Return p(X, c) :- true and p(c, Y) :- true of a binary `target`."""
-    graph, codes = Graph.of(kb), (2 * target, 2 * target + 1)
-    return [rules_of(kb, graph, code, prior_rows(graph, code, min_support)) for code in codes]
-
-
-def constant_rules(task: Task, tensors: TensorCounter | None) -> tuple[list[RuleSet], list[str]]:
-    """Return anchored, half-anchored rules and priors, direction by direction of each target, and notes.
-
-    On a device with `tensors`. A search that is stopped has its priors all the same: they take no time, and every query
-    has an answer by them.
-    """
-    kb, graph, options = task.kb, task.graph, task.options
-    codes = [int(code) for t in task.targets for code in (2 * t, 2 * t + 1)]
-    num_priors = int(np.count_nonzero(np.diff(graph.span_pointer) >= options.min_support))
-    most = most_rules(options.memory, len(graph.code) // 2, num_priors)
-    room = Room(Needs(options.min_support, options.min_confidence, 0), most)
-    if tensors is not None:
-        for done, (code, rows) in enumerate(tensors.anchored(codes), start=1):
-            if done > 1 and options.is_late:
-                break
-            room.add(code, rows)
-            task.progress("constants", done, len(codes))
-    else:
-        for code, least, kept in _counted(task, codes, room):
-            room.add(code, kept)
-            room.raise_to(least)
-
-    def rules(code: int) -> RuleSet:
-        rows = np.concatenate((room.take(code), prior_rows(graph, code, options.min_support)), axis=1)
-        return RuleSet.join([rules_of(kb, graph, code, rows)])  # equal bodies are merged while they are few
-
-    return [rules(code) for code in codes], room.notes
-
-
-def _counted(task: Task, codes: list[int], room: Room) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(code, least grade, rows) of each code, as many codes at once as there may be room for in memory.
-
-    What the first of them leave no room for the next ones need not find.
-    """
-    graph, options, sizes = task.graph, task.options, body_sizes(task.graph)
-    pool = workers(lambda: Tally.of(len(sizes)), options.threads, options.memory)
-    budget = max(options.memory // (CHUNKS * pool.threads), 2**20)
-    work = np.cumsum([_edges_of_heads(graph, code, options.min_support) for code in codes])
-    batch = (work / max(EDGES_PER_RULE * room.most, 1)).astype(np.int64)
-
-    def count(tally: Tally, task: tuple[int, Needs]) -> tuple[int, int, np.ndarray]:
-        code, own = task[0], Room(task[1], room_for)
-        for rows in anchored_rows(graph, code, sizes, own, tally, budget, options.flag):
-            own.add(code, rows)
-        return code, own.needs.grade, own.take(code)
-
-    room_for, before = room.most, 0
-    for number in np.unique(batch):
-        some = [code for code, place in zip(codes, batch) if place == number]
-        report = partial(_report, task.progress, before, len(codes))
-        yield from pool.map(count, [(code, room.needs) for code in some], "constants", report, options.stop)
-        before += len(some)
-
-
-def _report(progress: Progress, before: int, total: int, stage: str, done: int, of: int, note: str = "") -> None:
-    progress(stage, before + done, total)
-
-
-@compiled
-def _edges_of_heads(graph: Graph, code: int, min_support: int) -> int:
-    """The edges that are walked for the heads of a code."""
-    edges = 0
-    for place in range(graph.code_pointer[code ^ 1], graph.code_pointer[(code ^ 1) + 1]):
-        low, high = graph.span_pointer[graph.code_span[place]], graph.span_pointer[graph.code_span[place] + 1]
-        largest = 0
-        for m in range(low, high if high - low >= min_support else low):
-            degree = graph.pointer[graph.neighbour[m] + 1] - graph.pointer[graph.neighbour[m]]
-            edges, largest = edges + degree, max(largest, degree)
-        edges -= largest
-    return edges
-
-
-class Room:
-    """The rules with constants that there is room for: those of the largest support, of equal ones the most confident.
-
-    Rules come in any order, and which of them are kept depends on all of them together: a rule that goes is worth less
-    than each of so many others that it would go at any later time too.
-    """
-
-    def __init__(self, needs: Needs, most: int) -> None:
-        """`needs` says what every rule needs; `most` are kept."""
-        self.needs, self.most = needs, most
-        self._parts: dict[int, list[np.ndarray]] = {}
-        self._graded = np.zeros(GRADES, np.int64)
-
-    def add(self, code: int, rows: np.ndarray) -> None:
-        """Keep the rules `rows` (see `anchored_rows`) of the step `code`, or the best of them."""
-        grade = _grades(rows)
-        self._graded += np.bincount(grade, minlength=GRADES)
-        self._parts.setdefault(code, []).append(rows[:, grade >= self.needs.grade].astype(np.int32))
-        kept = np.cumsum(self._graded[::-1])[::-1]
-        if kept[self.needs.grade] > self.most:
-            self.raise_to(int(np.searchsorted(-kept, -self.most)))
-
-    def raise_to(self, grade: int) -> None:
-        """Keep no rule below this `grade`."""
-        if grade > self.needs.grade:
-            self.needs = self.needs._replace(grade=grade)
-            for code, parts in self._parts.items():
-                self._parts[code] = [part[:, _grades(part) >= grade] for part in parts]
-
-    def take(self, code: int) -> np.ndarray:
-        """Return what is kept of the step `code`, in the order it came, and forget it."""
-        return np.concatenate([np.zeros((6, 0), np.int32), *self._parts.pop(code, [])], axis=1)
-
-    @property
-    def notes(self) -> list[str]:
-        """What was left out, for the user."""
-        if not self.needs.grade:
-            return []
-        support, kept = self.needs.grade // CONFIDENCES, int(self._graded[self.needs.grade :].sum())
-        return [
-            f"anchored rules: the {kept:,} with the largest support were kept, {support:,} or more; "
-            "the memory has no room for others (see --memory)"
-        ]
-
-
-def _grades(rows: np.ndarray) -> Longs:
-    """How much each of some rows (see `anchored_rows`) is worth, as a number below GRADES."""
-    support = np.minimum(rows[3], GRADES // CONFIDENCES - 1).astype(np.int64)
-    confidence = smoothed_confidence(rows[3], rows[4])
-    return support * CONFIDENCES + np.minimum(confidence * CONFIDENCES, CONFIDENCES - 1).astype(np.int64)

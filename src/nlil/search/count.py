@@ -17,8 +17,8 @@ from ..kernel.bodies import NO_STEP, unary_mask
 from ..kernel.graph import Graph, num_paths
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
-from .anchored import constant_rules, priors
 from .chains import one_step_chains
+from .constants import constant_rules, priors
 from .longer import longer_chains
 from .options import ChainRows, CountOptions, Task
 from .two_steps import two_step_chains
@@ -112,7 +112,7 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
         found.append(longer_chains(replace(task, options=replace(options, stop=stop)), length))
     if options.typed and len(task.graph.unary_predicate):
         found += [typed_chains(task, rows) for rows in short if rows[0].shape[1] < options.max_length]
-    return [*map(task.chain_rules, found), *constants], notes
+    return [*map(task.chain_rules, found), constants], notes
 
 
 def _tensors(task: Task) -> TensorCounter | None:
@@ -130,18 +130,16 @@ def _short(task: Task, tensors: TensorCounter | None) -> list[ChainRows]:
     return [one_step_chains(task), *([two_step_chains(task)] if task.options.max_length >= 2 else [])]
 
 
-def _constants(
-    task: Task, tensors: TensorCounter | None, body: KnowledgeBase | None
-) -> tuple[list[RuleSet], list[str]]:
+def _constants(task: Task, tensors: TensorCounter | None, body: KnowledgeBase | None) -> tuple[RuleSet, list[str]]:
     """Anchored, half-anchored rules and priors, where they are wanted, and notes."""
     if not task.options.constants or task.kb.graph_of is not None:
-        return [], []
+        return RuleSet.empty(task.kb), []
     if body is None:
         return constant_rules(task, tensors)
     # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
     task = replace(task, graph=Graph.of(task.kb))
-    parts, notes = constant_rules(task, _tensors(task))
-    return [_with_bodies(part, body) for part in parts], notes
+    rules, notes = constant_rules(task, _tensors(task))
+    return _with_bodies(rules, body), notes
 
 
 def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
@@ -154,7 +152,5 @@ def prior_rules(kb: KnowledgeBase, targets: Ids, min_support: int) -> RuleSet:
     """Return p(X, c) :- true and p(c, Y) :- true of the binary targets, p(X) :- true of the unary ones."""
     kb = kb.crisp
     binary, unary = _by_arity(kb, targets)
-    parts = [RuleSet.empty(kb)]
-    for target in binary.tolist() if kb.graph_of is None else []:
-        parts += priors(kb, target, min_support)
-    return RuleSet.join([*parts, unary_priors(kb, unary)])
+    with_constants = binary.tolist() if kb.graph_of is None else []
+    return RuleSet.join([priors(kb, with_constants, min_support), unary_priors(kb, unary)])

@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.arrays import Longs
-from ..kernel.bodies import ANY_NODE
 from ..kernel.calculus import ranges as ranges_between
 from ..kernel.calculus import unique_pairs
 from ..kernel.graph import TargetFacts
 from ..kernel.hidden import hides_edge, is_own_fact, num_seen
 from .options import ChainRows, Task
+from .room import BODY, BODY_SIZE, HEAD, ROW, SUPPORT
 
 BYTES_PER_PATH = 96
 """Keys, their sort and its result, for each path of a block."""
@@ -137,7 +136,7 @@ class TensorCounter:
 
     # constants --------------------------------------------------------------------------------------
 
-    def anchored(self, codes: list[int]) -> Iterator[tuple[int, Longs]]:
+    def anchored(self, codes: list[int]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (code, rows of its anchored and half-anchored rules, as in `anchored_rows`) for each of `codes`."""
         graph = self.graph
         self.step = torch.cat((graph.span_code ^ 1, torch.arange(self.num_codes, device=self.device)))
@@ -148,14 +147,17 @@ class TensorCounter:
         wanted[torch.as_tensor(codes, device=self.device)] = True
         heads = (wanted[self.step[: graph.num_spans]] & (size >= self.options.min_support)).nonzero().squeeze(1)
         work = torch.zeros_like(size).index_add_(0, graph.back_span, self.num_bodies[self.node])
-        parts = [torch.zeros((7, 0), dtype=torch.int64, device=self.device)]
+        parts = [torch.zeros((ROW, 0), dtype=torch.int64, device=self.device)]
         for low, high in self._blocks(work[heads]):
             rows = self._count_bodies(heads[low:high])
-            parts.append(rows[:, self.options.enough(rows[4], rows[5])])
-        found = _sorted(torch.cat(parts, dim=1))
+            parts.append(rows[:, self.options.enough(rows[SUPPORT], rows[BODY_SIZE])])
+        found = self._sorted(torch.cat(parts, dim=1))
+        code_of = self.step[found[HEAD]]
+        ends = torch.searchsorted(code_of, torch.arange(self.num_codes + 1, device=self.device)).tolist()
+        narrow = found.int() if len(self.step) + 1 < 2**31 else found
+        rows_of_all = narrow.cpu().numpy()
         for code in codes:
-            low, high = np.searchsorted(found[0], (code, code + 1))
-            yield code, found[1:, low:high]
+            yield code, rows_of_all[:, ends[code] : ends[code + 1]]
 
     def _list_bodies(self) -> None:
         """The bodies that hold of each entity, and by how many edges: k(X, d) by span, then the k(X, Z1) by code."""
@@ -186,7 +188,7 @@ class TensorCounter:
         self.pca_count = torch.zeros_like(self.pca_key).index_add_(0, place, torch.cat(counts))
 
     def _count_bodies(self, head: Tensor) -> Tensor:
-        """Rows (code of the head, its constant, step, end, support, body size, PCA body) of all rules of the heads."""
+        """Rows (see `room.ROW`) of all rules of the heads."""
         graph, bodies = self.graph, len(self.step)
         low, high = graph.span_pointer[head], graph.span_pointer[head + 1]
         owner = torch.repeat_interleave(torch.arange(len(head), device=self.device), high - low)
@@ -202,15 +204,24 @@ class TensorCounter:
         hidden, times = torch.unique((owner * bodies + body)[~seen], return_counts=True)
         lost = _counts(hidden, times, key, torch.zeros_like(key))
         owner, body = key // bodies, key % bodies
-        c, q, size = graph.span_node[head][owner], self.step[head][owner], self.body_size[body]
-        _, d = self._end(body, torch.full_like(c, ANY_NODE))
+        q, size = self.step[head][owner], self.body_size[body]
         pca = _counts(self.pca_key, self.pca_count, q * bodies + body, size)
-        return torch.stack((q, c, self.step[body], d, support, size - lost, pca - lost))
+        return torch.stack((head[owner], body, support, size - lost, pca - lost))
 
     def _end(self, body: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
         """Whether each body is some k(X, Z1), and its end d; there `other`."""
         is_half = body >= self.graph.num_spans
         return is_half, torch.where(is_half, other, self.graph.span_node[body.clamp(max=self.graph.num_spans - 1)])
+
+    def _sorted(self, rows: Tensor) -> Tensor:
+        """Rows by code and head; of one head the anchored by step and end, then the half-anchored by step."""
+        head, body = rows[HEAD], rows[BODY]
+        is_half, end = self._end(body, torch.zeros_like(body))
+        # Spans ascend by node, so those of a code are in the order of their constants.
+        within = (is_half * self.num_codes + self.step[body]) * self.num_entities + end
+        order = torch.argsort(within, stable=True)
+        order = order[torch.argsort((self.step[head] * self.graph.num_spans + head)[order], stable=True)]
+        return rows[:, order]
 
 
 def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
@@ -226,12 +237,3 @@ def _counts(keys: Tensor, counts: Tensor, wanted: Tensor, default: Tensor) -> Te
     """The counts of the wanted numbers among the ascending keys, `default` where they are not there."""
     at, place = _find(keys, wanted)
     return default.index_put((at,), counts[place])
-
-
-def _sorted(rows: Tensor) -> np.ndarray:
-    """Rows by head; of one head the anchored by step and end, then the half-anchored by step."""
-    code, constant, step, end = rows[:4]
-    order = torch.arange(rows.shape[1], device=rows.device)
-    for column in (end, step, end == ANY_NODE, constant, code):
-        order = order[torch.argsort(column[order], stable=True)]
-    return rows[:, order].cpu().numpy()
