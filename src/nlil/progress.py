@@ -51,6 +51,11 @@ class Stop:
             return Stop(whole=self)
         return Stop(max(share * (self._deadline - time.monotonic()), 1e-6), whole=self)
 
+    def reserve(self, seconds: float) -> None:
+        """End so many `seconds` earlier: what was found has to be joined and written in the time too."""
+        if self._deadline is not None:
+            self._deadline -= seconds
+
     @property
     def left(self) -> float:
         """Seconds left; infinite without a limit."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,7 @@ SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
 SHOWN_DISAGREEMENTS = 8
 SHOWN_FORMULAS = 10
+STOPPING = "stopping: what was found so far is being written; another Ctrl-C ends at once, without it"
 
 
 def learn(
@@ -89,7 +91,7 @@ def learn(
         if force:
             checkpoint.start_over()
         with unfinished(session, checkpoint, again):
-            with session.progress() as progress, interruptible(stop) as interrupted:
+            with session.progress() as progress, interruptible(stop, lambda: session.warn(STOPPING)) as interrupted:
                 learned = task.learn(dataset, chosen, checkpoint, progress, stop)
             learned = replace(learned, notes=(*learned.notes, *worked()))
             said = judged(out)
@@ -233,21 +235,46 @@ def draw_curves(session: Session, learned: Learned, out: Path) -> None:
 
 
 @contextmanager
-def interruptible(stop: Stop) -> Iterator[Event]:
-    """Let the first Ctrl-C end the search through `stop` and keep its results; a second one ends the program."""
-    interrupted = Event()
+def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Event]:
+    """Let the first Ctrl-C end the search through `stop` and keep its results; a second one ends the program.
+
+    Python calls a signal handler only between two of its own instructions, and a sort of a large array is one of them.
+    So a thread is told of the signal too, and calls `answer` at once.
+    """
+    interrupted, count, first = Event(), 0, Lock()
+
+    def end() -> None:
+        if first.acquire(blocking=False):
+            interrupted.set()
+            stop.set()
+            answer()
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
-        if interrupted.is_set():
+        nonlocal count
+        count += 1
+        if count > 1:
             raise KeyboardInterrupt
-        interrupted.set()
-        stop.set()
+        end()
 
+    def listen() -> None:
+        while numbers := receiver.recv(1):
+            if numbers[0] == signal.SIGINT:
+                end()
+
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    listener = Thread(target=listen, daemon=True)
+    listener.start()
     before = signal.signal(signal.SIGINT, on_interrupt)
+    told_before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     try:
         yield interrupted
     finally:
+        signal.set_wakeup_fd(told_before)
         signal.signal(signal.SIGINT, before)
+        sender.close()
+        listener.join()
+        receiver.close()
 
 
 def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:
@@ -388,8 +415,9 @@ def shown_targets(learned: Learned) -> list[Any]:
     import numpy as np
 
     rules = learned.rules
-    sizes = {int(head): int(rules.head_size[rules.head == head].max()) for head in np.unique(rules.head)}
-    heads = sorted(sizes, key=lambda head: (-sizes[head], head))[:SHOWN_TARGETS]
+    sizes = np.zeros(len(rules.predicates), np.int64)
+    np.maximum.at(sizes, rules.head, rules.head_size)
+    heads = sorted(np.flatnonzero(rules.has_head).tolist(), key=lambda head: (-sizes[head], head))[:SHOWN_TARGETS]
     return [rules.predicates[head] for head in heads]
 
 

@@ -358,7 +358,9 @@ class Bodies:
 
     def _unique(self) -> tuple[Bodies, Longs]:
         """Return the distinct bodies, single lines first, in line order; and the new number of each body."""
-        used = np.unique(self.line[self.line >= 0])
+        is_used = np.zeros(self.lines.num_lines + 1, bool)
+        is_used[self.line] = True
+        used = np.flatnonzero(is_used[:-1])
         place = np.zeros(self.lines.num_lines + 1, np.int64)
         place[used] = np.arange(len(used))
         new = place[self.line]

@@ -173,6 +173,11 @@ class RuleSet:
         """The line of each rule's body, or -1 if the body is a longer program."""
         return self.bodies.line[self.body] if len(self.bodies) else self.body
 
+    @property
+    def has_head(self) -> Mask:
+        """For each predicate, whether it is the head of a rule."""
+        return np.bincount(self.head, minlength=len(self.predicates)) > 0
+
     @cached_property
     def lengths(self) -> Longs:
         """The number of body atoms of each rule."""
@@ -211,7 +216,7 @@ class RuleSet:
     @property
     def targets(self) -> tuple[Predicate, ...]:
         """The requested targets, else the predicates of the heads."""
-        return self.requested or tuple(self.predicates[i] for i in np.unique(self.head))
+        return self.requested or tuple(self.predicates[i] for i in np.flatnonzero(self.has_head))
 
     def rule(self, row: int) -> Rule:
         """Return the rule of a row."""

@@ -274,7 +274,7 @@ class Fit:
 
         `parts` are counted on kb, where the `valid` facts are not.
         """
-        rules = RuleSet.join(parts) if len(parts) == 1 else self._joined(*parts)
+        rules = parts[0] if len(parts) == 1 else self._joined(*parts)
         return replace(
             rules,
             requested=self.targets,
@@ -345,7 +345,7 @@ class Fit:
         config = self.config
         if not config.exclusions or config.search == "neural":
             return ()
-        return find_exclusions(kb, self.ids.tolist(), valid, allowed=allowed_predicates(kb, config))
+        return find_exclusions(kb, self.ids.tolist(), valid, allowed=allowed_predicates(kb, config), stop=self.stop)
 
     def _validation(
         self, rules: RuleSet, trained: RuleSet, trial: Trial | None

@@ -12,6 +12,7 @@ from ..data.kb import KnowledgeBase
 from ..evaluation.plan import Parts, Shapes
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
+from ..kernel.bodies import unary_mask
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, Stopped, silent
@@ -37,8 +38,10 @@ def best_length(
     if that is better than without them by more than chance. Where no time is left to tell, they go. `options` are those
     of the search.
     """
-    every = [np.unique(line_lengths(rules)) for rules in (validation.rules, *(f.rules for f in validation.folds))]
-    found = np.unique(np.concatenate(every))
+    sets = {id(rules): rules for rules in (validation.rules, *(f.rules for f in validation.folds))}.values()
+    if all(body_lengths(rules).max(initial=0) <= least for rules in sets):  # bodies are few, rules may be millions
+        return least, ()
+    found = np.unique(np.concatenate([np.flatnonzero(np.bincount(line_lengths(rules))) for rules in sets]))
     lengths = [least, *found[found > least].tolist()]
     if len(lengths) == 1:
         return least, ()
@@ -62,11 +65,19 @@ def best_length(
 
 def line_lengths(rules: RuleSet) -> Longs:
     """Return the steps of the line that each rule has for its body; 0 where that is a longer program."""
-    return np.where(rules.is_program, 0, rules.lengths)
+    of_body = body_lengths(rules)
+    return of_body[rules.body] if len(of_body) else np.zeros(len(rules), np.int64)
+
+
+def body_lengths(rules: RuleSet) -> Longs:
+    """Return the same for each body of `rules`."""
+    return np.where(rules.bodies.line < 0, 0, rules.bodies.lengths(unary_mask(rules.predicates)))
 
 
 def up_to(rules: RuleSet, length: int) -> RuleSet:
     """Return the rules without lines of more than `length` steps."""
+    if body_lengths(rules).max(initial=0) <= length:
+        return rules
     keep = line_lengths(rules) <= length
     return rules if keep.all() else rules.take(keep)
 

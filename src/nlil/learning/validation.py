@@ -98,7 +98,7 @@ class Validation:
 
 def is_judged(fold: Fold) -> Mask:
     """Return which facts of `fold` are binary and of a predicate that some rule is about."""
-    return ~fold.facts.is_unary & np.isin(fold.facts.predicate, np.unique(fold.rules.head))
+    return ~fold.facts.is_unary & fold.rules.has_head[fold.facts.predicate]
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ def constant_rules(task: Task, tensors: TensorCounter | None) -> tuple[RuleSet, 
     graph, options = task.graph, task.options
     codes = [int(code) for t in task.targets for code in (2 * t, 2 * t + 1)]
     num_priors = int(np.count_nonzero(np.diff(graph.span_pointer) >= options.min_support))
-    most = most_rules(options.memory, len(graph.code) // 2, num_priors)
+    most = most_rules(options.memory, len(graph.code) // 2, num_priors, options.seconds_left)
     room = Room(Needs(options.min_support, options.min_confidence, 0), most, _numbers(graph))
     if tensors is not None:
         for done, (code, rows) in enumerate(tensors.anchored(codes), start=1):

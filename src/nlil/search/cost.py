@@ -49,6 +49,8 @@ QUERIES = 20_000
 """These queries, on a small base."""
 RULE_SECONDS = 1.5e-6
 """For a rule: to order and write it."""
+WRITE_SHARE = 0.25
+"""Of a time limit, what joining and writing rules may take."""
 
 NETWORK_BYTES = 1e9
 """Bytes that a node receives in a second."""
@@ -177,10 +179,13 @@ def share_ranked(entities: float) -> float:
     return max(min(1.0, MANY_ENTITIES / max(entities, 1)), LEAST_SHARE)
 
 
-def most_rules(memory: int, facts: int, others: int) -> int:
-    """Return how many anchored rules a budget of `memory` bytes has room for, beside so many `facts` and `others`."""
+def most_rules(memory: int, facts: int, others: int, seconds: float = float("inf")) -> int:
+    """Return how many anchored rules a budget of `memory` bytes has room for, beside so many `facts` and `others`.
+
+    To join and write them takes no more than a part of the `seconds` left.
+    """
     left = memory - PROCESS_BYTES - FACT_BYTES * facts - RULE_BYTES * others
-    return max(int(left / RULE_BYTES), LEAST_RULES)
+    return max(int(min(left / RULE_BYTES, WRITE_SHARE * seconds / RULE_SECONDS)), LEAST_RULES)
 
 
 def check_memory(memory: int, facts: int, rules: int = 0) -> None:

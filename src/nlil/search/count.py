@@ -19,6 +19,7 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .chains import one_step_chains
 from .constants import constant_rules, priors
+from .cost import RULE_SECONDS
 from .longer import longer_chains
 from .options import ChainRows, CountOptions, Task
 from .two_steps import two_step_chains
@@ -103,6 +104,8 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
     short = _short(task, tensors)
     # Before longer chains, though they stand behind them: where time is short they bring more for less.
     constants, notes = _constants(task, tensors, body)
+    if options.stop is not None:
+        options.stop.reserve(RULE_SECONDS * len(constants))
     found = list(short)
     for length in range(3, options.chain_length + 1):
         if options.is_late:  # to prepare the search for them takes a second on large graphs

@@ -23,6 +23,7 @@ from ..kernel.compiled import SmallWork, compiled
 from ..kernel.exclusion import Exclusion
 from ..kernel.graph import Graph, span_edges
 from ..logic.predicate import Predicate, Step
+from ..progress import Stop
 
 
 def find_exclusions(
@@ -31,16 +32,20 @@ def find_exclusions(
     valid: Facts | None = None,
     least_expected: float = 1.0,
     allowed: Container[int] | None = None,
+    stop: Stop | None = None,
 ) -> tuple[Exclusion, ...]:
     """Find the exclusions of the targets: target by target, those that chance speaks most against first.
 
     `valid` facts veto, `allowed` predicate ids are those whose facts may exclude (None: all). Where chance would have
-    two relations meet less than `least_expected` times, nothing is concluded.
+    two relations meet less than `least_expected` times, nothing is concluded. Targets that come after a `stop` have
+    none.
     """
     meetings = _Meetings(kb)
     vetoes = Facts.empty() if valid is None else valid.crisp()
     found: list[Exclusion] = []
     for target in dict.fromkeys(int(t) for t in targets):
+        if stop is not None and stop():
+            break
         if kb.predicates[target].arity != 2:
             continue
         size, together, chance = meetings.of(target)

@@ -57,6 +57,11 @@ class CountOptions:
         return self.stop is not None and self.stop()
 
     @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is up; infinite without a limit."""
+        return float("inf") if self.stop is None else self.stop.left
+
+    @property
     def flag(self) -> Flag:
         """What compiled loops look at: not 0 once the time is up."""
         return NEVER if self.stop is None else self.stop.flag

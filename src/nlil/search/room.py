@@ -77,7 +77,7 @@ class Room:
             return []
         return [
             f"anchored rules: the {self._count:,} with the largest support were kept, "
-            f"{self.needs.grade // CONFIDENCES:,} or more; the memory has no room for others (see --memory)"
+            f"{self.needs.grade // CONFIDENCES:,} or more; there is no room for others (see --memory and --time-limit)"
         ]
 
 
