@@ -16,7 +16,9 @@ import torch
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
+from nlil.evaluation import ranking
 from nlil.evaluation.device_ranking import DeviceRanker, Queries, _Rules
+from nlil.evaluation.queries import TargetQueries
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import Aggregation, Ranks
 from nlil.kernel.exclusion import Exclusion
@@ -218,3 +220,25 @@ def test_totals_are_the_evidence(aggregation: Aggregation, kernel: _Counted) -> 
         numbers, rest = ranker._on_device(groups, both, kb.facts, own)
         assert not rest
         assert sorted(zip(*numbers.tolist())) == rows(ranker.rank(both, kb.facts))
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_each_query_has_the_same_evidence(
+    aggregation: Aggregation, kernel: _Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries that hide a fact stay with the CPU, the others do not."""
+    _, kb, _, rules = held_out(2, EXCLUSIONS, aggregation, CountOptions(max_length=2, min_support=2))
+    asked = [
+        TargetQueries(target, direction, np.arange(12, dtype=np.int32), np.full(12, hidden, np.int32))
+        for target, hidden in ((0, -1), (1, 3), (2, -1))
+        for direction in (0, 1)
+    ]
+
+    def evidence(device: str) -> list[list[list[int]]]:
+        return Ranker(rules, kb, 2, 2**16, device).each(asked, lambda g, i, total: [g, i, *total.tolist()])
+
+    expected = evidence("cpu")
+    monkeypatch.setattr(ranking, "resolve_device", lambda _: "cpu")
+    monkeypatch.setattr(Ranker, "_uses_device", lambda *_: True)
+    assert evidence("cuda") == expected
+    assert kernel.slot_bytes

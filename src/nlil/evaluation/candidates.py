@@ -85,12 +85,13 @@ def scored_candidates(
     progress: Progress = silent,
     parts: int = 1,
     stop: Stop | None = None,
+    device: str = "cpu",
 ) -> Candidates:
     """Score the candidates of the facts of a `split`, valid or test, whose predicate is a target of the rules.
 
     There are none for train: training facts are what rules were counted on, so their scores say nothing about facts not
     seen. `splits` has all facts, which tell what is true. A sample that comes in several `parts` takes its part of the
-    queries from each. After a `stop` it raises Stopped.
+    queries from each. After a `stop` it raises Stopped. A GPU scores what it can if `device` says so.
     """
     rules = bind(rules, kb).rules
     facts = splits[split]
@@ -101,7 +102,9 @@ def scored_candidates(
         kb = kb.with_facts(context)
     targets = [kb.predicate_id(p) for p in rules.targets if p in kb.predicates]
     facts = facts[np.isin(facts.predicate, targets)] if split != "train" else Facts.empty()
-    sampler = _Sampler(rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress, parts, stop)
+    sampler = _Sampler(
+        rules, kb, facts, known, np.random.default_rng(seed), threads, memory, progress, parts, stop, device
+    )
     kinds = [(2, sampler.binary()), (1, sampler.classes()), (1, sampler.members())]
     rows = [(arity, *scored) for arity, found in kinds for scored in found]
     none = np.zeros(0, np.int64)
@@ -124,6 +127,7 @@ class _Sampler:
     progress: Progress
     parts: int = 1
     stop: Stop | None = None
+    device: str = "cpu"
     num_answers: int = 0
 
     def some(self, count: int) -> Longs:
@@ -177,7 +181,7 @@ class _Sampler:
             ends = (best, a) if direction else (a, best)
             return total[best], np.isin(best, answers(true, g, i)), _facts(target, *ends)
 
-        ranker = Ranker(self.rules, self.kb, self.threads, self.memory, stop=self.stop)
+        ranker = Ranker(self.rules, self.kb, self.threads, self.memory, self.device, self.stop)
         scored = ranker.each(groups, best, lambda _, *done: self.progress("calibration", *done))
         for g, found in enumerate(scored):
             both = ((answers(true, g, i), answers(known, g, i)) for i in range(len(found)))

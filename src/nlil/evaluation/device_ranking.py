@@ -1,12 +1,14 @@
 """Filtered ranks on a GPU: the same evidence, as integers, and so the same ranks as on a CPU.
 
 All targets of a split are laid out together and ranked in batches of queries; `device_kernel.fire` does the
-firing. Chains of one and two steps are reached by sorting path keys on the device, other chains are walked by
-the compiled loops. What neither knows (general rules, soft facts, a hidden fact) stays with the CPU ranker.
+firing. Rules with constants, nearly all of a large pool, are sorted on the device; plans hold the others. Chains of
+one and two steps are reached by sorting path keys on the device, other chains are walked by the compiled loops. What
+neither knows (general rules, soft facts, a hidden fact) stays with the CPU ranker.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ from ..kernel.calculus import ranges, unique_pairs
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.hidden import HiddenFact
+from ..kernel.ruleset import FIRST, SECOND
 from ..kernel.walk import NO_LIMIT, WalkSpace, reach
 from .plan import MOST_WALKED, Plan
 
@@ -35,7 +38,7 @@ BLOCK = 32
 class Queries:
     """The queries of one target in one `direction`: `rows` of facts, the entity that each `query` knows, its `answer`.
 
-    `plan` has the rules of the target.
+    `plan` has the rules of the target; those with constants are not read there (see `Ranker.few`).
     """
 
     plan: Plan
@@ -104,10 +107,10 @@ class DeviceRanker:
         first = np.ones(len(query), bool)
         first[1:] = (query[1:] != query[:-1]) | (group[1:] != group[:-1])
         number, begin = np.cumsum(first) - 1, np.append(np.flatnonzero(first), len(query))  # each query once
-        answers = KnownAnswers(self, known)
-        batch = max(1, memory // (self.num_entities * 8 * rules.longs_per_candidate))
+        answers, batch = KnownAnswers(self, known), rules.batch(memory)
         found = []
         for low in range(0, len(begin) - 1, batch):
+            self.ranker.check_time()
             high = min(low + batch, len(begin) - 1)
             once = begin[low:high]
             totals = rules.totals(query[once], group[once], self.ranker.strongest_only)
@@ -116,6 +119,22 @@ class DeviceRanker:
                 found.append(answers.ranks(totals, number[part] - low, code[part], query[part], answer[part]))
         above, tied = np.concatenate(found, axis=1)
         return np.stack((rows, np.array([g.direction for g in groups])[group], above, tied))
+
+    def totals(self, groups: list[Queries], memory: int) -> Iterator[tuple[Longs, Longs, np.ndarray]]:
+        """Yield for all queries of `groups`, some at a time: their group, their place there, (queries, entities) evidence.
+
+        What a device takes at a time fits into `memory`.
+        """
+        if not groups:
+            return
+        rules, sizes = _Rules(self, groups), [len(g.query) for g in groups]
+        group, place = np.repeat(np.arange(len(groups)), sizes), np.concatenate([np.arange(size) for size in sizes])
+        query, batch = np.concatenate([g.query for g in groups]), rules.batch(memory)
+        for low in range(0, len(query), batch):
+            self.ranker.check_time()
+            some = slice(low, low + batch)
+            totals = rules.totals(query[some], group[some], self.ranker.strongest_only)
+            yield group[some], place[some], totals.cpu().numpy()
 
     def two_steps(self, starts: Tensor, wanted: Tensor, memory: int) -> tuple[Tensor, Tensor]:
         """Return (start * num_codes^2 + body, end) of all distinct two-step paths whose body is wanted, sorted.
@@ -194,28 +213,39 @@ class _Rules:
         plans = [g.plan for g in groups]
         self._kinds(plans[0])
         n, put = ranker.num_entities, ranker.put
-        num_items = ranker.num_items + ranker.num_codes
-        item = [
-            np.concatenate((i * num_items + p.item, i * num_items + ranker.num_items + p.half_code))
-            for i, p in enumerate(plans)
-        ]
-        order = [np.argsort(keys, kind="stable") for keys in item]
-        self.item_key = put(np.concatenate([keys[o] for keys, o in zip(item, order)]))
-        candidate = [np.concatenate((p.item_candidate, p.half_candidate))[o] for p, o in zip(plans, order)]
-        power = [np.concatenate((p.item_evidence, p.half_evidence))[o] for p, o in zip(plans, order)]
-        self.candidate = put(np.concatenate(candidate)).to(torch.int32)
-        self.candidate_evidence = put(np.concatenate(power))
-        start = np.cumsum([0] + [len(p.back_body) for p in plans])
-        self.back_pointer = put(np.stack([s + _by_entity(p, n) for s, p in zip(start, plans)]))
-        back = np.concatenate([p.back_body for p in plans]).astype(np.int64)
-        behind = back - ranker.num_items
-        self.back_body = put(np.where(behind < 0, back, ranker.num_items + (behind >> 1)))
-        self.back_evidence = put(np.concatenate([p.back_evidence for p in plans]))
-        self.back_kind = self.kind[torch.where(self.back_body < ranker.num_items, 4, 5)]
+        self._constants()
         self.prior = put(np.stack([_priors(p, n) for p in plans])) if len(plans) * n < 2**28 else None
         self.back_prior = [_filled(p.back_prior_entity, p.back_prior, n) for p in plans]
         self.excluded = torch.as_tensor(np.stack([p.excluded for p in plans]), device=ranker.device)
         self._chains(plans)
+
+    def _constants(self) -> None:
+        """Sort rules with constants: by group and item where the head proposes, by group and entity where it asks."""
+        r, rules = self.ranker, self.ranker.ranker.rules
+        body, fixed, entity, head = (torch.as_tensor(c, device=r.device) for c in r.ranker.columns)
+        power = torch.as_tensor(r.ranker.powers(), device=r.device)
+        item = r.put(r.ranker.items)[body] if len(rules) else r.put(rules.body)
+        group = np.full((len(rules.predicates), 2), -1)
+        for number, queries in enumerate(self.groups):
+            group[queries.plan.code >> 1, queries.direction] = number
+        group_of = r.put(group)
+        ahead: list[tuple[Tensor, ...]] = []
+        back: list[tuple[Tensor, ...]] = []
+        for direction in (0, 1):
+            mine = group_of[:, direction][head]
+            known = fixed == (SECOND if direction else FIRST)
+            counts = self.counts[torch.where(item < r.num_items, 2, 3) + 2 * known]
+            used = ((mine >= 0) & (item >= 0) & (fixed > 0) & counts).nonzero().squeeze(1)
+            is_back = known[used]
+            for found, rows in ((ahead, used[~is_back]), (back, used[is_back])):
+                found.append((mine[rows], item[rows], entity[rows], power[rows]))
+        of_group, item, entity, power = (torch.cat(column) for column in zip(*ahead))
+        self.item_key, order = torch.sort(of_group * (r.num_items + r.num_codes) + item)
+        self.candidate, self.candidate_evidence = entity[order].to(torch.int32), power[order]
+        of_group, item, entity, power = (torch.cat(column) for column in zip(*back))
+        self.back_key, order = torch.sort(of_group * r.num_entities + entity)
+        self.back_body, self.back_evidence = item[order], power[order]
+        self.back_kind = self.kind[torch.where(self.back_body < r.num_items, 4, 5)]
 
     def _kinds(self, plan: Plan) -> None:
         """Rows of slots for the kinds that count; no list of another kind is in a plan."""
@@ -224,9 +254,14 @@ class _Rules:
         self.weight = self.ranker.put(plan.weight[counts] if counts.any() else plan.weight[:1])
         self.is_weighed = bool((plan.weight != UNIT).any())
         row = np.maximum(np.cumsum(counts) - 1, 0)
+        self.counts = torch.as_tensor(counts[np.minimum(plan.kind, len(row) - 1)], device=self.ranker.device)
         self.kind = self.ranker.put(row[np.minimum(plan.kind, len(row) - 1)]).to(torch.int32)
         # Slots; what weighing them takes for one kind; totals, priors and what ranking needs of them.
         self.longs_per_candidate = len(self.weight) * self.top + 2 * self.top * self.is_weighed + 4
+
+    def batch(self, memory: int) -> int:
+        """Return how many queries at a time fit into `memory` bytes."""
+        return max(1, memory // (self.ranker.num_entities * 8 * self.longs_per_candidate))
 
     def _chains(self, plans: list[Plan]) -> None:
         """Reach of all one- and two-step distinct chains from every query's entity; the other chains by group."""
@@ -267,10 +302,11 @@ class _Rules:
         forward_kind = self.kind[torch.where(r.items[place] < r.num_items, 2, 3)]
         shape = (len(query), len(self.weight), r.num_entities, self.top)
         slots = torch.zeros(shape, dtype=torch.int64, device=r.device)
+        at = owner * r.num_entities + known
+        first, last = (torch.searchsorted(self.back_key, at, right=right) for right in (False, True))
         fire[(len(query),)](
             *chains,
-            self.back_pointer[owner, known], self.back_pointer[owner, known + 1], self.back_body, self.back_evidence,
-            self.back_kind, r.item_pointer, r.item_member,
+            first, last, self.back_body, self.back_evidence, self.back_kind, r.item_pointer, r.item_member,
             r._offsets(item_row[some], len(query)), begin[some].contiguous(), end[some].contiguous(),
             forward_kind[some].contiguous(), self.candidate, self.candidate_evidence,
             slots, r.num_entities, TOP=self.top, KINDS=len(self.weight), BLOCK=BLOCK, num_warps=1,
@@ -332,11 +368,6 @@ class _Rules:
 
         none = np.zeros(0, np.int64)
         return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map_here(run, tasks)))
-
-
-def _by_entity(plan: Plan, num_entities: int) -> Longs:
-    """The pointer into the back rules by entity, those without any included."""
-    return plan.back_pointer[np.searchsorted(plan.back_entity, np.arange(num_entities + 1))]
 
 
 def _priors(plan: Plan, num_entities: int) -> Longs:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 from typing import TypeVar
 
@@ -12,7 +14,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, frequency_evidence, score_space
+from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, evidence, frequency_evidence, score_space
 from ..kernel.compiled import SmallWork, compiled
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
@@ -23,7 +25,7 @@ from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, expected_steps
 from ..progress import Progress, Stop, Stopped, silent
 from .places import places
-from .plan import MOST_WALKED, Parts, Plan, Shapes, TargetRules, back_prior_of, excluded_codes, kinds, plan
+from .plan import ITEM, MOST_WALKED, STEP, Parts, Plan, Shapes, TargetRules, back_prior_of, excluded_codes, kinds, plan
 from .programs import program_evidence
 from .queries import Answers, Group, QueryBatch, TargetQueries, Task, flat, queries_done
 from .scoring import collect, drop_priors, load_priors, sum_touched, write_totals
@@ -37,6 +39,8 @@ BLOCK = 32
 """Queries of one task."""
 BLOCK_BYTES = 2**22
 """What the scores of a block of queries may take, whatever the number of entities."""
+POWERS = 2**19
+"""Rules whose evidence is computed at a time."""
 BYTES_PER_RULE = 32
 """What a rule takes in the plans of both directions."""
 
@@ -98,6 +102,42 @@ class Ranker:
         mine = self._target_rules(target)
         return np.stack([kinds(mine, direction) for direction in (0, 1)])
 
+    def few(self) -> Ranker:
+        """Return the same without the rules with constants that a device lays out by itself."""
+        few, rules = copy(self), self.rules
+        few.rules = rules.take((self.items[rules.body] < 0) | (rules.fixed == 0)) if len(rules) else rules
+        few._order = np.argsort(few.rules.head, kind="stable")
+        few._pointer = offsets(few.rules.head[few._order], self.kb.num_predicates)
+        return few
+
+    @cached_property
+    def items(self) -> Longs:
+        """For each body of one step its item, where it is one: codes to other entities are numbered behind the spans.
+
+        Where it is none -1; bodies that no fact is like are none.
+        """
+        lines, line = self.rules.bodies.lines, np.maximum(self.rules.bodies.line, 0)
+        if not lines.num_lines:
+            return np.zeros(0, np.int64)
+        is_step = (self._shapes.shape == STEP) & lines.distinct[line]
+        of_code = self.graph.num_spans + lines.steps[line, 0].astype(np.int64)
+        return np.where(is_step, of_code, np.where(self._shapes.shape == ITEM, self._shapes.item, -1))
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """What there is to know of rules with constants beside their evidence: body, fixed, head entity, head."""
+        return self.rules.body, self.rules.fixed, self.rules.head_entity, self.rules.head
+
+    def powers(self) -> Longs:
+        """Return the evidence of every rule."""
+        found = np.empty(len(self.rules), np.int64)
+
+        def some(_: ScoreSpace, part: slice) -> None:
+            found[part] = evidence(self.rules.take(part).weights)
+
+        self.pool.map_here(some, [slice(low, low + POWERS) for low in range(0, len(found), POWERS)])
+        return found
+
     def rules_of(self, target: int) -> RuleSet:
         """Return the rules whose head is the predicate id `target`."""
         return self.rules.take(self.rows_of(target))
@@ -142,6 +182,7 @@ class Ranker:
         `total` may be written to. `progress` is told how many blocks of queries are done.
         """
         results: list[list[Result]] = [[] for _ in queries]
+        rest = self._each_on_device(queries, use, results)
         step = self._block_size()
         Block = tuple[int, Plan, slice, list[np.ndarray]]
 
@@ -157,13 +198,38 @@ class Ranker:
                 some = slice(low, min(low + step, len(query)))
                 yield g, layout, some, [next(extra) for _ in query[some]]
 
-        for planned in self._planned([(target, direction) for target, direction, *_ in queries]):
-            work = [block for some in planned for block in blocks(*some)]
+        for planned in self._planned([queries[g][:2] for g in rest]):
+            work = [block for i, layout, general in planned for block in blocks(rest[i], layout, general)]
             scored = self.pool.map_here(run, work, "score", progress, self.stop)
             self.check_time()
             for g, found in scored:
                 results[g].extend(found)
         return results
+
+    def _each_on_device(
+        self, queries: Sequence[TargetQueries], use: Callable[[int, int, Longs], Result], results: list[list[Result]]
+    ) -> list[int]:
+        """Add to `results` what a GPU can do; return the numbers of the other groups."""
+        if not self._uses_device(np.repeat([q.target for q in queries], [len(q.query) for q in queries])):
+            return list(range(len(queries)))
+        from .device_ranking import DeviceRanker, Queries
+
+        plans, rest = self._for_device([q[:2] for q in queries], [bool((q.hidden < 0).all()) for q in queries])
+        asked = [queries[g] for g in plans]
+        layouts = [
+            Queries(plan, q.query[:0], q.query.astype(np.int64), q.query[:0], q.direction)
+            for plan, q in zip(plans.values(), asked)
+        ]
+        numbers = list(plans)
+        for group, place, totals in DeviceRanker(self, resolve_device(self.device)).totals(layouts, self.memory):
+            which = [numbers[g] for g in group]
+
+            def run(_: ScoreSpace, i: int) -> Result:
+                return use(which[i], int(place[i]), totals[i])  # noqa: B023 - it runs at once
+
+            for g, found in zip(which, self.pool.map_here(run, range(len(which)))):
+                results[g].append(found)
+        return rest
 
     def check_time(self) -> None:
         """Raise Stopped once it is time: what was found since is not complete."""
@@ -203,7 +269,7 @@ class Ranker:
         # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
         own = facts.isin(self.kb.facts) if hide else np.zeros(len(facts), bool)
         results = [np.zeros((5, 0), np.int64)]
-        if self._uses_device(facts):
+        if self._uses_device(facts.predicate[~facts.is_unary]):
             on_device, groups = self._on_device(groups, facts, known, own)
             results.append(np.concatenate((on_device, np.ones_like(on_device[:1]))))
         counts = np.zeros((3, 2, len(facts)), np.int64)
@@ -222,11 +288,11 @@ class Ranker:
             results.append(np.concatenate((which, counts[:, direction, rows])))
         return Ranks(*np.concatenate(results, axis=1))
 
-    def _uses_device(self, facts: Facts) -> bool:
-        """Where the CPU must walk for most facts, it has ranked all of them before a GPU, or torch, has started."""
-        if self.device == "cpu" or not self.top or not self.graph.is_crisp:
+    def _uses_device(self, queried: Ids) -> bool:
+        """Where the CPU must walk for most queries, whose predicates these are, it is done before a GPU has started."""
+        if self.device == "cpu" or not self.top or not self.graph.is_crisp or self._crosses:
             return False
-        rules, queried = self.rules, facts.predicate[~facts.is_unary]
+        rules = self.rules
         is_long = (self._shapes.length > SHORT)[rules.body] if len(rules) else np.zeros(0, bool)
         walked = np.bincount(rules.head[is_long], minlength=self.kb.num_predicates)
         left = int(np.count_nonzero(walked[queried] > MOST_WALKED))
@@ -234,17 +300,32 @@ class Ranker:
 
     def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
         """Ranks of the groups that the GPU can do, and the groups left for the CPU."""
-        from .device_ranking import DeviceRanker, Queries, fits
+        from .device_ranking import DeviceRanker, Queries
 
-        rest, there = [], []
-        for group, (layout, general) in zip(groups, self._plans([group[:2] for group in groups])):
-            _, direction, rows = group
-            if len(general) or own[rows].any() or not self.top or not fits(layout, self.graph):
-                rest.append(group)
-                continue
+        plans, rest = self._for_device([group[:2] for group in groups], [not own[rows].any() for *_, rows in groups])
+        there = []
+        for number, layout in plans.items():
+            _, direction, rows = groups[number]
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
             there.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
-        return DeviceRanker(self, resolve_device(self.device)).rank(there, known, self.memory), rest
+        ranked = DeviceRanker(self, resolve_device(self.device)).rank(there, known, self.memory)
+        return ranked, [groups[number] for number in rest]
+
+    def _for_device(
+        self, groups: Sequence[tuple[int, int]], is_open: Sequence[bool]
+    ) -> tuple[dict[int, Plan], list[int]]:
+        """The plans of the groups that a GPU can do, by number, and the numbers of the others.
+
+        It hides no facts: `is_open` says of which groups no query has a fact to hide.
+        """
+        from .device_ranking import fits
+
+        plans = {
+            number: layout
+            for number, (layout, general) in enumerate(self.few()._plans(groups))
+            if is_open[number] and self.top and not len(general) and fits(layout, self.graph)
+        }
+        return plans, [number for number in range(len(groups)) if number not in plans]
 
     def groups(self, facts: Facts) -> Iterator[Group]:
         """Yield (target, direction, rows of its facts), one target after the other."""

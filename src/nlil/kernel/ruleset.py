@@ -257,8 +257,8 @@ class RuleSet:
 
     # choosing -------------------------------------------------------------------------------------
 
-    def take(self, rows: Longs | Mask) -> RuleSet:
-        """Return the rules of the given rows (numbers or a mask) and all exclusions; the bodies stay as they are."""
+    def take(self, rows: Longs | Mask | slice) -> RuleSet:
+        """Return the rules of the given rows (numbers, a mask, a range) and all exclusions; bodies stay as they are."""
         picked: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, weight=weight, calibration=None, **picked)

@@ -42,7 +42,7 @@ def calibrate(
     Args:
         validation: rules and folds as they are used, weights and all.
         elsewhere: facts known from other splits: neither true nor false here.
-        config: seed, threads and memory.
+        config: seed, threads, memory and device.
         progress: told how far it is.
         stop: raises Stopped.
     """
@@ -62,6 +62,7 @@ def calibrate(
                 progress=progress,
                 parts=len(validation.folds),
                 stop=stop,
+                device=config.device,
             )
         )
     found = fit_calibration(Candidates.join(parts))
@@ -87,7 +88,7 @@ def estimate(
         parts = list(_unary(fold, known, config, progress))
         binary = fold.facts[~fold.facts.is_unary]
         if len(binary):
-            ranker = Ranker(fold.rules, fold.kb, config.threads, config.memory, stop=stop)
+            ranker = Ranker(fold.rules, fold.kb, config.threads, config.memory, config.device, stop)
             ranks = ranker.rank(binary, known, progress=progress)
             reciprocal.append(1 / ranks.realistic)
             parts.append((rank_figures(ranks), len(ranks.fact)))

@@ -263,7 +263,7 @@ class Fit:
     @property
     def _judging(self) -> tuple[Facts, LearnerConfig, Progress, Stop]:
         """What `calibrate` and `estimate` are told beside the rules."""
-        return self.elsewhere, self.config, self.progress, self.stop
+        return self.elsewhere, replace(self.config, device=self.options.device), self.progress, self.stop
 
     def _check_time(self) -> None:
         if self.stop():

@@ -121,10 +121,10 @@ def _numbers(graph: Graph) -> type:
 
 
 def rules_of_rows(kb: KnowledgeBase, graph: Graph, parts: Sequence[np.ndarray]) -> RuleSet:
-    """Make rules of rows (see `room.ROW`) of `graph`: q(X, c) for an even step q, q(c, Y) for an odd one.
+    """Make rules of the rows of all `parts` (see `room.ROW`), which are counted on `graph`.
 
-    Both have the same spans, seen from the other argument. Bodies are numbered already, so equal ones need no sorting
-    to be found: there may be tens of millions of rules.
+    They are q(X, c) for an even step q, q(c, Y) for an odd one: both have the same spans, seen from the other argument.
+    Bodies are numbered already, so equal ones need no sorting to be found: there may be tens of millions of rules.
     """
 
     def column(place: int, dtype: type) -> np.ndarray:
