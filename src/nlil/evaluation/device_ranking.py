@@ -121,9 +121,9 @@ class DeviceRanker:
         return np.stack((rows, np.array([g.direction for g in groups])[group], above, tied))
 
     def totals(self, groups: list[Queries], memory: int) -> Iterator[tuple[Longs, Longs, np.ndarray]]:
-        """Yield for all queries of `groups`, some at a time: their group, their place there, (queries, entities) evidence.
+        """Yield for all queries of `groups`, as many at a time as fit into `memory`: (group, place there, evidence).
 
-        What a device takes at a time fits into `memory`.
+        The evidence of a query is that of every entity.
         """
         if not groups:
             return

@@ -215,10 +215,9 @@ class Ranker:
         from .device_ranking import DeviceRanker, Queries
 
         plans, rest = self._for_device([q[:2] for q in queries], [bool((q.hidden < 0).all()) for q in queries])
-        asked = [queries[g] for g in plans]
+        asked, none = [queries[g] for g in plans], np.zeros(0, np.int64)
         layouts = [
-            Queries(plan, q.query[:0], q.query.astype(np.int64), q.query[:0], q.direction)
-            for plan, q in zip(plans.values(), asked)
+            Queries(plan, none, q.query.astype(np.int64), none, q.direction) for plan, q in zip(plans.values(), asked)
         ]
         numbers = list(plans)
         for group, place, totals in DeviceRanker(self, resolve_device(self.device)).totals(layouts, self.memory):

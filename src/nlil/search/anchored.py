@@ -22,7 +22,7 @@ import numpy as np
 
 from ..data.arrays import Flag, Ids, Longs
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, find_span, first_at_least, span_edges
+from ..kernel.graph import Graph, find_span, first_at_least, span_edges, span_numbers
 from ..kernel.hidden import hides_edge
 from ..kernel.sorting import sort_range
 from ..logic.rule import SMOOTHING
@@ -111,14 +111,14 @@ class Tally(NamedTuple):
     held: Ids
     lost: Ids
     pca: Ids
-    touched: Longs
-    least: Longs
+    touched: Ids
+    least: Ids
 
     @classmethod
     def of(cls, num_bodies: int) -> Tally:
         """Make room for `num_bodies`."""
-        held, lost, pca = np.zeros((3, num_bodies), np.int32)
-        return cls(held, lost, pca, *np.zeros((2, num_bodies), np.int64))
+        held, lost, pca, least = np.zeros((4, num_bodies), np.int32)
+        return cls(held, lost, pca, np.zeros(num_bodies, span_numbers(num_bodies)), least)
 
 
 @compiled
